@@ -1,0 +1,43 @@
+# make demo   sets everything up and runs the main job on the rows in examples/
+# make test   sets everything up, lints, and runs the tests
+# make test-oldest   the tests again, with the oldest versions the package admits
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: setup demo lint test test-oldest clean
+
+setup: $(VENV)/installed
+
+# torch first and by itself: asked for with the rest, pip may choose another build of it.
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[offline,dev]'
+	touch $@
+
+demo: setup
+	$(BIN)/salience train examples/banking_train.csv --test examples/banking_test.csv \
+	    --method ssmix --output runs/demo --overwrite
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+test: lint
+	$(BIN)/python -m pytest
+
+# Its own environment, beside the other one.
+test-oldest: .venv-oldest/installed
+	.venv-oldest/bin/python -m pytest
+
+.venv-oldest/installed: pyproject.toml constraints-oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt torch
+	.venv-oldest/bin/pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt \
+	    --editable '.[offline,dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .venv-oldest runs .pytest_cache .ruff_cache .hypothesis
