@@ -1,0 +1,60 @@
+"""How strongly the loss reacts to each token (Simonyan et al., 2013; Li et al., 2016): explanations from gradients.
+
+The same function shows SSMix a span and shows a reader what decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from salience.batch import Batch
+from salience.sites import Reading, forward, reading, unwrapped
+
+Explainer = Callable[..., Tensor]  # (model, batch, target=None) -> scores (B, T) or (B, T, D), 0 on padding
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """An explainer that reads the gradient of the cross-entropy at one level of the model.
+
+    Called by itself it runs a forward pass and a backward pass that ends at that level: the weights' gradients and
+    the train or eval mode stay as they are. Where a training step has run its own backward pass, `lent` reads the
+    gradient that lies there, which costs nothing.
+    """
+
+    score: Callable[[Tensor, Tensor], Tensor]  # (gradient, representation), both (B, T, D)
+    level: str | int = "embeddings"
+
+    def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
+        """Scores for `target` (B,): given, else the labels, else what the model predicts."""
+        model = unwrapped(model)  # a gradient of activations alone is nothing that processes need to agree on
+        with torch.enable_grad(), reading(model, self.level) as seen:
+            logits = forward(model, batch)
+            if target is None:
+                target = logits.argmax(1) if batch.labels is None else batch.labels
+            # Summed: a text's scores do not depend on how many others are in the batch.
+            loss = F.cross_entropy(logits, target, reduction="sum")
+            (gradient,) = torch.autograd.grad(loss, seen.value)
+        return self.masked(gradient, seen.value.detach(), batch)
+
+    def lent(self, seen: Reading, batch: Batch) -> Tensor:
+        """The same scores, up to one positive factor a text, from a backward pass that has been run already."""
+        return self.masked(seen.gradient, seen.value.detach(), batch)
+
+    def masked(self, gradient: Tensor, representation: Tensor, batch: Batch) -> Tensor:
+        scores = self.score(gradient.float(), representation.float())
+        mask = batch.attention_mask.bool()
+        return scores.where(mask if scores.dim() == 2 else mask[..., None], 0)
+
+
+def norm(gradient: Tensor, representation: Tensor) -> Tensor:
+    """The Euclidean length of each token's gradient (B, T), SSMix's saliency."""
+    return gradient.norm(dim=-1)
+
+
+gradient = Gradient(norm)

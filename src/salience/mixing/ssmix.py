@@ -1,0 +1,57 @@
+"""SSMix (Yoon, Kim and Park, 2021): the span that matters least gives way to the partner's span that matters most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from salience.batch import Batch
+from salience.explain.gradient import Explainer, gradient
+from salience.mixing.mix import Mix
+from salience.mixing.pairing import Pairing, swap_halves
+from salience.selection import best_span, part_length
+
+
+@dataclass(frozen=True)
+class SSMix:
+    """Replaces tokens by as many of the partner's; each text of a pair by the matching text of the partner.
+
+    l = max(min(floor(window |x_A|), |x_B|), 1) tokens change hands, and y~ = (1 - l/|x_A|) y_A + l/|x_A| y_B: the
+    text of section 2 and the published code against Algorithm 1, whose lambda must be read as 1 - lambda. Special
+    tokens are not counted, never chosen and never replaced (the code can paste [CLS] or [SEP] into a text).
+    """
+
+    window: float = 0.1  # lambda_0, the span's length as a part of one's own text
+    guide: Explainer = gradient  # |d loss / d embedding|_2, from the clean training pass
+    pair: Pairing = swap_halves
+
+    def __call__(self, batch: Batch, scores: Tensor) -> Mix:
+        partner = self.pair(batch)
+        # A gradient that overflowed in half precision points nowhere: such a pair stays unmixed.
+        sound = scores.isfinite().all(1)
+        sound &= sound[partner]
+
+        position = torch.arange(batch.input_ids.shape[1], device=scores.device).expand_as(batch.input_ids)
+        source = position  # (B, T) where in the partner each place is filled from
+        taken = torch.zeros_like(batch.segment, dtype=torch.bool)
+        for part in (1, 2):  # the text, and the second text of a pair
+            own = batch.segment == part
+            theirs = own[partner]
+            width = part_length(own.sum(1), self.window).clamp(min=1)
+            width = width.minimum(own.sum(1)).minimum(theirs.sum(1)) * sound
+            offset = position - best_span(-scores, own, width)[:, None]
+            inside = (offset >= 0) & (offset < width[:, None])
+            best = best_span(scores[partner], theirs, width)[:, None]
+            source = torch.where(inside, best + offset, source)
+            taken |= inside
+
+        words = (batch.segment > 0).sum(1).clamp(min=1)
+        return Mix(
+            level="tokens",
+            partner=partner,
+            keep=~taken,
+            share=1 - taken.sum(1) / words,
+            donor=batch.input_ids[partner].gather(1, source),
+        )

@@ -1,0 +1,34 @@
+"""TMix (Chen, Yang and Yang, 2020, MixText): texts meet inside the encoder, at a layer drawn anew for every batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from salience.batch import Batch
+from salience.mixing.interpolation import draw_weight, interpolate
+from salience.mixing.mix import Mix
+from salience.mixing.pairing import Pairing, swap_halves
+
+
+@dataclass(frozen=True)
+class TMix:
+    """Interpolates the hidden states of one layer; the layers above it read the mixture, under both texts' mask.
+
+    The defaults are the SSMix paper's (section 3.3): alpha 0.2, the larger side, layers 7, 9 and 12 of BERT's 12. A
+    whole number in `levels` is that layer, a float a part of the model's depth, rounded up.
+    """
+
+    levels: tuple[int | float | str, ...] = (7 / 12, 9 / 12, 12 / 12)
+    alpha: float = 0.2
+    largest: bool = True  # l := max(l, 1 - l)
+    ratio: float | None = None  # fixes l instead of drawing it
+    pair: Pairing = swap_halves
+
+    guide = None
+
+    def __call__(self, batch: Batch, scores: None = None) -> Mix:
+        level = self.levels[int(torch.randint(len(self.levels), ()))]
+        weight = draw_weight(self.alpha, self.largest) if self.ratio is None else self.ratio
+        return interpolate(batch, level, self.pair, weight)

@@ -1,0 +1,17 @@
+"""What every test shares: repeatable examples, and one thread, with which tiny models run many times faster."""
+
+import pytest
+import torch
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+torch.set_num_threads(1)
+settings.load_profile("repeatable")
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    """Every test starts from the same random state, whichever ran before it."""
+    torch.manual_seed(0)

@@ -1,0 +1,318 @@
+"""Tiny models of every family the library must work with, and batches for them.
+
+`FAMILIES[name](seed, classes, dropout)` builds a random classifier of three narrow layers, large enough in its weights
+that different texts get visibly different logits. Everything is deterministic and needs no network.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import torch
+import transformers
+from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
+from tokenizers.decoders import WordPiece as WordPieceDecoder
+from tokenizers.models import WordPiece
+from torch import nn
+from transformers import PreTrainedTokenizerFast
+
+from salience import Batch
+
+VOCABULARY = 40
+POSITIONS = 64
+LAYERS = 3
+
+# The ids of the special tokens. RoBERTa and MPNet count positions from the padding's id, which is 1 there.
+BERT_SPECIALS = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
+ROBERTA_SPECIALS = {"[CLS]": 0, "[PAD]": 1, "[SEP]": 2, "[UNK]": 3, "[MASK]": 4}
+FIRST_WORD = 5
+TWO_SEPARATORS = {"roberta", "mpnet"}  # [CLS] a [SEP] [SEP] b [SEP], and padding id 1
+WITH_TOKEN_TYPES = {"bert", "electra", "albert"}  # the tiny models that read token_type_ids
+
+
+def specials(family: str = "bert") -> dict[str, int]:
+    return ROBERTA_SPECIALS if family in TWO_SEPARATORS else BERT_SPECIALS
+
+
+# ------------------------------------------------------------------------------------------------------------- models
+
+
+def build(
+    family: str,
+    seed: int = 0,
+    classes: int = 3,
+    dropout: float = 0.0,
+    vocabulary: int = VOCABULARY,
+    positions: int = POSITIONS,
+    layers: int = LAYERS,
+    width: int = 16,
+    spread: float = 0.5,
+    **settings,
+) -> nn.Module:
+    """A random classifier, `spread` the standard deviation of its weights. The caller's random state is untouched."""
+    ids = specials(family)
+    common = {
+        "vocab_size": vocabulary,
+        "max_position_embeddings": positions,
+        "initializer_range": spread,
+        "pad_token_id": ids["[PAD]"],
+        "bos_token_id": ids["[CLS]"],
+        "eos_token_id": ids["[SEP]"],
+        "num_labels": classes,
+    }
+    usual = {
+        "hidden_size": width,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 2,
+        "intermediate_size": 2 * width,
+        "hidden_dropout_prob": dropout,
+        "attention_probs_dropout_prob": dropout,
+        "classifier_dropout": dropout,
+    }
+    if family == "bert":
+        kind, special = "Bert", usual
+    elif family == "roberta":
+        kind, special = "Roberta", usual | {"type_vocab_size": 1}
+    elif family == "distilbert":
+        kind, special = "DistilBert", {
+            "dim": width,
+            "n_layers": layers,
+            "n_heads": 2,
+            "hidden_dim": 2 * width,
+            "dropout": dropout,
+            "attention_dropout": dropout,
+            "seq_classif_dropout": dropout,
+        }
+    elif family == "electra":
+        kind, special = "Electra", usual | {"embedding_size": width, "summary_last_dropout": dropout}
+    elif family == "deberta-v2":
+        kind, special = "DebertaV2", usual | {
+            "relative_attention": True,
+            "pos_att_type": ["p2c", "c2p"],
+            "max_relative_positions": -1,
+            "position_buckets": 8,
+            "norm_rel_ebd": "layer_norm",
+            "share_att_key": True,
+            "position_biased_input": False,
+            "type_vocab_size": 0,
+            "pooler_hidden_size": width,
+            "pooler_dropout": dropout,
+            "cls_dropout": dropout,
+        }
+        special.pop("classifier_dropout")
+    elif family == "mpnet":
+        kind, special = "MPNet", usual
+    elif family in ("modernbert", "modernbert-mean"):
+        # Full, sliding, full: the window is narrower than the texts, so both kinds of mask are at work.
+        kind, special = "ModernBert", {
+            "hidden_size": width,
+            "num_hidden_layers": layers,
+            "num_attention_heads": 2,
+            "intermediate_size": 2 * width,
+            "attention_dropout": dropout,
+            "embedding_dropout": dropout,
+            "mlp_dropout": dropout,
+            "classifier_dropout": dropout,
+            "classifier_pooling": "mean" if family == "modernbert-mean" else "cls",
+            "layer_types": ["full_attention", "sliding_attention", "full_attention"][:layers],
+            "local_attention": 6,
+            "cls_token_id": ids["[CLS]"],
+            "sep_token_id": ids["[SEP]"],
+        }
+    elif family == "albert":
+        kind, special = "Albert", usual | {"embedding_size": width // 2, "classifier_dropout_prob": dropout}
+        special.pop("classifier_dropout")
+    else:
+        raise ValueError(f"no such family: {family}")
+
+    config = getattr(transformers, f"{kind}Config")(**common, **(special | settings))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = getattr(transformers, f"{kind}ForSequenceClassification")(config)
+        spread_out(model, spread)
+    return model.eval()
+
+
+@torch.no_grad()
+def spread_out(model: nn.Module, spread: float) -> None:
+    """Every weight, bias and embedding a normal draw: no zero bias and no unit norm may hide a fault."""
+    for name, parameter in model.named_parameters():
+        if parameter.ndim == 1 and "norm" in name.lower() and name.endswith("weight"):
+            parameter.copy_(1 + 0.1 * torch.randn_like(parameter))
+        elif parameter.ndim == 1:
+            parameter.copy_(0.1 * torch.randn_like(parameter))
+        else:
+            parameter.copy_(spread * torch.randn_like(parameter))
+
+
+FAMILIES = {
+    name: partial(build, name)
+    for name in (
+        "bert",
+        "roberta",
+        "distilbert",
+        "electra",
+        "deberta-v2",
+        "mpnet",
+        "modernbert",
+        "modernbert-mean",
+        "albert",
+    )
+}
+
+LAYER_CLASSES = {
+    "AlbertLayer",
+    "BertLayer",
+    "DebertaV2Layer",
+    "ElectraLayer",
+    "ModernBertEncoderLayer",
+    "MPNetLayer",
+    "RobertaLayer",
+    "TransformerBlock",
+}
+
+
+def layer_modules(model: nn.Module) -> list[nn.Module]:
+    """The encoder's layers, each module once (ALBERT has one, called again and again)."""
+    return [module for module in model.modules() if type(module).__name__ in LAYER_CLASSES]
+
+
+# ------------------------------------------------------------------------------------------------------------ batches
+
+
+def layout(lengths: list[int], pair_lengths: list[int | None] | None = None, family: str = "bert") -> list[list[int]]:
+    """The segment of every token, row by row: special tokens 0, the text 1, the second text 2.
+
+    A row whose pair length is None is a single text.
+    """
+    between = [0, 0] if family in TWO_SEPARATORS else [0]
+    rows = []
+    for number, length in enumerate(lengths):
+        second = pair_lengths[number] if pair_lengths is not None else None
+        row = [0] + [1] * length
+        row += [0] if second is None else [*between, *[2] * second, 0]
+        rows.append(row)
+    return rows
+
+
+def filled(rows: list[list[int]], words: list[list[int]], family: str, extra_padding: int, labels) -> Batch:
+    """The batch whose special tokens follow `rows` and whose words are taken from `words`, place by place."""
+    ids = specials(family)
+    width = max(map(len, rows)) + extra_padding
+    input_ids = torch.full((len(rows), width), ids["[PAD]"])
+    attention_mask = torch.zeros(len(rows), width, dtype=torch.long)
+    segment = torch.zeros(len(rows), width, dtype=torch.long)
+    for number, row in enumerate(rows):
+        for place, part in enumerate(row):
+            attention_mask[number, place] = 1
+            segment[number, place] = part
+            special = ids["[CLS]"] if place == 0 else ids["[SEP]"]
+            input_ids[number, place] = words[number][place] if part else special
+    return Batch(input_ids, attention_mask, segment, labels)
+
+
+def batch(
+    lengths: list[int],
+    pair_lengths: list[int | None] | None = None,
+    extra_padding: int = 0,
+    seed: int = 0,
+    classes: int = 3,
+    family: str = "bert",
+) -> Batch:
+    """Random words in texts of the given lengths. More padding changes nothing else."""
+    generator = torch.Generator().manual_seed(seed)
+    rows = layout(lengths, pair_lengths, family)
+    words = [torch.randint(FIRST_WORD, VOCABULARY, (len(row),), generator=generator).tolist() for row in rows]
+    labels = torch.randint(0, classes, (len(rows),), generator=generator)
+    return filled(rows, words, family, extra_padding, labels)
+
+
+def distinct_batch(
+    lengths: list[int], pair_lengths: list[int | None] | None = None, extra_padding: int = 0, family: str = "bert"
+) -> Batch:
+    """Every word another id, 1000 * (row + 1) + place: where a token came from can be read off it. For rules only."""
+    rows = layout(lengths, pair_lengths, family)
+    words = [[1000 * (number + 1) + place for place in range(len(row))] for number, row in enumerate(rows)]
+    return filled(rows, words, family, extra_padding, torch.arange(len(rows)) % 3)
+
+
+def padded(own: Batch, columns: int, family: str = "bert") -> Batch:
+    """The same texts, each with `columns` more padding."""
+
+    def wider(values: torch.Tensor, fill: int) -> torch.Tensor:
+        return torch.cat([values, values.new_full((len(values), columns), fill)], dim=1)
+
+    pad = specials(family)["[PAD]"]
+    return Batch(wider(own.input_ids, pad), wider(own.attention_mask, 0), wider(own.segment, 0), own.labels)
+
+
+def rearranged(own: Batch, order: torch.Tensor) -> Batch:
+    """The same texts in another order."""
+    return Batch(own.input_ids[order], own.attention_mask[order], own.segment[order], own.labels[order])
+
+
+# -------------------------------------------------------------------------------------------- tokenizers, saved models
+
+
+def tiny_tokenizer(texts: list[str] | None = None, family: str = "bert", longest: int = POSITIONS):
+    """A WordPiece tokenizer: the special tokens, every word of `texts`, and single characters for all others."""
+    ids = specials(family)
+    normalizer = normalizers.BertNormalizer(lowercase=True)
+    splitter = pre_tokenizers.BertPreTokenizer()
+    words = {
+        word for text in texts or [] for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text or ""))
+    }
+    letters = {character for word in words for character in word} | set("abcdefghijklmnopqrstuvwxyz0123456789.,!?'-")
+    pieces = sorted(letters) + sorted(f"##{letter}" for letter in letters) + sorted(words - letters)
+    vocabulary = dict(ids) | {piece: FIRST_WORD + place for place, piece in enumerate(pieces)}
+
+    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizer
+    tokenizer.pre_tokenizer = splitter
+    tokenizer.decoder = WordPieceDecoder()
+    second = "[SEP]:1 $B:1 [SEP]:1" if family in TWO_SEPARATORS else "$B:1 [SEP]:1"
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair=f"[CLS] $A [SEP] {second}",
+        special_tokens=[(name, ids[name]) for name in ("[CLS]", "[SEP]")],
+    )
+    names = ["input_ids", "token_type_ids", "attention_mask"]
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        unk_token="[UNK]",
+        sep_token="[SEP]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        mask_token="[MASK]",
+        model_max_length=longest,
+        padding_side="right",
+        truncation_side="right",
+        model_input_names=[name for name in names if name != "token_type_ids" or family in WITH_TOKEN_TYPES],
+    )
+
+
+def save_tiny_model(
+    folder: str | Path,
+    texts: list[str],
+    family: str = "bert",
+    classes: int = 2,
+    seed: int = 0,
+    longest: int = POSITIONS,
+    dropout: float = 0.0,
+) -> Path:
+    """A folder that `from_pretrained` loads: config, safetensors and a tokenizer that knows the words of `texts`."""
+    tokenizer = tiny_tokenizer(texts, family, longest)
+    model = build(
+        family,
+        seed,
+        classes,
+        dropout,
+        vocabulary=len(tokenizer),
+        positions=longest + 2,  # RoBERTa and MPNet start counting after the padding's id
+        layers=2,
+        spread=0.1,
+    )
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return Path(folder)
