@@ -1,0 +1,1 @@
+"""Loading encoders, and the models of our own."""

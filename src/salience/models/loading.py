@@ -1,0 +1,107 @@
+"""From a model's name to a classifier and its tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from salience.errors import InputError
+from salience.models.embedded import EMBEDDED, embedded_folder
+
+LONGEST = 512  # tokens read of a text unless asked for more: what BERT was trained on
+
+
+def load_classifier(name: str, labels: Sequence[str], trust_remote_code: bool = False):
+    """A sequence classifier with a fresh head for `labels`, and its tokenizer.
+
+    Args:
+        name: "minilm", a folder, or a name on the hub; what lies in the hub's cache loads offline.
+
+    Raises:
+        InputError: no such model, no safetensors, or a model that is no encoder for classification.
+    """
+    from transformers import AutoModelForSequenceClassification
+
+    source = model_source(name)
+    numbered = dict(enumerate(labels))
+    model = loaded(
+        name,
+        lambda: AutoModelForSequenceClassification.from_pretrained(
+            source,
+            num_labels=len(numbered),
+            id2label=numbered,
+            label2id={label: number for number, label in numbered.items()},
+            problem_type="single_label_classification",
+            use_safetensors=True,
+            trust_remote_code=trust_remote_code,
+            ignore_mismatched_sizes=True,  # a head for other labels gives way to a fresh one
+        ),
+    )
+    return model, load_tokenizer(name, trust_remote_code)
+
+
+def load_trained(folder: str | Path):
+    """A trained classifier and its tokenizer, as `salience train` or anyone else saved them.
+
+    Raises:
+        InputError: the folder is missing or holds no classifier.
+    """
+    from transformers import AutoModelForSequenceClassification
+
+    model = loaded(
+        str(folder), lambda: AutoModelForSequenceClassification.from_pretrained(str(folder), use_safetensors=True)
+    )
+    return model, load_tokenizer(str(folder))
+
+
+def load_tokenizer(name: str, trust_remote_code: bool = False):
+    """The model's fast tokenizer, padding and cutting on the right."""
+    from transformers import AutoTokenizer
+
+    tokenizer = loaded(
+        name, lambda: AutoTokenizer.from_pretrained(model_source(name), trust_remote_code=trust_remote_code)
+    )
+    if not tokenizer.is_fast:
+        raise InputError(f"{name}: its tokenizer has no fast form, which alone tells which token is which word")
+    tokenizer.padding_side = tokenizer.truncation_side = "right"
+    return tokenizer
+
+
+def longest_text(model, tokenizer, asked: int | None = None) -> int:
+    """How many tokens of a text are read: what was asked for or `LONGEST`, as far as the model can."""
+    config = model.config
+    room = getattr(config, "max_position_embeddings", None) or LONGEST
+    # RoBERTa and MPNet count positions from behind the padding index.
+    table = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
+    if getattr(table, "padding_idx", None) is not None:
+        room -= table.padding_idx + 1
+    return min(room, tokenizer.model_max_length, asked or LONGEST)
+
+
+def model_source(name: str) -> str:
+    """What `from_pretrained` is to be given: the embedded model's folder, a folder, or a name on the hub."""
+    if name in EMBEDDED:
+        return str(embedded_folder(name))
+    looks_like_path = name.startswith((".", "/", "~")) or name.count("/") > 1
+    if looks_like_path and not Path(name).expanduser().is_dir():
+        raise InputError(f"no model at {name}: give a folder, a name on the hub, or one of {', '.join(EMBEDDED)}")
+    return str(Path(name).expanduser()) if Path(name).expanduser().is_dir() else name
+
+
+def loaded(name: str, load):
+    """What `load()` gives, with Hugging Face's ways of failing in one line."""
+    import warnings
+
+    from transformers.utils import logging
+
+    level = logging.get_verbosity()
+    logging.set_verbosity_error()  # a fresh head is what was asked for, not news
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return load()
+    except (OSError, ValueError, KeyError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"cannot load the model {name!r}: {reason[:300]}") from error
+    finally:
+        logging.set_verbosity(level)

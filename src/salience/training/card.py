@@ -1,0 +1,94 @@
+"""The model card: what the model is, what it was trained on and how, and how good it was found to be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from huggingface_hub import ModelCard, ModelCardData
+
+from salience.data.task import Task
+from salience.training.recipe import Recipe
+
+TEMPLATE = """---
+{{ card_data }}
+---
+
+# {{ title }}
+
+A text classifier for {{ names | length }} labels: {{ names | join(", ") }}.
+
+It is a plain Hugging Face checkpoint:
+
+```python
+from transformers import pipeline
+
+classify = pipeline("text-classification", model="{{ folder }}")
+```
+
+## How it was trained
+
+{{ training }}, with salience {{ about.versions.salience }}. `recipe.yaml` repeats the run:
+`salience train --config recipe.yaml --output another-folder`.
+
+## How good it is
+{% if table %}
+{{ table }}
+
+Measured on {{ metrics.rows[metrics.judged_on] }} {{ metrics.judged_on }} rows, once, with one seed: no interval can be
+given, and a difference of a few rows means nothing.
+{%- if metrics.judged_on == "validation" %} The checkpoint was chosen on these rows, so the first line is flattered.
+{%- endif %}
+{% else %}
+Nothing was held out, so nothing was measured.
+{% endif %}
+The calibration error is the expected calibration error in 15 bins: 0 for a model that is right as often as it says.
+"""
+
+
+def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict) -> str:
+    """The README.md of a run folder, with the metadata that the hub reads."""
+    data = ModelCardData(
+        pipeline_tag="text-classification",
+        library_name="transformers",
+        tags=["salience", recipe.method],
+    )
+    card = ModelCard.from_template(
+        data,
+        template_str=TEMPLATE,
+        title="Text classifier",
+        folder="path/to/this/folder",
+        names=task.names,
+        training=training_words(recipe, metrics),
+        table=score_table(metrics),
+        metrics=metrics,
+        about=about,
+    )
+    return str(card)
+
+
+def training_words(recipe: Recipe, metrics: dict) -> str:
+    method = "the texts as they are" if recipe.method == "plain" else f"{recipe.method}, clean part {recipe.clean}"
+    return (
+        f"{metrics['rows']['training']} rows of `{file_name(recipe.data)}` on `{file_name(recipe.model)}`: {method}, "
+        f"{recipe.steps} steps of {recipe.batch_size} texts at most (stopped after {metrics['steps']}), "
+        f"learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
+    )
+
+
+def file_name(source: str) -> str:
+    """A card is published: of a path on somebody's machine it shows the last part only."""
+    return Path(source).name if Path(source).exists() else urlsplit(source).path
+
+
+def score_table(metrics: dict) -> str:
+    judge = metrics.get("judged_on")
+    if not judge:
+        return ""
+    rows = {"this model": metrics[judge]} | metrics["baselines"]
+    lines = ["| | accuracy | macro-F1 | calibration error |", "|---|---|---|---|"]
+    lines += [
+        f"| {name} | {found['accuracy']:.3f} | {found['macro_f1']:.3f} | {found['calibration_error']:.3f} |"
+        for name, found in rows.items()
+    ]
+    return "\n".join(lines)

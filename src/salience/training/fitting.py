@@ -1,0 +1,70 @@
+"""From encoded texts to a fitted model: what the command line and the estimator share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from transformers import EarlyStoppingCallback, PreTrainedModel, PrinterCallback, TrainerCallback, TrainerState
+
+from salience.data.encoding import Encoded
+from salience.models.loading import load_trained
+from salience.training.arguments import training_arguments
+from salience.training.checkpoints import is_finished, last_checkpoint, read_state
+from salience.training.metrics import scores, selection
+from salience.training.recipe import Recipe
+from salience.training.trainer import MixTrainer
+
+
+def build_trainer(
+    recipe: Recipe,
+    model: PreTrainedModel,
+    tokenizer,
+    method: Callable | None,
+    training: Encoded,
+    validation: Encoded | None,
+    checkpoints: Path,
+    class_weights: Sequence[float] | None = None,
+    callbacks: Sequence[TrainerCallback] = (),
+) -> MixTrainer:
+    """A trainer for a resolved recipe, which stops early where there is something to choose by."""
+    stopping = [] if validation is None else [EarlyStoppingCallback(recipe.patience)]
+    trainer = MixTrainer(
+        model=model,
+        method=method,
+        clean=recipe.clean,
+        args=training_arguments(recipe, checkpoints, has_validation=validation is not None),
+        class_weights=class_weights,
+        train_dataset=training,
+        eval_dataset=by_length(validation),
+        processing_class=tokenizer,
+        compute_metrics=validation_scores,
+        callbacks=[*callbacks, *stopping],
+    )
+    trainer.remove_callback(PrinterCallback)  # raw dicts; whoever wants to see progress brings a callback
+    return trainer
+
+
+def by_length(encoded: Encoded | None) -> Encoded | None:
+    """Long texts with long ones: evaluation pads little, and its order changes no score."""
+    return None if encoded is None else encoded.take(np.argsort(encoded.lengths, kind="stable"))
+
+
+def validation_scores(prediction) -> dict[str, float]:
+    probabilities = torch.tensor(prediction.predictions).double().softmax(1).numpy()
+    found = scores(probabilities, prediction.label_ids)
+    return found | {"selection": selection(probabilities, prediction.label_ids)}
+
+
+def fit(trainer: MixTrainer, recipe: Recipe) -> tuple[PreTrainedModel, TrainerState]:
+    """Trains, or goes on from the last checkpoint, up to the model that validation chose."""
+    last = last_checkpoint(Path(trainer.args.output_dir))
+    if last is None or not is_finished(last, recipe.patience):
+        trainer.train(resume_from_checkpoint=str(last) if last else None)
+        return trainer.model, trainer.state
+    # Killed after its last step: training on would wait for a better checkpoint once more, and might find one.
+    state = read_state(last)
+    model, _ = load_trained(state.best_model_checkpoint or last)
+    return model.to(trainer.args.device), state

@@ -1,0 +1,62 @@
+"""What a training step minimises, as a generator of losses: each is back-propagated before the next is asked for.
+
+That order is what makes guidance nearly free: after the clean loss's backward pass the gradient that a guide wants
+lies at the embeddings, and the first graph is freed before the second is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+
+from torch import Tensor, nn
+
+from salience.batch import Batch
+from salience.explain.gradient import Gradient
+from salience.mixing.forwarding import forward_mixed
+from salience.sites import forward, reading
+from salience.training.loss import CrossEntropy, cross_entropy
+
+Objective = Callable[[nn.Module, Batch], Iterator[Tensor]]
+
+
+def plain(model: nn.Module, batch: Batch, loss: CrossEntropy = cross_entropy) -> Iterator[Tensor]:
+    """Training on the texts as they are."""
+    yield loss(forward(model, batch), batch.labels)
+
+
+def mixed(method: Callable, clean: float = 0.5, loss: CrossEntropy = cross_entropy) -> Objective:
+    """`clean` parts of the loss on the texts as they are, the rest on their mixtures by `method`.
+
+    One half is SSMix's recipe: the mean over both halves of a batch and both directions of mixing. 0 trains on
+    mixtures only, as AttentionMix and DropMix do; a guide then runs a pass of its own.
+
+    Raises:
+        ValueError: `clean` is not in [0, 1).
+    """
+    if not 0 <= clean < 1:
+        raise ValueError(f"clean must be at least 0 and below 1, not {clean}; plain training is `plain`")
+
+    def objective(model: nn.Module, batch: Batch) -> Iterator[Tensor]:
+        guide = method.guide
+        lends = clean > 0 and isinstance(guide, Gradient)
+        scores = None
+        if clean > 0:
+            with reading(model, guide.level) if lends else nullcontext() as seen, unsynchronised(model):
+                yield clean * loss(forward(model, batch), batch.labels)
+            if lends:
+                scores = guide.lent(seen, batch)
+                del seen  # and with it the embeddings of the first pass
+        if guide is not None and not lends:
+            scores = guide(model, batch)
+
+        mix = method(batch, scores)
+        logits = forward_mixed(model, batch, mix)
+        yield (1 - clean) * loss(logits, mix.targets(batch.labels, logits.shape[1]))
+
+    return objective
+
+
+def unsynchronised(model: nn.Module) -> AbstractContextManager:
+    """Several processes agree on gradients once a step: after the last loss, not after this one."""
+    return model.no_sync() if hasattr(model, "no_sync") else nullcontext()

@@ -1,0 +1,53 @@
+"""Probabilities for texts, fast: sorted by length inside a window, padded to the longest text of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import nn
+
+from salience.batch import Batch
+from salience.data.batching import Collator
+from salience.data.encoding import Encoded
+from salience.sites import forward
+
+# Padded tokens in a batch: enough to keep the device busy, few enough to stay in a CPU's cache.
+TOKENS = {"cpu": 2048, "cuda": 65536}
+
+
+def length_batches(lengths: np.ndarray, tokens: int) -> Iterator[np.ndarray]:
+    """Rows in order of length, cut into batches of at most `tokens` padded tokens (at least one row each)."""
+    order = np.argsort(lengths, kind="stable")
+    start = 0
+    while start < len(order):
+        stop = start + 1
+        while stop < len(order) and lengths[order[stop]] * (stop + 1 - start) <= tokens:
+            stop += 1
+        yield order[start:stop]
+        start = stop
+
+
+@torch.inference_mode()
+def predict_probabilities(model: nn.Module, encoded: Encoded, precision: str = "auto") -> np.ndarray:
+    """Class probabilities (N, C) in float32, in the order of the rows; the model's mode is left as it was.
+
+    Args:
+        precision: "fp32", "bf16", or "auto": bf16 where a GPU has it.
+    """
+    device = model.device
+    collate = Collator(padding=model.config.pad_token_id or 0)
+    half = device.type == "cuda" and torch.cuda.is_bf16_supported() if precision == "auto" else precision == "bf16"
+    probabilities = np.empty((len(encoded), model.config.num_labels), np.float32)
+    training = model.training
+    model.eval()
+    for rows in length_batches(encoded.lengths, TOKENS.get(device.type, TOKENS["cpu"])):
+        inputs = collate([encoded[row] for row in rows])
+        inputs.pop("labels", None)
+        batch = Batch(**{name: tensor.to(device, non_blocking=True) for name, tensor in inputs.items()})
+        with torch.autocast(device.type, torch.bfloat16, enabled=half):
+            logits = forward(model, batch)
+        probabilities[rows] = logits.float().softmax(1).cpu().numpy()
+    model.train(training)
+    return probabilities

@@ -1,0 +1,119 @@
+"""Everything a run depends on, as one value that is saved with it and repeats it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from salience.errors import InputError, unknown
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What to train on, with what, and how. None stands for "as the data asks", and `resolved` fills it in."""
+
+    data: str
+    validation: str | None = None
+    test: str | None = None
+    text: str | None = None  # columns; guessed from usual names
+    text_pair: str | None = None
+    label: str | None = None
+    encoding: str = "utf-8"
+    bad_rows: str = "error"  # or "skip"
+    validation_share: float | None = None  # 0: train on everything, choose by nothing
+
+    model: str = "minilm"
+    max_length: int | None = None  # tokens read of a text
+    method: str = "ssmix"  # or "plain"
+    method_options: dict[str, Any] = field(default_factory=dict)  # the method's fields
+    clean: float = 0.5  # the part of the loss on the texts as they are
+
+    steps: int | None = None
+    batch_size: int | None = None  # texts in a step
+    accumulation: int = 1  # pieces in which a step's batch is computed
+    learning_rate: float | None = None
+    weight_decay: float = 0.01
+    warmup: float = 0.1  # the part of the steps in which the learning rate rises
+    evaluations: int = 20  # how often validation is looked at
+    patience: int = 6  # looks without a better one after which training stops
+    class_weights: str = "none"  # "auto", or "name=weight,..."
+    label_smoothing: float = 0.0
+    seed: int = 0
+    precision: str = "fp32"  # "bf16", "fp16"
+    device: str = "auto"  # "cpu", "cuda"
+
+    def __post_init__(self):
+        for name, allowed in CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise unknown(f"--{name.replace('_', '-')}", getattr(self, name), allowed)
+        for name, (low, high) in RANGES.items():
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int | float) and low <= value <= high):
+                raise InputError(f"--{name.replace('_', '-')} must be from {low} to {high}, not {value!r}")
+
+    def resolved(self, rows: int, classes: int, width: int) -> Recipe:
+        """The recipe for `rows` texts of `classes` and a model of `width` hidden units, with nothing left open."""
+        batch_size = self.batch_size or default_batch_size(rows)
+        return replace(
+            self,
+            batch_size=batch_size,
+            steps=self.steps or default_steps(rows, classes, batch_size),
+            learning_rate=self.learning_rate or default_learning_rate(width),
+        )
+
+    @classmethod
+    def from_mapping(cls, settings: dict[str, Any], source: str = "") -> Recipe:
+        """A recipe from the names and values of a yaml file."""
+        names = [option.name for option in fields(cls)]
+        for name in settings:
+            if name not in names:
+                raise unknown(f"setting in {source}" if source else "setting", name, names)
+        if "data" not in settings:
+            raise InputError(f"{source or 'the recipe'}: no data named; give a file or a hub data set")
+        return cls(**settings)
+
+    def as_mapping(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+CHOICES = {
+    "bad_rows": ["error", "skip"],
+    "precision": ["fp32", "bf16", "fp16"],
+    "device": ["auto", "cpu", "cuda"],
+}
+RANGES = {
+    "validation_share": (0, 0.9),
+    "max_length": (4, 1_000_000),
+    "clean": (0, 0.99),
+    "steps": (1, 10**9),
+    "batch_size": (1, 10**6),
+    "accumulation": (1, 10**6),
+    "learning_rate": (0, 10),
+    "weight_decay": (0, 10),
+    "warmup": (0, 1),
+    "evaluations": (1, 10**6),
+    "patience": (1, 10**6),
+    "label_smoothing": (0, 0.99),
+    "seed": (0, 2**32 - 1),
+}
+
+
+def default_batch_size(rows: int) -> int:
+    """Small data sets need many small steps, large ones fewer large ones."""
+    return 16 if rows < 2000 else 32
+
+
+def default_steps(rows: int, classes: int, batch_size: int) -> int:
+    """The number of steps follows the data: 100 / sqrt(rows of a class) epochs, at least 3 and at most 60.
+
+    Few rows a class need to be seen often, and 77 classes need more steps than 6; `docs/recipe.md` shows what doubling
+    the steps brings.
+    """
+    epochs = min(max(100 / math.sqrt(rows / classes), 3), 60)
+    return max(1, round(epochs * rows / batch_size))
+
+
+def default_learning_rate(width: int) -> float:
+    """5e-5 for a model of width 768, as BERT's authors advise; narrower models take, and need, larger steps."""
+    return 5e-5 * (768 / width) ** 2

@@ -1,0 +1,115 @@
+"""The main job: labelled texts in, a trained, saved, checked classifier out. One run, from settings to folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from transformers import PreTrainedModel, TrainerCallback, set_seed
+
+from salience.data.encoding import Encoded, encode_texts
+from salience.data.labels import class_weights
+from salience.data.task import Part, Task, read_task
+from salience.mixing.choosing import choose_method
+from salience.models.loading import load_classifier, longest_text
+from salience.training.arguments import check_device, is_main_process
+from salience.training.fitting import build_trainer, fit
+from salience.training.folder import RunFolder
+from salience.training.predicting import predict_probabilities
+from salience.training.recipe import Recipe
+from salience.training.results import measure, write_results
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: where it lies, and what it was checked on."""
+
+    folder: Path
+    recipe: Recipe
+    task: Task
+    metrics: dict
+    model: PreTrainedModel
+    tokenizer: object
+    probabilities: np.ndarray | None  # (N, C) for the test rows
+
+
+def train(
+    recipe: Recipe,
+    output: str | Path,
+    overwrite: bool = False,
+    resume: bool = False,
+    note: Callable[[str], None] = print,
+    callbacks: Sequence[TrainerCallback] = (),
+) -> Run:
+    """Trains as the recipe says and writes the run folder.
+
+    Args:
+        output: the folder to write; it appears when the run is done, whole or not at all.
+        resume: go on from where an interrupted run of the same recipe stopped, to the same weights.
+        note: told guesses, warnings and results, a line each.
+
+    Raises:
+        InputError: the data, the model or the recipe is at fault; nothing has been written then.
+    """
+    started = time.time()
+    folder = RunFolder(output, overwrite)
+    check_device(recipe)
+    method = choose_method(recipe.method, recipe.method_options)
+    main = is_main_process()
+    note = note if main else lambda line: None
+
+    task = read_task(
+        recipe.data, recipe.test, recipe.validation, recipe.validation_share, recipe.seed, recipe.encoding,
+        recipe.bad_rows, note, text=recipe.text, text_pair=recipe.text_pair, label=recipe.label,
+    )  # fmt: skip
+    weights = class_weights(recipe.class_weights, [task.names[number] for number in task.train.labels], task.names)
+    set_seed(recipe.seed)  # the fresh head, then everything that is drawn
+    model, tokenizer = load_classifier(recipe.model, task.names)
+    longest = longest_text(model, tokenizer, recipe.max_length)
+    encoded = {
+        role: encode_part(tokenizer, part, longest, role, note)
+        for role, part in [("training", task.train), ("validation", task.validation), ("test", task.test)]
+        if part is not None
+    }
+    columns = task.columns
+    recipe = replace(recipe, text=columns.text, text_pair=columns.text_pair, label=columns.label, max_length=longest)
+    recipe = recipe.resolved(len(task.train), len(task.names), model.config.hidden_size)
+    note(
+        f"recipe: {recipe.method} on {recipe.model}, {recipe.steps} steps of {recipe.batch_size} texts, "
+        f"learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
+    )
+
+    if main:
+        folder.open(recipe.as_mapping(), resume)
+    trainer = build_trainer(
+        recipe, model, tokenizer, method, encoded["training"], encoded.get("validation"), folder.checkpoints, weights,
+        callbacks,
+    )  # fmt: skip
+    trainer.accelerator.wait_for_everyone()  # the main process has prepared the folder
+    model, state = fit(trainer, recipe)
+    if main:
+        probabilities = {role: predict_probabilities(model, encoded[role]) for role in encoded if role != "training"}
+        metrics = measure(task, probabilities) | {
+            "rows": {role: len(rows) for role, rows in encoded.items()},
+            "steps": state.global_step,
+            "best_step": state.best_global_step,
+            "seconds": round(time.time() - started, 1),
+        }
+        write_results(folder.model, model, tokenizer, recipe, task, metrics, probabilities)
+        folder.publish()
+    trainer.accelerator.wait_for_everyone()
+    if not main:
+        return Run(folder.output, recipe, task, {}, model, tokenizer, None)
+    return Run(folder.output, recipe, task, metrics, model, tokenizer, probabilities.get("test"))
+
+
+def encode_part(tokenizer, part: Part, longest: int, role: str, note: Callable[[str], None]) -> Encoded:
+    examples = part.examples
+    encoded = encode_texts(tokenizer, examples.texts, examples.pairs, part.labels.tolist(), longest)
+    if encoded.cut:
+        share = encoded.cut / len(encoded)
+        note(f"{share:.1%} of the {role} texts are longer than the {longest} tokens read of each; the rest is cut off")
+    return encoded

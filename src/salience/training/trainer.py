@@ -1,0 +1,119 @@
+"""`MixTrainer`: the Hugging Face Trainer with an objective of several losses in place of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import Dataset, Sampler
+from transformers import Trainer, TrainingArguments
+
+from salience.batch import Batch
+from salience.data.batching import Collator, LengthGrouped
+from salience.sites import forward
+from salience.training.loss import CrossEntropy, cross_entropy
+from salience.training.objectives import mixed, plain
+
+
+class MixTrainer(Trainer):
+    """Trains a sequence classifier with a mixing method. `method=None` trains on the texts as they are.
+
+    Args:
+        model: any encoder that `AutoModelForSequenceClassification` loads.
+        method: a mixing method such as `SSMix()`.
+        clean: the part of the loss on the texts as they are; 0 trains on mixtures only.
+        class_weights: one weight a class, relative to a mean of 1 over the training data.
+        group_by_length: texts of like length in one batch (`LengthGrouped`), every batch full.
+        others: as the Trainer takes them. Data sets hold `input_ids` and `labels`; `salience.data.encoding` makes
+            them. `label_smoothing_factor` is applied to hard and mixed labels alike.
+
+    Mixtures are made within a batch on one device, so partners come from there. The loss of a step is the mean over
+    all its texts: cut into smaller batches or spread over processes it is the same, which the stock Trainer's is not
+    for classifiers (transformers issue 47688).
+
+    Raises:
+        ValueError: several GPUs in one process (`DataParallel`), which would tear partners apart.
+    """
+
+    # Our loss is divided here, by the number of texts in the step, and nowhere else.
+    loss_is_scaled_for_ga = True
+
+    def __init__(
+        self,
+        model: nn.Module,
+        method: Callable | None = None,
+        clean: float = 0.5,
+        args: TrainingArguments | None = None,
+        class_weights: Sequence[float] | None = None,
+        group_by_length: bool = True,
+        **others,
+    ):
+        tokenizer = others.get("processing_class")
+        if others.get("data_collator") is None:
+            others["data_collator"] = Collator.of(tokenizer) if tokenizer is not None else Collator()
+        super().__init__(model=model, args=args, **others)
+        if self.args.n_gpu > 1:
+            raise ValueError("DataParallel would tear partners apart: launch with torchrun, or show one GPU")
+        self.model_accepts_loss_kwargs = False  # else older Trainers would not divide, or divide twice
+        self.label_smoother = None  # it takes hard labels only; the objective's loss smooths both kinds
+        weights = None if class_weights is None else tuple(class_weights)
+        self.loss = CrossEntropy(weights, self.args.label_smoothing_factor)
+        self.objective = partial(plain, loss=self.loss) if method is None else mixed(method, clean, self.loss)
+        self.group_by_length = group_by_length
+
+    def training_step(self, model: nn.Module, inputs: dict, num_items_in_batch: Tensor | None = None) -> Tensor:
+        """One batch: every loss of the objective, each back-propagated before the next is asked for."""
+        model.train()
+        if hasattr(self.optimizer, "train"):  # schedule-free optimizers
+            self.optimizer.train()
+        batch = self.batch(inputs)
+        texts = len(batch) if num_items_in_batch is None else num_items_in_batch
+        # Processes average their gradients, so a process's part of the step counts that many times.
+        part = len(batch) * self.args.world_size / texts
+        total = torch.zeros((), device=self.args.device)
+        with self.compute_loss_context_manager():
+            for loss in self.objective(model, batch):
+                self.accelerator.backward(loss * part)
+                total += loss.detach() * part
+        return total
+
+    def get_batch_samples(self, epoch_iterator, num_batches: int, device: torch.device) -> tuple[list, Tensor]:
+        """The batches of one step, and how many texts they hold on all processes."""
+        samples, _ = super().get_batch_samples(epoch_iterator, num_batches, device)
+        texts = torch.tensor(sum(len(sample["input_ids"]) for sample in samples), device=device)
+        return samples, self.accelerator.gather(texts).sum() if self.args.world_size > 1 else texts
+
+    def compute_loss(self, model: nn.Module, inputs: dict, return_outputs: bool = False, num_items_in_batch=None):
+        """The cross-entropy on the texts as they are, which evaluation reports for every method alike."""
+        batch = self.batch(inputs)
+        logits = forward(model, batch)
+        loss = cross_entropy(logits, batch.labels)
+        return (loss, {"logits": logits}) if return_outputs else loss
+
+    def prediction_step(self, model: nn.Module, inputs: dict, prediction_loss_only: bool, ignore_keys=None):
+        """Evaluation is the plain model: nothing is mixed, and nothing but logits is gathered."""
+        batch = self.batch(inputs)
+        with torch.no_grad(), self.compute_loss_context_manager():
+            logits = forward(model, batch)
+            loss = None if batch.labels is None else cross_entropy(logits, batch.labels)
+        return loss, None if prediction_loss_only else logits, batch.labels
+
+    def batch(self, inputs: dict) -> Batch:
+        inputs = self._prepare_inputs(inputs)
+        return Batch(**{name: inputs.get(name) for name in ("input_ids", "attention_mask", "segment", "labels")})
+
+    def _get_train_sampler(self, train_dataset: Dataset | None = None) -> Sampler | None:
+        dataset = self.train_dataset if train_dataset is None else train_dataset
+        if not self.group_by_length or not hasattr(dataset, "__len__"):
+            return super()._get_train_sampler(train_dataset)
+        lengths = getattr(dataset, "lengths", None)
+        if lengths is None:
+            lengths = [len(row["input_ids"]) for row in dataset]
+        rows = self.args.train_batch_size * self.args.gradient_accumulation_steps * self.args.world_size
+        return LengthGrouped(lengths, rows, self.args.seed if self.args.data_seed is None else self.args.data_seed)
+
+    def _set_signature_columns_if_needed(self) -> None:
+        """The columns that reach the collator: a Batch's, not those of the model's forward."""
+        self._signature_columns = ["input_ids", "attention_mask", "segment", "label", "labels"]

@@ -1,0 +1,53 @@
+"""The loss against torch's own, where torch has a definition, and against the definition itself where it has two."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from salience.training.loss import CrossEntropy, cross_entropy
+
+LOGITS = torch.randn(7, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 3
+LABELS = torch.tensor([0, 1, 2, 3, 3, 0, 1])
+
+
+def soft(share: float) -> torch.Tensor:
+    own = F.one_hot(LABELS, 4).double()
+    return share * own + (1 - share) * own.flip(0)
+
+
+def test_worked_numbers_of_a_mixed_label():
+    logits = torch.tensor([[3.0, 1.0]]).log()  # p = (.75, .25)
+    assert cross_entropy(logits, torch.tensor([[0.8, 0.2]])).item() == pytest.approx(0.5074045302)
+    logits = torch.tensor([[6.0, 3.0, 1.0]]).log()  # p = (.6, .3, .1)
+    assert cross_entropy(logits, torch.tensor([[0.75, 0.0, 0.25]])).item() == pytest.approx(0.9587654911)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.5])
+def test_hard_and_soft_labels_agree_with_torch(smoothing):
+    loss = CrossEntropy(smoothing=smoothing)
+    assert torch.allclose(loss(LOGITS, LABELS), F.cross_entropy(LOGITS, LABELS, label_smoothing=smoothing))
+    mixed = soft(0.3)
+    assert torch.allclose(loss(LOGITS, mixed), F.cross_entropy(LOGITS, mixed, label_smoothing=smoothing))
+
+
+def test_class_weights_are_one_definition_for_hard_and_soft_labels():
+    weights = (0.5, 2.0, 1.0, 3.0)
+    loss = CrossEntropy(weights)
+    by_hand = sum(weights[label] * -LOGITS[row].log_softmax(0)[label] for row, label in enumerate(LABELS)) / len(LABELS)
+    assert torch.allclose(loss(LOGITS, LABELS), by_hand)
+    assert torch.allclose(loss(LOGITS, F.one_hot(LABELS, 4).double()), by_hand)
+    # torch's two definitions differ; ours is the one it has for soft labels
+    assert torch.allclose(by_hand, F.cross_entropy(LOGITS, F.one_hot(LABELS, 4).double(), torch.tensor(weights).double()))
+    assert not torch.allclose(by_hand, F.cross_entropy(LOGITS, LABELS, torch.tensor(weights).double()))
+
+
+def test_the_loss_of_a_mixed_label_is_the_mix_of_two_losses_also_with_weights():
+    loss = CrossEntropy((0.5, 2.0, 1.0, 3.0), smoothing=0.1)
+    apart = 0.3 * loss(LOGITS, LABELS) + 0.7 * loss(LOGITS, LABELS.flip(0))
+    assert torch.allclose(loss(LOGITS, soft(0.3)), apart)
+
+
+def test_pieces_of_a_batch_add_up_also_with_weights():
+    loss = CrossEntropy((0.5, 2.0, 1.0, 3.0))
+    pieces = sum(loss(LOGITS[part], LABELS[part]) * len(LABELS[part]) for part in (slice(0, 2), slice(2, 7)))
+    assert torch.allclose(loss(LOGITS, LABELS), pieces / 7)

@@ -1,0 +1,140 @@
+"""One training, however it is launched: in pieces, by several processes, in half precision."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import families
+import pytest
+import torch
+from launching import METHODS, rows, trained_weights
+from transformers import TrainingArguments
+
+from salience import MixTrainer, SSMix
+
+SCRIPT = Path(__file__).with_name("launching.py")
+
+
+def assert_same(one: dict, other: dict, tolerance: float = 1e-6) -> None:
+    assert one.keys() == other.keys()
+    for name, weight in one.items():
+        assert torch.allclose(weight, other[name], atol=tolerance), f"{name}: {(weight - other[name]).abs().max()}"
+
+
+def moved(weights: dict, family: str = "bert") -> float:
+    start = families.FAMILIES[family](seed=3).float().state_dict()
+    return max((weight - start[name]).abs().max().item() for name, weight in weights.items() if weight.is_floating_point())
+
+
+@pytest.mark.parametrize("family", families.FAMILIES)
+def test_pieces_of_a_batch_train_like_the_whole(family):
+    """The stock Trainer's loss grows with the number of pieces for every one of these families."""
+    whole = trained_weights(family=family)
+    assert moved(whole, family) > 1e-3
+    assert_same(whole, trained_weights(family=family, pieces=4))
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "plain"])
+def test_mixing_in_pieces_is_mixing_the_whole(method):
+    whole = trained_weights(method)
+    assert_same(whole, trained_weights(method, pieces=2))
+    assert any(not torch.equal(weight, other) for weight, other in zip(whole.values(), trained_weights().values()))
+
+
+def test_a_last_batch_that_is_not_full_counts_by_its_texts():
+    """21 texts in batches of 8, in the Trainer's own random order: 8, 8, and 5 in pieces of 4 and 1."""
+    torch.manual_seed(0)
+    whole = trained_weights(group_by_length=False)
+    torch.manual_seed(0)
+    assert_same(whole, trained_weights(pieces=2, group_by_length=False))
+
+
+LAUNCHERS = {  # name: (how Python is started, processes)
+    "torchrun": (["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"], 2),
+    "accelerate launch": (["-m", "accelerate.commands.launch", "--cpu", "--num_processes", "1", "--num_machines", "1",
+                           "--mixed_precision", "no", "--dynamo_backend", "no"], 1),
+    "debug_launcher": ([], 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+@pytest.mark.parametrize("method", ["plain", "ssmix"])
+def test_launched_training_is_the_same_training(launcher, method, tmp_path):
+    start, processes = LAUNCHERS[launcher]
+    target = tmp_path / "weights.pt"
+    command = [sys.executable, *start, str(SCRIPT), launcher, str(target), method, str(processes)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert_same(trained_weights(method), torch.load(target, weights_only=True))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_bf16_trains_like_fp32_within_its_precision(method):
+    exact, half = trained_weights(method), trained_weights(method, bf16=True)
+    assert not all(torch.equal(weight, half[name]) for name, weight in exact.items())
+    assert_same(exact, half, tolerance=0.05 * moved(exact) + 1e-3)
+
+
+def test_activation_checkpointing_changes_nothing():
+    assert_same(trained_weights("ssmix"), trained_weights("ssmix", gradient_checkpointing=True))
+
+
+def test_every_step_is_a_full_batch_and_every_epoch_another_order():
+    trainer = MixTrainer(
+        model=families.FAMILIES["bert"](),
+        train_dataset=rows(21),
+        args=TrainingArguments("unused", per_device_train_batch_size=8, use_cpu=True, report_to="none"),
+    )
+    sampler = trainer._get_train_sampler()
+    first = list(sampler)
+    sampler.set_epoch(1)
+    assert len(first) == len(set(first)) == 16
+    assert first != list(sampler)
+
+
+def test_evaluation_is_the_plain_model(tmp_path):
+    model = families.FAMILIES["bert"]()
+    found = {}
+    for method in (None, SSMix()):
+        trainer = MixTrainer(
+            model=model,
+            method=method,
+            eval_dataset=rows(9),
+            class_weights=(1.0, 2.0, 3.0),
+            args=TrainingArguments(str(tmp_path), use_cpu=True, report_to="none", disable_tqdm=True),
+        )
+        found[method] = trainer.evaluate()["eval_loss"]
+    batch = trainer.batch(trainer.data_collator([rows(9)[index] for index in range(9)]))
+    logits = model(batch.input_ids, attention_mask=batch.attention_mask).logits
+    expected = torch.nn.functional.cross_entropy(logits, batch.labels).item()
+    assert list(found.values()) == [pytest.approx(expected, rel=1e-5)] * 2
+
+
+def test_several_gpus_in_one_process_are_refused_by_name(tmp_path, monkeypatch):
+    arguments = TrainingArguments(str(tmp_path), use_cpu=True, report_to="none")
+    arguments._n_gpu = 2
+    with pytest.raises(ValueError, match="DataParallel"):
+        MixTrainer(model=families.FAMILIES["bert"](), args=arguments)
+
+
+def test_rows_tokenised_elsewhere_train_too(tmp_path):
+    """A data set in the usual form, padded and without segments: these are worked out from the special tokens."""
+    from datasets import Dataset
+
+    texts = ["a good film", "a bad film", "good", "bad bad film"]
+    tokenizer = families.tiny_tokenizer(texts)
+    encoded = tokenizer(texts, padding="max_length", max_length=12)
+    dataset = Dataset.from_dict({**encoded, "label": [0, 1, 0, 1], "text": texts})
+    trainer = MixTrainer(
+        model=families.build("bert", classes=2, vocabulary=len(tokenizer)).float(),
+        method=SSMix(),
+        train_dataset=dataset,
+        processing_class=tokenizer,
+        args=TrainingArguments(
+            str(tmp_path), max_steps=2, per_device_train_batch_size=2, use_cpu=True, report_to="none",
+            disable_tqdm=True, save_strategy="no",
+        ),
+    )  # fmt: skip
+    batch = trainer.batch(trainer.data_collator([dataset[index] for index in range(4)]))
+    assert batch.segment.tolist() == [[0, 1, 1, 1, 0], [0, 1, 1, 1, 0], [0, 1, 0, 0, 0], [0, 1, 1, 1, 0]]
+    assert trainer.train().global_step == 2
