@@ -1,0 +1,108 @@
+"""`salience COMMAND`: one file a command, and one place that turns errors into a line and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from salience._version import __version__
+from salience.cli import predict, train
+from salience.errors import InputError
+
+USAGE, FAULT, INTERRUPTED = 2, 1, 130  # exit codes: the user's input, ours, Ctrl-C
+
+app = typer.Typer(
+    help="Train text classifiers on what matters in the text, and check that they do.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("train")(train.train)
+app.command("predict")(predict.predict)
+
+
+@app.callback(invoke_without_command=True)
+def common(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
+    if version:
+        print(f"salience {__version__}")
+        raise typer.Exit
+
+
+def run(arguments: Sequence[str] | None = None) -> None:
+    """The console script: runs a command and exits."""
+    sys.exit(main(sys.argv[1:] if arguments is None else arguments))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs a command and gives its exit code; whatever goes wrong is one line on standard error.
+
+    With `--debug` among the arguments an error is raised instead, with its traceback.
+    """
+    debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    quieten_libraries()
+    try:
+        return app(args=arguments, prog_name="salience", standalone_mode=False) or 0
+    except KeyboardInterrupt:
+        return complain("interrupted; a training run goes on with --resume", INTERRUPTED)
+    except Exception as error:
+        if debug and not is_usage(error):
+            raise
+        return explain(error)
+
+
+def explain(error: Exception) -> int:
+    """Says in one line what went wrong and what mends it, and gives the exit code."""
+    if isinstance(error, InputError):
+        return complain(str(error), USAGE)
+    if is_usage(error):
+        return complain(one_line(error.format_message()), USAGE)
+    if is_disk_full(error):
+        where = f" {error.filename}" if getattr(error, "filename", None) else ""
+        return complain(
+            f"the disk is full: cannot write{where}; make room and run again, training with --resume", USAGE
+        )
+    if isinstance(error, PermissionError):
+        return complain(f"not allowed to use {error.filename}: choose another place or change its rights", USAGE)
+    if isinstance(error, BrokenPipeError):
+        # The reader of our output has gone (`| head`); what is still buffered must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAULT
+    reason = one_line(f"{type(error).__name__}: {error}")
+    return complain(f"internal fault, please report it: {reason[:300]} (--debug shows where)", FAULT)
+
+
+def is_usage(error: Exception) -> bool:
+    """Whether the command line itself was at fault; typer's own errors, whichever click it stands on."""
+    return hasattr(error, "format_message")
+
+
+def is_disk_full(error: Exception) -> bool:
+    # safetensors and arrow report the system's error as text
+    return getattr(error, "errno", None) == errno.ENOSPC or "No space left on device" in str(error)
+
+
+def complain(message: str, code: int) -> int:
+    print(f"salience: {message}", file=sys.stderr)
+    return code
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def quieten_libraries() -> None:
+    """No progress bars and no advice of other libraries between our lines, unless the user has asked for them."""
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+
+
+if __name__ == "__main__":
+    run()
