@@ -12,6 +12,7 @@ import torch
 from salience.data.columns import Columns, choose_columns
 from salience.data.encoding import encode_texts
 from salience.data.reading import column_names, stream
+from salience.data.values import text_of
 from salience.data.writing import writing
 from salience.errors import InputError, unknown
 from salience.models.loading import load_trained, longest_text
@@ -65,9 +66,10 @@ def predict_rows(
     """The rows with what the model says of them, and how many texts were cut."""
     names = [model.config.id2label[number] for number in range(model.config.num_labels)]
     wanted = [name for name in (columns.text, columns.text_pair) if name is not None]
-    whole = [index for index, row in enumerate(rows) if all(has_text(row.get(name)) for name in wanted)]
-    texts = [[str(rows[index][name]) for index in whole] for name in wanted]
-    encoded = encode_texts(tokenizer, texts[0], texts[1] if len(texts) > 1 else None, max_length=longest)
+    texts = [[text_of(row.get(name)) for name in wanted] for row in rows]
+    whole = [index for index, parts in enumerate(texts) if None not in parts]
+    first, *second = zip(*(texts[index] for index in whole), strict=True) if whole else ((),)
+    encoded = encode_texts(tokenizer, first, second[0] if second else None, max_length=longest)
     probabilities = predict_probabilities(model, encoded, precision)
 
     predicted = [row | answer(names, None, as_columns) for row in rows]
@@ -85,10 +87,6 @@ def answer(names: list[str], probability: list[float] | None, as_columns: bool) 
     if not as_columns:
         return found | {"probabilities": None if missing else each}
     return found | {f"probability_{name}": value for name, value in each.items()}
-
-
-def has_text(value: Any) -> bool:
-    return value is not None and bool(str(value).strip())
 
 
 def choose_device(device: str) -> torch.device:

@@ -1,0 +1,130 @@
+"""Which column holds the text, which the second text of a pair, which the label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from salience.errors import InputError, listed, nearest, quoted
+
+# Usual names in lower case; the first that is there is taken.
+PAIRS = [
+    ("text", "text_pair"), ("text1", "text2"), ("text_1", "text_2"), ("text_a", "text_b"),
+    ("sentence1", "sentence2"), ("sentence_1", "sentence_2"), ("sentence_a", "sentence_b"),
+    ("premise", "hypothesis"), ("question1", "question2"), ("question", "sentence"), ("question", "passage"),
+    ("question", "context"), ("query", "passage"), ("query", "document"),
+]  # fmt: skip
+TEXTS = [
+    "text", "texts", "sentence", "review", "review_text", "content", "utterance", "question", "query", "tweet",
+    "comment", "comment_text", "message", "body", "document", "passage", "description", "headline", "title",
+]  # fmt: skip
+LABELS = [
+    "label", "labels", "class", "category", "intent", "sentiment", "target", "topic", "emotion", "stance", "polarity",
+    "y", "gold_label", "label_text",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Columns:
+    text: str
+    text_pair: str | None = None
+    label: str | None = None
+
+
+def choose_columns(
+    names: Sequence[str],
+    text: str | None = None,
+    text_pair: str | None = None,
+    label: str | None = None,
+    need_label: bool = True,
+    source: str = "",
+) -> tuple[Columns, list[str]]:
+    """The columns that were named, and for the others a guess from usual names.
+
+    A second text is guessed only together with the first one: whoever names the text means this one alone.
+
+    Returns:
+        The columns, and each guess in words: 'text column: "sentence" (guessed)'.
+
+    Raises:
+        InputError: a named column is not there, one column would be both, or nothing can be guessed.
+    """
+    options = {"--text": text, "--text-pair": text_pair, "--label": label}
+    check_named(options, names, source)
+    free = [name for name in names if name not in options.values()]
+    guessed: list[str] = []
+
+    def guess(role: str, name: str) -> str:
+        free.remove(name)
+        guessed.append(f"{role}: {quoted(name)} (guessed)")
+        return name
+
+    pair = usual_pair(free) if text is None and text_pair is None else None
+    if pair:
+        text, text_pair = guess("text column", pair[0]), guess("second text column", pair[1])
+    # Two columns: whichever is known by its name, the other one is the other one.
+    likely_label = usual(free, LABELS) if label is None else None
+    if text is None and (found := usual(free, TEXTS) or only(free, but=likely_label)):
+        text = guess("text column", found)
+    if label is None and need_label and (found := usual(free, LABELS) or only(free if len(names) == 2 else [])):
+        label = guess("label column", found)
+    for option, column, what in (("--text", text, "the text"), ("--label", label, "the label")):
+        if column is None and (need_label or option == "--text"):
+            raise InputError(
+                f"{prefix(source)}no column has a usual name for {what}; name it with {option}. The columns are "
+                f"{listed(map(quoted, names))}"
+            )
+    return Columns(text, text_pair, label), guessed
+
+
+def check_named(options: dict[str, str | None], names: Sequence[str], source: str) -> None:
+    """Raises an `InputError` if a named column is not there, or is named for two roles."""
+    given = {option: name for option, name in options.items() if name is not None}
+    for option, name in given.items():
+        if name not in names:
+            raise InputError(
+                f"{prefix(source)}no column {quoted(name)} ({option}); the columns are "
+                f"{listed(map(quoted, names))}.{nearest(name, names)}"
+            )
+    if len(set(given.values())) < len(given):
+        raise InputError(f"{prefix(source)}{' and '.join(given)} must each name another column")
+
+
+def checked_names(names: list[str], source: object) -> list[str]:
+    """The header's names without space around them.
+
+    Raises:
+        InputError: a name is empty or occurs twice.
+    """
+    names = [name.strip() for name in names]
+    if "" in names:
+        place = names.index("") + 1
+        raise InputError(
+            f"{source}: column {place} of {len(names)} has no name; name it in the header, or remove the column "
+            "(pandas: to_csv(..., index=False))"
+        )
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{source}: the header names the column {quoted(twice)} twice; rename one of the two")
+    return names
+
+
+def usual(names: Sequence[str], known: Sequence[str]) -> str | None:
+    """The first of the known names that is there, in whichever case."""
+    by_lower_case = {name.lower(): name for name in reversed(names)}
+    return next((by_lower_case[name] for name in known if name in by_lower_case), None)
+
+
+def usual_pair(names: Sequence[str]) -> tuple[str, str] | None:
+    pairs = ((usual(names, [first]), usual(names, [second])) for first, second in PAIRS)
+    return next((pair for pair in pairs if all(pair)), None)
+
+
+def only(names: Sequence[str], but: str | None = None) -> str | None:
+    """The only name, leaving one aside."""
+    rest = [name for name in names if name != but]
+    return rest[0] if len(rest) == 1 else None
+
+
+def prefix(source: str) -> str:
+    return f"{source}: " if source else ""

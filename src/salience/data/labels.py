@@ -1,0 +1,112 @@
+"""Labels: their names in order, what looks wrong with them, their numbers, the weights of their classes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from salience.data.examples import Examples
+from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed, unknown
+
+WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
+
+
+def label_names(labels: Iterable[str]) -> list[str]:
+    """The names of the classes: by value if all are whole numbers, by text otherwise."""
+    names = sorted(set(labels))
+    return sorted(names, key=int) if all(WHOLE_NUMBER.fullmatch(name) for name in names) else names
+
+
+def check_labels(examples: Examples, source: str) -> list[str]:
+    """Warnings for labels that differ in case or space only, a line for each group of them.
+
+    Raises:
+        InputError: there is one class only, or nearly every row has a class of its own.
+    """
+    counts = Counter(examples.labels)
+    if len(counts) == 1:
+        raise InputError(
+            f"{source}: every row has the label {quoted(examples.labels[0])}; a classifier needs at least two classes"
+        )
+    if len(examples) > 20 and 2 * len(counts) > len(examples):
+        raise InputError(
+            f"{source}: {len(counts):,} different labels in {len(examples):,} rows; is this the label column? "
+            "Name it with --label"
+        )
+    alike = defaultdict(list)
+    for name in label_names(counts):
+        alike["".join(name.split()).casefold()].append(f"{quoted(name)} ({counted(counts[name], 'row')})")
+    return [
+        f"{source}: the labels {listed(names)} differ only in case or space; they are taken as different classes"
+        for names in alike.values()
+        if len(names) > 1
+    ]
+
+
+def encode(labels: Sequence[str], names: Sequence[str], source: str, rows: Sequence[int]) -> list[int]:
+    """The number of each label: its place in `names`.
+
+    Args:
+        rows: where the labels stand in their source, for the message.
+
+    Raises:
+        InputError: labels that are not among the names, which are those that training saw.
+    """
+    number = {name: index for index, name in enumerate(names)}
+    strange = defaultdict(list)
+    for label, row in zip(labels, rows, strict=True):
+        if label not in number:
+            strange[label].append(row)
+    if strange:
+        found = (
+            f"{quoted(label)} ({counted(len(at), 'time')}: {rows_listed(at, 3)}){nearest(label, names).rstrip('?')}"
+            for label, at in strange.items()
+        )
+        raise InputError(
+            f"{source}: {counted(len(strange), 'label')} that training never saw: {listed(found, 5)}; mend or remove "
+            "these rows, or add such rows to the training data"
+        )
+    return [number[label] for label in labels]
+
+
+def class_weights(spec: str, labels: Sequence[str], names: Sequence[str]) -> list[float] | None:
+    """One weight a class, such that the training rows' mean weight is 1 and the loss keeps its scale.
+
+    A row's loss is multiplied by its label's weight, a mixed label's by the mean of its two, and the batch's mean is
+    taken over rows: linear in the label, and the same for a batch in one piece or in several.
+
+    Args:
+        spec: "none"; "auto", rows / (classes * rows of the class); or "name=weight,name2=weight", the others 1.
+        labels: those of the training rows.
+
+    Raises:
+        InputError: an unknown name, or a weight that is not a positive number.
+    """
+    if spec == "none":
+        return None
+    counts = Counter(labels)
+    if spec == "auto":
+        weights = {name: 1 / max(counts[name], 1) for name in names}
+    else:
+        weights = dict.fromkeys(names, 1.0) | named_weights(spec, names)
+    mean = sum(counts[name] * weights[name] for name in names) / len(labels)
+    return [weights[name] / mean for name in names]
+
+
+def named_weights(spec: str, names: Sequence[str]) -> dict[str, float]:
+    weights = {}
+    for part in spec.split(","):
+        name, equals, number = (piece.strip() for piece in part.rpartition("="))
+        if not equals:
+            raise InputError(f"class weights {quoted(spec)}: give none, auto, or name=weight,name2=weight")
+        if name not in names:
+            raise unknown("class in the class weights", name, names)
+        try:
+            weights[name] = float(number)
+        except ValueError:
+            weights[name] = math.nan
+        if not 0 < weights[name] < math.inf:
+            raise InputError(f"class weights: the weight of {quoted(name)} is {quoted(number)}; give a number above 0")
+    return weights

@@ -1,0 +1,32 @@
+import gzip
+
+import pytest
+
+from salience.errors import InputError
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a file into the test's folder, packed if its name ends in .gz, and returns its path as a string."""
+
+    def write(name: str, content: str | bytes, encoding: str = "utf-8") -> str:
+        content = content.encode(encoding) if isinstance(content, str) else content
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def complaint():
+    """What a call says is wrong with its input, having checked that it says so in one line."""
+
+    def complaint(function, *arguments, **options) -> str:
+        with pytest.raises(InputError) as caught:
+            function(*arguments, **options)
+        message = str(caught.value)
+        assert len(message.splitlines()) == 1
+        return message
+
+    return complaint

@@ -1,0 +1,91 @@
+import pytest
+
+from salience.data.columns import Columns, choose_columns
+
+
+@pytest.mark.parametrize(
+    ("names", "columns"),
+    [
+        (["text", "label"], ("text", None, "label")),
+        (["id", "Sentence", "LABEL"], ("Sentence", None, "LABEL")),
+        (["title", "text", "topic"], ("text", None, "topic")),
+        (["review", "sentiment"], ("review", None, "sentiment")),
+        (["text", "label", "label_text"], ("text", None, "label")),
+        (["sentence1", "sentence2", "label", "idx"], ("sentence1", "sentence2", "label")),
+        (["Premise", "Hypothesis", "y"], ("Premise", "Hypothesis", "y")),
+        (["text", "text_pair", "class"], ("text", "text_pair", "class")),
+        (["question", "sentence", "target"], ("question", "sentence", "target")),
+        (["question1", "question2", "is_duplicate", "label"], ("question1", "question2", "label")),
+        (["label", "query", "passage"], ("query", "passage", "label")),
+        (["question", "label"], ("question", None, "label")),
+        (["anything", "intent"], ("anything", None, "intent")),  # the other one of two
+        (["tweet", "anything"], ("tweet", None, "anything")),
+    ],
+)
+def test_usual_names_are_guessed(names, columns):
+    chosen, guesses = choose_columns(names)
+    assert chosen == Columns(*columns)
+    expected = [
+        f'{role}: "{name}" (guessed)'
+        for role, name in zip(["text column", "second text column", "label column"], columns, strict=True)
+        if name
+    ]
+    assert sorted(guesses) == sorted(expected)
+
+
+def test_named_columns_are_taken_and_not_reported():
+    assert choose_columns(["a", "b", "c"], "c", "a", "b") == (Columns("c", "a", "b"), [])
+
+
+def test_a_second_text_is_not_guessed_beside_a_named_one():
+    chosen, guesses = choose_columns(["sentence1", "sentence2", "label"], text="sentence1")
+    assert chosen == Columns("sentence1", None, "label")
+    assert guesses == ['label column: "label" (guessed)']
+
+
+def test_a_named_second_text_leaves_the_first_one_to_guess():
+    assert choose_columns(["other", "text", "label"], text_pair="other")[0] == Columns("text", "other", "label")
+
+
+def test_a_column_is_not_both():
+    assert choose_columns(["text", "label"], text="label", label="text")[0] == Columns("label", None, "text")
+    assert choose_columns(["text", "label"], label="text")[0] == Columns("label", None, "text")
+
+
+def test_without_need_of_a_label_none_is_guessed():
+    assert choose_columns(["text", "label"], need_label=False)[0] == Columns("text")
+    assert choose_columns(["whatever"], need_label=False)[0] == Columns("whatever")
+    assert choose_columns(["whatever", "label"], need_label=False)[0] == Columns("whatever")
+    assert choose_columns(["text", "label"], label="label", need_label=False)[0] == Columns("text", None, "label")
+
+
+def test_a_missing_column_lists_the_columns_and_the_nearest(complaint):
+    assert complaint(choose_columns, ["text", "label"], label="lable", source="a.csv") == (
+        'a.csv: no column "lable" (--label); the columns are "text", "label". Did you mean "label"?'
+    )
+    assert "(--text-pair)" in complaint(choose_columns, ["text", "label"], text_pair="second")
+
+
+def test_one_column_for_two_roles(complaint):
+    assert complaint(choose_columns, ["a", "b"], text="a", label="a", source="a.csv") == (
+        "a.csv: --text and --label must each name another column"
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "given", "option"),
+    [
+        (["a", "b", "c"], {}, "--text"),
+        (["a", "b"], {}, "--text"),
+        (["a", "b", "label"], {}, "--text"),
+        (["text", "b", "c"], {}, "--label"),
+        (["text"], {}, "--label"),
+        (["a", "b", "c"], {"text": "a"}, "--label"),
+    ],
+)
+def test_what_cannot_be_guessed_is_asked_for(complaint, names, given, option):
+    what = {"--text": "the text", "--label": "the label"}[option]
+    listed = ", ".join(f'"{name}"' for name in names)
+    assert complaint(choose_columns, names, source="a.csv", **given) == (
+        f"a.csv: no column has a usual name for {what}; name it with {option}. The columns are {listed}"
+    )

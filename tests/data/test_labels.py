@@ -1,0 +1,97 @@
+import pytest
+
+from salience.data.examples import Examples
+from salience.data.labels import check_labels, class_weights, encode, label_names
+
+
+def examples(labels):
+    labels = list(labels)
+    return Examples(["text"] * len(labels), None, labels, list(range(1, len(labels) + 1)))
+
+
+def test_names_are_in_order_of_value_or_of_text():
+    assert label_names(["10", "9", "-1", "9"]) == ["-1", "9", "10"]
+    assert label_names(["10", "9", "x"]) == ["10", "9", "x"]
+    assert label_names(["b", "B", "a"]) == ["B", "a", "b"]
+    assert label_names(["1", "01"]) == label_names(["01", "1"]) == ["01", "1"]
+
+
+def test_ordinary_labels_are_not_remarked_upon():
+    assert check_labels(examples(["a", "b", "a"]), "a.csv") == []
+    assert check_labels(examples(str(number) for number in range(20)), "a.csv") == []  # few rows, each its own
+    assert check_labels(examples([str(number % 21) for number in range(42)]), "a.csv") == []  # just half
+
+
+def test_labels_that_differ_in_case_or_space_only():
+    labels = ["Pos", "pos", "pos", " pos", "neg", "very neg", "very  neg", "other"]
+    assert check_labels(examples(labels), "a.csv") == [
+        'a.csv: the labels " pos" (1 row), "Pos" (1 row), "pos" (2 rows) differ only in case or space; '
+        "they are taken as different classes",
+        'a.csv: the labels "very  neg" (1 row), "very neg" (1 row) differ only in case or space; '
+        "they are taken as different classes",
+    ]
+
+
+def test_one_class_is_no_task(complaint):
+    assert complaint(check_labels, examples(["a"] * 5), "a.csv") == (
+        'a.csv: every row has the label "a"; a classifier needs at least two classes'
+    )
+
+
+def test_a_class_for_every_row_is_no_label(complaint):
+    assert complaint(check_labels, examples(f"text {number}" for number in range(30)), "a.csv") == (
+        "a.csv: 30 different labels in 30 rows; is this the label column? Name it with --label"
+    )
+
+
+def test_labels_become_their_places():
+    assert encode(["b", "a", "b"], ["a", "b"], "a.csv", [1, 2, 3]) == [1, 0, 1]
+
+
+def test_labels_that_training_never_saw(complaint):
+    labels = ["positive", "Negative", "Negative", "zzz", "zzz", "zzz", "zzz"]
+    assert complaint(encode, labels, ["negative", "positive"], "test.csv", [1, 2, 3, 7, 8, 9, 10]) == (
+        'test.csv: 2 labels that training never saw: "Negative" (2 times: rows 2, 3) Did you mean "negative", '
+        '"zzz" (4 times: rows 7, 8, 9 and 1 more); mend or remove these rows, or add such rows to the training data'
+    )
+
+
+LABELS = ["a"] * 6 + ["b"] * 3 + ["c"]
+NAMES = ["a", "b", "c"]
+
+
+def mean_weight(weights):
+    return sum(weights[NAMES.index(label)] for label in LABELS) / len(LABELS)
+
+
+def test_weights():
+    assert class_weights("none", LABELS, NAMES) is None
+    assert class_weights("auto", LABELS, NAMES) == pytest.approx([10 / 18, 10 / 9, 10 / 3])
+    assert class_weights("c=4", LABELS, NAMES) == pytest.approx([1 / 1.3, 1 / 1.3, 4 / 1.3])
+    assert class_weights(" a = 0.5, c=2", LABELS, NAMES) == pytest.approx([0.5 / 0.8, 1 / 0.8, 2 / 0.8])
+
+
+@pytest.mark.parametrize("spec", ["auto", "a=3", "a=0.1,b=100", "c=1e-3"])
+def test_the_mean_weight_of_the_training_rows_is_one(spec):
+    assert mean_weight(class_weights(spec, LABELS, NAMES)) == pytest.approx(1)
+
+
+def test_a_name_may_contain_an_equals_sign():
+    assert class_weights("x=y=3", ["x=y", "z"], ["x=y", "z"]) == pytest.approx([1.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ("atuo", 'class weights "atuo": give none, auto, or name=weight,name2=weight'),
+        ("", 'class weights "": give none, auto, or name=weight,name2=weight'),
+        ("d=2", 'unknown class in the class weights "d"; known: a, b, c.'),
+        ("a=0", 'class weights: the weight of "a" is "0"; give a number above 0'),
+        ("a=-1", 'class weights: the weight of "a" is "-1"; give a number above 0'),
+        ("a=much", 'class weights: the weight of "a" is "much"; give a number above 0'),
+        ("a=inf", 'class weights: the weight of "a" is "inf"; give a number above 0'),
+        ("b=1,a=nan", 'class weights: the weight of "a" is "nan"; give a number above 0'),
+    ],
+)
+def test_weights_that_make_no_sense(complaint, spec, reason):
+    assert complaint(class_weights, spec, LABELS, NAMES) == reason
