@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+import torch
 import yaml
 from transformers import PreTrainedModel
 
@@ -53,7 +54,9 @@ def write_results(
     model.config._name_or_path = recipe.model  # no path of this machine
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    about = {"versions": versions(), "machine": f"{platform.machine()}, {model.device.type}"}
+    # The same weights come out again on the same versions and the same number of threads.
+    machine = {"processor": platform.machine(), "device": model.device.type, "threads": torch.get_num_threads()}
+    about = {"versions": versions(), "machine": machine}
     write_json(folder / "metrics.json", metrics | about)
     judge = metrics.get("judged_on")
     if judge:

@@ -1,0 +1,139 @@
+"""A run that is killed at any point and started again with --resume ends as one that was never killed."""
+
+import hashlib
+import json
+import os
+import random
+import signal
+import time
+
+import pytest
+from conftest import started
+
+from salience.training.checkpoints import last_checkpoint
+
+
+def arguments(place, output, *options):
+    """A run of a few seconds with a dozen checkpoints, dropout, and two pieces a step."""
+    return place.train("--output", output, "--steps", "36", "--evaluations", "12", "--patience", "12",
+                       "--accumulation", "2", *options)  # fmt: skip
+
+
+def weights(folder) -> str:
+    return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+
+
+def finish(process) -> str:
+    out, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, out
+    return out
+
+
+ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture(scope="module")
+def untroubled(place):
+    """The weights and scores of a run that nobody killed."""
+    folder = place.folder / "untroubled"
+    finish(started(*arguments(place, folder), env=ONE_THREAD))
+    return weights(folder), json.loads((folder / "metrics.json").read_text())
+
+
+def wait_for(condition, process) -> None:
+    while not condition():
+        assert process.poll() is None, process.stdout.read()
+        time.sleep(0.002)
+
+
+@pytest.mark.parametrize("moment", ["before the first checkpoint", "while a checkpoint is written", "between two"])
+def test_a_killed_run_ends_with_the_same_weights(moment, place, untroubled, tmp_path):
+    output, work = tmp_path / "run", tmp_path / ".run.partial"
+    process = started(*arguments(place, output), env=ONE_THREAD)
+    checkpoints = work / "checkpoints"
+    if moment == "before the first checkpoint":
+        wait_for((work / "recipe.yaml").exists, process)
+    elif moment == "while a checkpoint is written":
+        wait_for((checkpoints / "checkpoint-12" / "model.safetensors").exists, process)
+    else:
+        wait_for((checkpoints / "checkpoint-15" / "trainer_state.json").exists, process)
+        time.sleep(random.random() / 20)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not output.exists()
+
+    process = started(*arguments(place, output, "--resume"), env=ONE_THREAD)
+    time.sleep(0.1)
+    finish(process)
+    expected, metrics = untroubled
+    assert weights(output) == expected
+    found = json.loads((output / "metrics.json").read_text())
+    assert {name: found[name] for name in ("validation", "steps", "best_step")} == {
+        name: metrics[name] for name in ("validation", "steps", "best_step")
+    }
+    assert [file.name for file in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_run_killed_many_times_ends_with_the_same_weights(place, untroubled, tmp_path):
+    """Wherever it happens to be: while it starts, trains, evaluates, saves, or writes the folder."""
+    output, work = tmp_path / "run", tmp_path / ".run.partial"
+    draw = random.Random(0)
+    goes_on = []
+    for _ in range(4):
+        process = started(*arguments(place, output, *goes_on), env=ONE_THREAD)
+        wait_for(lambda process=process: work.exists() or output.exists(), process)
+        time.sleep(draw.uniform(0.3, 2.0))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        goes_on = ["--resume"]
+        if output.exists():
+            break
+    if not output.exists():
+        finish(started(*arguments(place, output, "--resume"), env=ONE_THREAD))
+    assert weights(output) == untroubled[0]
+
+
+def test_a_run_killed_after_early_stopping_does_not_train_on(place, tmp_path, salience):
+    """With a learning rate of 0 nothing ever gets better, so training stops after `patience` more looks."""
+    options = ["--learning-rate", "1e-12", "--evaluations", "6", "--patience", "2", "--steps", "24"]
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert salience(*place.train("--output", whole, *options)).code == 0
+    stopped = json.loads((whole / "metrics.json").read_text())
+    assert stopped["steps"] < 24
+
+    process = started(*place.train("--output", killed, *options), env=ONE_THREAD)
+    last = tmp_path / ".killed.partial" / "checkpoints" / f"checkpoint-{stopped['steps']}" / "trainer_state.json"
+    wait_for(lambda: last.exists() or killed.exists(), process)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    if not killed.exists():  # it may have been quicker than we
+        assert salience(*place.train("--output", killed, *options, "--resume")).code == 0
+    assert weights(killed) == weights(whole)
+    assert json.loads((killed / "metrics.json").read_text())["steps"] == stopped["steps"]
+
+
+def test_without_resume_an_interrupted_run_is_not_touched(place, tmp_path, salience):
+    output, work = tmp_path / "run", tmp_path / ".run.partial"
+    process = started(*arguments(place, output), env=ONE_THREAD)
+    wait_for((work / "recipe.yaml").exists, process)
+    process.kill()
+    process.wait()
+    again = salience(*arguments(place, output))
+    assert again.code == 2
+    assert "interrupted run" in again.err and "--resume" in again.err
+    other = salience(*arguments(place, output, "--resume", "--seed", "3"))
+    assert other.code == 2
+    assert "seed=0, not 3" in other.err
+    assert (work / "recipe.yaml").exists()
+    assert salience(*arguments(place, output, "--overwrite", "--steps", "2")).code == 0
+    assert [file.name for file in tmp_path.iterdir()] == ["run"]
+
+
+def test_half_a_checkpoint_is_not_one(tmp_path):
+    for step, state in ((2, '{"global_step": 2}'), (10, '{"global_st')):
+        folder = tmp_path / f"checkpoint-{step}"
+        folder.mkdir()
+        (folder / "trainer_state.json").write_text(state)
+    (tmp_path / "checkpoint-12").mkdir()
+    assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-2"
+    assert not (tmp_path / "checkpoint-12").exists()

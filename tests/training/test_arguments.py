@@ -1,0 +1,68 @@
+"""A recipe in the Trainer's words."""
+
+import pytest
+
+from salience.errors import InputError
+from salience.training.arguments import check_device, training_arguments
+from salience.training.recipe import Recipe, default_learning_rate, default_steps
+
+
+def arguments(tmp_path, **settings):
+    return training_arguments(Recipe("x", **{"steps": 100, "batch_size": 32, "learning_rate": 1e-4} | settings), tmp_path, True)
+
+
+def test_the_batch_of_a_step_is_the_same_in_pieces_and_on_processes(tmp_path, monkeypatch):
+    found = arguments(tmp_path, accumulation=2)
+    assert (found.per_device_train_batch_size, found.gradient_accumulation_steps) == (16, 2)
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    monkeypatch.setattr("salience.training.arguments.TrainingArguments", dict)  # no processes are there to join
+    assert arguments(tmp_path, accumulation=2)["per_device_train_batch_size"] == 4
+
+
+def test_a_batch_that_cannot_be_cut_is_refused(tmp_path):
+    with pytest.raises(InputError, match="--batch-size 32 cannot be cut into 3 equal pieces"):
+        arguments(tmp_path, accumulation=3)
+
+
+def test_validation_is_looked_at_as_often_as_asked(tmp_path):
+    found = arguments(tmp_path, evaluations=7)
+    assert found.eval_steps == found.save_steps == 15  # 100 / 7, rounded up
+    assert found.warmup_steps == 10
+
+
+def test_half_precision_without_a_gpu_is_refused_by_name():
+    with pytest.raises(InputError, match="--precision fp16 needs a CUDA device"):
+        check_device(Recipe("x", precision="fp16", device="cpu"))
+
+
+@pytest.mark.parametrize(
+    "rows, classes, batch_size, epochs",
+    [
+        (80, 6, 16, 100 / (80 / 6) ** 0.5),
+        (20, 10, 16, 60),  # at the most
+        (500_000, 2, 32, 3),  # at the least
+    ],
+)
+def test_the_number_of_steps_follows_the_data(rows, classes, batch_size, epochs):
+    assert default_steps(rows, classes, batch_size) == round(epochs * rows / batch_size)
+
+
+def test_narrow_models_take_larger_steps():
+    assert default_learning_rate(768) == 5e-5
+    assert default_learning_rate(384) == 2e-4
+
+
+@pytest.mark.parametrize(
+    "setting, message",
+    [
+        ({"learning_rate": -1}, "--learning-rate must be from 0 to 10, not -1"),
+        ({"steps": "many"}, "--steps must be from 1"),
+        ({"clean": 1.0}, "--clean must be from 0 to 0.99"),
+        ({"precision": "fp8"}, 'unknown --precision "fp8"'),
+        ({"bad_rows": "skp"}, 'Did you mean "skip"?'),
+    ],
+)
+def test_settings_out_of_range_are_named(setting, message):
+    with pytest.raises(InputError) as caught:
+        Recipe("x", **setting)
+    assert message in str(caught.value)
