@@ -1,5 +1,9 @@
 """What every test shares: repeatable examples, and one thread, with which tiny models run many times faster."""
 
+import os
+
+os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"  # as the command line sets it, before the hub's library is imported
+
 import pytest
 import torch
 from hypothesis import HealthCheck, settings

@@ -9,13 +9,17 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import families
 import pytest
 
+import families
 from salience.cli.main import main
 
-WORDS = {"sport": "goal match team win cup", "music": "song band guitar album tune", "food": "soup bread salt cook oven"}
-FILLER = "the a one some this that very quite new old".split()
+WORDS = {
+    "sport": "goal match team win cup",
+    "music": "song band guitar album tune",
+    "food": "soup bread salt cook oven",
+}
+FILLER = ["the", "a", "one", "some", "this", "that", "very", "quite", "new", "old"]
 
 
 def labelled_rows(count: int, seed: int = 0) -> list[tuple[str, str]]:

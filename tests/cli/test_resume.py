@@ -8,8 +8,8 @@ import signal
 import time
 
 import pytest
-from conftest import started
 
+from conftest import started
 from salience.training.checkpoints import last_checkpoint
 
 

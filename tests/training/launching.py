@@ -15,7 +15,6 @@ from transformers import TrainingArguments
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import families
-
 from salience import MixTrainer, SSMix
 from salience.data.encoding import Encoded
 from salience.mixing import EmbedMix, neighbours

@@ -8,7 +8,9 @@ from salience.training.recipe import Recipe, default_learning_rate, default_step
 
 
 def arguments(tmp_path, **settings):
-    return training_arguments(Recipe("x", **{"steps": 100, "batch_size": 32, "learning_rate": 1e-4} | settings), tmp_path, True)
+    return training_arguments(
+        Recipe("x", **{"steps": 100, "batch_size": 32, "learning_rate": 1e-4} | settings), tmp_path, True
+    )
 
 
 def test_the_batch_of_a_step_is_the_same_in_pieces_and_on_processes(tmp_path, monkeypatch):

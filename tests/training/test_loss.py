@@ -33,11 +33,15 @@ def test_hard_and_soft_labels_agree_with_torch(smoothing):
 def test_class_weights_are_one_definition_for_hard_and_soft_labels():
     weights = (0.5, 2.0, 1.0, 3.0)
     loss = CrossEntropy(weights)
-    by_hand = sum(weights[label] * -LOGITS[row].log_softmax(0)[label] for row, label in enumerate(LABELS)) / len(LABELS)
+    by_hand = sum(weights[label] * -LOGITS[row].log_softmax(0)[label] for row, label in enumerate(LABELS)) / len(
+        LABELS
+    )
     assert torch.allclose(loss(LOGITS, LABELS), by_hand)
     assert torch.allclose(loss(LOGITS, F.one_hot(LABELS, 4).double()), by_hand)
     # torch's two definitions differ; ours is the one it has for soft labels
-    assert torch.allclose(by_hand, F.cross_entropy(LOGITS, F.one_hot(LABELS, 4).double(), torch.tensor(weights).double()))
+    assert torch.allclose(
+        by_hand, F.cross_entropy(LOGITS, F.one_hot(LABELS, 4).double(), torch.tensor(weights).double())
+    )
     assert not torch.allclose(by_hand, F.cross_entropy(LOGITS, LABELS, torch.tensor(weights).double()))
 
 

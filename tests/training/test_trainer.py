@@ -4,12 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import families
 import pytest
 import torch
 from launching import METHODS, rows, trained_weights
 from transformers import TrainingArguments
 
+import families
 from salience import MixTrainer, SSMix
 
 SCRIPT = Path(__file__).with_name("launching.py")
@@ -23,7 +23,9 @@ def assert_same(one: dict, other: dict, tolerance: float = 1e-6) -> None:
 
 def moved(weights: dict, family: str = "bert") -> float:
     start = families.FAMILIES[family](seed=3).float().state_dict()
-    return max((weight - start[name]).abs().max().item() for name, weight in weights.items() if weight.is_floating_point())
+    return max(
+        (weight - start[name]).abs().max().item() for name, weight in weights.items() if weight.is_floating_point()
+    )
 
 
 @pytest.mark.parametrize("family", families.FAMILIES)

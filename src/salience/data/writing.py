@@ -16,6 +16,16 @@ from salience.errors import InputError, unknown
 Write = Callable[[list[dict[str, Any]]], None]  # writes some rows
 
 
+def check_output(output: Path | None, overwrite: bool) -> None:
+    """Raises an `InputError` if nothing can be written there: unknown suffix, or a file that is to be kept."""
+    if output is None or output.is_char_device():
+        return
+    if output.suffix.lower() not in OPENERS:
+        raise unknown("suffix of --output", output.suffix or output.name, sorted(OPENERS))
+    if output.exists() and not overwrite:
+        raise InputError(f"{output} exists: choose another --output, or --overwrite it")
+
+
 @contextmanager
 def writing(output: Path | None, overwrite: bool = False) -> Iterator[Write]:
     """A function that writes rows to `output` by its suffix, or as csv to standard output.
@@ -23,24 +33,20 @@ def writing(output: Path | None, overwrite: bool = False) -> Iterator[Write]:
     The file appears when the `with` ends well; a device such as /dev/stdout is written directly.
 
     Raises:
-        InputError: unknown suffix, or the file exists and is not to be overwritten.
+        InputError: as `check_output`.
     """
+    check_output(output, overwrite)
     if output is None:
         yield csv_writer(sys.stdout)
         return
-    suffix = output.suffix.lower()
-    if suffix not in OPENERS and not output.is_char_device():
-        raise unknown("suffix of --output", suffix or output.name, sorted(OPENERS))
     if output.is_char_device():
         with open(output, "w", encoding="utf-8", newline="") as file:
             yield csv_writer(file)
         return
-    if output.exists() and not overwrite:
-        raise InputError(f"{output} exists: choose another --output, or --overwrite it")
     output.parent.mkdir(parents=True, exist_ok=True)
     unfinished = output.with_name(f".{output.name}.unfinished")
     try:
-        with OPENERS[suffix](unfinished) as write:
+        with OPENERS[output.suffix.lower()](unfinished) as write:
             yield write
         os.replace(unfinished, output)
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from salience.errors import InputError
+from salience.errors import InputError, nearest, quoted
 from salience.models.embedded import EMBEDDED, embedded_folder
 
 LONGEST = 512  # tokens read of a text unless asked for more: what BERT was trained on
@@ -44,14 +44,21 @@ def load_trained(folder: str | Path):
     """A trained classifier and its tokenizer, as `salience train` or anyone else saved them.
 
     Raises:
-        InputError: the folder is missing or holds no classifier.
+        InputError: there is no such model, or it was never trained to classify.
     """
     from transformers import AutoModelForSequenceClassification
 
-    model = loaded(
-        str(folder), lambda: AutoModelForSequenceClassification.from_pretrained(str(folder), use_safetensors=True)
+    name = str(folder)
+    source = model_source(name)
+    model, found = loaded(
+        name,
+        lambda: AutoModelForSequenceClassification.from_pretrained(
+            source, use_safetensors=True, output_loading_info=True
+        ),
     )
-    return model, load_tokenizer(str(folder))
+    if found["missing_keys"]:
+        raise InputError(f"{name} holds no trained classifier: train one first, with salience train --model {name}")
+    return model, load_tokenizer(name)
 
 
 def load_tokenizer(name: str, trust_remote_code: bool = False):
@@ -82,10 +89,14 @@ def model_source(name: str) -> str:
     """What `from_pretrained` is to be given: the embedded model's folder, a folder, or a name on the hub."""
     if name in EMBEDDED:
         return str(embedded_folder(name))
-    looks_like_path = name.startswith((".", "/", "~")) or name.count("/") > 1
-    if looks_like_path and not Path(name).expanduser().is_dir():
+    path = Path(name).expanduser()
+    beside_others = path.parent != Path() and path.parent.is_dir()  # runs/nmae: not a name on the hub
+    looks_like_path = name.startswith((".", "/", "~")) or name.count("/") > 1 or beside_others
+    if looks_like_path and not path.is_dir():
         raise InputError(f"no model at {name}: give a folder, a name on the hub, or one of {', '.join(EMBEDDED)}")
-    return str(Path(name).expanduser()) if Path(name).expanduser().is_dir() else name
+    if not path.is_dir() and (near := nearest(name, EMBEDDED)):  # not worth half a minute of asking the hub
+        raise InputError(f"unknown model {quoted(name)}.{near}")
+    return str(path) if path.is_dir() else name
 
 
 def loaded(name: str, load):

@@ -13,7 +13,7 @@ from salience.data.columns import Columns, choose_columns
 from salience.data.encoding import encode_texts
 from salience.data.reading import column_names, stream
 from salience.data.values import text_of
-from salience.data.writing import writing
+from salience.data.writing import check_output, writing
 from salience.errors import InputError, unknown
 from salience.models.loading import load_trained, longest_text
 from salience.training.predicting import predict_probabilities
@@ -35,6 +35,7 @@ def predict_file(
         raise unknown("--precision", precision, ["auto", "fp32", "bf16"])
     if window < 1:
         raise InputError(f"--window must be at least 1, not {window}")
+    check_output(output, overwrite)
     columns, notes = choose_columns(
         column_names(data, encoding), text=text, text_pair=text_pair, need_label=False, source=data
     )

@@ -1,0 +1,206 @@
+"""Whatever is wrong with the input is one clear line on standard error and exit code 2, and nothing is lost."""
+
+import errno
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from conftest import labelled_rows, write_csv
+
+ROWS = labelled_rows(60)
+
+
+def refused(answer, *parts: str) -> None:
+    assert answer.code == 2, answer
+    assert answer.err.startswith("salience: ")
+    assert answer.err.count("\n") == 1, answer.err
+    for part in parts:
+        assert part in answer.err
+    assert "Traceback" not in answer.err
+
+
+@pytest.fixture
+def train(place, salience, tmp_path):
+    """Tries to train on a file with these bytes or rows; whatever happens, no output folder may be left."""
+
+    def run(content, *options, name="data.csv"):
+        data = tmp_path / name
+        if isinstance(content, bytes):
+            data.write_bytes(content)
+        elif content is not None:
+            write_csv(data, content)
+        answer = salience(*place.train("--output", tmp_path / "run", *options, data=data))
+        if answer.code:
+            assert not (tmp_path / "run").exists()
+        return answer
+
+    return run
+
+
+def test_missing_file(train, tmp_path):
+    write_csv(tmp_path / "date.csv", ROWS)
+    refused(train(None), "data.csv: no such file", 'Did you mean "date.csv"?')
+
+
+def test_missing_column(train):
+    refused(train(ROWS, "--label", "lable"), 'no column "lable"', '"text", "label"', 'Did you mean "label"?')
+
+
+def test_empty_file(train):
+    refused(train(b""), "data.csv: the file is empty")
+
+
+def test_header_only(train):
+    refused(train(b"text,label\n"), "data.csv: no rows")
+
+
+def test_ragged_row(train):
+    refused(train(b"text,label\na,b\nc,d,e\n"), "data.csv: line 3 has 3 fields, but the header has 2")
+
+
+def test_not_utf_8(train):
+    refused(train("text,label\ngut,a\ncafé,b\n".encode("latin-1")), "line 3, byte offset 20", "--encoding")
+
+
+@pytest.mark.parametrize("row, column", [(("", "sport"), "text"), (("  ", "sport"), "text"), (("a", ""), "label")])
+def test_empty_text_or_label(train, row, column):
+    answer = train([*ROWS, row])
+    refused(answer, f'1 in "{column}" (row 61)', "--bad-rows skip")
+
+
+def test_bad_rows_can_be_left_out(train):
+    answer = train([*ROWS, ("", "sport")], "--bad-rows", "skip")
+    assert answer.code == 0
+    assert "left out 1 row of 61" in answer.out
+
+
+def test_one_class_only(train):
+    refused(train([(text, "sport") for text, _ in ROWS]), 'every row has the label "sport"')
+
+
+def test_a_class_with_too_few_rows_to_split(train):
+    refused(train([*ROWS, ("a dog", "pets")]), 'the class "pets" has a single row', "--validation FILE")
+
+
+def test_labels_that_training_never_saw(train, tmp_path):
+    test = write_csv(tmp_path / "test.csv", [("a dog", "pets"), ("a cup", "sport")])
+    refused(train(ROWS, "--test", test), "test.csv", '"pets" (1 time: row 1)', "training never saw")
+
+
+def test_labels_that_differ_in_case_only_are_warned_of(train):
+    answer = train([*ROWS, ("the team", "Sport"), ("the cup", "Sport")])
+    assert answer.code == 0
+    assert 'the labels "Sport" (2 rows), "sport" (20 rows) differ only in case or space' in answer.out
+
+
+def test_rows_shared_by_training_and_test_are_counted(train, tmp_path):
+    test = write_csv(tmp_path / "test.csv", [*ROWS[:4], *labelled_rows(6, seed=9)])
+    answer = train(ROWS, "--test", test)
+    assert answer.code == 0
+    assert "4 of 10 test rows also stand in" in answer.out
+
+
+def test_texts_longer_than_the_model_reads_are_counted(train):
+    answer = train([*ROWS, ("very " * 300, "sport")], "--validation-share", "0")
+    assert answer.code == 0
+    assert "1.6% of the training texts are longer than the" in answer.out
+
+
+def test_several_labels_a_row_are_refused(train):
+    refused(train([*ROWS, ("a", '["sport", "food"]')]), "row 61", "one label a text")
+
+
+def test_unknown_method(train):
+    refused(train(ROWS, "--method", "ssmx"), 'unknown method "ssmx"', 'Did you mean "ssmix"?')
+
+
+def test_unknown_option_of_a_method(train):
+    refused(train(ROWS, "--set", "windw=0.2"), 'unknown option of ssmix "windw"', 'Did you mean "window"?')
+
+
+def test_option_without_value(train):
+    refused(train(ROWS, "--set", "window"), "--set window: write it as field=value")
+
+
+def test_unknown_option(salience):
+    refused(salience("train", "x.csv", "--methd", "ssmix"), "No such option: --methd", "--method")
+
+
+def test_unknown_command(salience):
+    refused(salience("trian"), "No such command 'trian'", "train")
+
+
+def test_a_number_that_is_none(salience):
+    refused(salience("train", "x.csv", "--steps", "many"), "Invalid value for '--steps'")
+
+
+def test_unknown_model(place, salience, tmp_path):
+    for model, message in (("./nowhere", "no model at ./nowhere"), ("minlm", 'Did you mean "minilm"?')):
+        refused(salience("train", place.data, "--model", model, "--output", tmp_path / "run"), message)
+        assert not (tmp_path / "run").exists()
+
+
+def test_unknown_setting_in_a_config(place, salience, tmp_path):
+    config = tmp_path / "run.yaml"
+    config.write_text("data: x.csv\nmehtod: ssmix\n")
+    refused(salience("train", "--config", config), "unknown setting in", '"mehtod"', 'Did you mean "method"?')
+    config.write_text("data: [unclosed\n")
+    refused(salience("train", "--config", config), "is not yaml")
+    refused(salience("train", "--config", tmp_path / "none.yaml"), "cannot read --config")
+    refused(salience("train"), "no data named")
+
+
+def test_output_folder_exists(place, salience, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.txt").write_text("years of work")
+    refused(salience(*place.train("--output", tmp_path / "run")), "exists: choose another --output")
+    refused(salience(*place.train("--output", tmp_path / "run", "--overwrite")), "is no run of salience")
+    assert (tmp_path / "run" / "thesis.txt").read_text() == "years of work"
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device", "model.safetensors"),
+                                   RuntimeError("I/O error: No space left on device (os error 28)")])  # fmt: skip
+def test_disk_full_while_writing(place, salience, tmp_path, monkeypatch, error):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("salience.training.results.write_lines", fail)
+    output = tmp_path / "run"
+    refused(salience(*place.train("--output", output)), "the disk is full", "--resume")
+    assert not output.exists()
+    monkeypatch.undo()
+    assert salience(*place.train("--output", output, "--resume")).code == 0  # nothing was lost
+    assert (output / "predictions.jsonl").is_file()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
+def test_cuda_asked_for_and_absent(place, salience, tmp_path):
+    refused(salience("train", place.data, "--device", "cuda", "--output", tmp_path / "run"), "no CUDA device")
+    refused(salience("predict", place.model, place.data, "--device", "cuda"), "no CUDA device")
+
+
+def test_an_internal_fault_is_one_line_unless_asked(place, salience, monkeypatch):
+    def fail(*_, **__):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("salience.training.run.read_task", fail)
+    answer = salience(*place.train())
+    assert answer.code == 1
+    assert "internal fault" in answer.err and "ZeroDivisionError" in answer.err and answer.err.count("\n") == 1
+    with pytest.raises(ZeroDivisionError):
+        salience(*place.train("--debug"))
+
+
+@pytest.mark.parametrize("command", [[], ["train"], ["predict"]])
+def test_help_imports_no_torch(command):
+    script = (
+        "import sys\nfrom salience.cli.main import main\n"
+        f"code = main({[*command, '--help']!r})\n"
+        "heavy = {'torch', 'transformers', 'datasets', 'numpy', 'sklearn', 'pandas'} & set(sys.modules)\n"
+        "assert code == 0 and not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "Usage: salience" in done.stdout
