@@ -8,7 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset, Sampler
-from transformers import Trainer, TrainingArguments
+from transformers import Trainer, TrainerCallback, TrainingArguments
 
 from salience.batch import Batch
 from salience.data.batching import Collator, LengthGrouped
@@ -112,8 +112,21 @@ class MixTrainer(Trainer):
         if lengths is None:
             lengths = [len(row["input_ids"]) for row in dataset]
         rows = self.args.train_batch_size * self.args.gradient_accumulation_steps * self.args.world_size
-        return LengthGrouped(lengths, rows, self.args.seed if self.args.data_seed is None else self.args.data_seed)
+        seed = self.args.seed if self.args.data_seed is None else self.args.data_seed
+        sampler = LengthGrouped(lengths, rows, seed)
+        self.add_callback(Reshuffle(sampler))
+        return sampler
 
     def _set_signature_columns_if_needed(self) -> None:
         """The columns that reach the collator: a Batch's, not those of the model's forward."""
         self._signature_columns = ["input_ids", "attention_mask", "segment", "label", "labels"]
+
+
+class Reshuffle(TrainerCallback):
+    """Tells the sampler its epoch. Loaders pass it on too, but not in every version on several processes."""
+
+    def __init__(self, sampler: LengthGrouped):
+        self.sampler = sampler
+
+    def on_epoch_begin(self, args, state, control, **_):
+        self.sampler.set_epoch(int(state.epoch))
