@@ -75,51 +75,61 @@ def build(
     elif family == "roberta":
         kind, special = "Roberta", usual | {"type_vocab_size": 1}
     elif family == "distilbert":
-        kind, special = "DistilBert", {
-            "dim": width,
-            "n_layers": layers,
-            "n_heads": 2,
-            "hidden_dim": 2 * width,
-            "dropout": dropout,
-            "attention_dropout": dropout,
-            "seq_classif_dropout": dropout,
-        }
+        kind, special = (
+            "DistilBert",
+            {
+                "dim": width,
+                "n_layers": layers,
+                "n_heads": 2,
+                "hidden_dim": 2 * width,
+                "dropout": dropout,
+                "attention_dropout": dropout,
+                "seq_classif_dropout": dropout,
+            },
+        )
     elif family == "electra":
         kind, special = "Electra", usual | {"embedding_size": width, "summary_last_dropout": dropout}
     elif family == "deberta-v2":
-        kind, special = "DebertaV2", usual | {
-            "relative_attention": True,
-            "pos_att_type": ["p2c", "c2p"],
-            "max_relative_positions": -1,
-            "position_buckets": 8,
-            "norm_rel_ebd": "layer_norm",
-            "share_att_key": True,
-            "position_biased_input": False,
-            "type_vocab_size": 0,
-            "pooler_hidden_size": width,
-            "pooler_dropout": dropout,
-            "cls_dropout": dropout,
-        }
+        kind, special = (
+            "DebertaV2",
+            usual
+            | {
+                "relative_attention": True,
+                "pos_att_type": ["p2c", "c2p"],
+                "max_relative_positions": -1,
+                "position_buckets": 8,
+                "norm_rel_ebd": "layer_norm",
+                "share_att_key": True,
+                "position_biased_input": False,
+                "type_vocab_size": 0,
+                "pooler_hidden_size": width,
+                "pooler_dropout": dropout,
+                "cls_dropout": dropout,
+            },
+        )
         special.pop("classifier_dropout")
     elif family == "mpnet":
         kind, special = "MPNet", usual
     elif family in ("modernbert", "modernbert-mean"):
         # Full, sliding, full: the window is narrower than the texts, so both kinds of mask are at work.
-        kind, special = "ModernBert", {
-            "hidden_size": width,
-            "num_hidden_layers": layers,
-            "num_attention_heads": 2,
-            "intermediate_size": 2 * width,
-            "attention_dropout": dropout,
-            "embedding_dropout": dropout,
-            "mlp_dropout": dropout,
-            "classifier_dropout": dropout,
-            "classifier_pooling": "mean" if family == "modernbert-mean" else "cls",
-            "layer_types": ["full_attention", "sliding_attention", "full_attention"][:layers],
-            "local_attention": 6,
-            "cls_token_id": ids["[CLS]"],
-            "sep_token_id": ids["[SEP]"],
-        }
+        kind, special = (
+            "ModernBert",
+            {
+                "hidden_size": width,
+                "num_hidden_layers": layers,
+                "num_attention_heads": 2,
+                "intermediate_size": 2 * width,
+                "attention_dropout": dropout,
+                "embedding_dropout": dropout,
+                "mlp_dropout": dropout,
+                "classifier_dropout": dropout,
+                "classifier_pooling": "mean" if family == "modernbert-mean" else "cls",
+                "layer_types": ["full_attention", "sliding_attention", "full_attention"][:layers],
+                "local_attention": 6,
+                "cls_token_id": ids["[CLS]"],
+                "sep_token_id": ids["[SEP]"],
+            },
+        )
     elif family == "albert":
         kind, special = "Albert", usual | {"embedding_size": width // 2, "classifier_dropout_prob": dropout}
         special.pop("classifier_dropout")

@@ -15,6 +15,7 @@ from itertools import count, takewhile
 
 import torch
 from torch import Tensor, nn
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 from salience.batch import Batch
 
@@ -164,6 +165,20 @@ def earlier_calls(model: nn.Module, level: str | int) -> int:
     """How often a pass has called the module of `level` before that level's turn: more than 0 where layers share."""
     before = list(takewhile(lambda stage: stage[0] != level, stages(model).items()))
     return sum(module is stages(model)[level] for _, module in before)
+
+
+def check_recomputation(model: nn.Module) -> None:
+    """Refuses activation checkpointing where hooks would lie inside what the backward pass computes again.
+
+    They are gone by then, and the gradient would be wrong without a word. Newer versions of transformers checkpoint a
+    layer's `forward`, and hooks stay outside; transformers 5.0 checkpoints its call.
+    """
+    inside = "__call__" in vars(GradientCheckpointingLayer)
+    if inside and model.training and getattr(unwrapped(model), "is_gradient_checkpointing", False):
+        raise ValueError(
+            "this version of transformers cannot mix representations under activation checkpointing: upgrade it, "
+            "switch checkpointing off, or mix tokens (SSMix)"
+        )
 
 
 @contextmanager

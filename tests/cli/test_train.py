@@ -23,8 +23,8 @@ def weights(folder) -> str:
 def run(place):
     """One run of the command line as a user starts it, and all that was printed."""
     folder = place.folder / "run"
-    command = [sys.executable, "-m", "salience", *place.train("--test", place.test, "--steps", "60", "--output", folder,
-               "--learning-rate", "0.01")]  # fmt: skip
+    options = ["--test", place.test, "--steps", "60", "--learning-rate", "0.01", "--output", folder]
+    command = [sys.executable, "-m", "salience", *place.train(*options)]
     # Sums come out otherwise on another number of threads; conftest.py sets one for the tests of this process.
     one_thread = os.environ | {"OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=one_thread)

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from families import distinct_batch
 
+from families import distinct_batch
 from salience.mixing.pairing import neighbours, shuffle, swap_halves
 
 

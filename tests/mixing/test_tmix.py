@@ -4,8 +4,9 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-from families import FAMILIES, LAYERS, batch, build, distinct_batch, layer_modules, padded
 
+from families import FAMILIES, LAYERS, batch, build, distinct_batch, layer_modules, padded
+from reference import close
 from salience import EmbedMix, TMix, forward_mixed
 from salience.mixing.pairing import neighbours, shuffle, swap_halves
 from salience.sites import forward
@@ -60,18 +61,18 @@ def two_passes(model, own, level, partner, ratio):
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_against_two_passes(family, level):
-    # DeBERTa's rows of padding attend to everything, more padding included: a longer text cannot meet them as they are.
-    # What it meets instead is test_padding_changes_nothing's business; here its partners are of equal lengths.
-    alike = family == "deberta-v2" and level != "embeddings"
+    # What stands on padding there depends on how much there is: a longer text cannot meet it as it is. What it meets
+    # instead is test_padding_changes_nothing's business; here partners are of equal lengths.
+    alike = level != "embeddings" and family in ("deberta-v2", "modernbert", "modernbert-mean")
     model = FAMILIES[family]().double()
     own = batch([7, 7, 7, 11, 11] if alike else [7, 2, 5, 11, 6], family=family)
     partner = torch.tensor([1, 2, 0, 4, 3])
-    mix = TMix(levels=(level,), ratio=0.7, pair=lambda _: partner)(own, None)
+    mix = TMix(levels=(level,), ratio=0.75, pair=lambda _: partner)(own, None)
     with torch.no_grad():
-        expected = two_passes(model, own, level, partner, 0.7)
+        expected = two_passes(model, own, level, partner, 0.75)
         found = forward_mixed(model, own, mix)
-        assert not torch.allclose(expected, forward(model, own), atol=1e-3)
-    assert torch.allclose(found, expected, atol=1e-9)
+        assert not close(expected, forward(model, own), 1e-2)
+    assert close(found, expected)
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
@@ -90,11 +91,11 @@ def test_against_berts_layers_one_by_one(level, attention):
             output = layer(hidden, torch.where(mask.bool(), 0.0, -1e9).double()[:, None, None, :])
             hidden = output[0] if isinstance(output, tuple) else output
             if number == level:
-                hidden = 0.7 * hidden + 0.3 * hidden[partner]
+                hidden = 0.75 * hidden + 0.25 * hidden[partner]
         expected = model.classifier(model.bert.pooler(hidden))
         model.set_attn_implementation(attention)
-        found = forward_mixed(model, own, TMix(levels=(level,), ratio=0.7, pair=neighbours)(own, None))
-    assert torch.allclose(found, expected, atol=1e-9)
+        found = forward_mixed(model, own, TMix(levels=(level,), ratio=0.75, pair=neighbours)(own, None))
+    assert close(found, expected)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -102,8 +103,8 @@ def test_below_the_first_layer_it_is_embedmix(family):
     model = FAMILIES[family]().double()
     own = batch([7, 2, 5, 11], family=family)
     with torch.no_grad():
-        here = forward_mixed(model, own, TMix(levels=("embeddings",), ratio=0.7)(own, None))
-        there = forward_mixed(model, own, EmbedMix(ratio=0.7)(own, None))
+        here = forward_mixed(model, own, TMix(levels=("embeddings",), ratio=0.75)(own, None))
+        there = forward_mixed(model, own, EmbedMix(ratio=0.75)(own, None))
     assert torch.equal(here, there)
 
 
@@ -116,7 +117,7 @@ def test_ratio_one_is_the_plain_model_and_ratio_zero_the_partner(family, level):
         plain = forward(model, own)
         for ratio, expected in ((1.0, plain), (0.0, plain[swap_halves(own)])):
             mix = TMix(levels=(level,), ratio=ratio, largest=False)(own, None)
-            assert torch.allclose(forward_mixed(model, own, mix), expected, atol=1e-9)
+            assert close(forward_mixed(model, own, mix), expected)
             assert mix.share.tolist() == [ratio] * 5
 
 
@@ -126,10 +127,10 @@ def test_padding_changes_nothing(family, level):
     """The longer text meets the shorter one's padding; how much of it there is must not matter."""
     model = FAMILIES[family]().double()
     own = batch([7, 2, 5, 11], family=family)
-    mix = TMix(levels=(level,), ratio=0.7, pair=neighbours)(own, None)
+    mix = TMix(levels=(level,), ratio=0.75, pair=neighbours)(own, None)
     with torch.no_grad():
         narrow, wide = forward_mixed(model, own, mix), forward_mixed(model, padded(own, 8, family), mix)
-    assert torch.allclose(narrow, wide, atol=1e-9)
+    assert close(narrow, wide)
 
 
 def meeting_levels(model, method, draws: int) -> set:
@@ -191,7 +192,7 @@ def test_the_gradient_reaches_both_texts_through_the_trunk():
     """One pass for both: the first layers learn from either side of the mixture."""
     model = FAMILIES["bert"]().double()
     own = batch([5, 6])
-    mix = TMix(levels=(2,), ratio=0.7)(own, None)
+    mix = TMix(levels=(2,), ratio=0.75)(own, None)
     seen = []
     handle = model.bert.embeddings.register_forward_hook(lambda *call: seen.append(call[2]))
     logits = forward_mixed(model, own, mix)

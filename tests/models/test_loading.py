@@ -74,7 +74,7 @@ def test_code_of_a_model_is_not_run(tmp_path):
             '"model_type": "bert"',
             '"model_type": "own", "auto_map": {"AutoConfig": "evil.Config", '
             '"AutoModelForSequenceClassification": "evil.Model"}',
-        )  # fmt: skip
+        )
     )
     (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'was-here')!r}, 'w')\n")
     with pytest.raises(InputError, match="cannot load the model"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -10,7 +11,15 @@ from torch import Tensor, nn
 
 from salience.batch import Batch
 from salience.mixing.mix import Mix
-from salience.sites import forward, rewriting, rewriting_arguments, stages, unwrapped, whole_level
+from salience.sites import (
+    check_recomputation,
+    forward,
+    rewriting,
+    rewriting_arguments,
+    stages,
+    unwrapped,
+    whole_level,
+)
 
 
 def forward_mixed(model: nn.Module, batch: Batch, mix: Mix) -> Tensor:
@@ -25,7 +34,13 @@ def forward_mixed(model: nn.Module, batch: Batch, mix: Mix) -> Tensor:
     if mix.level == "tokens":
         return forward(model, batch.with_ids(mix.blend(batch.input_ids)))
     level = whole_level(model, mix.level)
-    with rewriting(model, level, mix.blend), attending_to_both(model, level, batch.attention_mask, mix.partner):
+    check_recomputation(model)
+    padding = ~batch.attention_mask.bool()[..., None] if isinstance(level, int) and forgets_padding(model) else None
+
+    def meet(own: Tensor) -> Tensor:
+        return mix.blend(own if padding is None else own.masked_fill(padding, 0))
+
+    with rewriting(model, level, meet), attending_to_both(model, level, batch.attention_mask, mix.partner):
         return forward(model, batch, union(batch.attention_mask, mix.partner))
 
 
@@ -34,7 +49,21 @@ def union(mask: Tensor, partner: Tensor) -> Tensor:
     return torch.maximum(mask, mask[partner])
 
 
-MASKS = ("attention_mask", "mask", "input_mask")  # what the families call the mask that a module reads
+def forgets_padding(model: nn.Module) -> bool:
+    """Whether what a layer computes for padding depends on how much padding there is, and so means nothing.
+
+    In DeBERTa-v2 padding attends to everything, other padding included, and ModernBERT's local attention leaves it
+    nothing to attend to. A longer text must not meet such states: there it meets zeros, as DeBERTa's own embeddings
+    are on padding. In the other families padding attends to the text, and meets as it is.
+    """
+    places = stages(model)
+    return "mask" in inspect.signature(places["embeddings"].forward).parameters or hasattr(
+        unwrapped(model).config, "local_attention"
+    )
+
+
+# What the families call the mask that a module reads; ModernBERT of transformers 5.0 reads two.
+MASKS = ("attention_mask", "mask", "input_mask", "sliding_window_mask")
 
 
 @contextmanager

@@ -1,0 +1,130 @@
+"""Peak memory of `salience predict` on a million short rows: the same after a tenth of them as at the end.
+
+Writes a csv of `--rows` rows to a temporary folder, runs `salience predict` on it in a process of its own, with a
+tiny random BERT that reads MiniLM's tokens, and notes the process's peak resident memory (Linux: VmHWM) when it has
+read 10 %, 50 % and all of the file. Then it checks that the output has every row, in order. It exits with 1 if rows
+are missing or the peak has grown by more than a tenth since the first mark. It takes minutes; with fewer than 100,000
+rows the first mark lies in the first window of rows, and says nothing.
+
+    python bench/stream.py
+    python bench/stream.py --rows 100000 --suffix .parquet --threads 1
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+from transformers import BertConfig, BertForSequenceClassification
+
+from salience.data.reading import stream
+from salience.models.loading import load_tokenizer
+from side_by_side import parser, prepare, save
+
+MARKS = (0.1, 0.5)  # shares of the file that has been read
+GROWTH = 1.1  # allowed from the first mark to the end
+POLL = 0.05  # seconds
+WORDS = ("a", "fine", "film", "with", "no", "plot,", '"they', 'said";', "but", "we", "laughed", "and", "cried", "!")
+
+
+def write_rows(file: Path, rows: int, seed: int) -> None:
+    chooser = random.Random(seed)
+    with file.open("w", encoding="utf-8", newline="") as opened:
+        writer = csv.writer(opened)
+        writer.writerow(["number", "text"])
+        for number in range(rows):
+            writer.writerow([number, " ".join(chooser.choices(WORDS, k=chooser.randint(2, 16)))])
+
+
+def save_tiny_classifier(folder: Path, seed: int) -> None:
+    """Two layers of width 32: the reading, tokenising and writing are what is watched here."""
+    torch.manual_seed(seed)
+    tokenizer = load_tokenizer("minilm")
+    config = BertConfig(
+        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64
+    )
+    BertForSequenceClassification(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def watch(command: list[str], file: Path, threads: int | None) -> tuple[dict[str, float], float]:
+    """Runs `command`: the peak MiB of its memory at every mark of its way through `file`, and its seconds."""
+    environment = os.environ | ({"OMP_NUM_THREADS": str(threads)} if threads else {})
+    peaks: dict[str, float] = {}
+    last = 0.0
+    start = time.monotonic()
+    process = subprocess.Popen(command, env=environment)
+    while process.poll() is None:
+        last = peak_memory(process.pid) or last
+        share = position(process.pid, file) / file.stat().st_size
+        for mark in MARKS:
+            if share >= mark and f"{mark:.0%}" not in peaks:
+                peaks[f"{mark:.0%}"] = last
+        time.sleep(POLL)
+    if process.returncode:
+        raise SystemExit(f"salience predict ended with {process.returncode}")
+    return peaks | {"100%": last}, time.monotonic() - start
+
+
+def peak_memory(process: int) -> float | None:
+    """The peak of a process's resident memory in MiB; None once it is gone."""
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), None)
+
+
+def position(process: int, file: Path) -> int:
+    """How far into `file` a process has read, in bytes; 0 while it is not open."""
+    try:
+        for opened in Path(f"/proc/{process}/fd").iterdir():
+            if os.readlink(opened) == str(file):
+                return int(Path(f"/proc/{process}/fdinfo/{opened.name}").read_text().split()[1])
+    except OSError:  # closed meanwhile, or the process is gone
+        pass
+    return 0
+
+
+def in_order(output: Path, rows: int) -> bool:
+    """Whether the output has every row of the input in its place, each with a label."""
+    count = 0
+    for count, row in enumerate(stream(output), 1):
+        if int(row["number"]) != count - 1 or not row["predicted"]:
+            return False
+    return count == rows
+
+
+def main() -> int:
+    arguments = parser(__doc__)
+    arguments.add_argument("--rows", type=int, default=1_000_000)
+    arguments.add_argument("--suffix", default=".csv", choices=[".csv", ".jsonl", ".parquet"], help="of the output")
+    options = arguments.parse_args()
+    machine = prepare(options)
+    with TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        data, output = folder / "rows.csv", folder / f"predicted{options.suffix}"
+        write_rows(data, options.rows, options.seed)
+        save_tiny_classifier(folder / "model", options.seed)
+        print(f"{options.rows} rows, {data.stat().st_size / 2**20:.1f} MiB", flush=True)
+        command = [sys.executable, "-m", "salience", "predict", str(folder / "model"), str(data)]
+        peaks, seconds = watch([*command, "--output", str(output), "--device", options.device], data, options.threads)
+        complete = in_order(output, options.rows)
+    for mark, peak in peaks.items():
+        print(f"{mark:>4} of the rows: peak {peak:.0f} MiB")
+    growth = peaks["100%"] / peaks["10%"]
+    print(f"peak at the end / at 10%: {growth:.3f} (allowed {GROWTH}); every row in its place: {complete}")
+    print(f"{seconds:.0f} seconds, {options.rows / seconds:.0f} rows a second, the start of the program included")
+    save(options, machine, {"peak_mebibytes": peaks, "seconds": seconds, "complete": complete})
+    return 0 if complete and growth <= GROWTH else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
