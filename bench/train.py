@@ -115,7 +115,7 @@ def ssmix(name: str, options: Namespace) -> dict:
 def training_step(model, method, batches: list[Batch]):
     """A function of a number that takes one step on that batch."""
     model.train()
-    optimizer = torch.optim.AdamW(model.parameters(), default_learning_rate(model.config.hidden_size))
+    optimizer = torch.optim.AdamW(model.parameters(), default_learning_rate(model.config.hidden_size), fused=True)
     objective = mixed(method, clean=0.5)
 
     def step(number: int) -> None:
