@@ -13,7 +13,8 @@ _HOMES = {
     "salience.sites": ["stages"],
     "salience.explain": ["EXPLAINERS"],
     "salience.mixing": ["METHODS", "EmbedMix", "Mix", "SSMix", "TMix", "forward_mixed"],
-    "salience.training": ["MixTrainer", "mixed", "plain"],
+    "salience.training.objectives": ["mixed", "plain"],
+    "salience.training.trainer": ["MixTrainer"],
     "salience.estimator": ["SalienceClassifier"],
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
