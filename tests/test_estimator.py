@@ -1,8 +1,6 @@
 """The scikit-learn estimator in the places where estimators are used."""
 
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import families
-
-sys.path.insert(0, str(Path(__file__).parent / "cli"))
-from conftest import FILLER, WORDS, labelled_rows
+from labelled import FILLER, WORDS, labelled_rows
 from salience import SalienceClassifier
 
 TEXTS, LABELS = zip(*labelled_rows(60), strict=True)

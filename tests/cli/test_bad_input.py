@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from conftest import labelled_rows, write_csv
+from labelled import labelled_rows, write_csv
 
 ROWS = labelled_rows(60)
 

@@ -9,7 +9,7 @@ import torch
 from test_bad_input import refused
 from transformers import pipeline
 
-from conftest import labelled_rows, write_csv
+from labelled import labelled_rows, write_csv
 
 ROWS = labelled_rows(50, seed=3)
 

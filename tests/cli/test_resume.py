@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import started
+from labelled import started
 from salience.training.checkpoints import last_checkpoint
 
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 import yaml
 
-from conftest import labelled_rows, write_csv
+from labelled import labelled_rows, write_csv
 
 FILES = {"README.md", "config.json", "metrics.json", "model.safetensors", "predictions.jsonl", "recipe.yaml",
          "tokenizer.json", "tokenizer_config.json"}  # fmt: skip
