@@ -26,11 +26,11 @@ lint: setup
 	$(BIN)/ruff format --check .
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses logical
 
 # Its own environment, beside the other one.
 test-oldest: .venv-oldest/installed
-	.venv-oldest/bin/python -m pytest
+	.venv-oldest/bin/python -m pytest --numprocesses logical
 
 .venv-oldest/installed: pyproject.toml constraints-oldest.txt
 	$(PYTHON) -m venv .venv-oldest
