@@ -19,7 +19,7 @@ from transformers import PreTrainedTokenizerFast
 
 from salience import Batch
 
-VOCABULARY = 40
+VOCABULARY = 104  # more than BERT's [UNK], which is 100
 POSITIONS = 64
 LAYERS = 3
 

@@ -25,6 +25,7 @@ from families import (
 from reference import close, soft_cross_entropy, ssmix_reference
 from salience import METHODS, Batch, EmbedMix, SSMix, forward_mixed, mixed, plain, stages
 from salience.mixing.pairing import swap_halves
+from salience.mixing.randomunk import BERT_UNKNOWN
 from salience.sites import forward
 
 every_method = pytest.mark.parametrize("name", METHODS)
@@ -187,31 +188,24 @@ def test_the_same_seed_gives_the_same_mix(name, family):
 @every_family
 @every_method
 def test_keeping_everything_gives_the_plain_logits(name, family):
-    """Of every text no shorter than its partner; of every text where ids are mixed, for it keeps its length there."""
     model, own = model_of(family), batch([5, 2, 9, 4, 5], family=family)
     mix = mix_of(model, own, METHODS[name]())
     mix = replace(mix, keep=torch.ones_like(mix.keep))
-    length = own.attention_mask.sum(1)
-    rows = length >= (0 if mix.level == "tokens" else length[mix.partner])
-    assert rows.any()
     with torch.no_grad():
-        assert close(logits_of(model, own, mix)[rows], forward(model, own)[rows])
+        assert close(logits_of(model, own, mix), forward(model, own))
 
 
 @every_family
 @every_method
 def test_keeping_nothing_gives_the_partners_logits(name, family):
-    """Of every text no longer than its partner: the union of the two masks is the partner's then. Where ids are mixed
-    a text keeps its own mask, so partners are equally long."""
+    """Where what is the partner's takes a place in one's own text, a text keeps its own mask, so partners are equally
+    long."""
     model, own = model_of(family), batch([5, 2, 9, 4, 5, 9], family=family)
     mix = mix_of(model, own, METHODS[name]())
-    partner = torch.tensor([4, 1, 5, 3, 0, 2] if mix.level == "tokens" else [2, 3, 1, 0, 5, 4])
+    partner = torch.tensor([4, 1, 5, 3, 0, 2] if mix.keep.dtype == torch.bool else [2, 3, 1, 0, 5, 4])
     mix = replace(mix, partner=partner, keep=torch.zeros_like(mix.keep), donor=None)
-    length = own.attention_mask.sum(1)
-    rows = length <= length[partner]
-    assert (rows & (partner != torch.arange(6))).sum() >= 3
     with torch.no_grad():
-        assert close(logits_of(model, own, mix)[rows], forward(model, own)[partner][rows])
+        assert close(logits_of(model, own, mix), forward(model, own)[partner])
 
 
 # --------------------------------------------------------------------------------------------------- padding and order
@@ -237,7 +231,7 @@ def test_padding_changes_nothing(name, family, pairs):
 
 ORDER = torch.tensor([3, 0, 4, 2, 1])
 PARTNER = torch.tensor([1, 2, 0, 4, 3])
-DETERMINISTIC = {"ssmix", "embedmix", "tmix"}  # once partner, ratio and layer are given
+RANDOM = {"ssmix-nosaliency", "ssmix-nospan", "randomunk"}  # even when partner, ratio and layer are given
 
 
 @every_family
@@ -253,7 +247,7 @@ def test_the_order_of_the_texts_does_not_matter(name, family):
 
     again = mix_of(model, own, method, seed=2)
     draws = not (torch.equal(mix.keep, again.keep) and torch.equal(mix.partner, again.partner))
-    assert not (draws and name in DETERMINISTIC)
+    assert not (draws and name not in RANDOM)
     if not draws:  # the rule itself follows the order, too
         found = mix_of(model, other, settled(method, pair=lambda _: where[PARTNER[ORDER]]))
         wanted = reordered(mix, ORDER)
@@ -287,6 +281,8 @@ def test_special_tokens_stay_and_nothing_crosses_the_separator(name, family):
         ids = mix.blend(own.input_ids)
         assert torch.equal(ids[own.segment == 0], own.input_ids[own.segment == 0])
         for row, place in own.segment.nonzero().tolist():
+            if name == "randomunk" and ids[row, place] == BERT_UNKNOWN:
+                continue
             source, at = ids[row, place].item() // 1000 - 1, ids[row, place].item() % 1000
             assert (source, at) == (row, place) or source == mix.partner[row]
             assert own.segment[source, at] == own.segment[row, place]
@@ -426,9 +422,10 @@ def test_no_hook_is_left_behind_after_an_error(name, family):
         for module, call in ((layer, calls), (head, 1)):
             assert broke(action, module, call)
             assert traces(model) == before
-    for module, call in ((layer, 2 * calls), (head, 2)):
-        assert broke(lambda: step(0.5), module, call)
-        assert traces(model) == before
+    assert broke(lambda: step(0.5), head, 2)
+    assert traces(model) == before
+    assert broke(lambda: step(0.5), layer, 2 * calls) or mix.level not in ("tokens", "words", "embeddings")
+    assert traces(model) == before
     if getattr(method, "guide", None) is not None:
         broke(lambda: method.guide(model, own), layer, calls)  # though a guide need not go that far
         assert traces(model) == before

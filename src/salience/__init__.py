@@ -7,12 +7,16 @@ from importlib import import_module
 
 from salience._version import __version__
 
+# fmt: off
 # Where each public name lives. Imported on first use, so that `salience --help` need not wait for torch.
 _HOMES = {
     "salience.batch": ["Batch"],
-    "salience.sites": ["stages"],
+    "salience.levels": ["stages"],
     "salience.explain": ["EXPLAINERS"],
-    "salience.mixing": ["METHODS", "EmbedMix", "Mix", "SSMix", "TMix", "forward_mixed"],
+    "salience.mixing": [
+        "METHODS", "AttentionMix", "DropMix", "DropoutMixup", "EmbedMix", "Mix", "MixupEncoding", "RandomUNK", "SSMix",
+        "SenMixup", "TMix", "WordMixup", "forward_mixed",
+    ],
     "salience.training.objectives": ["mixed", "plain"],
     "salience.training.trainer": ["MixTrainer"],
     "salience.estimator": ["SalienceClassifier"],

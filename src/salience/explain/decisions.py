@@ -12,7 +12,7 @@ from salience.batch import Batch
 from salience.data.encoding import segment_of
 from salience.explain.gradient import gradient
 from salience.explain.words import merge_pieces, word_spans
-from salience.sites import forward
+from salience.sites import evaluating, forward
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,10 @@ def explain_decisions(
     )
     segment = torch.tensor(np.array([segment_of(row) for row in encoded.encodings]), dtype=torch.long)
     batch = Batch(*(field.to(model.device) for field in (encoded["input_ids"], encoded["attention_mask"], segment)))
-    training = model.training
-    model.eval()
-    with torch.no_grad():
-        probabilities = forward(model, batch).softmax(1)
-    scores = explainer(model, batch, probabilities.argmax(1)).cpu()
-    model.train(training)
+    with evaluating(model):
+        with torch.no_grad():
+            probabilities = forward(model, batch).softmax(1)
+        scores = explainer(model, batch, probabilities.argmax(1)).cpu()
 
     highest, predicted = (found.tolist() for found in probabilities.max(1))
     decisions = []

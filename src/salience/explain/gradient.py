@@ -13,7 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.sites import Reading, forward, reading, unwrapped
+from salience.levels import unwrapped
+from salience.sites import Reading, forward, reading
 
 Explainer = Callable[..., Tensor]  # (model, batch, target=None) -> scores (B, T) or (B, T, D), 0 on padding
 
@@ -57,4 +58,10 @@ def norm(gradient: Tensor, representation: Tensor) -> Tensor:
     return gradient.norm(dim=-1)
 
 
+def absolute(gradient: Tensor, representation: Tensor) -> Tensor:
+    """The absolute gradient of every unit (B, T, D), DropMix's saliency I."""
+    return gradient.abs()
+
+
 gradient = Gradient(norm)
+gradient_map = Gradient(absolute)

@@ -1,16 +1,54 @@
 """Rules that turn (batch, scores) into a Mix: one file a method, each readable beside its paper."""
 
+from functools import partial
+
+from salience.mixing.attentionmix import AttentionMix
+from salience.mixing.dropmix import DropMix
+from salience.mixing.dropoutmixup import DropoutMixup
 from salience.mixing.embedmix import EmbedMix
 from salience.mixing.forwarding import forward_mixed
 from salience.mixing.mix import Mix
+from salience.mixing.mixupencoding import MixupEncoding
 from salience.mixing.pairing import neighbours, shuffle, swap_halves
+from salience.mixing.randomunk import RandomUNK
+from salience.mixing.senmixup import SenMixup
 from salience.mixing.ssmix import SSMix
 from salience.mixing.tmix import TMix
+from salience.mixing.wordmixup import WordMixup
 
 METHODS = {
+    "wordmixup": WordMixup,
     "embedmix": EmbedMix,
-    "ssmix": SSMix,
     "tmix": TMix,
+    "mixupencoding": MixupEncoding,
+    "senmixup": SenMixup,
+    "dropoutmixup": DropoutMixup,
+    "ssmix": SSMix,
+    "ssmix-nosaliency": partial(SSMix, guide=None),
+    "ssmix-nospan": partial(SSMix, guide=None, span=False),
+    "randomunk": RandomUNK,
+    "attentionmix": AttentionMix,
+    "dropmix-u": partial(DropMix, 1, 1),
+    "dropmix-c": partial(DropMix, None, 1),
+    "dropmix-w": partial(DropMix, 2, None),  # the papers tune the height in [2, 32]
+    "dropmix-g": partial(DropMix, 2, 1),
 }
 
-__all__ = ["METHODS", "EmbedMix", "Mix", "SSMix", "TMix", "forward_mixed", "neighbours", "shuffle", "swap_halves"]
+__all__ = [
+    "METHODS",
+    "AttentionMix",
+    "DropMix",
+    "DropoutMixup",
+    "EmbedMix",
+    "Mix",
+    "MixupEncoding",
+    "RandomUNK",
+    "SSMix",
+    "SenMixup",
+    "TMix",
+    "WordMixup",
+    "forward_mixed",
+    "neighbours",
+    "shuffle",
+    "swap_halves",
+]

@@ -25,7 +25,7 @@ def choose_method(name: str, options: Mapping[str, Any] | None = None) -> Callab
     if name not in METHODS:
         raise unknown("method", name, [*sorted(METHODS), PLAIN])
     # Numbers, strings and lists can be written in a recipe; a guide or a pairing is set from Python.
-    settable = [option.name for option in fields(METHODS[name]) if option.name not in ("guide", "pair")]
+    settable = [option.name for option in fields(METHODS[name]()) if option.name not in ("guide", "pair")]
     chosen = {}
     for option, value in (options or {}).items():
         if option not in settable:

@@ -10,23 +10,17 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
+from salience.levels import stages, unwrapped, whole_level
 from salience.mixing.mix import Mix
-from salience.sites import (
-    check_recomputation,
-    forward,
-    rewriting,
-    rewriting_arguments,
-    stages,
-    unwrapped,
-    whole_level,
-)
+from salience.sites import check_recomputation, forward, rewriting, rewriting_arguments
 
 
 def forward_mixed(model: nn.Module, batch: Batch, mix: Mix) -> Tensor:
     """The logits (B, C) of the mixed texts, in one forward pass: both members of a pair are in the batch.
 
-    Tokens are replaced before the model sees them, under the text's own mask; a representation is rewritten where it
-    is computed.
+    Tokens are replaced before the model sees them; a representation is rewritten where it is computed. Where `keep`
+    is bool, what is the partner's takes a place in one's own text, under one's own mask; where it is float, the
+    mixture is as long as the longer text.
 
     Raises:
         ValueError: the model has no such level; names those it has.
@@ -38,15 +32,27 @@ def forward_mixed(model: nn.Module, batch: Batch, mix: Mix) -> Tensor:
     padding = ~batch.attention_mask.bool()[..., None] if isinstance(level, int) and forgets_padding(model) else None
 
     def meet(own: Tensor) -> Tensor:
+        if mix.dropout is not None and model.training:
+            own = mix.dropout(own)
         return mix.blend(own if padding is None else own.masked_fill(padding, 0))
 
-    with rewriting(model, level, meet), attending_to_both(model, level, batch.attention_mask, mix.partner):
-        return forward(model, batch, union(batch.attention_mask, mix.partner))
+    if mix.keep.dtype == torch.bool or level == "sentence":  # replaced in place, or no places are left
+        with rewriting(model, level, meet):
+            return forward(model, batch)
+    with rewriting(model, level, meet), attending_to_both(model, level, batch.attention_mask, mix):
+        return forward(model, batch, of_both(batch.attention_mask, mix))
 
 
-def union(mask: Tensor, partner: Tensor) -> Tensor:
-    """What one's own mask or the partner's lets through; for bool, 0/1 and additive float masks alike."""
-    return torch.maximum(mask, mask[partner])
+def of_both(mask: Tensor, mix: Mix) -> Tensor:
+    """What the mask lets through of each text, or of its partner, where anything is left of them.
+
+    For bool, 0/1 and additive float masks alike, (B, ...).
+    """
+    theirs = mask[mix.partner]
+    keep = mix.keep.expand(len(mask), *mix.keep.shape[1:]).reshape(len(mask), -1)
+    some = (slice(None), *[None] * (mask.dim() - 1))  # (B,) -> (B, 1, ...)
+    all_own, all_theirs = (keep == 1).all(1)[some], (keep == 0).all(1)[some]
+    return torch.where(all_own, mask, torch.where(all_theirs, theirs, torch.maximum(mask, theirs)))
 
 
 def forgets_padding(model: nn.Module) -> bool:
@@ -67,22 +73,22 @@ MASKS = ("attention_mask", "mask", "input_mask", "sliding_window_mask")
 
 
 @contextmanager
-def attending_to_both(model: nn.Module, level: str | int, own: Tensor, partner: Tensor) -> Iterator[None]:
-    """Inside the `with`, modules after `level` attend to both texts. The model is to be called with the union mask.
+def attending_to_both(model: nn.Module, level: str | int, own: Tensor, mix: Mix) -> Iterator[None]:
+    """Inside the `with`, modules after `level` attend to both texts. The model is to be called with the mask of both.
 
-    The head reads that union, as it should. The encoder is handed one's own mask (B, T) instead, for before the texts
+    The head reads that mask, as it should. The encoder is handed one's own mask (B, T) instead, for before the texts
     meet there is nothing of the partner to attend to, and every stage after `level` widens the mask it is given,
     which may also be None: nothing is padded.
     """
 
     def narrow(arguments: dict) -> dict:
-        positions = positions_of_both(model, own, partner) if level == "words" else {}
+        positions = positions_of_both(model, own, mix) if level == "words" else {}
         return {"attention_mask": own} | positions
 
     def widen(arguments: dict) -> dict:
         masks = {name: arguments[name] for name in MASKS if arguments.get(name) is not None}
         # A module may stand for levels on both sides of the meeting, or be called for one text alone (batch of 1).
-        return {name: union(mask, partner) if len(mask) == len(partner) else mask for name, mask in masks.items()}
+        return {name: of_both(mask, mix) if len(mask) == len(own) else mask for name, mask in masks.items()}
 
     with ExitStack() as stack:
         stack.enter_context(rewriting_arguments(unwrapped(model).base_model, narrow))
@@ -95,12 +101,12 @@ def attending_to_both(model: nn.Module, level: str | int, own: Tensor, partner: 
         yield
 
 
-def positions_of_both(model: nn.Module, own: Tensor, partner: Tensor) -> dict[str, Tensor]:
+def positions_of_both(model: nn.Module, own: Tensor, mix: Mix) -> dict[str, Tensor]:
     """RoBERTa and MPNet number the tokens that are there, and give padding a row of its own; the tail of a longer
     partner must be numbered like any text. Other families number every place and need nothing."""
     table = getattr(stages(model)["embeddings"], "position_embeddings", None)
     padding = getattr(table, "padding_idx", None)
     if padding is None:
         return {}
-    both = union(own, partner)
+    both = of_both(own, mix)
     return {"position_ids": both.cumsum(1) * both + padding}

@@ -1,23 +1,54 @@
-"""What the interpolating methods share: one weight for a whole batch, for the texts and their labels alike."""
+"""What the interpolating methods share: x~ = l x_A + (1 - l) x_B and y~ = l y_A + (1 - l) y_B, l ~ Beta(alpha, alpha).
+
+Mixup (Zhang et al., 2018). The methods differ in the level at which texts meet, and in what their papers set.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import torch
+from torch import Tensor
 
 from salience.batch import Batch
 from salience.mixing.mix import Mix
-from salience.mixing.pairing import Pairing
+from salience.mixing.pairing import Pairing, shuffle
 
 
-def interpolate(batch: Batch, level: str | int | float, pair: Pairing, weight: float) -> Mix:
-    """`weight` of one's own text and label, the rest the partner's; at any level of the model."""
-    device = batch.input_ids.device
-    partner = pair(batch)
-    keep = torch.tensor(weight, device=device)
-    return Mix(level, partner, keep, share=keep.expand(len(batch)))
+@dataclass(frozen=True)
+class Interpolation:
+    """One weight for texts and labels alike, drawn for the whole batch or for each of its texts."""
+
+    alpha: float = 0.2
+    largest: bool = False  # l := max(l, 1 - l), so that one's own text prevails
+    ratio: float | None = None  # fixes l instead of drawing it
+    per_example: bool = False  # published code draws one l for a batch; papers do not say
+    pair: Pairing = shuffle
+
+    guide = None
+    level: ClassVar[str | int | float]
+
+    def __call__(self, batch: Batch, scores: None = None) -> Mix:
+        level = self.meeting()
+        share = draw_weights(len(batch), self.alpha, self.largest, self.ratio, self.per_example)
+        share = share.to(batch.input_ids.device)
+        width = share[:, None] if level == "sentence" else share[:, None, None]  # (B, D) or (B, T, D)
+        return Mix(level, self.pair(batch), keep=width, share=share)
+
+    def meeting(self) -> str | int | float:
+        """The level of this batch."""
+        return self.level
 
 
-def draw_weight(alpha: float, largest: bool = False) -> float:
-    """lambda ~ Beta(alpha, alpha); `largest` takes max(lambda, 1 - lambda), so that one's own text prevails."""
-    weight = torch.distributions.Beta(alpha, alpha).sample().item()
-    return max(weight, 1 - weight) if largest else weight
+def draw_weights(
+    count: int, alpha: float, largest: bool = False, ratio: float | None = None, per_example: bool = True
+) -> Tensor:
+    """l ~ Beta(alpha, alpha) for each of `count` texts (B,): `ratio` fixes it, `largest` takes max(l, 1 - l).
+
+    Drawn on the CPU, so that a seed gives the same weights on every device.
+    """
+    if ratio is not None:
+        return torch.full((count,), float(ratio))
+    drawn = torch.distributions.Beta(alpha, alpha).sample((count if per_example else 1,)).expand(count)
+    return torch.maximum(drawn, 1 - drawn) if largest else drawn

@@ -14,6 +14,22 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
+class Dropout:
+    """Inverted dropout that is the same whenever it is applied: a Mix is drawn once, and may be computed again."""
+
+    rate: float
+    seed: int
+
+    def __call__(self, own: Tensor) -> Tensor:
+        """`own` (B, T, D) with a part of its entries at 0, the others grown by 1 / (1 - rate)."""
+        batch, tokens, width = own.shape
+        generator = torch.Generator().manual_seed(self.seed)
+        # Token by token: more padding draws more numbers, not others.
+        drawn = torch.rand(tokens, batch, width, generator=generator).transpose(0, 1).to(own.device)
+        return own * (drawn >= self.rate) / (1 - self.rate)
+
+
+@dataclass(frozen=True)
 class Mix:
     """What to mix, with whom, and how much of one's own remains.
 
@@ -26,6 +42,7 @@ class Mix:
     keep: Tensor  # broadcasts over the representation; bool, or float in [0, 1]
     share: Tensor  # (B,) float in [0, 1]
     donor: Tensor | None = None  # shaped like the representation
+    dropout: Dropout | None = None  # of every text before they meet, while the model is in training
 
     def blend(self, own: Tensor) -> Tensor:
         """The mixed representation, shaped like `own` (B, T), (B, T, D) or (B, D)."""

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 
 import torch
 
-from salience.batch import Batch
-from salience.mixing.interpolation import draw_weight, interpolate
-from salience.mixing.mix import Mix
+from salience.mixing.interpolation import Interpolation
 from salience.mixing.pairing import Pairing, swap_halves
 
 
 @dataclass(frozen=True)
-class TMix:
+class TMix(Interpolation):
     """Interpolates the hidden states of one layer; the layers above it read the mixture, under both texts' mask.
 
     The defaults are the SSMix paper's (section 3.3): alpha 0.2, the larger side, layers 7, 9 and 12 of BERT's 12. A
@@ -21,14 +19,8 @@ class TMix:
     """
 
     levels: tuple[int | float | str, ...] = (7 / 12, 9 / 12, 12 / 12)
-    alpha: float = 0.2
-    largest: bool = True  # l := max(l, 1 - l)
-    ratio: float | None = None  # fixes l instead of drawing it
+    largest: bool = True
     pair: Pairing = swap_halves
 
-    guide = None
-
-    def __call__(self, batch: Batch, scores: None = None) -> Mix:
-        level = self.levels[int(torch.randint(len(self.levels), ()))]
-        weight = draw_weight(self.alpha, self.largest) if self.ratio is None else self.ratio
-        return interpolate(batch, level, self.pair, weight)
+    def meeting(self) -> str | int | float:
+        return self.levels[int(torch.randint(len(self.levels), ()))]

@@ -14,8 +14,10 @@ from torch import Tensor, nn
 from salience.batch import Batch
 from salience.explain.gradient import Gradient
 from salience.mixing.forwarding import forward_mixed
+from salience.mixing.mix import Mix
 from salience.sites import forward, reading
 from salience.training.loss import CrossEntropy, cross_entropy
+from salience.trunk import resuming, splitting, trunk_level
 
 Objective = Callable[[nn.Module, Batch], Iterator[Tensor]]
 
@@ -25,11 +27,16 @@ def plain(model: nn.Module, batch: Batch, loss: CrossEntropy = cross_entropy) ->
     yield loss(forward(model, batch), batch.labels)
 
 
-def mixed(method: Callable, clean: float = 0.5, loss: CrossEntropy = cross_entropy) -> Objective:
+def mixed(
+    method: Callable, clean: float = 0.5, loss: CrossEntropy = cross_entropy, shared_trunk: bool = True
+) -> Objective:
     """`clean` parts of the loss on the texts as they are, the rest on their mixtures by `method`.
 
     One half is SSMix's recipe: the mean over both halves of a batch and both directions of mixing. 0 trains on
     mixtures only, as AttentionMix and DropMix do; a guide then runs a pass of its own.
+
+    Where texts meet at a layer, both losses share the layers below it, and with them the noise of their dropout;
+    `shared_trunk=False` runs two full passes.
 
     Raises:
         ValueError: `clean` is not in [0, 1).
@@ -37,22 +44,36 @@ def mixed(method: Callable, clean: float = 0.5, loss: CrossEntropy = cross_entro
     if not 0 <= clean < 1:
         raise ValueError(f"clean must be at least 0 and below 1, not {clean}; plain training is `plain`")
 
-    def objective(model: nn.Module, batch: Batch) -> Iterator[Tensor]:
-        guide = method.guide
-        lends = clean > 0 and isinstance(guide, Gradient)
-        scores = None
-        if clean > 0:
-            with reading(model, guide.level) if lends else nullcontext() as seen, unsynchronised(model):
-                yield clean * loss(forward(model, batch), batch.labels)
-            if lends:
-                scores = guide.lent(seen, batch)
-                del seen  # and with it the embeddings of the first pass
-        if guide is not None and not lends:
-            scores = guide(model, batch)
+    def on_clean(model: nn.Module, batch: Batch) -> Tensor:
+        return clean * loss(forward(model, batch), batch.labels)
 
-        mix = method(batch, scores)
+    def on_mixed(model: nn.Module, batch: Batch, mix: Mix) -> Tensor:
         logits = forward_mixed(model, batch, mix)
-        yield (1 - clean) * loss(logits, mix.targets(batch.labels, logits.shape[1]))
+        return (1 - clean) * loss(logits, mix.targets(batch.labels, logits.shape[1]))
+
+    def objective(model: nn.Module, batch: Batch) -> Iterator[Tensor]:
+        guide, trunk = method.guide, None
+        if clean > 0 and isinstance(guide, Gradient):
+            with reading(model, guide.level) as seen, unsynchronised(model):
+                yield on_clean(model, batch)
+            scores = guide.lent(seen, batch)
+            del seen  # and with it the embeddings of the first pass
+            mix = method(batch, scores)
+        else:
+            mix = method(batch, None if guide is None else guide(model, batch))
+            level = trunk_level(model, mix.level) if clean > 0 and shared_trunk else None
+            if level is not None:
+                with splitting(model, level) as trunk, unsynchronised(model):
+                    yield on_clean(model, batch)
+            elif clean > 0:
+                with unsynchronised(model):
+                    yield on_clean(model, batch)
+
+        with nullcontext() if trunk is None else resuming(model, trunk):
+            last = on_mixed(model, batch, mix)
+        yield last
+        if trunk is not None:
+            trunk.backward()
 
     return objective
 
