@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from labelled import started
+from labelled import labelled_rows, started, write_csv
 from salience.training.checkpoints import last_checkpoint
 
 
@@ -94,12 +94,15 @@ def test_a_run_killed_many_times_ends_with_the_same_weights(place, untroubled, t
 
 
 def test_a_run_killed_after_early_stopping_does_not_train_on(place, tmp_path, salience):
-    """With a learning rate of 0 nothing ever gets better, so training stops after `patience` more looks."""
-    options = ["--learning-rate", "1e-12", "--evaluations", "6", "--patience", "2", "--steps", "24"]
+    """On wrong labels, what is learnt makes validation worse, so training stops after `patience` more looks."""
+    wrong = {"sport": "music", "music": "food", "food": "sport"}
+    validation = write_csv(tmp_path / "wrong.csv", [(text, wrong[label]) for text, label in labelled_rows(30, seed=2)])
+    options = ["--validation", validation, "--learning-rate", "0.02", "--steps", "60", "--evaluations", "12"]
+    options += ["--patience", "2"]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert salience(*place.train("--output", whole, *options)).code == 0
     stopped = json.loads((whole / "metrics.json").read_text())
-    assert stopped["steps"] < 24
+    assert stopped["steps"] < 60
 
     process = started(*place.train("--output", killed, *options), env=ONE_THREAD)
     last = tmp_path / ".killed.partial" / "checkpoints" / f"checkpoint-{stopped['steps']}" / "trainer_state.json"

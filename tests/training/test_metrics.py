@@ -42,13 +42,28 @@ def test_scores_of_a_small_table():
     assert found["log_loss"] == pytest.approx(-np.log([0.9, 0.4, 0.8, 0.7]).mean())
 
 
-def test_selection_is_accuracy_first_and_log_loss_among_equals():
-    labels = np.array([0, 1, 0, 1])
-    sure = np.array([[0.99, 0.01], [0.01, 0.99], [0.99, 0.01], [0.99, 0.01]])  # three right, one very wrong
-    unsure = np.array([[0.6, 0.4], [0.4, 0.6], [0.6, 0.4], [0.6, 0.4]])  # three right
-    all_right = np.array([[0.51, 0.49], [0.49, 0.51], [0.51, 0.49], [0.49, 0.51]])
-    assert selection(unsure, labels) > selection(sure, labels)  # the same accuracy, a smaller loss
-    assert selection(all_right, labels) > selection(unsure, labels)
-    worst = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]])  # an infinite loss costs less than a text
-    two_right = np.array([[0.9, 0.1], [0.1, 0.9], [0.4, 0.6], [0.6, 0.4]])
-    assert selection(worst, labels) > selection(two_right, labels)
+def guesses(right: int, rows: int):
+    """Probabilities of a model that is right on so many of the rows, all of class 0."""
+    return np.array([[0.8, 0.2]] * right + [[0.3, 0.7]] * (rows - right)), np.zeros(rows, dtype=int)
+
+
+def test_among_equals_the_later_checkpoint_is_chosen():
+    for right in (0, 7, 20):
+        values = [selection(*guesses(right, 20), progress) for progress in (0.05, 0.5, 1.0)]
+        assert values == sorted(values)
+        assert values[0] < values[1] < values[2]
+
+
+def test_an_earlier_checkpoint_is_chosen_only_if_it_is_better_beyond_chance():
+    """15 of 20: the standard error is sqrt(16 * 6 / 22^3) = 0.095, so 18 of 20 may be luck and 19 of 20 are not."""
+    last = selection(*guesses(15, 20), 1.0)
+    assert last == pytest.approx(0.75 + 2 * (16 * 6 / 22**3) ** 0.5)
+    assert selection(*guesses(18, 20), 0.0) < last < selection(*guesses(19, 20), 0.0)
+    # Of 2,000 rows half as large a difference, 10 points, is none of chance.
+    assert selection(*guesses(1500, 2000), 1.0) < selection(*guesses(1700, 2000), 0.0)
+
+
+def test_of_equally_late_checkpoints_the_better_is_chosen():
+    for rows in (1, 5, 20, 500):
+        values = [selection(*guesses(right, rows), 1.0) for right in range(rows + 1)]
+        assert np.diff(values).min() > 0

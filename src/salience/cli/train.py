@@ -39,7 +39,7 @@ def train(
     learning_rate: Annotated[float | None, Option(help="Its highest value. [5e-5 * (768 / width)^2]")] = None,
     weight_decay: Annotated[float | None, Option(help="[0.01]")] = None,
     evaluations: Annotated[int | None, Option(help="How often validation is looked at. [20]")] = None,
-    patience: Annotated[int | None, Option(help="Looks without a better one before training stops. [6]")] = None,
+    patience: Annotated[int | None, Option(help="Looks without a better one before training stops. [10]")] = None,
     class_weights: Annotated[str | None, Option(help="none, auto, or name=weight,name=weight. [none]")] = None,
     label_smoothing: Annotated[float | None, Option(help="[0]")] = None,
     seed: Annotated[int | None, Option(help="[0]")] = None,

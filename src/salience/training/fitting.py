@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from transformers import EarlyStoppingCallback, PreTrainedModel, PrinterCallback, TrainerCallback, TrainerState
+from transformers import (
+    EarlyStoppingCallback,
+    EvalPrediction,
+    PreTrainedModel,
+    PrinterCallback,
+    TrainerCallback,
+    TrainerState,
+)
 
 from salience.data.encoding import Encoded
 from salience.models.loading import load_trained
@@ -40,9 +48,9 @@ def build_trainer(
         train_dataset=training,
         eval_dataset=by_length(validation),
         processing_class=tokenizer,
-        compute_metrics=validation_scores,
         callbacks=[*callbacks, *stopping],
     )
+    trainer.compute_metrics = partial(validation_scores, trainer)
     trainer.remove_callback(PrinterCallback)  # raw dicts; whoever wants to see progress brings a callback
     return trainer
 
@@ -52,10 +60,11 @@ def by_length(encoded: Encoded | None) -> Encoded | None:
     return None if encoded is None else encoded.take(np.argsort(encoded.lengths, kind="stable"))
 
 
-def validation_scores(prediction) -> dict[str, float]:
+def validation_scores(trainer: MixTrainer, prediction: EvalPrediction) -> dict[str, float]:
     probabilities = torch.tensor(prediction.predictions).double().softmax(1).numpy()
+    progress = trainer.state.global_step / max(trainer.state.max_steps, 1)
     found = scores(probabilities, prediction.label_ids)
-    return found | {"selection": selection(probabilities, prediction.label_ids)}
+    return found | {"selection": selection(probabilities, prediction.label_ids, progress)}
 
 
 def fit(trainer: MixTrainer, recipe: Recipe) -> tuple[PreTrainedModel, TrainerState]:

@@ -36,7 +36,7 @@ class Recipe:
     weight_decay: float = 0.01
     warmup: float = 0.1  # the part of the steps in which the learning rate rises
     evaluations: int = 20  # how often validation is looked at
-    patience: int = 6  # looks without a better one after which training stops
+    patience: int = 10  # looks without a better one after which training stops
     class_weights: str = "none"  # "auto", or "name=weight,..."
     label_smoothing: float = 0.0
     seed: int = 0
