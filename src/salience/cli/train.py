@@ -28,7 +28,7 @@ def train(
     max_length: Annotated[
         int | None, Option(help="Tokens read of a text. [what the model reads, at most 512]")
     ] = None,
-    method: Annotated[str | None, Option(help="ssmix, embedmix, tmix or plain. [ssmix]")] = None,
+    method: Annotated[str | None, Option(help="plain, or one that `salience methods` lists. [ssmix]")] = None,
     set_: Annotated[
         list[str] | None, Option("--set", help="A field of the method, as window=0.2; repeatable.")
     ] = None,

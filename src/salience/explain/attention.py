@@ -25,7 +25,12 @@ class Attention:
 
     def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
         """Scores (B, T), whatever the target; the model's mode and its weights' gradients stay as they are."""
-        given = attention(model, batch, self.layer, self.head)
-        real = batch.attention_mask.to(given.dtype)
-        received = torch.einsum("bhij,bi->bj", given, real) / given.shape[1] * real
-        return received / real.sum(1, keepdim=True).clamp(min=1) if self.mean else received
+        scores = received(attention(model, batch, self.layer, self.head), batch).mean(1)
+        return scores if self.mean else scores * batch.attention_mask.sum(1, keepdim=True)
+
+
+def received(given: Tensor, batch: Batch) -> Tensor:
+    """What each token gets (B, H, T) of the attention (B, H, T, T) that a text's tokens give, a mean over them."""
+    real = batch.attention_mask.to(given.dtype)
+    length = real.sum(1).clamp(min=1)
+    return torch.einsum("bhij,bi->bhj", given, real) * (real / length[:, None])[:, None]

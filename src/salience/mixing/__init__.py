@@ -7,6 +7,7 @@ from salience.mixing.dropmix import DropMix
 from salience.mixing.dropoutmixup import DropoutMixup
 from salience.mixing.embedmix import EmbedMix
 from salience.mixing.forwarding import forward_mixed
+from salience.mixing.heads import rank_heads
 from salience.mixing.mix import Mix
 from salience.mixing.mixupencoding import MixupEncoding
 from salience.mixing.pairing import neighbours, shuffle, swap_halves
@@ -49,6 +50,7 @@ __all__ = [
     "WordMixup",
     "forward_mixed",
     "neighbours",
+    "rank_heads",
     "shuffle",
     "swap_halves",
 ]

@@ -21,7 +21,7 @@ class AttentionMix:
     """
 
     layer: int = 0  # whose attention; 0 is the first
-    head: int | None = None  # None: the mean of the layer's heads
+    head: int | str | None = None  # None: the mean of the layer's heads; "auto": chosen on the data, with its layer
     level: str | int | float = "words"  # where texts meet; a layer is what the paper leaves for later
     specials: bool = True  # False: [CLS] and [SEP] are neither mixed nor counted
     denominator: str = "both"  # "own": the share is the mean over one's own tokens only
@@ -29,6 +29,8 @@ class AttentionMix:
     pair: Pairing = shuffle
 
     def __post_init__(self):
+        if isinstance(self.head, str) and self.head != "auto":
+            raise ValueError(f"head is a number, None or 'auto', not {self.head!r}")
         if self.denominator not in ("both", "own"):
             raise ValueError(f"denominator is 'both' or 'own', not {self.denominator!r}")
         if self.level == "sentence":
@@ -36,6 +38,8 @@ class AttentionMix:
 
     @property
     def guide(self) -> Attention:
+        if self.head == "auto":
+            raise ValueError("head='auto' is for training loops that know the data: `rank_heads` shows the heads")
         return Attention(self.layer, self.head, self.mean)
 
     def __call__(self, batch: Batch, scores: Tensor) -> Mix:

@@ -16,7 +16,8 @@ def choose_method(name: str, options: Mapping[str, Any] | None = None) -> Callab
     """The method called `name` with `options` as its fields; None for "plain".
 
     Raises:
-        InputError: unknown method or field (with the nearest names), or options for "plain".
+        InputError: unknown method or field (with the nearest names), a value that it does not take, or options for
+            "plain".
     """
     if name == PLAIN:
         if options:
@@ -31,4 +32,7 @@ def choose_method(name: str, options: Mapping[str, Any] | None = None) -> Callab
         if option not in settable:
             raise unknown(f"option of {name}", option, settable)
         chosen[option] = tuple(value) if isinstance(value, list) else value
-    return METHODS[name](**chosen)
+    try:
+        return METHODS[name](**chosen)
+    except ValueError as error:
+        raise InputError(f"--method {name}: {error}") from error

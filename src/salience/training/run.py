@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 from transformers import PreTrainedModel, TrainerCallback, set_seed
 
+from salience.batch import Batch
+from salience.data.batching import Collator
 from salience.data.encoding import Encoded, encode_texts
 from salience.data.labels import class_weights
 from salience.data.task import Part, Task, read_task
@@ -21,6 +23,9 @@ from salience.training.folder import RunFolder
 from salience.training.predicting import predict_probabilities
 from salience.training.recipe import Recipe
 from salience.training.results import measure, write_results
+from salience.training.settling import rehearse, settle
+
+LOOK = 256  # training rows on which a method that leaves something open chooses it
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,9 @@ def train(
         f"learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
     )
 
+    looks = (as_batch(tokenizer, encoded["training"], start) for start in range(0, min(LOOK, len(task.train)), 32))
+    method = settle(method, model, tokenizer, looks, note)
+    rehearse(recipe.method, method, model, as_batch(tokenizer, encoded["training"], 0, 2))
     if main:
         folder.open(recipe.as_mapping(), resume)
     trainer = build_trainer(
@@ -104,6 +112,11 @@ def train(
     if not main:
         return Run(folder.output, recipe, task, {}, model, tokenizer, None)
     return Run(folder.output, recipe, task, metrics, model, tokenizer, probabilities.get("test"))
+
+
+def as_batch(tokenizer, encoded: Encoded, start: int, size: int = 32) -> Batch:
+    """Rows from `start` on as a batch, on the CPU."""
+    return Batch(**Collator.of(tokenizer)([encoded[row] for row in range(start, min(start + size, len(encoded)))]))
 
 
 def encode_part(tokenizer, part: Part, longest: int, role: str, note: Callable[[str], None]) -> Encoded:

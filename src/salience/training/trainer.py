@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import torch
@@ -15,6 +15,7 @@ from salience.data.batching import Collator, LengthGrouped
 from salience.sites import forward
 from salience.training.loss import CrossEntropy, cross_entropy
 from salience.training.objectives import mixed, plain
+from salience.training.settling import settle
 
 
 class MixTrainer(Trainer):
@@ -22,7 +23,8 @@ class MixTrainer(Trainer):
 
     Args:
         model: any encoder that `AutoModelForSequenceClassification` loads.
-        method: a mixing method such as `SSMix()`.
+        method: a mixing method such as `SSMix()`. What it leaves open, as `AttentionMix(head="auto")` does, is chosen
+            on the first training rows, and `trainer.method` is what it became.
         clean: the part of the loss on the texts as they are; 0 trains on mixtures only.
         class_weights: one weight a class, relative to a mean of 1 over the training data.
         group_by_length: texts of like length in one batch (`LengthGrouped`), every batch full.
@@ -58,6 +60,7 @@ class MixTrainer(Trainer):
             raise ValueError("DataParallel would tear partners apart: launch with torchrun, or show one GPU")
         self.model_accepts_loss_kwargs = False  # else older Trainers would not divide, or divide twice
         self.label_smoother = None  # it takes hard labels only; the objective's loss smooths both kinds
+        self.method = method = settle(method, self.model, tokenizer, self.first_batches())
         weights = None if class_weights is None else tuple(class_weights)
         self.loss = CrossEntropy(weights, self.args.label_smoothing_factor)
         self.objective = partial(plain, loss=self.loss) if method is None else mixed(method, clean, self.loss)
@@ -99,6 +102,13 @@ class MixTrainer(Trainer):
             logits = forward(model, batch)
             loss = None if batch.labels is None else cross_entropy(logits, batch.labels)
         return loss, None if prediction_loss_only else logits, batch.labels
+
+    def first_batches(self, rows: int = 256, size: int = 32) -> Iterator[Batch]:
+        """Some training rows in their own order, whatever the order of training will be."""
+        rows = min(rows, len(self.train_dataset))
+        for start in range(0, rows, size):
+            found = [self.train_dataset[row] for row in range(start, min(start + size, rows))]
+            yield self.batch(self.data_collator(found))
 
     def batch(self, inputs: dict) -> Batch:
         inputs = self._prepare_inputs(inputs)
