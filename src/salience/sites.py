@@ -105,6 +105,12 @@ def rewriting_arguments(module: nn.Module, function: Callable[[dict], dict], tur
         yield
 
 
+def add_gradient(value: Tensor, other: Tensor) -> None:
+    """When `value` is back-propagated, the gradient that lies at `other` is taken along."""
+    if value.requires_grad:
+        value.register_hook(lambda gradient: gradient if other.grad is None else gradient + other.grad)
+
+
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Inside the `with`, every module is in evaluation mode; afterwards each is in the mode it was in."""

@@ -1,7 +1,9 @@
 """Running the layers below a level once for two passes: what comes after is computed twice, what comes before is not.
 
-The graph is cut at the level. What is computed from there on leaves its gradient on the cut, pass after pass, and at
-the end the layers below are back-propagated once. No two passes are in memory at the same time.
+The first pass is cut at the level: its backward pass ends there and leaves a gradient on the cut. The second pass
+goes on from the same place uncut, and its backward pass takes that gradient along through the layers below. So each of
+them is computed and back-propagated once, the two passes above are never in memory together, and whoever waits for the
+gradients of a backward pass, as several processes do, finds all of them after the second.
 """
 
 from __future__ import annotations
@@ -11,35 +13,28 @@ from contextlib import ExitStack, contextmanager
 from functools import wraps
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from salience.levels import depth, stages, unwrapped, whole_level
-from salience.sites import observing, rewriting_arguments
+from salience.sites import add_gradient, observing, rewriting_arguments
 
 
 class Trunk:
-    """What the layers up to a level gave, cut off from the graph below it."""
+    """What the layers up to a level gave, and where the first pass was cut off from it."""
 
     def __init__(self, level: int):
         self.level = level
-        self.result: Any = None  # as the layer returns it: alone, or first in a tuple
+        self.result: Any = None  # as the layer returned it: a tensor, or a tuple that begins with it
         self.cuts: list[tuple[Tensor, Tensor]] = []  # with the graph below, and without
 
     def cut(self, value: Tensor) -> Tensor:
-        """The same numbers, on which gradients gather."""
+        """The same numbers, where a backward pass ends."""
         for known, cut in self.cuts:
             if known is value:
                 return cut
         cut = value.detach().requires_grad_(value.requires_grad)
         self.cuts.append((value, cut))
         return cut
-
-    def backward(self) -> None:
-        """Back-propagates through the layers below what all passes have left on the cuts."""
-        ends = [(value, cut.grad) for value, cut in self.cuts if cut.grad is not None]
-        if ends:
-            torch.autograd.backward(*zip(*ends, strict=True))
 
 
 def trunk_level(model: nn.Module, level: str | int | float) -> int | None:
@@ -53,19 +48,19 @@ def trunk_level(model: nn.Module, level: str | int | float) -> int | None:
 
 @contextmanager
 def splitting(model: nn.Module, level: int) -> Iterator[Trunk]:
-    """Inside the `with`, a forward pass is cut at `level`; the trunk it leaves may be used by further passes."""
+    """Inside the `with`, a forward pass is cut at `level`, and leaves the trunk that another may go on from."""
     trunk = Trunk(level)
 
     def end(result):
-        trunk.result = (trunk.cut(result[0]), *result[1:]) if isinstance(result, tuple) else trunk.cut(result)
-        return trunk.result
+        trunk.result = result
+        return (trunk.cut(result[0]), *result[1:]) if isinstance(result, tuple) else trunk.cut(result)
 
     def beside(arguments: dict) -> dict:
         """What comes past the layers: the position biases of MPNet and DeBERTa, which layers below have read too."""
         return {
             name: trunk.cut(value)
             for name, value in list(arguments.items())[1:]
-            if torch.is_tensor(value) and value.requires_grad
+            if isinstance(value, Tensor) and value.requires_grad
         }
 
     layers = {key: module for key, module in stages(model).items() if isinstance(key, int)}
@@ -79,7 +74,12 @@ def splitting(model: nn.Module, level: int) -> Iterator[Trunk]:
 
 @contextmanager
 def resuming(model: nn.Module, trunk: Trunk) -> Iterator[None]:
-    """Inside the `with`, the layers up to the trunk's level do not run: what they gave is there already."""
+    """Inside the `with`, the layers up to the trunk's level do not run: what they gave is there already.
+
+    The first pass must have been back-propagated before this one is.
+    """
+    for value, cut in trunk.cuts:
+        add_gradient(value, cut)
     below = [module for level, module in stages(model).items() if isinstance(level, int) and level <= trunk.level]
     lists = [module for module in unwrapped(model).modules() if isinstance(module, nn.ModuleList)]
     replaced = []

@@ -15,15 +15,33 @@ from transformers import TrainingArguments
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import families
-from salience import MixTrainer, SSMix
+from salience import (
+    AttentionMix,
+    DropMix,
+    EmbedMix,
+    MixTrainer,
+    MixupEncoding,
+    SenMixup,
+    SSMix,
+    TMix,
+    WordMixup,
+)
 from salience.data.encoding import Encoded
-from salience.mixing import EmbedMix, neighbours
+from salience.mixing import neighbours
 
 METHODS = {
     "plain": None,
     # Pairs that do not depend on how a batch is cut, and no randomness that would be drawn once a piece.
     "ssmix": SSMix(window=0.3, pair=neighbours),
     "embedmix": EmbedMix(ratio=0.7, pair=neighbours),
+    "wordmixup": WordMixup(ratio=0.7, pair=neighbours),
+    "tmix": TMix(levels=(2,), ratio=0.7, pair=neighbours),
+    "mixupencoding": MixupEncoding(ratio=0.7, pair=neighbours),
+    "senmixup": SenMixup(ratio=0.7, pair=neighbours),
+    "attentionmix": AttentionMix(layer=1, pair=neighbours),
+    "attentionmix inside": AttentionMix(layer=0, head=1, level=2, pair=neighbours),
+    "dropmix-c": DropMix(None, 1, ratio=0.4, pair=neighbours),
+    "dropmix-g": DropMix(2, 1, ratio=0.4, pair=neighbours),
 }
 
 

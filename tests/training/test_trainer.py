@@ -8,6 +8,7 @@ import pytest
 import torch
 from launching import METHODS, rows, trained_weights
 from transformers import TrainingArguments
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 import families
 from salience import MixTrainer, SSMix
@@ -52,6 +53,8 @@ def test_a_last_batch_that_is_not_full_counts_by_its_texts():
     assert_same(whole, trained_weights(pieces=2, group_by_length=False))
 
 
+HOOKS_ARE_RECOMPUTED = "__call__" in vars(GradientCheckpointingLayer)
+
 LAUNCHERS = {  # name: (how Python is started, processes)
     "torchrun": (["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"], 2),
     "accelerate launch": (["-m", "accelerate.commands.launch", "--cpu", "--num_processes", "1", "--num_machines", "1",
@@ -60,8 +63,12 @@ LAUNCHERS = {  # name: (how Python is started, processes)
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("launcher", LAUNCHERS)
-@pytest.mark.parametrize("method", ["plain", "ssmix"])
+# A guide from the clean pass, one of its own, and a trunk that is back-propagated after the last loss.
+LAUNCHES = [(method, launcher) for method in ("plain", "ssmix") for launcher in LAUNCHERS]
+LAUNCHES += [(method, "debug_launcher") for method in ("tmix", "attentionmix inside", "dropmix-g")]
+
+
+@pytest.mark.parametrize(("method", "launcher"), LAUNCHES)
 def test_launched_training_is_the_same_training(launcher, method, tmp_path):
     start, processes = LAUNCHERS[launcher]
     target = tmp_path / "weights.pt"
@@ -78,8 +85,11 @@ def test_bf16_trains_like_fp32_within_its_precision(method):
     assert_same(exact, half, tolerance=0.05 * moved(exact) + 1e-3)
 
 
-def test_activation_checkpointing_changes_nothing():
-    assert_same(trained_weights("ssmix"), trained_weights("ssmix", gradient_checkpointing=True))
+@pytest.mark.parametrize("method", ["ssmix", "tmix", "attentionmix inside", "dropmix-g"])
+def test_activation_checkpointing_changes_nothing(method):
+    if HOOKS_ARE_RECOMPUTED and method != "ssmix":
+        pytest.skip("this version of transformers refuses it by name, which the contract test holds")
+    assert_same(trained_weights(method), trained_weights(method, gradient_checkpointing=True))
 
 
 def test_every_step_is_a_full_batch_and_every_epoch_another_order():

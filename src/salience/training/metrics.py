@@ -41,8 +41,8 @@ def selection(probabilities: np.ndarray, labels: np.ndarray, progress: float) ->
     """What the best checkpoint is chosen by: validation accuracy, and two standard errors of it by the end of the run.
 
     A small validation part knows accuracy only to a few points, and its largest value comes by chance, often early,
-    while the learning rate is still high. So a later checkpoint wins unless it is worse by more than chance explains;
-    `docs/recipe.md` measures what that brings. `progress` is the part of the steps that is done.
+    while the learning rate is still high. So a later checkpoint wins unless it is worse by more than chance explains.
+    `progress` is the part of the steps that is done.
 
     The error is that of (k + 1) right of n + 2 (Agresti and Coull, 1998), which is not 0 when all are right.
     """

@@ -52,28 +52,29 @@ def mixed(
         return (1 - clean) * loss(logits, mix.targets(batch.labels, logits.shape[1]))
 
     def objective(model: nn.Module, batch: Batch) -> Iterator[Tensor]:
-        guide, trunk = method.guide, None
-        if clean > 0 and isinstance(guide, Gradient):
+        guide = method.guide
+        if clean > 0 and isinstance(guide, Gradient):  # the clean loss's own backward pass guides
             with reading(model, guide.level) as seen, unsynchronised(model):
                 yield on_clean(model, batch)
-            scores = guide.lent(seen, batch)
+            mix = method(batch, guide.lent(seen, batch))
             del seen  # and with it the embeddings of the first pass
-            mix = method(batch, scores)
-        else:
-            mix = method(batch, None if guide is None else guide(model, batch))
-            level = trunk_level(model, mix.level) if clean > 0 and shared_trunk else None
-            if level is not None:
-                with splitting(model, level) as trunk, unsynchronised(model):
-                    yield on_clean(model, batch)
-            elif clean > 0:
-                with unsynchronised(model):
-                    yield on_clean(model, batch)
+            yield on_mixed(model, batch, mix)
+            return
 
-        with nullcontext() if trunk is None else resuming(model, trunk):
-            last = on_mixed(model, batch, mix)
-        yield last
-        if trunk is not None:
-            trunk.backward()
+        mix = method(batch, None if guide is None else guide(model, batch))
+        level = trunk_level(model, mix.level) if clean > 0 and shared_trunk else None
+        if level is not None:  # the layers below it run once for both losses
+            with splitting(model, level) as trunk, unsynchronised(model):
+                yield on_clean(model, batch)
+            with resuming(model, trunk):
+                loss_on_mixed = on_mixed(model, batch, mix)
+            yield loss_on_mixed
+            return
+
+        if clean > 0:
+            with unsynchronised(model):
+                yield on_clean(model, batch)
+        yield on_mixed(model, batch, mix)
 
     return objective
 

@@ -1,0 +1,83 @@
+"""The cards of the methods: Markdown files beside the code, so that they can be read without waiting for torch."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.table import Table
+from rich.text import Text
+
+from salience.errors import unknown
+
+INDEX = "README.md"
+WIDE = 200  # characters, more than a row needs
+ROW = re.compile(r"^\| \[(?P<name>[\w-]+)\]\((?P=name)\.md\) \|(?P<cells>.*)\|$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of the index."""
+
+    name: str
+    line: str  # what the method does
+    level: str
+    guide: str
+    cost: str  # of a step, half of whose loss is on the texts as they are
+    cost_mixed: str  # of a step on mixtures only
+
+
+def cards_folder() -> Path:
+    """`salience/cards` where a wheel has put them; in a checkout they are where they are written."""
+    package = Path(__file__).parents[1]
+    shipped = package / "cards"
+    return shipped if shipped.is_dir() else package.parents[1] / "docs" / "methods"
+
+
+def read_index() -> list[Entry]:
+    """The methods in the order of the index, methods of one level together."""
+    index = (cards_folder() / INDEX).read_text(encoding="utf-8")
+    return [Entry(row["name"], *(cell.strip() for cell in row["cells"].split("|"))) for row in ROW.finditer(index)]
+
+
+def read_card(name: str) -> str:
+    """The Markdown of a method's card.
+
+    Raises:
+        InputError: there is no such method; names the nearest.
+    """
+    names = [entry.name for entry in read_index()]
+    if name not in names:
+        raise unknown("method", name, names)
+    return (cards_folder() / f"{name}.md").read_text(encoding="utf-8")
+
+
+def show_index(console: Console | None = None) -> None:
+    """A row for each method; in a file or a pipe on one line each."""
+    console = console or Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
+    table = Table(box=None, pad_edge=False)
+    for title in ("method", "what it does", "a step", "--clean 0"):
+        table.add_column(title, no_wrap=title == "method")
+    for entry in read_index():
+        table.add_row(*map(Text, (entry.name, entry.line, entry.cost, entry.cost_mixed)))
+    console.print(table)
+    console.print(
+        "\nThe cost of a step is in F, forward passes of the batch; plain training costs 3 F.\n"
+        "salience methods NAME explains a method, salience train --method NAME trains with it.",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def show_card(name: str, console: Console | None = None) -> None:
+    """A method's card: laid out in a terminal, as it is written elsewhere."""
+    console = console or Console(highlight=False)
+    card = read_card(name)
+    if console.is_terminal:
+        console.print(Markdown(card))
+    else:
+        console.file.write(card)
