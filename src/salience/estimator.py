@@ -32,7 +32,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
     """A text classifier trained with a mixing method.
 
     Args:
-        method: "ssmix", "embedmix", "tmix" or "plain".
+        method: "plain", or a name of `salience.METHODS`.
         model: "minilm", a folder, or a name on the hub.
         method_options: fields of the method, such as {"window": 0.2}.
         class_weights: "none", "auto", or "name=weight,...".

@@ -29,10 +29,10 @@ METHODS = {
     "ssmix-nospan": partial(SSMix, guide=None, span=False),
     "randomunk": RandomUNK,
     "attentionmix": AttentionMix,
-    "dropmix-u": partial(DropMix, 1, 1),
-    "dropmix-c": partial(DropMix, None, 1),
-    "dropmix-w": partial(DropMix, 2, None),  # the papers tune the height in [2, 32]
-    "dropmix-g": partial(DropMix, 2, 1),
+    "dropmix-u": partial(DropMix, height=1, width=1),
+    "dropmix-c": partial(DropMix, height=None, width=1),
+    "dropmix-w": partial(DropMix, height=2, width=None),  # the paper tunes the height in [2, 32]
+    "dropmix-g": partial(DropMix, height=2, width=1),
 }
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""DropMix (Kong, Wang, Zhang and others, EMNLP 2022): the units that matter most are dropped for the partner's."""
+"""DropMix (Kong, Zhang, Guo, Mensah and Mao, EMNLP 2022): the units that matter most are dropped for the partner's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dropout+Mixup (a baseline of Kong et al., 2022, DropMix, section 5.1): dropped-out embeddings are interpolated."""
+"""Dropout+Mixup (a baseline of Kong et al., 2022, DropMix, section 5.2): dropped-out embeddings are interpolated."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from salience.mixing.pairing import Pairing, swap_halves
 class EmbedMix(Interpolation):
     """Interpolates the output of the embedding block, after position and LayerNorm.
 
-    The defaults are the SSMix paper's (section 3.3): l ~ Beta(0.2, 0.2), its larger side, one l for a batch.
+    The defaults are the SSMix paper's (section 3.2): l ~ Beta(0.2, 0.2), its larger side, one l for a batch.
     """
 
     largest: bool = True

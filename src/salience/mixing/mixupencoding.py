@@ -1,4 +1,4 @@
-"""MixupEncoding (Lewy and Mańdziuk, 2023, section 4.2): texts meet after the whole encoder, before the pooler."""
+"""MixupEncoding (Lewy and Mańdziuk, 2023, section 5.3): texts meet after the whole encoder, before the pooler."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def shuffle(batch: Batch) -> Tensor:
 
 
 def swap_halves(batch: Batch) -> Tensor:
-    """The first half of the batch with the second, back and forth (Yoon et al., 2021, section 3.3).
+    """The first half of the batch with the second, back and forth (Yoon et al., 2021, section 3.4).
 
     A roll by half the batch: an odd batch needs no example dropped, its pairs form a longer cycle.
     """

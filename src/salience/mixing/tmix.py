@@ -14,7 +14,7 @@ from salience.mixing.pairing import Pairing, swap_halves
 class TMix(Interpolation):
     """Interpolates the hidden states of one layer; the layers above it read the mixture, under both texts' mask.
 
-    The defaults are the SSMix paper's (section 3.3): alpha 0.2, the larger side, layers 7, 9 and 12 of BERT's 12. A
+    The defaults are the SSMix paper's (section 3.2): alpha 0.2, the larger side, layers 7, 9 and 12 of BERT's 12. A
     whole number in `levels` is that layer, a float a part of the model's depth, rounded up.
     """
 

@@ -1,0 +1,78 @@
+"""`salience methods`: a table of all, a card of one, and no waiting for torch."""
+
+import io
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from test_bad_input import refused
+
+from salience import METHODS
+from salience.report import cards
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_table_of_all_methods(salience):
+    answer = salience("methods")
+    assert answer.code == 0 and not answer.err
+    rows = [line.split()[0] for line in answer.out.splitlines()[1 : 1 + len(METHODS)]]
+    assert sorted(rows) == sorted(METHODS)  # one line each, however narrow the test's terminal
+    assert "random tokens become [UNK]; the label stays" in answer.out
+    assert "plain training costs 3 F" in answer.out
+
+
+def test_a_narrow_terminal_loses_nothing():
+    written = io.StringIO()
+    cards.show_index(Console(file=written, width=60, force_terminal=True, color_system=None))
+    for name in METHODS:
+        assert name in written.getvalue()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_card_is_printed_as_it_is_written(name, salience):
+    answer = salience("methods", name)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == (ROOT / "docs" / "methods" / f"{name}.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_in_a_terminal_a_card_is_laid_out(name):
+    written = io.StringIO()
+    cards.show_card(name, Console(file=written, width=90, force_terminal=True, color_system=None))
+    shown = written.getvalue()
+    assert name in shown and "##" not in shown and "|---" not in shown
+    assert "label  = " in shown  # formulas keep their columns
+
+
+def test_an_unknown_name_is_one_line_with_the_nearest(salience):
+    refused(salience("methods", "ssmx"), 'unknown method "ssmx"', 'Did you mean "ssmix"?', "dropmix-g")
+    refused(salience("methods", "README"), 'unknown method "README"')
+    refused(salience("methods", "../../README"), "unknown method")
+
+
+@pytest.mark.parametrize("arguments", [[], ["ssmix"], ["--help"], ["nothing"]])
+def test_nothing_heavy_is_imported(arguments):
+    script = (
+        "import sys\nfrom salience.cli.main import main\n"
+        f"code = main({['methods', *arguments]!r})\n"
+        "heavy = {'torch', 'transformers', 'datasets', 'numpy', 'sklearn', 'pandas'} & set(sys.modules)\n"
+        "assert not heavy, heavy\nsys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == (2 if arguments == ["nothing"] else 0), done.stderr
+
+
+def test_the_wheel_ships_the_cards():
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]
+    assert wheel["wheel"]["force-include"]["docs/methods"] == "salience/cards"
+
+
+def test_an_installed_package_reads_the_cards_beside_it(tmp_path, monkeypatch):
+    package = tmp_path / "site-packages" / "salience"
+    monkeypatch.setattr(cards, "__file__", str(package / "report" / "cards.py"))
+    (package / "cards").mkdir(parents=True)
+    assert cards.cards_folder() == package / "cards"

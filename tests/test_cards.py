@@ -1,0 +1,132 @@
+"""The methods' cards (docs/methods) say what the code does: names, fields, defaults, costs; and their examples run."""
+
+import re
+import shlex
+from dataclasses import fields, replace
+
+import pytest
+
+import families
+from salience import METHODS, mixed
+from salience.cli.train import method_options
+from salience.explain import gradient, gradient_map
+from salience.explain.gradient import Gradient
+from salience.mixing import shuffle, swap_halves
+from salience.mixing.choosing import choose_method
+from salience.report.cards import cards_folder, read_card, read_index
+from test_contract import rows_through_layers
+
+SECTIONS = ["Idea", "Formula", "Fields", "Cost", "Paper and code", "What the papers report", "Use", "Citation"]
+LAYERS = 12  # of the model that the costs are stated for
+
+every_method = pytest.mark.parametrize("name", METHODS)
+
+
+def blocks(card: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", card, re.DOTALL)
+
+
+def section(card: str, title: str) -> str:
+    return re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", card, re.DOTALL | re.MULTILINE)[1]
+
+
+def test_every_method_has_a_card_and_every_card_a_method():
+    files = {file.stem for file in cards_folder().iterdir()} - {"README"}
+    assert files == METHODS.keys()
+    assert sorted(entry.name for entry in read_index()) == sorted(METHODS)
+
+
+@every_method
+def test_a_card_has_all_sections(name):
+    card = read_card(name)
+    assert card.startswith(f"# {name}\n")
+    assert re.findall(r"^## (.*)$", card, re.MULTILINE) == SECTIONS
+    assert all(section(card, title).strip() for title in SECTIONS)
+    assert [len(blocks(card, language)) for language in ("text", "python", "sh", "bibtex")] == [1, 1, 1, 1]
+    assert "published by" in section(card, "What the papers report").lower() or name == "senmixup"  # whose is no paper
+
+
+@every_method
+def test_the_index_says_what_the_card_says(name):
+    (entry,) = (entry for entry in read_index() if entry.name == name)
+    first = read_card(name).splitlines()[2]
+    assert first == entry.line[0].upper() + entry.line[1:] + "."
+
+
+@every_method
+def test_a_card_stands_alone(name):
+    """No links and no paths: an installed card is read where nothing else of the repository is."""
+    card = read_card(name)
+    assert "](" not in card
+    assert not re.search(r"\.\./|\b(?:src|docs|bench|shared|papers)/", card)
+
+
+@every_method
+def test_the_fields_and_their_defaults_are_the_dataclasss(name):
+    """All of them, the guide and the pairing too; a default is written as one would write it in Python."""
+    method = METHODS[name]()
+    rows = re.findall(r"^\| `(\w+)` \| `(.*?)` \|", section(read_card(name), "Fields"), re.MULTILINE)
+    known = {"gradient": gradient, "gradient_map": gradient_map, "shuffle": shuffle, "swap_halves": swap_halves}
+    assert {field: eval(default, known) for field, default in rows} == {
+        field.name: getattr(method, field.name) for field in fields(method)
+    }
+    assert len(rows) == len(fields(method))
+
+
+@every_method
+def test_the_example_runs_and_its_loss_can_be_learned_from(name):
+    model = families.FAMILIES["bert"](dropout=0.1).train()
+    names = {"model": model, "batch": families.batch([5, 2, 9, 4, 0])}
+    (example,) = blocks(read_card(name), "python")
+    exec(example, names)
+    assert names["method"] == METHODS[name]()
+    assert names["loss"].isfinite()
+    gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
+    assert all(found.isfinite().all() for found in gradients)
+    assert sum(found.abs().sum() for found in gradients) > 0
+
+
+@every_method
+def test_the_command_lines_are_understood(name):
+    (lines,) = blocks(read_card(name), "sh")
+    for line in lines.splitlines():
+        program, command, data, *options = shlex.split(line)
+        assert (program, command, data) == ("salience", "train", "data.csv")
+        given = list(zip(options[::2], options[1::2], strict=True))
+        assert {option for option, _ in given} <= {"--method", "--set", "--clean"}
+        assert dict(given)["--method"] == name
+        assignments = [value for option, value in given if option == "--set"]
+        assert assignments
+        chosen = choose_method(name, method_options(assignments))
+        assert type(chosen) is type(METHODS[name]())
+
+
+@every_method
+def test_a_step_costs_what_the_index_states(name):
+    """In forward passes of the batch, a backward pass being two; one that ends at the embeddings is one."""
+    (entry,) = (entry for entry in read_index() if entry.name == name)
+    method = METHODS[name]()
+    drawn = [replace(method, levels=(level,)) for level in method.levels] if name == "tmix" else [method]
+    if name == "attentionmix":
+        drawn = [replace(method, layer=6)]
+    for stated, clean in ((entry.cost, 0.5), (entry.cost_mixed, 0.0)):
+        found = sum(cost(each, clean) for each in drawn) / len(drawn)
+        numbers = stated.replace(" F", "").replace("l/L", str(6 / LAYERS))
+        assert found == pytest.approx(eval(numbers), abs=0.005)
+
+
+def cost(method, clean: float) -> float:
+    model = families.build("bert", layers=LAYERS).train()
+    own = families.batch([5, 2, 9, 4])
+    forwards, backwards = rows_through_layers(model, own, mixed(method, clean))
+    ends_early = clean == 0 and isinstance(method.guide, Gradient)  # it needs no weights' gradients
+    return (forwards + 2 * backwards) / LAYERS - ends_early
+
+
+@every_method
+def test_the_cost_of_the_card_is_the_cost_of_the_index(name):
+    (entry,) = (entry for entry in read_index() if entry.name == name)
+    text = section(read_card(name), "Cost")
+    rows = dict(re.findall(r"^\| (?:clean and mixed|mixtures only).*?(--clean [\d.]+).*? \| (.*?) \|", text, re.M))
+    assert rows["--clean 0.5"].removesuffix(" on average") == entry.cost
+    assert rows["--clean 0"] == entry.cost_mixed
