@@ -1,0 +1,83 @@
+"""Is the head that AttentionMix chooses by itself better than a random head, or than the layer's mean?
+
+    python bench/heads.py --data-dir DATA --results results/heads.jsonl
+
+500 rows of each set, five seeds (of rows, split, head of the classifier and all that is drawn); AttentionMix on
+mixtures only, as its paper trains, at the word rows. Guides: "auto" (`head="auto"`); "mean" of the heads of layer 0;
+"random", a head drawn anew for every seed; and plain training beside them. The rows that are not drawn are tested on
+with those of the test file, at most 5,000. A run is a line in the results file and is not run again. At the end: means
+over seeds, and the differences to "auto" with a 95 % interval (t, paired by seed).
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import torch
+from scipy.stats import t
+
+from runs import Results, drawn, measured, read
+
+SETS = ("trec", "mr", "subj")
+GUIDES = ("auto", "random", "mean", "plain")
+ROWS, MOST_TESTED = 500, 5000
+LAYERS, HEADS = 6, 12  # of MiniLM
+
+
+def settings(guide: str, seed: int) -> dict:
+    """The part of the recipe that a guide stands for."""
+    if guide == "plain":
+        return {"method": "plain"}
+    options = {"auto": {"head": "auto"}, "mean": {"layer": 0}}
+    place = int(np.random.default_rng(seed).integers(LAYERS * HEADS))
+    options["random"] = {"layer": place // HEADS, "head": place % HEADS}
+    return {"method": "attentionmix", "clean": 0.0, "method_options": options[guide]}
+
+
+def run(name: str, seed: int, guide: str, data_dir: Path) -> dict:
+    rows, left = drawn(read(data_dir / name / "train.jsonl.gz"), ROWS, seed)
+    file = data_dir / name / "test.jsonl.gz"
+    test = ((read(file) if file.exists() else []) + left)[:MOST_TESTED]
+    found = measured(rows, test, seed=seed, **settings(guide, seed))
+    chosen = next((note for note in found.pop("notes") if note.startswith("AttentionMix is guided")), None)
+    return {"set": name, "seed": seed, "guide": guide, "options": settings(guide, seed), "chosen": chosen} | found
+
+
+def summary(found: list[dict]) -> None:
+    for name in SETS:
+        by = {(row["guide"], row["seed"]): 100 * row["accuracy"] for row in found if row["set"] == name}
+        seeds = sorted({seed for _, seed in by if all((guide, seed) in by for guide in GUIDES)})
+        if len(seeds) < 2:
+            continue
+        values = {guide: np.array([by[guide, seed] for seed in seeds]) for guide in GUIDES}
+        print(
+            f"{name}, {len(seeds)} seeds: " + ", ".join(f"{guide} {own.mean():.2f}" for guide, own in values.items())
+        )
+        for guide in GUIDES[1:]:
+            gain = values["auto"] - values[guide]
+            half = t.ppf(0.975, len(seeds) - 1) * gain.std(ddof=1) / len(seeds) ** 0.5
+            print(f"  auto - {guide:6} {gain.mean():+.2f} [{gain.mean() - half:+.2f}, {gain.mean() + half:+.2f}]")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--results", type=Path, default=Path("results/heads.jsonl"))
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    results = Results(options.results)
+    for seed in options.seeds:
+        for name in options.sets:
+            for guide in GUIDES:
+                if not results.has(set=name, seed=seed, guide=guide):
+                    results.add(run(name, seed, guide, options.data_dir))
+    summary(results.rows())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""Training runs whose results are lines of a file: a script can be stopped, and goes on where it was."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import time
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from salience.training.recipe import Recipe
+from salience.training.run import train
+
+
+def read(file: Path) -> list[dict]:
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def drawn(rows: list[dict], count: int | None, seed: int) -> tuple[list[dict], list[dict]]:
+    """`count` rows, every class in proportion but two rows at least, so that one can be held out; and the rest."""
+    if count is None:
+        return rows, []
+    random = np.random.default_rng(seed)
+    shuffled = [rows[index] for index in random.permutation(len(rows))]
+    quota = {
+        label: max(2, round(number * count / len(rows))) for label, number in Counter(r["label"] for r in rows).items()
+    }
+    kept, left = [], []
+    for row in shuffled:
+        (kept if quota[row["label"]] > 0 else left).append(row)
+        quota[row["label"]] -= 1
+    known = {row["text"] for row in kept}
+    return kept, [row for row in left if row["text"] not in known]
+
+
+def write_csv(file: Path, rows: list[dict]) -> str:
+    with file.open("w", encoding="utf-8", newline="") as opened:
+        writer = csv.writer(opened)
+        writer.writerow(["text", "label"])
+        writer.writerows((row["text"], row["label"]) for row in rows)
+    return str(file)
+
+
+def measured(rows: list[dict], test: list[dict], **settings) -> dict:
+    """What `salience train` with these settings of its recipe comes to on the test rows."""
+    with TemporaryDirectory() as work:
+        folder = Path(work)
+        files = {"data": write_csv(folder / "train.csv", rows), "test": write_csv(folder / "test.csv", test)}
+        started, notes = time.time(), []
+        run = train(Recipe(**files, **settings), folder / "run", note=notes.append)
+    scores = run.metrics["test"]
+    return {
+        "rows": len(rows), "test_rows": len(test), "steps": run.recipe.steps, "stopped_at": run.metrics["steps"],
+        "best_step": run.metrics["best_step"], "accuracy": scores["accuracy"], "macro_f1": scores["macro_f1"],
+        "calibration_error": scores["calibration_error"],
+        "tfidf_accuracy": run.metrics["baselines"]["TF-IDF + logistic regression"]["accuracy"],
+        "seconds": round(time.time() - started), "notes": notes,
+    }  # fmt: skip
+
+
+class Results:
+    """A file of results, a line of JSON for each run."""
+
+    def __init__(self, file: Path):
+        self.file = file
+        file.parent.mkdir(parents=True, exist_ok=True)
+
+    def rows(self) -> list[dict]:
+        lines = self.file.read_text(encoding="utf-8").splitlines() if self.file.exists() else []
+        return [json.loads(line) for line in lines]
+
+    def has(self, **wanted) -> bool:
+        return any(wanted.items() <= row.items() for row in self.rows())
+
+    def add(self, row: dict) -> None:
+        with self.file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+        print(row, flush=True)
