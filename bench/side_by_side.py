@@ -14,7 +14,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
@@ -124,10 +124,18 @@ def prepare(options: Namespace) -> dict[str, object]:
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "load_before": round(os.getloadavg()[0], 2),  # other work on the machine
         "python": platform.python_version(),
-        **{name: version(name) for name in PACKAGES},
+        **{name: installed(name) for name in PACKAGES},
     }
     print(", ".join(f"{name} {value}" for name, value in machine.items()))
     return machine
+
+
+def installed(package: str) -> str | None:
+    """Its version; None where its sources are run without being installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def save(options: Namespace, machine: dict, results: dict) -> None:
