@@ -48,7 +48,8 @@ class DropMix:
         units = own.sum(1) * scores.shape[2]
         budget = part_length(units, weight)
 
-        sound = scores.isfinite().flatten(1).all(1)  # what overflowed in half precision stays as it is
+        # What overflowed in half precision stays as it is, and so does a row without a token.
+        sound = scores.isfinite().flatten(1).all(1) & (units > 0)
         patch = best_patch(scores.nan_to_num(), own, budget, self.height, self.width) & sound[:, None, None]
         part = patch.sum((1, 2)) / units.clamp(min=1)
         if self.direction == "replace":
