@@ -18,6 +18,7 @@ from torch import nn
 from transformers import PreTrainedTokenizerFast
 
 from salience import Batch
+from salience.models.attention_classifier import AttentionClassifier, AttentionClassifierConfig
 
 VOCABULARY = 104  # more than BERT's [UNK], which is 100
 POSITIONS = 64
@@ -28,7 +29,7 @@ BERT_SPECIALS = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
 ROBERTA_SPECIALS = {"[CLS]": 0, "[PAD]": 1, "[SEP]": 2, "[UNK]": 3, "[MASK]": 4}
 FIRST_WORD = 5
 TWO_SEPARATORS = {"roberta", "mpnet"}  # [CLS] a [SEP] [SEP] b [SEP], and padding id 1
-WITH_TOKEN_TYPES = {"bert", "electra", "albert"}  # the tiny models that read token_type_ids
+WITH_TOKEN_TYPES = {"bert", "electra", "albert", "attention"}  # the tiny models that read token_type_ids
 
 
 def specials(family: str = "bert") -> dict[str, int]:
@@ -156,6 +157,24 @@ def spread_out(model: nn.Module, spread: float) -> None:
             parameter.copy_(spread * torch.randn_like(parameter))
 
 
+def attention_classifier(seed: int = 0, classes: int = 3, dropout: float = 0.0, **settings) -> nn.Module:
+    """One of our own models: additive attention over the words of a tiny BERT."""
+    special = [number for name, number in specials().items() if name != "[UNK]"]
+    config = AttentionClassifierConfig(
+        encoder="transformer",
+        encoder_config=build("bert", seed, classes, dropout).config,
+        special_token_ids=special,
+        dropout=dropout,
+        num_labels=classes,
+        **({"pooling": "additive"} | settings),
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = AttentionClassifier(config)
+        spread_out(model, 0.5)
+    return model.eval()
+
+
 FAMILIES = {
     name: partial(build, name)
     for name in (
@@ -169,7 +188,7 @@ FAMILIES = {
         "modernbert-mean",
         "albert",
     )
-}
+} | {"attention": attention_classifier}
 
 LAYER_CLASSES = {
     "AlbertLayer",

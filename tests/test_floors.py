@@ -11,6 +11,7 @@ ROOT = Path(salience.__file__).parent
 FLOORS = {
     "errors": 0,
     "_version": 0,
+    "opening": 0,
     "batch": 0,
     "selection": 0,
     "levels": 0,

@@ -19,7 +19,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from salience.batch import Batch
-from salience.levels import depth, unwrapped
+from salience.levels import depth, encoder_of, unwrapped
 from salience.sites import evaluating, forward, observing
 
 NAME = "salience_attention"  # in the interface's table; never saved with a model
@@ -53,25 +53,27 @@ def attention(model: nn.Module, batch: Batch, layer: int, head: int | None = Non
     Raises:
         ValueError: no such layer or head, or a model that cannot show its attention.
     """
-    model = unwrapped(model)
-    layers, heads = depth(model), getattr(model.config, "num_attention_heads", 0)
+    model, encoder = unwrapped(model), encoder_of(model)
+    layers, heads = depth(model), getattr(encoder.config, "num_attention_heads", 0)
+    if not heads:
+        raise ValueError(f"{type(model).__name__} has no self-attention to read: its encoder is no transformer")
     if not -layers <= layer < layers:
         raise ValueError(f"{type(model).__name__} has the layers 0 to {layers - 1}, not {layer}")
     if head is not None and not 0 <= head < heads:
         raise ValueError(f"{type(model).__name__} has the heads 0 to {heads - 1} in a layer, not {head}")
-    read = from_interface if has_interface(model) else from_output
+    read = from_interface if has_interface(encoder) else from_output
     with torch.no_grad(), evaluating(model):
         return read(model, batch, layer % layers, head)
 
 
-def has_interface(model: nn.Module) -> bool:
-    """Whether the model's attention is looked up by name at every call; of transformers' classifiers most are so."""
-    return getattr(type(model), "_can_set_attn_implementation", lambda: False)()
+def has_interface(encoder: nn.Module) -> bool:
+    """Whether the encoder's attention is looked up by name at every call; of transformers' encoders most are so."""
+    return getattr(type(encoder), "_can_set_attn_implementation", lambda: False)()
 
 
 def from_interface(model: nn.Module, batch: Batch, layer: int, head: int | None) -> Tensor:
     capture = Capture(layer, head)
-    with attending_by_name(model, capture), suppress(Reached):
+    with attending_by_name(encoder_of(model), capture), suppress(Reached):
         forward(model, batch)
     if capture.found is not None:
         return capture.found
@@ -79,14 +81,14 @@ def from_interface(model: nn.Module, batch: Batch, layer: int, head: int | None)
 
 
 @contextmanager
-def attending_by_name(model: nn.Module, capture: Capture) -> Iterator[None]:
-    usual = model.config._attn_implementation
+def attending_by_name(encoder: nn.Module, capture: Capture) -> Iterator[None]:
+    usual = encoder.config._attn_implementation
     token = capturing.set(capture)
-    model.set_attn_implementation(NAME)
+    encoder.set_attn_implementation(NAME)
     try:
         yield
     finally:
-        model.set_attn_implementation(usual)
+        encoder.set_attn_implementation(usual)
         capturing.reset(token)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,13 +21,16 @@ from salience.data.splitting import split
 from salience.data.task import default_share
 from salience.errors import InputError
 from salience.mixing.choosing import choose_method
+from salience.models.attention_models import attention_options, build_attention_classifier
 from salience.models.loading import load_classifier, load_trained, longest_text
 from salience.training.arguments import check_device
-from salience.training.fitting import build_trainer, fit
+from salience.training.fitting import build_trainer
 from salience.training.predicting import predict_probabilities
 from salience.training.recipe import Recipe
+from salience.training.turns import fit_model
 
 SETTINGS = "salience.json"
+logger = logging.getLogger(__name__)
 
 
 class SalienceClassifier(ClassifierMixin, BaseEstimator):
@@ -33,8 +38,9 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
 
     Args:
         method: "plain", or a name of `salience.METHODS`.
-        model: "minilm", a folder, or a name on the hub.
+        model: "minilm", a folder, a name on the hub, or an attention classifier such as "attention:dot".
         method_options: fields of the method, such as {"window": 0.2}.
+        model_options: of an attention classifier, such as {"encoder": "embeddings", "scale": 10}.
         class_weights: "none", "auto", or "name=weight,...".
         random_state: seeds the split, the fresh head, and everything drawn in training.
         others: as `salience train` names them; None follows the data.
@@ -49,6 +55,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         model: str = "minilm",
         *,
         method_options: dict[str, Any] | None = None,
+        model_options: dict[str, Any] | None = None,
         clean: float = 0.5,
         steps: int | None = None,
         batch_size: int | None = None,
@@ -64,6 +71,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         self.method = method
         self.model = model
         self.method_options = method_options
+        self.model_options = model_options
         self.clean = clean
         self.steps = steps
         self.batch_size = batch_size
@@ -86,6 +94,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         recipe = self.recipe()
         check_device(recipe)
         method = choose_method(self.method, self.method_options)
+        options = attention_options(self.model, self.model_options or {})
         self.classes_, numbers = np.unique(np.asarray(y), return_inverse=True)
         if len(numbers) != len(texts):
             raise InputError(f"{len(texts)} texts, but {len(numbers)} labels")
@@ -100,17 +109,23 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         )  # fmt: skip
         weights = class_weights(self.class_weights, [names[number] for number in numbers[kept]], names)
         set_seed(self.random_state)
-        model, tokenizer = load_classifier(self.model, names)
+        model, tokenizer = (
+            load_classifier(self.model, names)
+            if options is None
+            else build_attention_classifier(
+                options, names, [part[row] for part in (texts, pairs or []) if part for row in kept], logger.info
+            )
+        )
         encoded = encode_texts(
             tokenizer, texts, pairs, numbers.tolist(), longest_text(model, tokenizer, self.max_length)
         )
         recipe = recipe.resolved(len(kept), len(names), model.config.hidden_size)
         with TemporaryDirectory() as checkpoints:
-            trainer = build_trainer(
-                recipe, model, tokenizer, method, encoded.take(kept), None if held is None else encoded.take(held),
-                Path(checkpoints), weights,
+            build = partial(
+                build_trainer, model=model, tokenizer=tokenizer, method=method, training=encoded.take(kept),
+                validation=None if held is None else encoded.take(held), class_weights=weights,
             )  # fmt: skip
-            self.model_, _ = fit(trainer, recipe)
+            self.model_, *_ = fit_model(recipe, build, Path(checkpoints))
         self.tokenizer_ = tokenizer
         return self
 
@@ -129,7 +144,9 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
     def recipe(self) -> Recipe:
         settings = self.get_params()
         settings["seed"] = settings.pop("random_state")
-        return Recipe(data="texts", **settings | {"method_options": self.method_options or {}})
+        for name in ("method_options", "model_options"):
+            settings[name] = settings[name] or {}
+        return Recipe(data="texts", **settings)
 
     def save(self, folder: str | Path) -> None:
         """Writes a plain Hugging Face checkpoint, and the settings beside it. Nothing is pickled."""

@@ -23,6 +23,12 @@ def unwrapped(model: nn.Module) -> nn.Module:
             return model
 
 
+def encoder_of(model: nn.Module) -> nn.Module:
+    """The encoder inside a classifier: what transformers calls its base model."""
+    model = unwrapped(model)
+    return getattr(model, "base_model", model)
+
+
 def stages(model: nn.Module) -> dict[str | int, nn.Module]:
     """The places where texts can meet, in the order in which a batch passes them.
 
@@ -33,8 +39,7 @@ def stages(model: nn.Module) -> dict[str | int, nn.Module]:
     Raises:
         ValueError: the model has no such parts.
     """
-    model = unwrapped(model)
-    encoder = getattr(model, "base_model", model)
+    model, encoder = unwrapped(model), encoder_of(model)
     if not hasattr(encoder, "embeddings"):
         raise ValueError(f"{type(model).__name__} has no embedding block that salience knows")
     found: dict[str | int, nn.Module] = {"words": encoder.get_input_embeddings(), "embeddings": encoder.embeddings}
@@ -58,8 +63,8 @@ def encoder_layers(encoder: nn.Module) -> list[nn.Module]:
 
 
 def depth(model: nn.Module) -> int:
-    """L, the number of encoder layers that a batch passes."""
-    return max(level for level in stages(model) if isinstance(level, int))
+    """L, the number of encoder layers that a batch passes; 0 where embeddings are all there is."""
+    return max((level for level in stages(model) if isinstance(level, int)), default=0)
 
 
 def whole_level(model: nn.Module, level: str | int | float) -> str | int:

@@ -17,13 +17,21 @@ from torch import Tensor, nn
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from salience.batch import Batch
-from salience.levels import stages, unwrapped
+from salience.levels import encoder_of, stages, unwrapped
 
 
-def forward(model: nn.Module, batch: Batch, mask: Tensor | None = None, **settings) -> Tensor:
-    """The model's logits (B, C) for a batch; `mask` (B, T) replaces the batch's own attention mask."""
+def forward(
+    model: nn.Module, batch: Batch, mask: Tensor | None = None, words: Tensor | None = None, **settings
+) -> Tensor:
+    """The model's logits (B, C) for a batch.
+
+    `mask` (B, T) replaces the batch's own attention mask, and `words` (B, T) the places of its words, which only the
+    attention classifiers want to know.
+    """
     inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask if mask is None else mask}
-    if getattr(unwrapped(model).config, "type_vocab_size", 0) > 1:
+    if hasattr(unwrapped(model).config, "special_token_ids"):
+        inputs["word_mask"] = batch.segment > 0 if words is None else words
+    if getattr(encoder_of(model).config, "type_vocab_size", 0) > 1:
         # As the tokenizers of BERT, ELECTRA and ALBERT number them: the second text and the separator after it.
         inputs["token_type_ids"] = ((batch.segment == 2).cumsum(1) > 0).long() * batch.attention_mask
     return model(**inputs, **settings).logits

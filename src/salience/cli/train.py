@@ -24,7 +24,20 @@ def train(
     label: Annotated[str | None, Option(help="Column of the label. [guessed]")] = None,
     encoding: Annotated[str | None, Option(help="How csv and tsv files are written. [utf-8]")] = None,
     bad_rows: Annotated[str | None, Option(help="Rows without text or label: error or skip. [error]")] = None,
-    model: Annotated[str | None, Option(help="minilm, a folder, or a name on the hub. [minilm]")] = None,
+    model: Annotated[
+        str | None,
+        Option(help="minilm, a folder, a name on the hub; attention:dot and its like, lstm-vat, ... [minilm]"),
+    ] = None,
+    encoder: Annotated[
+        str | None, Option(help="Under attention: embeddings, affine, lstm, or a transformer. [minilm]")
+    ] = None,
+    scale: Annotated[float | None, Option(help="What attention's scores are divided by. [1]")] = None,
+    embeddings: Annotated[
+        str | None, Option(help="Initial word embeddings: a file in GloVe's text format, or minilm.")
+    ] = None,
+    set_model: Annotated[
+        list[str] | None, Option("--set-model", help="Another field of an attention model, as width=200; repeatable.")
+    ] = None,
     max_length: Annotated[
         int | None, Option(help="Tokens read of a text. [what the model reads, at most 512]")
     ] = None,
@@ -32,6 +45,9 @@ def train(
     set_: Annotated[
         list[str] | None, Option("--set", help="A field of the method, as window=0.2; repeatable.")
     ] = None,
+    iterations: Annotated[int | None, Option(help="VAT: turns of compressor and learner. [3]")] = None,
+    beta: Annotated[float | None, Option(help="VAT: the price of information. [0.1]")] = None,
+    alignment: Annotated[float | None, Option(help="The price of |V^T W| of an attention model. [0]")] = None,
     clean: Annotated[float | None, Option(help="The part of the loss on the texts as they are. [0.5]")] = None,
     steps: Annotated[int | None, Option(help="Training steps. [follow the data]")] = None,
     batch_size: Annotated[int | None, Option(help="Texts in a step. [16, from 2,000 rows on 32]")] = None,
@@ -52,14 +68,19 @@ def train(
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:
     """Train a classifier and write it, with its scores, as a plain Hugging Face checkpoint."""
+    named = {"encoder": encoder, "scale": scale, "embeddings": embeddings}
+    model_options = {name: value for name, value in named.items() if value is not None} | assigned(
+        "--set-model", set_model
+    )
     given = {
         "data": data, "test": test, "validation": validation, "validation_share": validation_share, "text": text,
         "text_pair": text_pair, "label": label, "encoding": encoding, "bad_rows": bad_rows, "model": model,
-        "max_length": max_length, "method": method, "method_options": method_options(set_), "clean": clean,
-        "steps": steps, "batch_size": batch_size, "accumulation": accumulation, "learning_rate": learning_rate,
-        "weight_decay": weight_decay, "evaluations": evaluations, "patience": patience,
-        "class_weights": class_weights, "label_smoothing": label_smoothing, "seed": seed, "precision": precision,
-        "device": device,
+        "model_options": model_options or None, "max_length": max_length, "method": method,
+        "method_options": assigned("--set", set_) or None, "clean": clean, "iterations": iterations, "beta": beta,
+        "alignment": alignment, "steps": steps, "batch_size": batch_size, "accumulation": accumulation,
+        "learning_rate": learning_rate, "weight_decay": weight_decay, "evaluations": evaluations,
+        "patience": patience, "class_weights": class_weights, "label_smoothing": label_smoothing, "seed": seed,
+        "precision": precision, "device": device,
     }  # fmt: skip
     settings = read_config(config) | {name: value for name, value in given.items() if value is not None}
 
@@ -78,17 +99,15 @@ def train(
     show_run(run)
 
 
-def method_options(assignments: list[str] | None) -> dict[str, Any] | None:
+def assigned(option: str, assignments: list[str] | None) -> dict[str, Any]:
     """`["window=0.2"]` as `{"window": 0.2}`, read as yaml reads values."""
     import yaml
 
-    if not assignments:
-        return None
     options = {}
-    for assignment in assignments:
+    for assignment in assignments or []:
         name, equals, value = assignment.partition("=")
         if not (name and equals and value):
-            raise InputError(f"--set {assignment}: write it as field=value, such as --set window=0.2")
+            raise InputError(f"{option} {assignment}: write it as field=value, such as {option} window=0.2")
         options[name] = yaml.safe_load(value)
     return options
 

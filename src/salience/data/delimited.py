@@ -13,8 +13,8 @@ from itertools import chain
 from pathlib import Path
 
 from salience.data.columns import checked_names
-from salience.data.opening import readable_text
 from salience.errors import InputError, counted, quoted
+from salience.opening import readable_text
 
 LONGEST_FIELD = 2**31 - 1
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from salience.data.opening import readable_text
 from salience.errors import InputError, quoted
+from salience.opening import readable_text
 
 CHUNK = 1 << 20  # characters of an array that are read at a time
 BETWEEN = re.compile(r"[\s,]*")

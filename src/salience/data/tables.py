@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from salience.data.columns import checked_names
-from salience.data.opening import readable
 from salience.errors import InputError, quoted
+from salience.opening import readable
 
 BATCH = 1000  # rows that are in memory at a time
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.levels import stages, unwrapped, whole_level
+from salience.levels import encoder_of, stages, whole_level
 from salience.mixing.mix import Mix
 from salience.sites import check_recomputation, forward, rewriting, rewriting_arguments
 
@@ -40,7 +40,7 @@ def forward_mixed(model: nn.Module, batch: Batch, mix: Mix) -> Tensor:
         with rewriting(model, level, meet):
             return forward(model, batch)
     with rewriting(model, level, meet), attending_to_both(model, level, batch.attention_mask, mix):
-        return forward(model, batch, of_both(batch.attention_mask, mix))
+        return forward(model, batch, of_both(batch.attention_mask, mix), of_both((batch.segment > 0).long(), mix) > 0)
 
 
 def of_both(mask: Tensor, mix: Mix) -> Tensor:
@@ -64,7 +64,7 @@ def forgets_padding(model: nn.Module) -> bool:
     """
     places = stages(model)
     return "mask" in inspect.signature(places["embeddings"].forward).parameters or hasattr(
-        unwrapped(model).config, "local_attention"
+        encoder_of(model).config, "local_attention"
     )
 
 
@@ -91,7 +91,7 @@ def attending_to_both(model: nn.Module, level: str | int, own: Tensor, mix: Mix)
         return {name: of_both(mask, mix) if len(mask) == len(own) else mask for name, mask in masks.items()}
 
     with ExitStack() as stack:
-        stack.enter_context(rewriting_arguments(unwrapped(model).base_model, narrow))
+        stack.enter_context(rewriting_arguments(encoder_of(model), narrow))
         order = list(stages(model).items())
         meeting = [key for key, _ in order].index(level) + 1
         before = [module for _, module in order[:meeting]]

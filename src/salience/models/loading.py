@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,6 +22,8 @@ def load_classifier(name: str, labels: Sequence[str], trust_remote_code: bool = 
         InputError: no such model, no safetensors, or a model that is no encoder for classification.
     """
     from transformers import AutoModelForSequenceClassification
+
+    import salience.models.attention_classifier  # noqa: F401  registers it
 
     source = model_source(name)
     numbered = dict(enumerate(labels))
@@ -47,6 +50,8 @@ def load_trained(folder: str | Path):
         InputError: there is no such model, or it was never trained to classify.
     """
     from transformers import AutoModelForSequenceClassification
+
+    import salience.models.attention_classifier  # noqa: F401  registers it
 
     name = str(folder)
     source = model_source(name)
@@ -76,8 +81,7 @@ def load_tokenizer(name: str, trust_remote_code: bool = False):
 
 def longest_text(model, tokenizer, asked: int | None = None) -> int:
     """How many tokens of a text are read: what was asked for or `LONGEST`, as far as the model can."""
-    config = model.config
-    room = getattr(config, "max_position_embeddings", None) or LONGEST
+    room = getattr(model.base_model.config, "max_position_embeddings", None) or sys.maxsize
     # RoBERTa and MPNet count positions from behind the padding index.
     table = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
     if getattr(table, "padding_idx", None) is not None:

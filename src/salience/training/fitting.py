@@ -19,6 +19,7 @@ from transformers import (
 
 from salience.data.encoding import Encoded
 from salience.models.loading import load_trained
+from salience.training.alignment import alignment
 from salience.training.arguments import training_arguments
 from salience.training.checkpoints import is_finished, last_checkpoint, read_state
 from salience.training.metrics import scores, selection
@@ -28,12 +29,13 @@ from salience.training.trainer import MixTrainer
 
 def build_trainer(
     recipe: Recipe,
+    checkpoints: Path,
+    *,
     model: PreTrainedModel,
     tokenizer,
     method: Callable | None,
     training: Encoded,
     validation: Encoded | None,
-    checkpoints: Path,
     class_weights: Sequence[float] | None = None,
     callbacks: Sequence[TrainerCallback] = (),
 ) -> MixTrainer:
@@ -45,6 +47,7 @@ def build_trainer(
         clean=recipe.clean,
         args=training_arguments(recipe, checkpoints, has_validation=validation is not None),
         class_weights=class_weights,
+        penalty=(lambda model: recipe.alignment * alignment(model)) if recipe.alignment else None,
         train_dataset=training,
         eval_dataset=by_length(validation),
         processing_class=tokenizer,

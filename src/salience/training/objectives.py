@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from salience.batch import Batch
 from salience.explain.gradient import Gradient
+from salience.levels import unwrapped
 from salience.mixing.forwarding import forward_mixed
 from salience.mixing.mix import Mix
 from salience.sites import forward, reading
@@ -77,6 +78,16 @@ def mixed(
         yield on_mixed(model, batch, mix)
 
     return objective
+
+
+def penalised(objective: Objective, penalty: Callable[[nn.Module], Tensor]) -> Objective:
+    """An objective and, as one more loss, what the weights cost."""
+
+    def with_penalty(model: nn.Module, batch: Batch) -> Iterator[Tensor]:
+        yield from objective(model, batch)
+        yield penalty(unwrapped(model))
+
+    return with_penalty
 
 
 def unsynchronised(model: nn.Module) -> AbstractContextManager:

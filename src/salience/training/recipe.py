@@ -24,10 +24,14 @@ class Recipe:
     validation_share: float | None = None  # 0: train on everything, choose by nothing
 
     model: str = "minilm"
+    model_options: dict[str, Any] = field(default_factory=dict)  # of an attention classifier
     max_length: int | None = None  # tokens read of a text
     method: str = "ssmix"  # or "plain"
     method_options: dict[str, Any] = field(default_factory=dict)  # the method's fields
     clean: float = 0.5  # the part of the loss on the texts as they are
+    alignment: float = 0.0  # what |V^T W| of an attention classifier costs
+    iterations: int = 3  # of compressing and learning by turns, where the pooling is variational (VAT)
+    beta: float = 0.1  # what a nat of VAT's compressed vector costs
 
     steps: int | None = None
     batch_size: int | None = None  # texts in a step
@@ -86,6 +90,9 @@ RANGES = {
     "validation_share": (0, 0.9),
     "max_length": (4, 1_000_000),
     "clean": (0, 0.99),
+    "alignment": (0, 10**6),
+    "iterations": (0, 100),
+    "beta": (0, 10**6),
     "steps": (1, 10**9),
     "batch_size": (1, 10**6),
     "accumulation": (1, 10**6),

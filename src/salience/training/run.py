@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from accelerate import PartialState
 from transformers import PreTrainedModel, TrainerCallback, set_seed
 
 from salience.batch import Batch
@@ -16,14 +18,16 @@ from salience.data.encoding import Encoded, encode_texts
 from salience.data.labels import class_weights
 from salience.data.task import Part, Task, read_task
 from salience.mixing.choosing import choose_method
+from salience.models.attention_models import attention_options, build_attention_classifier
 from salience.models.loading import load_classifier, longest_text
 from salience.training.arguments import check_device, is_main_process
-from salience.training.fitting import build_trainer, fit
+from salience.training.fitting import build_trainer
 from salience.training.folder import RunFolder
 from salience.training.predicting import predict_probabilities
 from salience.training.recipe import Recipe
 from salience.training.results import measure, write_results
 from salience.training.settling import rehearse, settle
+from salience.training.turns import fit_model
 
 LOOK = 256  # training rows on which a method that leaves something open chooses it
 
@@ -63,6 +67,7 @@ def train(
     folder = RunFolder(output, overwrite)
     check_device(recipe)
     method = choose_method(recipe.method, recipe.method_options)
+    options = attention_options(recipe.model, recipe.model_options)
     main = is_main_process()
     note = note if main else lambda line: None
 
@@ -72,7 +77,11 @@ def train(
     )  # fmt: skip
     weights = class_weights(recipe.class_weights, [task.names[number] for number in task.train.labels], task.names)
     set_seed(recipe.seed)  # the fresh head, then everything that is drawn
-    model, tokenizer = load_classifier(recipe.model, task.names)
+    model, tokenizer = (
+        load_classifier(recipe.model, task.names)
+        if options is None
+        else build_attention_classifier(options, task.names, all_texts(task.train), note)
+    )
     longest = longest_text(model, tokenizer, recipe.max_length)
     encoded = {
         role: encode_part(tokenizer, part, longest, role, note)
@@ -92,12 +101,12 @@ def train(
     rehearse(recipe.method, method, model, as_batch(tokenizer, encoded["training"], 0, 2))
     if main:
         folder.open(recipe.as_mapping(), resume)
-    trainer = build_trainer(
-        recipe, model, tokenizer, method, encoded["training"], encoded.get("validation"), folder.checkpoints, weights,
-        callbacks,
+    PartialState().wait_for_everyone()  # the main process has prepared the folder
+    build = partial(
+        build_trainer, model=model, tokenizer=tokenizer, method=method, training=encoded["training"],
+        validation=encoded.get("validation"), class_weights=weights, callbacks=callbacks,
     )  # fmt: skip
-    trainer.accelerator.wait_for_everyone()  # the main process has prepared the folder
-    model, state = fit(trainer, recipe)
+    model, state, iterations = fit_model(recipe, build, folder.checkpoints)
     if main:
         probabilities = {role: predict_probabilities(model, encoded[role]) for role in encoded if role != "training"}
         metrics = measure(task, probabilities) | {
@@ -106,12 +115,19 @@ def train(
             "best_step": state.best_global_step,
             "seconds": round(time.time() - started, 1),
         }
+        if iterations:
+            metrics["iterations"] = iterations
         write_results(folder.model, model, tokenizer, recipe, task, metrics, probabilities)
         folder.publish()
-    trainer.accelerator.wait_for_everyone()
+    PartialState().wait_for_everyone()
     if not main:
         return Run(folder.output, recipe, task, {}, model, tokenizer, None)
     return Run(folder.output, recipe, task, metrics, model, tokenizer, probabilities.get("test"))
+
+
+def all_texts(part: Part) -> list[str]:
+    """Texts, and the second texts of pairs: what a vocabulary is taken from."""
+    return [*part.examples.texts, *(part.examples.pairs or [])]
 
 
 def as_batch(tokenizer, encoded: Encoded, start: int, size: int = 32) -> Batch:

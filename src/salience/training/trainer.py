@@ -14,7 +14,7 @@ from salience.batch import Batch
 from salience.data.batching import Collator, LengthGrouped
 from salience.sites import forward
 from salience.training.loss import CrossEntropy, cross_entropy
-from salience.training.objectives import mixed, plain
+from salience.training.objectives import mixed, penalised, plain
 from salience.training.settling import settle
 
 
@@ -27,6 +27,7 @@ class MixTrainer(Trainer):
             on the first training rows, and `trainer.method` is what it became.
         clean: the part of the loss on the texts as they are; 0 trains on mixtures only.
         class_weights: one weight a class, relative to a mean of 1 over the training data.
+        penalty: one more loss of a step, a function of the model; `salience.training.alignment` has one.
         group_by_length: texts of like length in one batch (`LengthGrouped`), every batch full.
         others: as the Trainer takes them. Data sets hold `input_ids` and `labels`; `salience.data.encoding` makes
             them. `label_smoothing_factor` is applied to hard and mixed labels alike.
@@ -49,6 +50,7 @@ class MixTrainer(Trainer):
         clean: float = 0.5,
         args: TrainingArguments | None = None,
         class_weights: Sequence[float] | None = None,
+        penalty: Callable[[nn.Module], Tensor] | None = None,
         group_by_length: bool = True,
         **others,
     ):
@@ -64,6 +66,8 @@ class MixTrainer(Trainer):
         weights = None if class_weights is None else tuple(class_weights)
         self.loss = CrossEntropy(weights, self.args.label_smoothing_factor)
         self.objective = partial(plain, loss=self.loss) if method is None else mixed(method, clean, self.loss)
+        if penalty is not None:
+            self.objective = penalised(self.objective, penalty)
         self.group_by_length = group_by_length
 
     def training_step(self, model: nn.Module, inputs: dict, num_items_in_batch: Tensor | None = None) -> Tensor:

@@ -1,0 +1,194 @@
+"""The attention classifiers of two papers as one family: encoder, pooling, head.
+
+Sun and Lu (ACL 2020) train dot-product and additive attention over embeddings, an affine map or an LSTM; Zhou et al.
+(Findings of ACL 2021) additive attention over an LSTM or BERT. Saved and loaded as any model of transformers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForSequenceClassification,
+    PreTrainedConfig,
+    PreTrainedModel,
+)
+from transformers import initialization as init
+from transformers.modeling_outputs import SequenceClassifierOutput
+
+from salience.models.compressor import Compressor, perceptron
+from salience.models.poolings import POOLINGS, Additive, Dot, pooling
+from salience.models.word_encoders import WordEncoder
+
+ENCODERS = ("embeddings", "affine", "lstm", "transformer")
+HEADS = ("linear", "perceptron")
+
+
+class AttentionClassifierConfig(PreTrainedConfig):
+    """What an `AttentionClassifier` is built from.
+
+    Args:
+        encoder: "embeddings", "affine", "lstm", or "transformer", whose own configuration is `encoder_config`.
+        pooling: "first", "max", "mean", "dot", "additive" or "variational".
+        scale: lambda, by which scores are divided before the softmax.
+        pooling_heads: each attends by itself and averages its own part of the width.
+        head: "linear" without a bias (Sun and Lu), or a "perceptron" with one hidden layer (Zhou et al.).
+        special_token_ids: tokens that are no words; no pooling but "first" reads them.
+        latent_size: the width of VAT's compressed vector; None is the encoder's.
+    """
+
+    model_type = "salience-attention"
+
+    def __init__(
+        self,
+        encoder: str = "embeddings",
+        encoder_config: dict | PreTrainedConfig | None = None,
+        pooling: str = "dot",
+        scale: float = 1.0,
+        pooling_heads: int = 1,
+        head: str = "linear",
+        vocab_size: int = 2,
+        embedding_size: int = 100,
+        hidden_size: int = 100,
+        bidirectional: bool = False,
+        embedding_dropout: float = 0.5,
+        dropout: float = 0.5,
+        latent_size: int | None = None,
+        special_token_ids: Sequence[int] = (),
+        pad_token_id: int = 0,
+        **others,
+    ):
+        for name, value, allowed in (("encoder", encoder, ENCODERS), ("pooling", pooling, POOLINGS),
+                                     ("head", head, HEADS)):  # fmt: skip
+            if value not in allowed:
+                raise ValueError(f"{name} is one of {', '.join(allowed)}, not {value!r}")
+        if isinstance(encoder_config, dict):
+            encoder_config = AutoConfig.for_model(**encoder_config)
+        if encoder == "transformer":
+            if encoder_config is None:
+                raise ValueError("a transformer encoder needs encoder_config")
+            hidden_size, vocab_size = encoder_config.hidden_size, encoder_config.vocab_size
+        elif encoder == "embeddings":
+            hidden_size = embedding_size
+        if not scale > 0 or hidden_size % pooling_heads or (bidirectional and hidden_size % 2):
+            raise ValueError(
+                f"scale must be above 0, and the width {hidden_size} divisible by pooling_heads {pooling_heads} and, "
+                "with two directions, by 2"
+            )
+        self.encoder, self.encoder_config = encoder, encoder_config
+        self.pooling, self.scale, self.pooling_heads, self.head = pooling, scale, pooling_heads, head
+        self.vocab_size, self.embedding_size, self.hidden_size = vocab_size, embedding_size, hidden_size
+        self.bidirectional = bidirectional
+        self.embedding_dropout, self.dropout = embedding_dropout, dropout
+        self.latent_size = latent_size
+        self.special_token_ids = list(special_token_ids)
+        super().__init__(pad_token_id=pad_token_id, **others)
+
+
+class AttentionClassifier(PreTrainedModel):
+    """Encoder, pooling, head. `attentions` of its output holds the pooling's, (B, H, T), where it has any."""
+
+    config_class = AttentionClassifierConfig
+    base_model_prefix = "encoder"  # where texts can meet is looked for in there
+    supports_gradient_checkpointing = True
+    _supports_sdpa = _supports_flash_attn = _supports_attention_backend = True
+
+    def __init__(self, config: AttentionClassifierConfig):
+        super().__init__(config)
+        width, classes = config.hidden_size, config.num_labels
+        if config.encoder == "transformer":
+            self.encoder = without_pooler(AutoModel.from_config(config.encoder_config))
+        else:
+            self.encoder = WordEncoder(config)
+        self.pooling = pooling(config.pooling, width, config.pooling_heads, config.scale)
+        self.compressor = (
+            Compressor(width, config.latent_size or width, classes) if config.pooling == "variational" else None
+        )
+        self.dropout = nn.Dropout(config.dropout)
+        if config.head == "perceptron":
+            self.head = perceptron(width, classes)
+        else:  # two classes need one vector: s = R . W
+            self.head = nn.Linear(width, 1 if classes == 2 else classes, bias=False)
+        self.post_init()
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        word_mask: Tensor | None = None,
+        labels: Tensor | None = None,
+        **others,
+    ) -> SequenceClassifierOutput:
+        """Logits (B, C) of texts (B, T).
+
+        Args:
+            word_mask: (B, T), true for the tokens that the pooling may read; worked out from the special tokens' ids
+                where it is not given.
+            others: what else the encoder takes, such as `token_type_ids`.
+        """
+        if attention_mask is None:
+            attention_mask = torch.ones_like(input_ids)
+        if word_mask is None:
+            word_mask = attention_mask.bool() & ~torch.isin(input_ids, self.special)
+        encoded = self.encoder(input_ids=input_ids, attention_mask=attention_mask, **self.known(others))
+        pooled, attention = self.pooled(encoded.last_hidden_state, attention_mask, word_mask)
+        logits = self.classify(pooled)
+        return SequenceClassifierOutput(
+            loss=None if labels is None else F.cross_entropy(logits, labels),
+            logits=logits,
+            attentions=None if attention is None else (attention,),
+        )
+
+    def pooled(self, states: Tensor, attention_mask: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The texts' vectors R (B, D) and the attention (B, H, T) from the encoder's states (B, T, D)."""
+        return self.pooling(states, word_mask & attention_mask.bool())
+
+    def classify(self, pooled: Tensor) -> Tensor:
+        """Logits (B, C). With one vector W for two classes they are -s/2 and s/2, so that softmax is sigmoid(s)."""
+        scores = self.head(self.dropout(pooled))
+        return torch.cat([-scores / 2, scores / 2], 1) if scores.shape[1] < self.config.num_labels else scores
+
+    @property
+    def special(self) -> Tensor:
+        return torch.tensor(self.config.special_token_ids, dtype=torch.long, device=self.device)
+
+    def known(self, others: dict) -> dict:
+        """Word encoders take nothing else."""
+        return others if self.config.encoder == "transformer" else {}
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.encoder.get_input_embeddings()
+
+    def set_input_embeddings(self, table: nn.Embedding) -> None:
+        self.encoder.set_input_embeddings(table)
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """As the papers and their code do: V from N(0, 1), VAT's from U(-.1, .1); torch's defaults for linear maps."""
+        if isinstance(module, nn.Embedding):
+            init.uniform_(module.weight, -0.1, 0.1)
+            if module.padding_idx is not None and not getattr(module.weight, "_is_hf_initialized", False):
+                init.zeros_(module.weight[module.padding_idx])
+        elif isinstance(module, Dot) or (isinstance(module, Additive) and self.config.pooling == "additive"):
+            init.normal_(module.query)
+        elif isinstance(module, Additive):
+            init.uniform_(module.query, -0.1, 0.1)
+        elif isinstance(module, nn.Linear | nn.LSTM):
+            bound = module.weight.shape[1] if isinstance(module, nn.Linear) else module.hidden_size
+            for weight in module.parameters(recurse=False):
+                init.uniform_(weight, -(bound**-0.5), bound**-0.5)
+
+
+def without_pooler(encoder: nn.Module) -> nn.Module:
+    """BERT's own pooler is for its [CLS]; here it would be weights that nothing trains."""
+    if getattr(encoder, "pooler", None) is not None:
+        encoder.pooler = None
+    return encoder
+
+
+AutoConfig.register(AttentionClassifierConfig.model_type, AttentionClassifierConfig, exist_ok=True)
+AutoModelForSequenceClassification.register(AttentionClassifierConfig, AttentionClassifier, exist_ok=True)

@@ -1,0 +1,82 @@
+"""Encoders for models that are trained from scratch: word embeddings, alone or with one layer over them.
+
+Built like the encoders of the hub, with `embeddings`, a list of `layers` and a `config`, so that texts can meet at the
+same levels.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from transformers.modeling_outputs import BaseModelOutput
+
+
+class WordEmbeddings(nn.Module):
+    """Rows of a table (B, T, D), with dropout."""
+
+    def __init__(self, vocabulary: int, width: int, padding: int, dropout: float):
+        super().__init__()
+        self.word_embeddings = nn.Embedding(vocabulary, width, padding_idx=padding)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, input_ids: Tensor) -> Tensor:
+        return self.dropout(self.word_embeddings(input_ids))
+
+
+class Affine(nn.Module):
+    """h = M e (Sun and Lu, 2020, DP-A)."""
+
+    def __init__(self, embedding_width: int, width: int):
+        super().__init__()
+        self.dense = nn.Linear(embedding_width, width, bias=False)  # M
+
+    def forward(self, states: Tensor, attention_mask: Tensor) -> Tensor:
+        return self.dense(states)
+
+
+class LSTM(nn.Module):
+    """The states of an LSTM (B, T, D) that never reads padding; with two directions D holds a half of each."""
+
+    def __init__(self, embedding_width: int, width: int, bidirectional: bool):
+        super().__init__()
+        self.lstm = nn.LSTM(
+            embedding_width, width // (1 + bidirectional), batch_first=True, bidirectional=bidirectional
+        )
+
+    def forward(self, states: Tensor, attention_mask: Tensor) -> Tensor:
+        lengths = attention_mask.sum(1).clamp(min=1).cpu()
+        packed = pack_padded_sequence(states, lengths, batch_first=True, enforce_sorted=False)
+        return pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=states.shape[1])[0]
+
+
+class WordEncoder(nn.Module):
+    """Embeddings, and an affine layer or an LSTM over them, or nothing."""
+
+    def __init__(self, config):
+        super().__init__()
+        embedded, width = config.embedding_size, config.hidden_size
+        self.embeddings = WordEmbeddings(config.vocab_size, embedded, config.pad_token_id, config.embedding_dropout)
+        layers = []
+        if config.encoder == "affine":
+            layers = [Affine(embedded, width)]
+        elif config.encoder == "lstm":
+            layers = [LSTM(embedded, width, config.bidirectional)]
+        self.layers = nn.ModuleList(layers)
+        self.config = SimpleNamespace(num_hidden_layers=len(layers), pad_token_id=config.pad_token_id)
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.embeddings.word_embeddings
+
+    def set_input_embeddings(self, table: nn.Embedding) -> None:
+        self.embeddings.word_embeddings = table
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> BaseModelOutput:
+        states = self.embeddings(input_ids)
+        if attention_mask is None:
+            attention_mask = torch.ones_like(input_ids)
+        for layer in self.layers:
+            states = layer(states, attention_mask)
+        return BaseModelOutput(last_hidden_state=states)

@@ -1,0 +1,33 @@
+"""The regulariser of Sun and Lu (ACL 2020, section 5.3): attention and polarity should not learn from each other.
+
+V^T W couples the two: through it a word's polarity changes because it is attended to (the gradient's term A), and its
+attention changes because it has a polarity (term D). Its absolute value is added to the loss, as in the authors' code.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from salience.models.attention_classifier import AttentionClassifier
+from salience.models.poolings import Additive, Dot
+
+
+def alignment(model: nn.Module) -> Tensor:
+    """|V^T W|, summed over classes: of an affine encoder |V^T M M^T W|, of additive attention |V^T M_a W|.
+
+    Raises:
+        ValueError: the model is no attention classifier with one head of dot or additive attention and a linear head.
+    """
+    pooling = getattr(model, "pooling", None)
+    fits = isinstance(model, AttentionClassifier) and isinstance(pooling, Dot | Additive) and pooling.heads == 1
+    if not fits or model.config.head != "linear":
+        raise ValueError(
+            "V^T W is defined for attention classifiers with dot or additive attention of one head and a linear head"
+        )
+    attention, polarity = pooling.query[0], model.head.weight.T  # V (D,), W (D, C), for two classes (D, 1)
+    if isinstance(pooling, Additive):
+        attention = pooling.key.weight.T @ attention
+    elif model.config.encoder == "affine":
+        weight = model.encoder.layers[0].dense.weight
+        attention, polarity = weight.T @ attention, weight.T @ polarity
+    return (attention @ polarity).abs().sum()

@@ -1,0 +1,70 @@
+"""What a frozen encoder gives, computed once: the states of every text's words, in memory or, where many, on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from salience.batch import Batch
+from salience.data.batching import Collator
+from salience.data.encoding import Encoded
+from salience.models.attention_classifier import AttentionClassifier
+from salience.sites import evaluating, forward, rewriting_arguments
+from salience.training.predicting import TOKENS, length_batches
+
+IN_MEMORY = 2**30  # bytes; more is mapped from a file
+
+
+class Features:
+    """The encoder's states (T, D) of each text at the tokens that the pooling may read."""
+
+    def __init__(self, states: np.ndarray, lengths: np.ndarray, labels: Tensor, device: torch.device):
+        self.states, self.labels, self.device = states, labels, device  # flat over texts: (sum of lengths, D)
+        self.starts = np.concatenate([[0], lengths.cumsum()])
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def batch(self, rows: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
+        """States (B, T, D), padded with zeros, the mask of what is there (B, T), and labels (B,)."""
+        parts = [torch.from_numpy(np.array(self.states[self.starts[row] : self.starts[row + 1]])) for row in rows]
+        mask = pad_sequence([torch.ones(len(part), dtype=torch.bool) for part in parts], batch_first=True)
+        states = pad_sequence(parts, batch_first=True)
+        return states.to(self.device), mask.to(self.device), self.labels[list(rows)].to(self.device)
+
+
+@torch.inference_mode()
+def encode_features(
+    model: AttentionClassifier, encoded: Encoded, folder: Path, in_memory: int = IN_MEMORY
+) -> Features:
+    """Runs the encoder over all texts, once, in evaluation mode.
+
+    Args:
+        folder: where the file is written that features are mapped from, if they take more than `in_memory` bytes.
+    """
+    words = np.array([int((encoded[row]["segment"] > 0).sum()) for row in range(len(encoded))])
+    width, starts = model.config.hidden_size, np.concatenate([[0], words.cumsum()])
+    shape = (int(words.sum()), width)
+    if 4 * shape[0] * width <= in_memory:
+        states = np.empty(shape, np.float32)
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        states = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float32, shape)
+    collate, seen = Collator(padding=model.config.pad_token_id or 0), {}
+
+    def see(arguments: dict) -> dict:
+        seen.update(arguments)
+        return {}
+
+    with evaluating(model), rewriting_arguments(model.pooling, see):
+        for rows in length_batches(encoded.lengths, TOKENS.get(model.device.type, TOKENS["cpu"])):
+            batch = collate([encoded[row] for row in rows])
+            forward(model, Batch(**{name: part.to(model.device) for name, part in batch.items()}))
+            for row, own, mask in zip(rows, seen["states"].float().cpu(), seen["mask"].cpu(), strict=True):
+                states[starts[row] : starts[row + 1]] = own[mask].numpy()
+    return Features(states, words, torch.as_tensor(encoded.labels), model.device)

@@ -1,0 +1,112 @@
+"""VAT (Zhou et al., Findings of ACL 2021): learner and compressor train the same attention by turns.
+
+Iteration 0 trains encoder, attention and head together, which is the paper's ATT. Every further one first trains the
+attention with the compressor while the encoder is frozen, then encoder and head while the attention is frozen. The
+iteration that does best on validation is kept, and predicts as a learner: attention, pooled vector, head.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from safetensors.torch import load_file, save_file
+from transformers import PreTrainedModel, TrainerState, set_seed
+
+from salience.training.compressing import compress, frozen
+from salience.training.features import encode_features
+from salience.training.fitting import fit
+from salience.training.predicting import predict_probabilities
+from salience.training.recipe import Recipe
+from salience.training.trainer import MixTrainer
+
+Build = Callable[[Recipe, Path], MixTrainer]  # a trainer for a recipe, with its folder of checkpoints
+
+
+def fit_model(recipe: Recipe, build: Build, folder: Path) -> tuple[PreTrainedModel, TrainerState, list[dict]]:
+    """Trains once or, where the pooling is variational, by turns.
+
+    Args:
+        folder: what an interrupted run goes on from.
+
+    Returns:
+        The model, its state of training, and what every iteration came to if there were any.
+    """
+    trainer = build(recipe, folder)
+    if getattr(trainer.model, "compressor", None) is not None:
+        return fit_by_turns(recipe, build, folder)
+    return *fit(trainer, recipe), []
+
+
+def fit_by_turns(recipe: Recipe, build: Build, folder: Path) -> tuple[PreTrainedModel, TrainerState, list[dict]]:
+    """As `fit_model`, by turns; every finished phase lies in `folder`."""
+    found: list[dict] = []
+    best: tuple[dict, TrainerState] | None = None
+    for iteration in range(recipe.iterations + 1):
+        # What is drawn differs between phases, and is the same in a run that was interrupted.
+        own = replace(recipe, seed=recipe.seed + iteration)
+        place = folder / f"iteration-{iteration}"
+        trainer = build(own, place / "learner")
+        model = trainer.model
+        if iteration > 0:
+            compressor_phase(own, trainer, place)
+        state = learner_phase(own, trainer, place, joint=iteration == 0)
+        accuracy = validation_accuracy(trainer)
+        if accuracy is None or best is None or accuracy > max(row["validation_accuracy"] for row in found):
+            best = {name: weight.detach().clone() for name, weight in model.state_dict().items()}, state
+        found.append({"iteration": iteration, "steps": state.global_step, "validation_accuracy": accuracy})
+    weights, state = best
+    model.load_state_dict(weights)
+    return model, state, found
+
+
+def compressor_phase(recipe: Recipe, trainer: MixTrainer, place: Path) -> None:
+    """Trains attention and compressor on the states of the frozen encoder, which runs over the texts once."""
+    if take_up(trainer.model, place / "compressed") is not None:
+        return
+    set_seed(recipe.seed)
+    features = encode_features(trainer.model, trainer.train_dataset, place)
+    compress(trainer.model, features, recipe.steps, recipe.batch_size, recipe.beta, trainer.loss)
+    put_down(trainer.model, place / "compressed", {"global_step": recipe.steps})
+    (place / "features.npy").unlink(missing_ok=True)
+
+
+def learner_phase(recipe: Recipe, trainer: MixTrainer, place: Path, joint: bool) -> TrainerState:
+    """Trains encoder and head; the attention too where the phase is the joint one."""
+    model = trainer.model
+    if (state := take_up(model, place / "learnt")) is not None:
+        return TrainerState(**state)
+    with frozen(model.compressor, *([] if joint else [model.pooling])):
+        learnt, state = fit(trainer, recipe)
+    if learnt is not model:  # an interrupted run whose training was over
+        model.load_state_dict(learnt.state_dict())
+    put_down(model, place / "learnt", {"global_step": state.global_step, "best_global_step": state.best_global_step})
+    return state
+
+
+def validation_accuracy(trainer: MixTrainer) -> float | None:
+    if trainer.eval_dataset is None:
+        return None
+    predicted = predict_probabilities(trainer.model, trainer.eval_dataset, "fp32").argmax(1)
+    return float((predicted == np.asarray(trainer.eval_dataset.labels)).mean())
+
+
+def put_down(model: PreTrainedModel, phase: Path, state: dict) -> None:
+    """Writes a finished phase: its weights, then the state by whose presence it counts as finished."""
+    phase.mkdir(parents=True, exist_ok=True)
+    save_file(
+        {name: weight.contiguous() for name, weight in model.state_dict().items()}, phase / "weights.safetensors"
+    )
+    (phase / "unfinished.json").write_text(json.dumps(state), encoding="utf-8")
+    (phase / "unfinished.json").rename(phase / "state.json")
+
+
+def take_up(model: PreTrainedModel, phase: Path) -> dict | None:
+    """The state of a finished phase, whose weights the model takes on; None if it is still to be run."""
+    if not (phase / "state.json").is_file():
+        return None
+    model.load_state_dict(load_file(phase / "weights.safetensors", device=str(model.device)))
+    return json.loads((phase / "state.json").read_text(encoding="utf-8"))
