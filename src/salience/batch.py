@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 
 
@@ -25,6 +26,10 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.input_ids)
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same batch on another device."""
+        return Batch(*(part if part is None else part.to(device, non_blocking=True) for part in vars(self).values()))
 
     def with_ids(self, input_ids: Tensor) -> Batch:
         """The same batch with other tokens in the same places."""

@@ -14,7 +14,8 @@ from salience.batch import Batch
 from salience.data.batching import Collator
 from salience.data.encoding import Encoded
 from salience.models.attention_classifier import AttentionClassifier
-from salience.sites import evaluating, forward, rewriting_arguments
+from salience.models.states import pooled_states
+from salience.sites import evaluating
 from salience.training.predicting import TOKENS, length_batches
 
 IN_MEMORY = 2**30  # bytes; more is mapped from a file
@@ -55,16 +56,13 @@ def encode_features(
     else:
         folder.mkdir(parents=True, exist_ok=True)
         states = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float32, shape)
-    collate, seen = Collator(padding=model.config.pad_token_id or 0), {}
-
-    def see(arguments: dict) -> dict:
-        seen.update(arguments)
-        return {}
-
-    with evaluating(model), rewriting_arguments(model.pooling, see):
+    collate = Collator(padding=model.config.pad_token_id or 0)
+    with evaluating(model):
         for rows in length_batches(encoded.lengths, TOKENS.get(model.device.type, TOKENS["cpu"])):
-            batch = collate([encoded[row] for row in rows])
-            forward(model, Batch(**{name: part.to(model.device) for name, part in batch.items()}))
-            for row, own, mask in zip(rows, seen["states"].float().cpu(), seen["mask"].cpu(), strict=True):
+            inputs = collate([encoded[row] for row in rows])
+            found, masks = pooled_states(
+                model, Batch(**{name: part.to(model.device) for name, part in inputs.items()})
+            )
+            for row, own, mask in zip(rows, found.float().cpu(), masks.cpu(), strict=True):
                 states[starts[row] : starts[row + 1]] = own[mask].numpy()
     return Features(states, words, torch.as_tensor(encoded.labels), model.device)
