@@ -189,7 +189,7 @@ def load_bench(name: str | None, options: Namespace) -> Bench:
     collate = Collator.of(tokenizer)
     chosen = order.reshape(-1, options.batch_size)[: options.batches]
     collated = [Batch(**collate([encoded[row] for row in rows])) for rows in chosen]
-    return Bench(model, [moved(widened(batch, options.length), options.device) for batch in collated], options)
+    return Bench(model, [widened(batch, options.length).to(options.device) for batch in collated], options)
 
 
 def load_model(name: str, names: list[str]):
@@ -217,7 +217,7 @@ def random_batches(vocabulary: int, options: Namespace) -> list[Batch]:
         words = real & ~last & (place > 0)
         return Batch(ids, real.long(), words.long(), torch.randint(len(CLASSES), (size,), generator=random))
 
-    return [moved(batch(), options.device) for _ in range(options.batches)]
+    return [batch().to(options.device) for _ in range(options.batches)]
 
 
 def widened(batch: Batch, length: int | None) -> Batch:
@@ -226,10 +226,6 @@ def widened(batch: Batch, length: int | None) -> Batch:
         return batch
     wider = partial(F.pad, pad=(0, length - batch.input_ids.shape[1]))  # 0 is BERT's [PAD] too
     return Batch(wider(batch.input_ids), wider(batch.attention_mask), wider(batch.segment), batch.labels)
-
-
-def moved(batch: Batch, device: str) -> Batch:
-    return Batch(**{name: value.to(device) for name, value in vars(batch).items()})
 
 
 # ------------------------------------------------------------------------------------------------------------- results

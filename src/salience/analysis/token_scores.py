@@ -49,7 +49,7 @@ def token_scores(model: AttentionClassifier, batch: Batch) -> tuple[Tensor, Tens
 
 
 def global_scores(model: AttentionClassifier, special: Iterable[int] = ()) -> TokenScores:
-    """Of every type alone: each is a text of one word, between `special` = (first, last) token ids if there are any."""
+    """Of every type alone: a text of one word, between the ids `special` = (first, last) if the encoder reads them."""
     special = list(special)
     everything = torch.arange(model.config.vocab_size)
 
@@ -72,10 +72,7 @@ def local_scores(model: AttentionClassifier, batches: Iterable[Batch]) -> TokenS
     polarity = torch.zeros(vocabulary, kinds, dtype=torch.float64)
     with evaluating(model):
         for batch in batches:
-            own = Batch(
-                **{name: part if part is None else part.to(model.device) for name, part in vars(batch).items()}
-            )
-            scores, weights, polarities, mask = (part.cpu() for part in token_scores(model, own))
+            scores, weights, polarities, mask = (part.cpu() for part in token_scores(model, batch.to(model.device)))
             ids = batch.input_ids.cpu()[mask]
             attention.index_add_(0, ids, scores[mask].double())
             weight.index_add_(0, ids, weights[mask].double())

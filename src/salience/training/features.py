@@ -59,10 +59,8 @@ def encode_features(
     collate = Collator(padding=model.config.pad_token_id or 0)
     with evaluating(model):
         for rows in length_batches(encoded.lengths, TOKENS.get(model.device.type, TOKENS["cpu"])):
-            inputs = collate([encoded[row] for row in rows])
-            found, masks = pooled_states(
-                model, Batch(**{name: part.to(model.device) for name, part in inputs.items()})
-            )
+            batch = Batch(**collate([encoded[row] for row in rows]))
+            found, masks = pooled_states(model, batch.to(model.device))
             for row, own, mask in zip(rows, found.float().cpu(), masks.cpu(), strict=True):
                 states[starts[row] : starts[row + 1]] = own[mask].numpy()
     return Features(states, words, torch.as_tensor(encoded.labels), model.device)

@@ -45,7 +45,7 @@ def predict_probabilities(model: nn.Module, encoded: Encoded, precision: str = "
     for rows in length_batches(encoded.lengths, TOKENS.get(device.type, TOKENS["cpu"])):
         inputs = collate([encoded[row] for row in rows])
         inputs.pop("labels", None)
-        batch = Batch(**{name: tensor.to(device, non_blocking=True) for name, tensor in inputs.items()})
+        batch = Batch(**inputs).to(device)
         with torch.autocast(device.type, torch.bfloat16, enabled=half):
             logits = forward(model, batch)
         probabilities[rows] = logits.float().softmax(1).cpu().numpy()
