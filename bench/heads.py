@@ -18,7 +18,8 @@ import numpy as np
 import torch
 from scipy.stats import t
 
-from runs import Results, drawn, measured, read
+from runs import drawn, measured, read
+from salience.study.results import Results
 
 SETS = ("trec", "mr", "subj")
 GUIDES = ("auto", "random", "mean", "plain")
@@ -75,7 +76,9 @@ def main() -> None:
         for name in options.sets:
             for guide in GUIDES:
                 if not results.has(set=name, seed=seed, guide=guide):
-                    results.add(run(name, seed, guide, options.data_dir))
+                    found = run(name, seed, guide, options.data_dir)
+                    results.add(found)
+                    print(found, flush=True)
     summary(results.rows())
 
 

@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from runs import Results, drawn, measured, read
+from runs import drawn, measured, read
 from salience.data.task import default_share
+from salience.study.results import Results
 from salience.training.recipe import Recipe
 
 SETS = {  # name: (folder, training file, rows drawn from it or None for all)
@@ -74,7 +75,9 @@ def main() -> None:
         for name in options.sets:
             for factor in options.factors:
                 if not results.has(set=name, seed=seed, factor=factor, method=options.method):
-                    results.add(run(name, seed, factor, options.method, options.data_dir))
+                    found = run(name, seed, factor, options.method, options.data_dir)
+                    results.add(found)
+                    print(found, flush=True)
     summary(results.rows())
 
 

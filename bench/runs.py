@@ -1,4 +1,4 @@
-"""Training runs whose results are lines of a file: a script can be stopped, and goes on where it was."""
+"""Training runs as `salience train` makes them, on rows that are drawn from a data set."""
 
 from __future__ import annotations
 
@@ -61,23 +61,3 @@ def measured(rows: list[dict], test: list[dict], **settings) -> dict:
         "tfidf_accuracy": run.metrics["baselines"]["TF-IDF + logistic regression"]["accuracy"],
         "seconds": round(time.time() - started), "notes": notes,
     }  # fmt: skip
-
-
-class Results:
-    """A file of results, a line of JSON for each run."""
-
-    def __init__(self, file: Path):
-        self.file = file
-        file.parent.mkdir(parents=True, exist_ok=True)
-
-    def rows(self) -> list[dict]:
-        lines = self.file.read_text(encoding="utf-8").splitlines() if self.file.exists() else []
-        return [json.loads(line) for line in lines]
-
-    def has(self, **wanted) -> bool:
-        return any(wanted.items() <= row.items() for row in self.rows())
-
-    def add(self, row: dict) -> None:
-        with self.file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-        print(row, flush=True)

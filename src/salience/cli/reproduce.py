@@ -1,0 +1,28 @@
+"""`salience reproduce`: the tables of the papers, with real data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from salience.errors import unknown
+
+
+def reproduce(
+    table: Annotated[str, Argument(help="uaftc-table2")],
+    data_dir: Annotated[Path | None, Option(help="A folder of data sets; without it they come from the hub.")] = None,
+    sets: Annotated[str | None, Option(help="Some of the table's data sets, between commas. [all]")] = None,
+    seeds: Annotated[str, Option(help="Between commas.")] = "0",
+    results: Annotated[Path | None, Option(help="Where runs are kept. [results/TABLE.jsonl]")] = None,
+    part: Annotated[str, Option(help="K/N: the K-th of N parts of the runs, for N processes.")] = "1/1",
+    debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
+) -> None:
+    """Run a table of a paper and print it beside the published one; runs that are kept are not run again."""
+    from salience.study import TABLES
+    from salience.study.running import run_table
+
+    if table not in TABLES:
+        raise unknown("table", table, TABLES)
+    run_table(table, data_dir, sets, seeds, results or Path("results") / f"{table}.jsonl", part)

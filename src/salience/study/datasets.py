@@ -1,0 +1,110 @@
+"""The data sets of the papers, from a folder with one folder a set, or from the hub."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from salience.data.reading import stream
+from salience.errors import InputError, unknown
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a set lies and how it is split.
+
+    `sizes` are of training, validation and test, drawn anew from all rows together; without them the set's own parts
+    are taken, and validation is `held_out` of the training rows where there is no part for it.
+    """
+
+    folder: str
+    labels: tuple[str, ...]  # in the order of their numbers; of two the second is the positive one
+    hub: str | None = None
+    sizes: tuple[int, int, int] | None = None
+    held_out: float = 0.1
+    tokenised: bool = False  # words stand between spaces already
+
+
+SOURCES = {
+    "sst2": Source("sst2", ("negative", "positive"), tokenised=True),
+    "imdb": Source("imdb", ("negative", "positive"), hub="stanfordnlp/imdb", held_out=0.2),
+    "20news-1": Source("20news_sports", ("rec.sport.baseball", "rec.sport.hockey"), sizes=(1236, 310, 387)),
+    "20news-2": Source(
+        "20news_moto_med_guns", ("rec.motorcycles", "sci.med", "talk.politics.guns"), sizes=(2300, 240, 274)
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Split:
+    """Texts and labels (as numbers) of one part of a data set."""
+
+    texts: list[str]
+    labels: list[int]
+
+
+@dataclass(frozen=True)
+class DataSet:
+    name: str
+    labels: tuple[str, ...]
+    training: Split
+    validation: Split
+    test: Split
+    tokenised: bool
+
+
+def load(name: str, data_dir: Path | None, seed: int = 0) -> DataSet:
+    """A set with its three parts; what is drawn is the same for the same seed.
+
+    Raises:
+        InputError: it is not there; names the place.
+    """
+    if name not in SOURCES:
+        raise unknown("data set", name, SOURCES)
+    source = SOURCES[name]
+    parts = {part: rows(source, part, data_dir) for part in ("train", "dev", "test")}
+    random = np.random.default_rng(seed)
+    if source.sizes is not None:
+        everything = [row for part in parts.values() for row in part]
+        order = random.permutation(len(everything))
+        bounds = np.cumsum([0, *source.sizes])
+        training, validation, test = (
+            [everything[index] for index in order[start:stop]] for start, stop in pairwise(bounds)
+        )
+    else:
+        training, validation, test = parts["train"], parts["dev"], parts["test"]
+        if not validation:
+            order = random.permutation(len(training))
+            held = round(source.held_out * len(training))
+            validation, training = [training[i] for i in order[:held]], [training[i] for i in order[held:]]
+    split = [as_split(part, source.labels) for part in (training, validation, test)]
+    return DataSet(name, source.labels, *split, source.tokenised)
+
+
+def rows(source: Source, part: str, data_dir: Path | None) -> list[dict]:
+    """The rows of one part, none where the set has no such part."""
+    if data_dir is not None:
+        file = data_dir / source.folder / f"{part}.jsonl.gz"
+        if file.is_file():
+            return list(stream(str(file)))
+        if part == "dev":
+            return []
+        raise InputError(f"no data set at {file}: --data-dir is a folder with {source.folder}/{part}.jsonl.gz in it")
+    if source.hub is None:
+        raise InputError(f"{source.folder} is on no hub that is known here: name its folder with --data-dir")
+    from datasets import load_dataset
+
+    found = load_dataset(source.hub)
+    if part not in found:
+        return []
+    names = found[part].features["label"].names
+    known = {name: label for name in names for label in source.labels if label.startswith(name)}
+    return [{"text": row["text"], "label": known[names[row["label"]]]} for row in found[part]]
+
+
+def as_split(part: list[dict], labels: tuple[str, ...]) -> Split:
+    numbers = {label: number for number, label in enumerate(labels)}
+    return Split([row["text"] for row in part], [numbers[row["label"]] for row in part])

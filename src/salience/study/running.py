@@ -1,0 +1,65 @@
+"""Running the cells of a paper's table, one line of results each, and printing the table."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+
+import torch
+import transformers
+
+from salience._version import __version__
+from salience.errors import InputError, unknown
+from salience.study import TABLES
+from salience.study.results import Results
+
+
+def run_table(
+    name: str,
+    data_dir: Path | None,
+    sets: str | None,
+    seeds: str,
+    file: Path,
+    part: str = "1/1",
+    say: Callable[[str], None] = print,
+) -> None:
+    """Runs what the file does not hold yet, then prints the table from all that it holds.
+
+    Raises:
+        InputError: a data set that the table does not have, or numbers that are none.
+    """
+    table = import_module(TABLES[name])
+    known = list(table.PUBLISHED)
+    chosen = known if sets is None else sets.split(",")
+    for own in chosen:
+        if own not in known:
+            raise unknown(f"data set of {name}:", own, known)
+    turn, parts = numbers(part, "/", "--part 1/2")
+    results = Results(file)
+    for index, cell in enumerate(table.cells(chosen, numbers(seeds, ",", "--seeds 0,1,2"))):
+        if index % parts != turn - 1 or results.has(**asdict(cell)):
+            continue
+        row = asdict(cell) | table.run(cell, data_dir) | machine()
+        results.add(row)
+        say(", ".join(f"{key} {value}" for key, value in asdict(cell).items()) + f": {100 * row['accuracy']:.1f}")
+    say(table.report(results.rows()))
+
+
+def numbers(text: str, between: str, example: str) -> list[int]:
+    try:
+        return [int(number) for number in text.split(between)]
+    except ValueError:
+        raise InputError(f"{text!r} are no numbers; write {example}") from None
+
+
+def machine() -> dict:
+    """What a result was found with."""
+    return {
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads",
+        "versions": f"salience {__version__}, torch {torch.__version__}, transformers {transformers.__version__}, "
+        f"Python {platform.python_version()}",
+    }
