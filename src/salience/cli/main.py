@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import typer
 
 from salience._version import __version__
-from salience.cli import methods, predict, reproduce, train
+from salience.cli import analyse, methods, predict, reproduce, train
 from salience.errors import InputError
 
 USAGE, FAULT, INTERRUPTED = 2, 1, 130  # exit codes: the user's input, ours, Ctrl-C
@@ -24,6 +24,7 @@ app = typer.Typer(
 )
 app.command("train")(train.train)
 app.command("predict")(predict.predict)
+app.add_typer(analyse.app, name="analyse")
 app.command("methods")(methods.methods)
 app.command("reproduce")(reproduce.reproduce)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -9,7 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from salience.data.reading import stream
+from salience.data.task import Part, read_task
 from salience.errors import InputError, unknown
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,18 @@ def load(name: str, data_dir: Path | None, seed: int = 0) -> DataSet:
             validation, training = [training[i] for i in order[:held]], [training[i] for i in order[held:]]
     split = [as_split(part, source.labels) for part in (training, validation, test)]
     return DataSet(name, source.labels, *split, source.tokenised)
+
+
+def from_files(data: str, test: str | None, seed: int = 0, **columns) -> DataSet:
+    """A set from files as `salience train` reads them; a part of the training rows is held out for validation."""
+    task = read_task(data, test, seed=seed, note=logger.info, **columns)
+
+    def split(part: Part | None) -> Split:
+        return Split([], []) if part is None else Split(list(part.examples.texts), part.labels.tolist())
+
+    return DataSet(
+        data, tuple(task.names), split(task.train), split(task.validation), split(task.test or task.validation), False
+    )
 
 
 def rows(source: Source, part: str, data_dir: Path | None) -> list[dict]:

@@ -49,9 +49,14 @@ def run_table(
     say(table.report(results.rows()))
 
 
-def numbers(text: str, between: str, example: str) -> list[int]:
+def numbers(text: str, between: str, example: str, kind: type = int) -> list:
+    """The numbers in a text, `between` which a sign stands.
+
+    Raises:
+        InputError: there is something else; shows the example.
+    """
     try:
-        return [int(number) for number in text.split(between)]
+        return [kind(number) for number in text.split(between)]
     except ValueError:
         raise InputError(f"{text!r} are no numbers; write {example}") from None
 

@@ -7,6 +7,7 @@ What the paper leaves open is taken from the authors' notebook for SST: batches 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 
@@ -49,6 +50,7 @@ def fit_words(
     data: DataSet,
     seed: int,
     max_length: int | None = None,
+    callbacks: Sequence[TrainerCallback] = (),
 ) -> Fitted:
     """Trains one model on one data set.
 
@@ -77,7 +79,7 @@ def fit_words(
             train_dataset=encoded[0],
             processing_class=tokenizer,
             optimizers=adagrad(model, recipe),
-            callbacks=[best],
+            callbacks=[best, *callbacks],
         )  # fmt: skip
         trainer.remove_callback(PrinterCallback)
         trainer.train()

@@ -1,0 +1,74 @@
+"""`salience analyse`: what a trained model attends to, over a corpus."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from salience.errors import InputError
+
+app = typer.Typer(help="What a trained model attends to, over a corpus.", no_args_is_help=True)
+
+
+@app.callback()
+def group() -> None:
+    """What a trained model attends to, over a corpus."""
+
+
+@app.command("attention")
+def attention(
+    data: Annotated[str, Argument(help="Labelled training texts, as for `salience train`.")],
+    test: Annotated[str | None, Option(help="Test texts, for attention weights and accuracy.")] = None,
+    model: Annotated[
+        str | None, Option(help="A trained attention classifier; without one, one is trained for every scale.")
+    ] = None,
+    pooling: Annotated[str, Option(help="Of those trained: dot or additive.")] = "dot",
+    encoder: Annotated[str, Option(help="Of those trained: embeddings, affine or lstm.")] = "embeddings",
+    embeddings: Annotated[str | None, Option(help="Their initial embeddings: a file, or minilm.")] = None,
+    scales: Annotated[str, Option(help="Between commas; the pictures of one model show the first.")] = "10",
+    epochs: Annotated[int, Option(help="Of training.")] = 40,
+    batch_size: Annotated[int, Option(help="Of training.")] = 100,
+    alignment: Annotated[float, Option(help="The price of |V^T W| in training.")] = 0.0,
+    seed: Annotated[int, Option()] = 0,
+    text: Annotated[str | None, Option(help="Column of the text. [guessed]")] = None,
+    label: Annotated[str | None, Option(help="Column of the label. [guessed]")] = None,
+    max_length: Annotated[int, Option(help="Tokens read of a text.")] = 400,
+    output: Annotated[Path, Option(help="Folder to write.")] = Path("analysis"),
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace an earlier analysis there.")] = False,
+    debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
+) -> None:
+    """Attention and polarity scores of words by class: a table, pictures and a page (Sun and Lu, ACL 2020)."""
+    if find_spec("matplotlib") is None or find_spec("jinja2") is None:
+        raise InputError("pictures need matplotlib and jinja2: pip install 'salience[pictures]'")
+    if output.exists() and not overwrite:
+        raise InputError(f"{output} exists: choose another --output, or --overwrite it")
+
+    from salience.models.attention_models import AttentionOptions
+    from salience.models.loading import load_trained
+    from salience.report.attention_page import write_page
+    from salience.report.attention_pictures import draw_all
+    from salience.study.attention import analyse, sweep
+    from salience.study.datasets import from_files
+    from salience.study.running import numbers
+    from salience.study.word_models import WordRecipe
+
+    found = from_files(data, test, seed, text=text, label=label)
+    try:
+        if model is not None:
+            analyses = [analyse(*load_trained(model), found, max_length)]
+        else:
+            options = AttentionOptions(encoder, pooling, embeddings=embeddings)
+            recipe = WordRecipe(epochs=epochs, batch_size=batch_size, alignment=alignment)
+            analyses = sweep(
+                options, recipe, found, numbers(scales, ",", "--scales 1,10,100", float), seed, max_length
+            )
+    except ValueError as error:
+        raise InputError(f"cannot analyse this model: {error}") from error
+    output.mkdir(parents=True, exist_ok=True)
+    pictures = draw_all(analyses, found.labels, 0, output)
+    write_page(analyses, found.labels, 0, pictures, f"Attention on {Path(data).name}", output)
+    print(f"saved: {output}/index.html, words.csv, summary.json and {len(pictures)} pictures")

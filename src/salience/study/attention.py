@@ -1,0 +1,149 @@
+"""Sun and Lu's analysis (ACL 2020, section 5) of one data set: what becomes of attention and polarity over scales."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from transformers import TrainerCallback
+
+from salience.analysis.association import association, categories, counts
+from salience.analysis.token_scores import TokenScores, global_scores, local_scores
+from salience.batch import Batch
+from salience.data.batching import Collator
+from salience.data.encoding import Encoded, encode_texts
+from salience.models.attention_classifier import AttentionClassifier
+from salience.models.attention_models import AttentionOptions
+from salience.study.datasets import DataSet
+from salience.study.word_models import WordRecipe, fit_words
+from salience.training.alignment import alignment
+
+
+@dataclass(frozen=True)
+class Words:
+    """The types of a training set: what each is, how often it stands where, and to which category it belongs."""
+
+    names: list[str]  # (V,)
+    counts: np.ndarray  # (V, C)
+    category: np.ndarray  # (V,) as in `analysis.association`
+
+    @cached_property
+    def association(self) -> np.ndarray | None:
+        """gamma (V,), which two classes have."""
+        return association(self.counts) if self.counts.shape[1] == 2 else None
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """One trained model on one data set."""
+
+    scale: float
+    words: Words
+    alone: TokenScores  # global scores, of each type by itself
+    in_texts: TokenScores  # local scores, means over the training texts
+    in_test: TokenScores | None  # over the test texts
+    alignment: float | None  # |V^T W|, where it is defined
+    test_accuracy: float | None
+    trajectory: list[dict]  # an epoch each, where the training was watched
+
+
+def analyse(
+    model: AttentionClassifier, tokenizer, data: DataSet, max_length: int | None = None, trajectory: list | None = None
+) -> Analysis:
+    """Everything about a trained model that the pictures show.
+
+    Raises:
+        ValueError: the model has no attention score or no polarity.
+    """
+    training, test = (
+        encode_texts(tokenizer, part.texts, labels=part.labels, max_length=max_length)
+        for part in (data.training, data.test)
+    )
+    special = special_around(tokenizer)
+    try:
+        aligned = alignment(model).item()
+    except ValueError:
+        aligned = None
+    return Analysis(
+        scale=model.config.scale,
+        words=words_of(tokenizer, training, model.config.vocab_size, len(data.labels)),
+        alone=global_scores(model, special),
+        in_texts=local_scores(model, batches_of(tokenizer, training)),
+        in_test=local_scores(model, batches_of(tokenizer, test)) if len(test) else None,
+        alignment=aligned,
+        test_accuracy=None,
+        trajectory=trajectory or [],
+    )
+
+
+def sweep(
+    options: AttentionOptions,
+    recipe: WordRecipe,
+    data: DataSet,
+    scales: list[float],
+    seed: int = 0,
+    max_length: int | None = None,
+    say: Callable[[str], None] = print,
+) -> list[Analysis]:
+    """Trains a model for each scale, watching it, and analyses it."""
+    found = []
+    for scale in scales:
+        watcher = Watcher(data)
+        fitted = fit_words(replace(options, scale=scale), recipe, data, seed, max_length, callbacks=[watcher])
+        analysis = analyse(fitted.model, fitted.tokenizer, data, max_length, watcher.seen)
+        found.append(replace(analysis, test_accuracy=fitted.test_accuracy))
+        say(f"scale {scale:g}: test accuracy {fitted.test_accuracy:.3f}, the best of {recipe.epochs} epochs is the "
+            f"{fitted.best_epoch + 1}.")  # fmt: skip
+    return found
+
+
+class Watcher(TrainerCallback):
+    """Notes after every epoch how the categories' mean global scores stand."""
+
+    def __init__(self, data: DataSet):
+        self.data = data
+        self.category: np.ndarray | None = None
+        self.seen: list[dict] = []
+
+    def on_train_begin(self, args, state, control, model=None, processing_class=None, **_):
+        encoded = encode_texts(processing_class, self.data.training.texts, labels=self.data.training.labels)
+        self.category = words_of(processing_class, encoded, model.config.vocab_size, len(self.data.labels)).category
+        self.look(model)
+
+    def on_epoch_end(self, args, state, control, model=None, **_):
+        self.look(model)
+
+    def look(self, model: AttentionClassifier) -> None:
+        found = global_scores(model)
+        row = {"epoch": len(self.seen), "alignment": signed_alignment(model)}
+        for category in np.unique(self.category):
+            own = torch.from_numpy(self.category == category)
+            row[f"attention {category}"] = found.attention[own].mean().item()
+            row[f"polarity {category}"] = found.polarity[own].mean(0).tolist()
+        self.seen.append(row)
+
+
+def signed_alignment(model: AttentionClassifier) -> list[float]:
+    """V^T W as it stands between the last layers, for each class vector."""
+    return (model.head.weight.detach() @ model.pooling.query[0].detach()).tolist()
+
+
+def words_of(tokenizer, encoded: Encoded, vocabulary: int, classes: int) -> Words:
+    texts = [encoded[row]["input_ids"][encoded[row]["segment"] > 0] for row in range(len(encoded))]
+    counted = counts(texts, encoded.labels, vocabulary, classes)
+    return Words(tokenizer.convert_ids_to_tokens(list(range(vocabulary))), counted, categories(counted))
+
+
+def batches_of(tokenizer, encoded: Encoded, size: int = 64):
+    collate = Collator.of(tokenizer)
+    order = np.argsort(encoded.lengths, kind="stable")
+    for start in range(0, len(order), size):
+        yield Batch(**collate([encoded[row] for row in order[start : start + size]]))
+
+
+def special_around(tokenizer) -> tuple[int, ...]:
+    """The special tokens that a single text gets: none, or one on either side."""
+    return tuple(tokenizer("", add_special_tokens=True)["input_ids"])
