@@ -1,0 +1,90 @@
+"""Sun and Lu (ACL 2020), Figures 2 to 5 as numbers: how well scores tell the categories of words apart."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from salience.analysis.association import NEUTRAL
+from salience.models.attention_models import AttentionOptions
+from salience.study.attention import Analysis, sweep
+from salience.study.datasets import load
+from salience.study.uaftc_table2 import LONGEST
+from salience.study.word_models import WordRecipe
+
+# Which figure shows which model on which set, and what the paper sees there.
+PUBLISHED = {
+    "sst2": "polarity by the class, neutral near 0; class words are attended to more, positive less than negative",
+    "imdb": "polarity by the class, neutral near 0; both classes' words are attended to more",
+    "20news-1": "polarity by the class, neutral near 0; both classes' words are attended to more",
+    "sst2-100": "scale 100: polarities are larger; positive words are attended to less than neutral and negative ones",
+    "sst2-100-penalty": "scale 100 with |V^T W| penalised: both classes' words are attended to more than neutral ones",
+    "20news-2": "the classes' words are attended to more than neutral ones",
+    "sst2-additive": "additive attention: as dot attention",
+}
+PENALTY = 1e-4
+
+
+@dataclass(frozen=True)
+class Cell:
+    set: str
+    seed: int
+
+
+def cells(sets: list[str], seeds: list[int]) -> list[Cell]:
+    return [Cell(name, seed) for seed in seeds for name in sets]
+
+
+def run(cell: Cell, data_dir: Path | None) -> dict:
+    started = time.time()
+    name = next(own for own in ("sst2", "imdb", "20news-1", "20news-2") if cell.set.startswith(own))
+    options = AttentionOptions("embeddings", "additive" if "additive" in cell.set else "dot")
+    recipe = WordRecipe(alignment=PENALTY if "penalty" in cell.set else 0.0)
+    scale = 100.0 if "-100" in cell.set else 10.0
+    (found,) = sweep(
+        options, recipe, load(name, data_dir, cell.seed), [scale], cell.seed, LONGEST, say=lambda line: None
+    )
+    return {"accuracy": found.test_accuracy, "scale": scale} | separation(found) | {
+        "seconds": round(time.time() - started, 1)
+    }  # fmt: skip
+
+
+def separation(analysis: Analysis) -> dict:
+    """How many words each category has, their mean scores, and how well attention scores tell them from neutral words.
+
+    The area under the ROC curve is the chance that a word of the class is attended to more than a neutral one.
+    """
+    category = analysis.words.category
+    neutral, attention = category == NEUTRAL, analysis.alone.attention.numpy()
+    polarity, weight = analysis.alone.polarity.numpy(), (analysis.in_test or analysis.in_texts).weight.numpy()
+    tested = (analysis.in_test or analysis.in_texts).occurrences.numpy() > 0
+    found = {"words": {}, "attention": {}, "polarity": {}, "median weight": {}, "area": {}}
+    for own in sorted(set(category[category >= NEUTRAL].tolist())):
+        chosen, key = category == own, "neutral" if own == NEUTRAL else str(own)
+        found["words"][key] = int(chosen.sum())
+        found["attention"][key] = float(attention[chosen].mean())
+        found["polarity"][key] = float(polarity[chosen, max(own, 0) % polarity.shape[1]].mean())
+        found["median weight"][key] = float(np.median(weight[chosen & tested]))
+        if own != NEUTRAL:
+            both = chosen | neutral
+            found["area"][key] = float(roc_auc_score(chosen[both], attention[both]))
+    return {**found, "|V^T W|": analysis.alignment}
+
+
+def report(rows: list[dict]) -> str:
+    lines = ["| set | seeds | words | attention score | polarity score | median weight | area over neutral | paper |",
+             "|---|---|---|---|---|---|---|---|"]  # fmt: skip
+    for name, told in PUBLISHED.items():
+        own = [row for row in rows if row["set"] == name]
+        if own:
+            columns = (shown(own, key) for key in ("words", "attention", "polarity", "median weight", "area"))
+            lines.append(f"| {name} | {len(own)} | " + " | ".join(columns) + f" | {told} |")
+    return "\n".join([*lines, "", "Categories: 0, 1, ... are the classes (1 of two is the positive one)."])
+
+
+def shown(rows: list[dict], key: str) -> str:
+    return ", ".join(f"{kind} {np.mean([row[key][kind] for row in rows]):.3g}" for kind in sorted(rows[0][key]))
