@@ -5,4 +5,5 @@ TABLES = {
     "uaftc-table2": "salience.study.uaftc_table2",
     "uaftc-figures": "salience.study.uaftc_figures",
     "uaftc-synthetic": "salience.study.uaftc_synthetic",
+    "vat": "salience.study.vat",
 }

@@ -39,6 +39,11 @@ SOURCES = {
     "20news-2": Source(
         "20news_moto_med_guns", ("rec.motorcycles", "sci.med", "talk.politics.guns"), sizes=(2300, 240, 274)
     ),
+    "trec": Source("trec", ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"), held_out=452 / 5452, tokenised=True),
+    "sst5": Source("sst5", ("very negative", "negative", "neutral", "positive", "very positive"), tokenised=True),
+    "subj": Source("subj", ("objective", "subjective"), tokenised=True),
+    "mr": Source("mr", ("negative", "positive"), tokenised=True),
+    "ag_news": Source("ag_news", ("World", "Sports", "Business", "Sci/Tech"), hub="fancyzhx/ag_news"),
 }
 
 

@@ -8,6 +8,7 @@ iteration that does best on validation is kept, and predicts as a learner: atten
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,36 +25,48 @@ from salience.training.recipe import Recipe
 from salience.training.trainer import MixTrainer
 
 Build = Callable[[Recipe, Path], MixTrainer]  # a trainer for a recipe, with its folder of checkpoints
+Watch = Callable[[PreTrainedModel], None]
 
 
-def fit_model(recipe: Recipe, build: Build, folder: Path) -> tuple[PreTrainedModel, TrainerState, list[dict]]:
+def fit_model(
+    recipe: Recipe, build: Build, folder: Path, watch: Watch | None = None
+) -> tuple[PreTrainedModel, TrainerState, list[dict]]:
     """Trains once or, where the pooling is variational, by turns.
 
     Args:
         folder: what an interrupted run goes on from.
+        watch: shown the model after every iteration.
 
     Returns:
         The model, its state of training, and what every iteration came to if there were any.
     """
     trainer = build(recipe, folder)
     if getattr(trainer.model, "compressor", None) is not None:
-        return fit_by_turns(recipe, build, folder)
+        return fit_by_turns(recipe, build, folder, watch)
     return *fit(trainer, recipe), []
 
 
-def fit_by_turns(recipe: Recipe, build: Build, folder: Path) -> tuple[PreTrainedModel, TrainerState, list[dict]]:
-    """As `fit_model`, by turns; every finished phase lies in `folder`."""
+def fit_by_turns(
+    recipe: Recipe, build: Build, folder: Path, watch: Watch | None = None
+) -> tuple[PreTrainedModel, TrainerState, list[dict]]:
+    """As `fit_model`, by turns; every finished phase lies in `folder`.
+
+    The phases of later iterations are half as long as iteration 0, for they begin with a trained model.
+    """
     found: list[dict] = []
     best: tuple[dict, TrainerState] | None = None
     for iteration in range(recipe.iterations + 1):
         # What is drawn differs between phases, and is the same in a run that was interrupted.
-        own = replace(recipe, seed=recipe.seed + iteration)
+        steps = recipe.steps if iteration == 0 else math.ceil(recipe.steps / 2)
+        own = replace(recipe, seed=recipe.seed + iteration, steps=steps)
         place = folder / f"iteration-{iteration}"
         trainer = build(own, place / "learner")
         model = trainer.model
         if iteration > 0:
             compressor_phase(own, trainer, place)
         state = learner_phase(own, trainer, place, joint=iteration == 0)
+        if watch is not None:
+            watch(model)
         accuracy = validation_accuracy(trainer)
         if accuracy is None or best is None or accuracy > max(row["validation_accuracy"] for row in found):
             best = {name: weight.detach().clone() for name, weight in model.state_dict().items()}, state
