@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from salience.batch import Batch
+from salience.explain.target import log_probability, target_of
 from salience.levels import unwrapped
 from salience.sites import Reading, forward, reading
 
@@ -36,10 +36,8 @@ class Gradient:
         model = unwrapped(model)  # a gradient of activations alone is nothing that processes need to agree on
         with torch.enable_grad(), reading(model, self.level) as seen:
             logits = forward(model, batch)
-            if target is None:
-                target = logits.argmax(1) if batch.labels is None else batch.labels
             # Summed: a text's scores do not depend on how many others are in the batch.
-            loss = F.cross_entropy(logits, target, reduction="sum")
+            loss = -log_probability(logits, target_of(logits, batch, target)).sum()
             (gradient,) = torch.autograd.grad(loss, seen.value)
         return self.masked(gradient, seen.value.detach(), batch)
 
@@ -63,5 +61,11 @@ def absolute(gradient: Tensor, representation: Tensor) -> Tensor:
     return gradient.abs()
 
 
+def times_input(gradient: Tensor, representation: Tensor) -> Tensor:
+    """What a token adds to ln p of the class, to first order (B, T): the loss's gradient, sign turned, times input."""
+    return -(gradient * representation).sum(-1)
+
+
 gradient = Gradient(norm)
 gradient_map = Gradient(absolute)
+gradient_x_input = Gradient(times_input)
