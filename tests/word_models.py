@@ -5,6 +5,8 @@ Words' batches hold no special tokens, but for the separator of a pair.
 
 from __future__ import annotations
 
+import hashlib
+
 import torch
 
 import families
@@ -65,6 +67,7 @@ def padded(own: Batch, columns: int) -> Batch:
     return Batch(*(torch.cat([part, part.new_zeros(len(part), columns)], 1) for part in parts), own.labels)
 
 
-def bits(*parts: torch.nn.Module) -> list[bytes]:
-    """All weights to the last bit."""
-    return [weight.detach().numpy().tobytes() for part in parts for weight in part.state_dict().values()]
+def bits(weights: torch.nn.Module | dict[str, torch.Tensor]) -> dict[str, str]:
+    """A hash of every weight of a module or a state: equal where they are, to the last bit."""
+    weights = weights.state_dict() if isinstance(weights, torch.nn.Module) else weights
+    return {name: hashlib.sha256(weight.numpy().tobytes()).hexdigest()[:12] for name, weight in weights.items()}

@@ -77,6 +77,7 @@ def add_up(model: AttentionClassifier, batches: Iterable[Batch]) -> Sums:
     sums = Sums(0, new(len(table), kinds), new(len(table)), new(kinds, width), new(kinds, table.shape[1]),
                 new(table.shape[1]), new(width), new(width, table.shape[1]))  # fmt: skip
     for batch in batches:
+        batch = batch.to(model.device)
         mask = (batch.segment > 0) & batch.attention_mask.bool()
         embedded = table[batch.input_ids]
         states = model.encoder.layers[0](embedded, batch.attention_mask) if len(model.encoder.layers) else embedded
@@ -87,7 +88,6 @@ def add_up(model: AttentionClassifier, batches: Iterable[Batch]) -> Sums:
 
         given = alpha[..., None] * residual[:, None]  # (B, T, K)
         moved = alpha * ((tokens - text[:, None]) * residual[:, None]).sum(2)  # q (B, T)
-        slopes = (1 - keys.square()) * query if isinstance(model.pooling, Additive) else torch.zeros_like(keys)
         sums.texts += len(batch)
         sums.pi.index_add_(0, batch.input_ids[mask], given[mask])
         sums.rho.index_add_(0, batch.input_ids[mask], moved[mask])
@@ -95,7 +95,8 @@ def add_up(model: AttentionClassifier, batches: Iterable[Batch]) -> Sums:
         sums.given += torch.einsum("btk,btd->kd", given, embedded)
         sums.moved += torch.einsum("bt,btd->d", moved, embedded)
         sums.keys += torch.einsum("bt,btd->d", moved, keys)
-        sums.slopes += torch.einsum("bt,btn,btd->nd", moved, slopes, embedded)
+        if isinstance(model.pooling, Additive):
+            sums.slopes += torch.einsum("bt,btn,btd->nd", moved, (1 - keys.square()) * query, embedded)
     return sums
 
 

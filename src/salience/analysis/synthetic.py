@@ -19,18 +19,17 @@ class Synthetic:
     labels: np.ndarray  # (N,) 1 is positive
 
 
-def synthetic(positive: int = 6000, negative: int = 6000, clean: int = 6000, seed: int = 2) -> Synthetic:
+def synthetic(positive: int = 6000, negative: int = 6000, clean: int | None = None, seed: int = 2) -> Synthetic:
     """`positive` and `negative` texts of ten distinct neutral words and two distinct ones of a class.
 
     Args:
-        clean: from this text of a class on, its two words are the other class's. All are clean in Data I; with fewer
-            it is Data II.
+        clean: from this text of a class on, its two words are the other class's: Data II. None: never, Data I.
     """
     random = np.random.default_rng(seed)
 
     def texts(number: int, own: int) -> Iterator[np.ndarray]:
         for index in range(number):
-            start = NEUTRAL + POLARITY * (own if index < clean else 1 - own)
+            start = NEUTRAL + POLARITY * (own if clean is None or index < clean else 1 - own)
             words = random.choice(NEUTRAL, NEUTRAL_WORDS, replace=False)
             yield np.concatenate([words, start + random.choice(POLARITY, POLARITY_WORDS, replace=False)])
 
