@@ -23,6 +23,7 @@ FLOORS = {
     "explain": 2,
     "mixing": 3,
     "analysis": 3,
+    "faithfulness": 3,
     "training": 4,
     "study": 5,
     "estimator": 5,

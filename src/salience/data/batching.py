@@ -11,6 +11,9 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import Sampler
 
+# Padded tokens in a batch: enough to keep the device busy, few enough to stay in a CPU's cache.
+TOKENS = {"cpu": 2048, "cuda": 65536}
+
 
 @dataclass(frozen=True)
 class Collator:
@@ -86,3 +89,15 @@ class LengthGrouped(Sampler[int]):
         order = np.concatenate([pool[np.argsort(self.lengths[pool], kind="stable")] for pool in pools])
         batches = order.reshape(self.batches, self.batch_size)
         return iter(batches[random.permutation(self.batches)].ravel().tolist())
+
+
+def length_batches(lengths: np.ndarray, tokens: int) -> Iterator[np.ndarray]:
+    """Rows in order of length, cut into batches of at most `tokens` padded tokens (at least one row each)."""
+    order = np.argsort(lengths, kind="stable")
+    start = 0
+    while start < len(order):
+        stop = start + 1
+        while stop < len(order) and lengths[order[stop]] * (stop + 1 - start) <= tokens:
+            stop += 1
+        yield order[start:stop]
+        start = stop

@@ -11,12 +11,11 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from salience.batch import Batch
-from salience.data.batching import Collator
+from salience.data.batching import TOKENS, Collator, length_batches
 from salience.data.encoding import Encoded
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.states import pooled_states
 from salience.sites import evaluating
-from salience.training.predicting import TOKENS, length_batches
 
 IN_MEMORY = 2**30  # bytes; more is mapped from a file
 

@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import torch
 from torch import nn
 
 from salience.batch import Batch
-from salience.data.batching import Collator
+from salience.data.batching import TOKENS, Collator, length_batches
 from salience.data.encoding import Encoded
 from salience.sites import forward
-
-# Padded tokens in a batch: enough to keep the device busy, few enough to stay in a CPU's cache.
-TOKENS = {"cpu": 2048, "cuda": 65536}
-
-
-def length_batches(lengths: np.ndarray, tokens: int) -> Iterator[np.ndarray]:
-    """Rows in order of length, cut into batches of at most `tokens` padded tokens (at least one row each)."""
-    order = np.argsort(lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        stop = start + 1
-        while stop < len(order) and lengths[order[stop]] * (stop + 1 - start) <= tokens:
-            stop += 1
-        yield order[start:stop]
-        start = stop
 
 
 @torch.inference_mode()

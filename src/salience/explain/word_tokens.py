@@ -1,0 +1,89 @@
+"""Texts as tokens that know which word they belong to, so that words can be scored, taken out, or kept alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from salience.data.encoding import Encoded, segment_of
+from salience.explain.words import word_spans
+
+SPECIAL = -1  # the word of a token that is none's
+
+
+@dataclass(frozen=True)
+class WordTokens:
+    """Encoded texts, and for every token the number of its word; a second text's words are counted on."""
+
+    encoded: Encoded
+    words: np.ndarray  # flat, as the encoded ids: SPECIAL, or 0 .. W-1 of its text
+    counts: np.ndarray  # (N,) words of each text that the model reads
+    names: list[list[str]]  # of each text's words, as they are written
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def scores_of_words(self, row: int, scores: np.ndarray) -> np.ndarray:
+        """The scores of a text's words (W,), sums over their tokens' (T,)."""
+        own = self.words[self.encoded.starts[row] : self.encoded.starts[row + 1]]
+        inside = own != SPECIAL
+        return np.bincount(own[inside], weights=scores[: len(own)][inside], minlength=self.counts[row])
+
+    def keeping(self, kept: np.ndarray, empty: int) -> Encoded:
+        """The texts with some of their words, in their order, and all special tokens.
+
+        Args:
+            kept: bool, flat over the words of all texts.
+            empty: the id of the one token that a text is left with which would have none, as [UNK].
+        """
+        first = np.repeat(np.concatenate([[0], self.counts.cumsum()[:-1]]), self.encoded.lengths)
+        left = (self.words == SPECIAL) | kept[np.where(self.words == SPECIAL, 0, first + self.words)]
+        rows = np.repeat(np.arange(len(self)), self.encoded.lengths)
+        lengths = np.bincount(rows[left], minlength=len(self))
+        nothing = lengths == 0
+        # Where nothing would be left, the text's first place stays, and holds the placeholder.
+        places = self.encoded.starts[:-1][nothing & (self.encoded.lengths > 0)]
+        ids = self.encoded.ids.copy()
+        ids[places], left[places] = empty, True
+        return Encoded(
+            ids[left], self.encoded.segments[left], np.bincount(rows[left], minlength=len(self)),
+            self.encoded.labels, 0,
+        )  # fmt: skip
+
+
+def encode_words(
+    tokenizer,
+    texts: Sequence[str],
+    pairs: Sequence[str] | None = None,
+    labels: Sequence[int] | None = None,
+    max_length: int | None = None,
+) -> WordTokens:
+    """Tokenises texts, or pairs; words are what white space parts, found again by the tokenizer's own offsets."""
+    ids, segments, words, counts, names = [], [], [], [], []
+    for row, text in enumerate(texts):
+        both = [text] if pairs is None else [text, pairs[row]]
+        (found,) = tokenizer(
+            *([part] for part in both), truncation=max_length is not None, max_length=max_length, verbose=False
+        ).encodings
+        segment = segment_of(found)
+        own = np.full(len(found), SPECIAL, np.int32)
+        written: list[str] = []
+        for part, whole in enumerate(both, 1):
+            spans = word_spans(whole)
+            ends = np.array([end for _, end in spans])
+            for place in np.flatnonzero(segment == part):
+                start, end = found.offsets[place]
+                if start < end:
+                    own[place] = len(written) + np.searchsorted(ends, start, side="right")
+            written += [whole[start:end] for start, end in spans]
+        read = int(own.max(initial=SPECIAL)) + 1  # of a single text what was cut off is at its end
+        ids.append(np.array(found.ids, np.int32))
+        segments.append(segment)
+        words.append(own)
+        counts.append(read if pairs is None else len(written))
+        names.append(written[: counts[-1]])
+    lengths = np.array([len(part) for part in ids], np.int64)
+    encoded = Encoded(np.concatenate(ids), np.concatenate(segments), lengths, labels, 0)
+    return WordTokens(encoded, np.concatenate(words), np.array(counts, np.int64), names)
