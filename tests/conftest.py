@@ -1,5 +1,6 @@
 """What every test shares: repeatable examples, and one thread, with which tiny models run many times faster."""
 
+import gc
 import os
 
 os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"  # as the command line sets it, before the hub's library is imported
@@ -19,3 +20,12 @@ settings.load_profile("repeatable")
 def seeded():
     """Every test starts from the same random state, whichever ran before it."""
     torch.manual_seed(0)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick():
+    """The Trainer collects garbage whenever it has trained; what was imported need not be looked through each time."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()

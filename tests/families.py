@@ -157,13 +157,22 @@ def spread_out(model: nn.Module, spread: float) -> None:
             parameter.copy_(spread * torch.randn_like(parameter))
 
 
-def attention_classifier(seed: int = 0, classes: int = 3, dropout: float = 0.0, **settings) -> nn.Module:
-    """One of our own models: additive attention over the words of a tiny BERT."""
-    special = [number for name, number in specials().items() if name != "[UNK]"]
+def attention_classifier(
+    seed: int = 0,
+    classes: int = 3,
+    dropout: float = 0.0,
+    vocabulary: int = VOCABULARY,
+    positions: int = POSITIONS,
+    layers: int = LAYERS,
+    spread: float = 0.5,
+    **settings,
+) -> nn.Module:
+    """One of our own models: additive attention, unless `settings` say otherwise, over the words of a tiny BERT."""
+    encoder = build("bert", seed, classes, dropout, vocabulary, positions, layers)
     config = AttentionClassifierConfig(
         encoder="transformer",
-        encoder_config=build("bert", seed, classes, dropout).config,
-        special_token_ids=special,
+        encoder_config=encoder.config,
+        special_token_ids=[number for name, number in specials().items() if name != "[UNK]"],
         dropout=dropout,
         num_labels=classes,
         **({"pooling": "additive"} | settings),
@@ -171,7 +180,7 @@ def attention_classifier(seed: int = 0, classes: int = 3, dropout: float = 0.0, 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = AttentionClassifier(config)
-        spread_out(model, 0.5)
+        spread_out(model, spread)
     return model.eval()
 
 
@@ -332,8 +341,7 @@ def save_tiny_model(
 ) -> Path:
     """A folder that `from_pretrained` loads: config, safetensors and a tokenizer that knows the words of `texts`."""
     tokenizer = tiny_tokenizer(texts, family, longest)
-    model = build(
-        family,
+    model = FAMILIES[family](
         seed,
         classes,
         dropout,

@@ -23,6 +23,7 @@ from salience.errors import InputError
 from salience.mixing.choosing import choose_method
 from salience.models.attention_models import attention_options, build_attention_classifier
 from salience.models.loading import load_classifier, load_trained, longest_text
+from salience.training.alignment import check_alignment
 from salience.training.arguments import check_device
 from salience.training.fitting import build_trainer
 from salience.training.predicting import predict_probabilities
@@ -57,6 +58,9 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         method_options: dict[str, Any] | None = None,
         model_options: dict[str, Any] | None = None,
         clean: float = 0.5,
+        alignment: float = 0.0,
+        iterations: int = 3,
+        beta: float = 0.1,
         steps: int | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
@@ -73,6 +77,9 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         self.method_options = method_options
         self.model_options = model_options
         self.clean = clean
+        self.alignment = alignment
+        self.iterations = iterations
+        self.beta = beta
         self.steps = steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -119,6 +126,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         encoded = encode_texts(
             tokenizer, texts, pairs, numbers.tolist(), longest_text(model, tokenizer, self.max_length)
         )
+        check_alignment(recipe, model)
         recipe = recipe.resolved(len(kept), len(names), model.config.hidden_size)
         with TemporaryDirectory() as checkpoints:
             build = partial(

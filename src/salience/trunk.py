@@ -42,7 +42,7 @@ def trunk_level(model: nn.Module, level: str | int | float) -> int | None:
     if hasattr(model, "_orig_mod"):  # compiled as a whole: other layers would be another program
         return None
     if level == "sentence":
-        return depth(model)
+        return depth(model) or None
     return None if isinstance(level, str) else whole_level(model, level)
 
 

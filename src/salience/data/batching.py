@@ -45,6 +45,9 @@ class Collator:
             "attention_mask": pad_sequence([torch.ones_like(row) for row in ids], batch_first=True),
             "segment": pad_sequence(segments, batch_first=True),
         }
+        if not batch["input_ids"].shape[1]:  # no text has a token, and no model takes a batch without any place
+            batch = {field: torch.zeros(len(rows), 1, dtype=torch.long) for field in batch}
+            batch["input_ids"] += self.padding
         name = next((name for name in ("labels", "label") if name in rows[0]), None)
         return batch if name is None else batch | {"labels": torch.tensor([int(row[name]) for row in rows])}
 

@@ -75,7 +75,7 @@ class AttentionClassifierConfig(PreTrainedConfig):
             hidden_size, vocab_size = encoder_config.hidden_size, encoder_config.vocab_size
         elif encoder == "embeddings":
             hidden_size = embedding_size
-        if not scale > 0 or hidden_size % pooling_heads or (bidirectional and hidden_size % 2):
+        if not scale > 0 or pooling_heads < 1 or hidden_size % pooling_heads or (bidirectional and hidden_size % 2):
             raise ValueError(
                 f"scale must be above 0, and the width {hidden_size} divisible by pooling_heads {pooling_heads} and, "
                 "with two directions, by 2"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 
-from salience.errors import InputError, unknown
+from salience.errors import InputError, nearest, quoted, unknown
 from salience.models.attention_classifier import AttentionClassifier, AttentionClassifierConfig, without_pooler
 from salience.models.loading import load_tokenizer, loaded, model_source
 from salience.models.poolings import POOLINGS
@@ -32,6 +33,38 @@ class AttentionOptions:
     embedding_dropout: float | None = None  # 0.5 of word encoders; a transformer has its own
     dropout: float | None = None  # of the pooled vector: 0.5, over a transformer 0.1
     latent_size: int | None = None  # of VAT's compressed vector: the encoder's width
+
+    def __post_init__(self):
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is None and field.default is None:
+                continue
+            kind, fits = KINDS[field.name]
+            if not fits(value):
+                raise InputError(f"{field.name}={value!r}: give {kind}")
+        if self.encoder in WORD_ENCODERS:
+            return
+        idle = [field.name for field in fields(self)
+                if field.name in OF_WORDS and getattr(self, field.name) != field.default]  # fmt: skip
+        if idle:
+            raise InputError(
+                f"{', '.join(idle)} would have no effect: {self.encoder!r} is a transformer, and these are for "
+                f"{', '.join(WORD_ENCODERS)}"
+            )
+        if (near := nearest(self.encoder, WORD_ENCODERS)) and not Path(self.encoder).is_dir():
+            raise InputError(f"unknown encoder {quoted(self.encoder)}.{near}")
+
+
+TEXT = "a text", lambda value: isinstance(value, str)
+COUNT = "a whole number from 1 on", lambda value: type(value) is int and value >= 1
+SHARE = "a number from 0 to below 1", lambda value: type(value) in (int, float) and 0 <= value < 1
+KINDS = {
+    "encoder": TEXT, "pooling": TEXT, "head": TEXT, "embeddings": TEXT,
+    "scale": ("a number above 0", lambda value: type(value) in (int, float)), "pooling_heads": COUNT, "width": COUNT,
+    "minimum_frequency": COUNT, "latent_size": COUNT, "embedding_dropout": SHARE, "dropout": SHARE,
+    "bidirectional": ("true or false", lambda value: isinstance(value, bool)),
+}  # fmt: skip
+OF_WORDS = ("embeddings", "width", "bidirectional", "minimum_frequency", "embedding_dropout")
 
 
 # Zhou et al., Findings of ACL 2021, Table 2; "bert" is the default model, or whatever `encoder` names.

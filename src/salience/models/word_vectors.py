@@ -53,6 +53,8 @@ def as_vector(numbers: list[str], width: int, path: Path, line: int) -> Tensor:
 
 def word_piece_vectors(words: Mapping[str, int], tokenizer, table: Tensor) -> dict[int, Tensor]:
     """A vector for every word (word -> id): the mean of its word pieces' rows in an encoder's table (V, D)."""
+    if not words:
+        return {}
     names = list(words)
     pieces = tokenizer(names, add_special_tokens=False)["input_ids"]
     return {words[name]: table[ids].mean(0) for name, ids in zip(names, pieces, strict=True) if ids}

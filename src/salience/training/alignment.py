@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from salience.errors import InputError
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.poolings import Additive, Dot
+from salience.training.recipe import Recipe
 
 
 def alignment(model: nn.Module) -> Tensor:
@@ -31,3 +33,16 @@ def alignment(model: nn.Module) -> Tensor:
         weight = model.encoder.layers[0].dense.weight
         attention, polarity = weight.T @ attention, weight.T @ polarity
     return (attention @ polarity).abs().sum()
+
+
+def check_alignment(recipe: Recipe, model: nn.Module) -> None:
+    """Refuses a price for what the model does not have, before anything is written.
+
+    Raises:
+        InputError: says which models have it.
+    """
+    if recipe.alignment:
+        try:
+            alignment(model)
+        except ValueError as error:
+            raise InputError(f"--alignment: {error}") from error

@@ -51,7 +51,9 @@ def write_results(
 ) -> None:
     """Fills `folder` with everything; `pipeline("text-classification", model=folder)` needs no salience to load it."""
     shutil.rmtree(folder, ignore_errors=True)  # an earlier try was killed here
-    model.config._name_or_path = recipe.model  # no path of this machine
+    # No path of this machine.
+    model.config._name_or_path = recipe.model
+    model.base_model.config._name_or_path = recipe.model
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     # The same weights come out again on the same versions and the same number of threads.

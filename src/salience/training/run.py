@@ -20,6 +20,7 @@ from salience.data.task import Part, Task, read_task
 from salience.mixing.choosing import choose_method
 from salience.models.attention_models import attention_options, build_attention_classifier
 from salience.models.loading import load_classifier, longest_text
+from salience.training.alignment import check_alignment
 from salience.training.arguments import check_device, is_main_process
 from salience.training.fitting import build_trainer
 from salience.training.folder import RunFolder
@@ -99,6 +100,7 @@ def train(
     looks = (as_batch(tokenizer, encoded["training"], start) for start in range(0, min(LOOK, len(task.train)), 32))
     method = settle(method, model, tokenizer, looks, note)
     rehearse(recipe.method, method, model, as_batch(tokenizer, encoded["training"], 0, 2))
+    check_alignment(recipe, model)
     if main:
         folder.open(recipe.as_mapping(), resume)
     PartialState().wait_for_everyone()  # the main process has prepared the folder

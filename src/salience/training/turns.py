@@ -92,6 +92,7 @@ def learner_phase(recipe: Recipe, trainer: MixTrainer, place: Path, joint: bool)
     model = trainer.model
     if (state := take_up(model, place / "learnt")) is not None:
         return TrainerState(**state)
+    set_seed(recipe.seed)  # whether the compressor's turn was run now or before an interruption
     with frozen(model.compressor, *([] if joint else [model.pooling])):
         learnt, state = fit(trainer, recipe)
     if learnt is not model:  # an interrupted run whose training was over

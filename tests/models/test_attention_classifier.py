@@ -1,0 +1,513 @@
+"""The attention classifiers: worked examples, saving, what the pooling may read, and mixing over word encoders."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from transformers import AutoConfig, AutoModelForSequenceClassification
+
+import families
+from reference import close, soft_cross_entropy
+from salience import METHODS, Batch, forward_mixed, mixed
+from salience.data.batching import Collator
+from salience.data.encoding import encode_texts
+from salience.mixing.pairing import swap_halves
+from salience.models.attention_classifier import (
+    ENCODERS,
+    HEADS,
+    AttentionClassifier,
+    AttentionClassifierConfig,
+)
+from salience.models.poolings import POOLINGS
+from salience.models.vocabulary import word_tokenizer
+from salience.sites import forward
+from salience.training.predicting import predict_probabilities
+from word_models import CLASSES, SEPARATOR, VOCABULARY, bits, padded, word_batch, word_classifier
+
+every_encoder = pytest.mark.parametrize("encoder", ENCODERS)
+every_pooling = pytest.mark.parametrize("pooling", POOLINGS)
+LAYERED = ["embeddings", "affine", "lstm", "bidirectional"]  # of word_models
+
+
+def classifier(encoder: str, pooling: str, **settings) -> AttentionClassifier:
+    """Any combination, tiny, without dropout."""
+    if encoder == "transformer":
+        return families.attention_classifier(pooling=pooling, **settings)
+    return word_classifier(encoder, pooling=pooling, **settings)
+
+
+def batch_for(encoder: str, lengths: list[int], pairs: list[int] | None = None) -> Batch:
+    return (families.batch if encoder == "transformer" else word_batch)(lengths, pairs)
+
+
+def read(model: AttentionClassifier, own: Batch):
+    """The model's output for a batch, as anyone would call it: without word_mask."""
+    with torch.no_grad():
+        return model(input_ids=own.input_ids, attention_mask=own.attention_mask, labels=own.labels)
+
+
+# ----------------------------------------------------------------------------------------------------- worked by hand
+
+# methods.md 3.10, golds a and b: e1 = (ln 2, 1), e2 = (0, -1), V = (1, 0), x = [e1, e2]; what comes of it.
+GOLDS = {
+    "a": {"W": (0.0, 1.0), "scale": 1.0, "label": 1, "attention": (2 / 3, 1 / 3), "s": 1 / 3,
+          "loss": 0.5403055747, "beta": 0.4174297935,
+          "polarity": ((0.0, 0.2782865, 0.2728469), (0.0, 0.1391433, -0.1391433)),
+          "attended": ((0.0, 0.1855244, 0.4601844), (0.0, -0.1855244, -0.3710487))},
+    "b": {"W": (1.0, 1.0), "scale": 2.0, "label": 0, "attention": (2 - math.sqrt(2), math.sqrt(2) - 1),
+          "s": 0.5776091, "loss": 1.0230886, "beta": 0.6405171,
+          "polarity": ((-0.2092784, -0.7504124, -0.2901643), (0.2092784, -0.5306217, 0.1098954)),
+          "attended": ((-0.1876031, -0.1046392, -0.2595526), (-0.1326554, 0.1046392, 0.2092784))},
+}  # fmt: skip
+
+
+def by_hand(gold: dict) -> tuple[AttentionClassifier, Batch]:
+    config = AttentionClassifierConfig(
+        encoder="embeddings", embedding_size=2, vocab_size=3, scale=gold["scale"], num_labels=2
+    )
+    model = AttentionClassifier(config).double().eval()
+    with torch.no_grad():
+        model.get_input_embeddings().weight[1:] = torch.tensor([[math.log(2), 1], [0, -1]])
+        model.get_input_embeddings().weight[1, 0] = math.log(2)  # in double precision
+        model.pooling.query.copy_(torch.tensor([[1.0, 0.0]]))
+        model.head.weight.copy_(torch.tensor([gold["W"]]))
+    ids = torch.tensor([[1, 2]])
+    return model, Batch(ids, torch.ones_like(ids), torch.ones_like(ids), torch.tensor([gold["label"]]))
+
+
+@pytest.mark.parametrize("name", GOLDS)
+def test_two_classes_as_worked_by_hand(name):
+    gold = GOLDS[name]
+    model, own = by_hand(gold)
+    found = read(model, own)
+    s = found.logits[0, 1] - found.logits[0, 0]
+    sign = 2 * gold["label"] - 1
+    assert close(found.attentions[0][0, 0], torch.tensor(gold["attention"], dtype=torch.float64))
+    assert s.item() == pytest.approx(gold["s"], abs=1e-7)
+    assert found.loss.item() == pytest.approx(gold["loss"], abs=1e-7)
+    assert torch.sigmoid(-sign * s).item() == pytest.approx(gold["beta"], abs=1e-7)
+    assert close(found.logits, torch.stack([-s / 2, s / 2])[None])
+    assert close(found.loss, -F.logsigmoid(sign * s))
+
+
+@pytest.mark.parametrize("name", GOLDS)
+def test_the_gradients_as_worked_by_hand(name):
+    """How polarity and attention score of a word change in a step of gradient descent: A + B + C and D + E + F."""
+    gold = GOLDS[name]
+    model, own = by_hand(gold)
+    loss = model(input_ids=own.input_ids, labels=own.labels).loss
+    table, attention, polarity = model.get_input_embeddings().weight, model.pooling.query, model.head.weight
+    by_word, by_attention, by_polarity = torch.autograd.grad(loss, [table, attention, polarity])
+    for word in (1, 2):
+        polarity_changes = -(by_word[word] @ polarity[0] + table[word] @ by_polarity[0])
+        attention_changes = -(by_word[word] @ attention[0] + table[word] @ by_attention[0]) / gold["scale"]
+        assert polarity_changes.item() == pytest.approx(sum(gold["polarity"][word - 1]), abs=2e-7)
+        assert attention_changes.item() == pytest.approx(sum(gold["attended"][word - 1]), abs=2e-7)
+
+
+@pytest.mark.parametrize("encoder", LAYERED)
+def test_the_score_of_a_text_is_the_mean_of_its_words_scores_by_attention(encoder):
+    """s = sum_j alpha_j s_j with s_j = h_j . W, in logits -s/2 and s/2; columns of -W/2 and W/2 are the same."""
+    model, own = word_classifier(encoder, classes=2, scale=0.7).double(), word_batch([5, 1, 3], classes=2)
+    found = read(model, own)
+    with torch.no_grad():
+        states = model.encoder(own.input_ids, own.attention_mask).last_hidden_state
+        words = states @ model.head.weight[0]  # s_j
+        columns = torch.stack([-model.head.weight[0] / 2, model.head.weight[0] / 2], 1)
+        pooled, _ = model.pooling(states, own.segment > 0)
+    s = (found.attentions[0][:, 0] * words).sum(1)
+    assert close(found.logits, torch.stack([-s / 2, s / 2], 1))
+    assert close(found.logits, pooled @ columns)
+    assert close(found.logits.softmax(1)[:, 1], torch.sigmoid(s))
+    assert close(found.loss, -F.logsigmoid((2 * own.labels - 1) * s).mean())
+
+
+def test_three_classes_have_a_vector_each_and_no_bias():
+    model, own = word_classifier().double(), word_batch([4, 2])
+    assert model.head.weight.shape == (CLASSES, 4)
+    assert model.head.bias is None
+    with torch.no_grad():
+        states = model.encoder(own.input_ids).last_hidden_state
+        expected = torch.einsum("bt,btd,cd->bc", read(model, own).attentions[0][:, 0], states, model.head.weight)
+    assert close(read(model, own).logits, expected)
+
+
+def test_the_affine_encoder_with_an_identity_is_none():
+    affine, bare = word_classifier("affine", hidden_size=4), word_classifier()
+    torch.nn.init.eye_(affine.encoder.layers[0].dense.weight)
+    for name in ("encoder.embeddings.word_embeddings.weight", "pooling.query", "head.weight"):
+        with torch.no_grad():
+            affine.get_parameter(name).copy_(bare.get_parameter(name))
+    own = word_batch([5, 2])
+    assert close(read(affine, own).logits, read(bare, own).logits, 1e-6)
+
+
+# --------------------------------------------------------------------------------------------------- save, load, call
+
+
+@every_pooling
+@every_encoder
+def test_saved_models_load_as_any_model_of_transformers(encoder, pooling, tmp_path):
+    model = classifier(encoder, pooling, head=HEADS[len(encoder + pooling) % 2], scale=0.5).float()
+    model.save_pretrained(tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == {"config.json", "model.safetensors"}
+    loaded, found = AutoModelForSequenceClassification.from_pretrained(
+        tmp_path, use_safetensors=True, output_loading_info=True
+    )
+    assert isinstance(loaded, AttentionClassifier)
+    assert not found["missing_keys"] and not found["unexpected_keys"] and not found["mismatched_keys"]
+    assert bits(loaded) == bits(model)
+    own = batch_for(encoder, [5, 1, 3])
+    one, other = read(model, own), read(loaded, own)
+    assert torch.allclose(one.logits, other.logits, atol=1e-6)
+    assert pooling == "max" or torch.allclose(one.attentions[0], other.attentions[0], atol=1e-6)
+
+
+@every_pooling
+@every_encoder
+def test_what_a_model_gives(encoder, pooling):
+    """Logits, the loss where there are labels, and the pooling's attention in a tuple of one."""
+    model, own = classifier(encoder, pooling), batch_for(encoder, [5, 1, 3])
+    found = read(model, own)
+    size, tokens = own.input_ids.shape
+    assert found.logits.shape == (size, CLASSES)
+    assert close(found.loss, F.cross_entropy(found.logits, own.labels))
+    if pooling == "max":
+        assert found.attentions is None
+    else:
+        assert isinstance(found.attentions, tuple) and len(found.attentions) == 1
+        assert found.attentions[0].shape == (size, 1, tokens)
+        assert close(found.attentions[0].sum(2), torch.ones(size, 1), 1e-6)
+    assert model(input_ids=own.input_ids, attention_mask=own.attention_mask).loss is None
+
+
+@pytest.mark.parametrize("pooling", ["dot", "additive", "variational"])
+def test_several_heads_attend_by_themselves(pooling):
+    model, own = word_classifier("affine", pooling=pooling, pooling_heads=3), word_batch([5, 2])
+    (attention,) = read(model, own).attentions
+    assert attention.shape == (2, 3, 5)
+    assert not close(attention[:, 0], attention[:, 1], 1e-3)
+
+
+@pytest.mark.parametrize("encoder", LAYERED)
+def test_labels_give_gradients_to_every_weight_that_the_learner_has(encoder):
+    model = word_classifier(encoder, pooling="variational", head="perceptron")
+    read_with_gradients = model(**vars(word_batch([5, 2, 3])) | {"segment": None})
+    read_with_gradients.loss.backward()
+    for name, weight in model.named_parameters():
+        learnt = not name.startswith("compressor.")
+        assert (weight.grad is not None and bool(weight.grad.any())) == learnt, name
+
+
+def test_the_config_repeats_itself():
+    """As it is written, and as a transformer's own configuration lies in it."""
+    for model in (word_classifier("lstm", bidirectional=True, latent_size=3), families.attention_classifier()):
+        config = model.config
+        again = AutoConfig.for_model(**config.to_dict())
+        assert isinstance(again, AttentionClassifierConfig)
+        assert again.to_dict() == config.to_dict()
+    assert families.attention_classifier().config.encoder_config.model_type == "bert"
+
+
+def test_the_latent_width_is_the_encoders_unless_set():
+    assert word_classifier("lstm", pooling="variational").compressor.mean[-1].out_features == 6
+    assert word_classifier("lstm", pooling="variational", latent_size=3).compressor.classifier[0].in_features == 3
+    assert word_classifier("lstm", pooling="additive").compressor is None
+
+
+def test_fresh_weights_are_drawn_as_the_papers_draw_them():
+    wide = {"vocab_size": 50, "embedding_size": 400, "hidden_size": 400}
+    attention = AttentionClassifier(AttentionClassifierConfig("lstm", pooling="additive", **wide))
+    variational = AttentionClassifier(AttentionClassifierConfig("lstm", pooling="variational", **wide))
+    table = attention.get_input_embeddings().weight
+    assert (table[0] == 0).all()
+    assert attention.pooling.query.std().item() == pytest.approx(1, rel=0.2)
+    for weight, bound in [
+        (table[1:], 0.1),
+        (variational.pooling.query, 0.1),
+        (attention.head.weight, 400**-0.5),
+        (attention.pooling.key.weight, 400**-0.5),
+        *((weight, 400**-0.5) for weight in attention.encoder.layers.parameters()),
+    ]:
+        assert weight.abs().max() <= bound
+        assert weight.std().item() == pytest.approx(bound / 3**0.5, rel=0.1)
+
+
+# -------------------------------------------------------------------------------------------- what is refused by name
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"encoder": "gru"}, "encoder is one of embeddings, affine, lstm, transformer, not 'gru'"),
+        ({"pooling": "median"}, "pooling is one of first, max, mean, dot, additive, variational, not 'median'"),
+        ({"head": "mlp"}, "head is one of linear, perceptron, not 'mlp'"),
+        ({"encoder": "transformer"}, "a transformer encoder needs encoder_config"),
+        ({"scale": 0}, "scale must be above 0"),
+        ({"scale": -1.0}, "scale must be above 0"),
+        ({"scale": math.nan}, "scale must be above 0"),
+        ({"encoder": "lstm", "hidden_size": 10, "pooling_heads": 3}, "the width 10 divisible by pooling_heads 3"),
+        ({"encoder": "lstm", "hidden_size": 9, "bidirectional": True}, "the width 9 .* with two directions, by 2"),
+        ({"pooling_heads": 0}, "pooling_heads"),
+        ({"encoder": "lstm", "hidden_size": 10, "pooling_heads": -1}, "pooling_heads"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused_by_name(settings, message):
+    with pytest.raises(ValueError, match=message):
+        AttentionClassifierConfig(**settings)
+
+
+# ------------------------------------------------------------------------------------------- padding, order, specials
+
+
+@every_pooling
+@pytest.mark.parametrize("encoder", LAYERED)
+def test_padding_and_order_change_nothing(encoder, pooling):
+    model, own = word_classifier(encoder, pooling=pooling).double(), word_batch([5, 1, 3], [2, 4, 1])
+    found, wide = read(model, own), read(model, padded(own, 4))
+    assert close(wide.logits, found.logits)
+    if pooling != "max":
+        tokens = own.input_ids.shape[1]
+        assert close(wide.attentions[0][..., :tokens], found.attentions[0])
+        assert (wide.attentions[0][..., tokens:] == 0).all()
+    order = torch.tensor([2, 0, 1])
+    assert close(read(model, families.rearranged(own, order)).logits, found.logits[order])
+    for row in range(3):
+        alone = read(model, families.rearranged(own, torch.tensor([row])))
+        assert close(alone.logits, found.logits[row : row + 1])
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("encoder", ["lstm", "bidirectional"])
+def test_a_text_of_one_word_has_all_the_attention(encoder, scale):
+    """And so its score is the word's, whatever the scale (methods.md 3.11)."""
+    model, own = word_classifier(encoder, classes=2, scale=scale).double(), word_batch([1, 4, 1], classes=2)
+    found = read(model, own)
+    first = torch.tensor([1.0, 0, 0, 0])
+    assert close(found.attentions[0][[0, 2], 0], first.expand(2, 4))
+    with torch.no_grad():
+        states = model.encoder(own.input_ids, own.attention_mask).last_hidden_state
+    for row in (0, 2):
+        assert close(found.logits[row, 1] - found.logits[row, 0], states[row, 0] @ model.head.weight[0])
+
+
+def test_an_lstm_reads_no_padding_and_gives_zeros_there():
+    model, own = word_classifier("bidirectional"), word_batch([4, 2])
+    with torch.no_grad():
+        states = model.encoder(own.input_ids, own.attention_mask).last_hidden_state
+    assert (states[1, 2:] == 0).all()
+    changed = own.input_ids.clone()
+    changed[1, 2:] = 7
+    with torch.no_grad():
+        assert torch.equal(model.encoder(changed, own.attention_mask).last_hidden_state, states)
+
+
+@pytest.mark.parametrize("encoder", LAYERED)
+@pytest.mark.parametrize("pooling", ["max", "mean", "dot", "additive", "variational"])
+def test_a_text_without_a_word_among_others_has_the_logits_of_nothing(encoder, pooling):
+    model, own = word_classifier(encoder, pooling=pooling), word_batch([3, 0, 2])
+    found = model(input_ids=own.input_ids, attention_mask=own.attention_mask, labels=own.labels)
+    assert (found.logits[1] == 0).all()  # a linear head has no bias
+    found.loss.backward()
+    assert all(weight.grad is None or weight.grad.isfinite().all() for weight in model.parameters())
+
+
+@every_pooling
+@every_encoder
+def test_texts_without_a_word_alone_get_probabilities(encoder, pooling):
+    """A tokenizer of words adds no special tokens, so that a batch of empty texts has no column."""
+    model = classifier(encoder, pooling)
+    tokenizer = families.tiny_tokenizer() if encoder == "transformer" else word_tokenizer(["a b"])
+    probabilities = predict_probabilities(model, encode_texts(tokenizer, ["", " "]))
+    assert probabilities.shape == (2, CLASSES)
+    assert torch.tensor(probabilities).isfinite().all()
+
+
+TEXTS = ["a good film", "bad", "the film is good and bad and unheard-of"]
+PAIRS = ["quite so", "the film is a bad film", "no"]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "dot", "additive", "variational"])
+@pytest.mark.parametrize("pairs", [None, PAIRS])
+@pytest.mark.parametrize("words", [True, False])
+def test_special_tokens_are_never_attended_to(words, pairs, pooling):
+    """Their places are worked out from ids where a batch does not say; [UNK] stands for a word, and is read."""
+    tokenizer = word_tokenizer(TEXTS[:2] + PAIRS) if words else families.tiny_tokenizer(TEXTS[:2] + PAIRS)
+    special = sorted(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
+    if words:
+        model = word_classifier(pooling=pooling, special_token_ids=special)
+    else:
+        model = families.attention_classifier(pooling=pooling)
+        model.resize_token_embeddings(len(tokenizer))
+        assert model.config.special_token_ids == special
+    encoded = encode_texts(tokenizer, TEXTS, pairs, [0, 1, 2])
+    own = Batch(**Collator.of(tokenizer)([encoded[row] for row in range(3)]))
+    derived = own.attention_mask.bool() & ~torch.isin(own.input_ids, model.special)
+    assert torch.equal(derived, own.segment > 0)
+    assert not words or (own.input_ids == tokenizer.unk_token_id).any()
+
+    seen = []
+    handle = model.register_forward_hook(lambda *call: seen.append(call[2].attentions[0]))
+    with torch.no_grad():
+        logits = forward(model, own)
+        types = {} if words else {"token_type_ids": ((own.segment == 2).cumsum(1) > 0).long() * own.attention_mask}
+        again = model(input_ids=own.input_ids, attention_mask=own.attention_mask, **types).logits
+    handle.remove()
+    assert close(again, logits)
+    assert torch.equal(*seen)
+    assert (seen[0][(own.segment == 0)[:, None]] == 0).all()
+    assert (seen[0][(own.segment > 0)[:, None]] > 0).all()
+
+
+def test_word_mask_says_what_the_pooling_may_read():
+    model, own = word_classifier(), word_batch([4, 3])
+    mask = torch.tensor([[1, 0, 1, 0], [0, 0, 1, 1]]).bool()
+    attention = model(own.input_ids, own.attention_mask, word_mask=mask).attentions[0][:, 0]
+    assert ((attention > 0) == (mask & own.attention_mask.bool())).all()
+
+
+def test_without_a_mask_every_token_is_there():
+    model, own = word_classifier("lstm"), word_batch([4, 4])
+    with torch.no_grad():
+        assert close(model(own.input_ids).logits, model(own.input_ids, own.attention_mask).logits)
+
+
+# -------------------------------------------------------------------------------------------------------------- mixing
+
+# Bare embeddings have no layer to meet at, and word encoders no self-attention to be guided by.
+UNFIT = {("embeddings", "tmix"): "no level 1", ("embeddings", "mixupencoding"): "no level 1"} | {
+    (encoder, "attentionmix"): "no self-attention to read: its encoder is no transformer" for encoder in LAYERED
+}
+MIXED = [
+    pytest.param(encoder, name, id=f"{encoder}-{name}")
+    for encoder in ("embeddings", "lstm")
+    for name in METHODS
+    if (encoder, name) not in UNFIT
+]
+fitting = pytest.mark.parametrize(("encoder", "name"), MIXED)
+
+
+def mix_of(model, own, method, seed=0):
+    torch.manual_seed(seed)
+    scores = method.guide(model, own) if method.guide is not None else None
+    torch.manual_seed(seed)
+    return method(own, scores)
+
+
+def settled(method, **values):
+    """The method with those of the values for which it has a field."""
+    known = {field.name for field in fields(method)}
+    return replace(method, **{name: value for name, value in values.items() if name in known})
+
+
+@pytest.mark.parametrize(("encoder", "name"), UNFIT)
+def test_methods_that_do_not_fit_say_why(encoder, name):
+    model, own = word_classifier(encoder).train(), word_batch([5, 2, 4])
+    for clean in (0.5, 0.0):
+        with pytest.raises(ValueError, match=UNFIT[encoder, name]):
+            list(mixed(METHODS[name](), clean)(model, own))
+    assert model(own.input_ids, own.attention_mask).logits.isfinite().all()  # and nothing is left behind
+
+
+@fitting
+def test_keeping_everything_gives_the_plain_logits(encoder, name):
+    model, own = word_classifier(encoder).double(), word_batch([5, 2, 9, 4, 5])
+    mix = mix_of(model, own, METHODS[name]())
+    mix = replace(mix, keep=torch.ones_like(mix.keep))
+    with torch.no_grad():
+        assert close(forward_mixed(model, own, mix), forward(model, own))
+
+
+@fitting
+def test_keeping_nothing_gives_the_partners_logits(encoder, name):
+    """Where what is the partner's takes a place in one's own text, partners are equally long."""
+    model, own = word_classifier(encoder).double(), word_batch([5, 2, 9, 4, 5, 9])
+    mix = mix_of(model, own, METHODS[name]())
+    partner = torch.tensor([4, 1, 5, 3, 0, 2] if mix.keep.dtype == torch.bool else [2, 3, 1, 0, 5, 4])
+    mix = replace(mix, partner=partner, keep=torch.zeros_like(mix.keep), donor=None)
+    with torch.no_grad():
+        assert close(forward_mixed(model, own, mix), forward(model, own)[partner])
+
+
+@pytest.mark.parametrize("pairs", [None, [3, 8, 1, 0, 2]])
+@fitting
+def test_padding_changes_no_mixture(encoder, name, pairs):
+    model, own = word_classifier(encoder).double(), word_batch([5, 2, 9, 0, 7], pairs)
+    wide, columns = padded(own, 6), own.input_ids.shape[1]
+    narrow_mix, wide_mix = (mix_of(model, texts, METHODS[name]()) for texts in (own, wide))
+    keep = wide_mix.keep
+    assert close(narrow_mix.share, wide_mix.share)
+    assert close(narrow_mix.keep, keep[:, :columns] if keep.ndim >= 2 and keep.shape[1] == columns + 6 else keep)
+    with torch.no_grad():
+        assert close(forward_mixed(model, own, narrow_mix), forward_mixed(model, wide, wide_mix))
+
+
+@pytest.mark.parametrize("clean", [0.5, 0.0])
+@fitting
+def test_a_training_step_gives_finite_gradients(encoder, name, clean):
+    for lengths in ([5, 2, 9, 0, 1], [0, 1]):
+        model, own = word_classifier(encoder, dropout=0.3, embedding_dropout=0.3).train(), word_batch(lengths)
+        losses = []
+        for loss in mixed(METHODS[name](), clean)(model, own):
+            loss.backward()
+            losses.append(loss.item())
+        assert all(map(math.isfinite, losses))
+        assert len(losses) == 1 + (clean > 0)
+        assert all(weight.grad.isfinite().all() for weight in model.parameters() if weight.grad is not None)
+        assert len(lengths) == 2 or model.head.weight.grad.any()  # dropout may take all of a word
+
+
+@fitting
+def test_fused_and_separate_passes_give_the_same_gradient(encoder, name):
+    """The trunk below a layer runs once for both losses, an LSTM too."""
+    own = word_batch([5, 2, 9, 4, 12])
+    method = settled(METHODS[name](), ratio=0.75, levels=(1,), pair=swap_halves)
+    model, other = word_classifier(encoder).double().train(), word_classifier(encoder).double().train()
+    mix = mix_of(other, own, method, seed=3)
+    loss = 0.25 * F.cross_entropy(forward(other, own), own.labels)
+    logits = forward_mixed(other, own, mix)
+    share = mix.share.to(logits.dtype)
+    loss = loss + 0.75 * soft_cross_entropy(logits, own.labels, own.labels[mix.partner], share).mean()
+    loss.backward()
+    torch.manual_seed(3)
+    total = 0.0
+    for part in mixed(method, clean=0.25)(model, own):
+        part.backward()
+        total += part.item()
+    assert total == pytest.approx(loss.item(), abs=1e-6)
+    expected = {key: weight.grad for key, weight in other.named_parameters()}
+    for key, weight in model.named_parameters():
+        assert close(weight.grad, expected[key], 1e-6), key
+
+
+def test_a_float_mixture_is_read_where_either_text_has_a_word():
+    """And under one's own mask before they meet: an LSTM does not run on into padding."""
+    model, own = word_classifier("lstm").double(), word_batch([2, 5])
+    method = settled(METHODS["tmix"](), levels=(1,), ratio=0.75, pair=swap_halves)
+    seen = []
+    handle = model.register_forward_hook(lambda *call: seen.append(call[2].attentions[0][:, 0]))
+    with torch.no_grad():
+        logits = forward_mixed(model, own, mix_of(model, own, method))
+        states = model.encoder(own.input_ids, own.attention_mask).last_hidden_state
+        both = 0.75 * states + 0.25 * states[[1, 0]]
+        pooled, attention = model.pooling(both, torch.ones(2, 5).bool())
+    handle.remove()
+    assert close(seen[0], attention[:, 0])
+    assert close(logits, model.classify(pooled))
+
+
+def test_the_separator_of_a_pair_is_not_read_in_a_mixture():
+    model, own = word_classifier("lstm"), word_batch([2, 2], [3, 3])
+    seen = []
+    handle = model.register_forward_hook(lambda *call: seen.append(call[2].attentions[0][:, 0]))
+    with torch.no_grad():
+        forward_mixed(model, own, mix_of(model, own, settled(METHODS["embedmix"](), ratio=0.75)))
+    handle.remove()
+    assert (own.input_ids[:, 2] == SEPARATOR).all()
+    assert (seen[0][:, 2] == 0).all()
+    assert (seen[0] > 0).sum(1).tolist() == [5, 5]
+    assert own.input_ids.max() < VOCABULARY

@@ -1,0 +1,615 @@
+"""VAT: the compressor's loss as worked by hand, what each phase may change, cached features, and interrupted runs."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+from transformers import TrainerCallback, set_seed
+
+import families
+from labelled import FILLER, WORDS, labelled_rows, write_csv
+from reference import close
+from salience import Batch, SSMix
+from salience.data.batching import Collator
+from salience.data.encoding import Encoded, encode_texts
+from salience.models import compressor
+from salience.models.compressor import Compressor, divergence, sample
+from salience.models.vocabulary import word_tokenizer
+from salience.sites import forward
+from salience.training import turns
+from salience.training.compressing import compress, compression_loss, frozen
+from salience.training.features import encode_features
+from salience.training.fitting import build_trainer
+from salience.training.loss import CrossEntropy
+from salience.training.recipe import Recipe
+from salience.training.run import train
+from salience.training.turns import fit_by_turns, fit_model
+from word_models import bits, word_classifier
+
+ROWS = labelled_rows(30)
+TEXTS, NAMES = [text for text, _ in ROWS], list(WORDS)
+TOKENIZER = word_tokenizer(TEXTS)
+RECIPE = Recipe(data="texts", method="plain", steps=8, batch_size=8, learning_rate=0.02, evaluations=2, iterations=2,
+                device="cpu")  # fmt: skip
+SHORT = Recipe(**(vars(RECIPE) | {"iterations": 1}))
+
+
+def encoded(pairs: bool = False) -> Encoded:
+    labels = [NAMES.index(label) for _, label in ROWS]
+    return encode_texts(TOKENIZER, TEXTS, TEXTS[::-1] if pairs else None, labels)
+
+
+def model_of(encoder: str = "lstm", pooling: str = "variational", seed: int = 0, dropout: float = 0.3, **settings):
+    return word_classifier(
+        encoder, seed, pooling=pooling, vocab_size=len(TOKENIZER), dropout=dropout, embedding_dropout=dropout,
+        **({"head": "perceptron"} | settings),
+    )  # fmt: skip
+
+
+def building(model, validation: bool = True, **others):
+    """What a run gives `fit_model` to build trainers with."""
+    everything = encoded()
+    return partial(
+        build_trainer, model=model, tokenizer=TOKENIZER, training=everything.take(range(20)),
+        validation=everything.take(range(20, 30)) if validation else None, **({"method": None} | others),
+    )  # fmt: skip
+
+
+PARTS = ("encoder", "pooling", "compressor", "head")
+
+
+def parts(model) -> dict[str, dict]:
+    return {name: bits(getattr(model, name)) for name in PARTS}
+
+
+def changed(before: dict, after: dict) -> set[str]:
+    return {name for name in PARTS if before[name] != after[name]}
+
+
+# ------------------------------------------------------------------------------------------- worked by hand (3.13)
+
+
+def tensor(*values: float) -> torch.Tensor:
+    return torch.tensor([values], dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("mean", "deviation", "expected"),
+    [
+        ((1, 0), (1, 2), 2 - math.log(2)),
+        ((1, 0), (1, 2), 1.3068528),
+        ((0, 0, 0), (1, 1, 1), 0),
+        ((0.5,), (0.5,), 0.4431472),
+        ((0,), (math.log(2),), 0.1067),
+    ],
+)
+def test_the_divergence_as_worked_by_hand(mean, deviation, expected):
+    tolerance = 1e-4 if expected == 0.1067 else 1e-7
+    assert divergence(tensor(*mean), tensor(*deviation)).item() == pytest.approx(expected, abs=tolerance)
+
+
+def test_the_divergence_is_torchs_and_never_negative():
+    mean, deviation = torch.randn(20, 3).double(), torch.rand(20, 3).double() * 3 + 1e-3
+    prior = torch.distributions.Normal(torch.zeros(()).double(), 1.0)
+    expected = torch.distributions.kl_divergence(torch.distributions.Normal(mean, deviation), prior).sum(1)
+    assert close(divergence(mean, deviation), expected)
+    assert (divergence(mean, deviation) >= 0).all()
+
+
+def test_a_sample_as_worked_by_hand(monkeypatch):
+    monkeypatch.setattr(torch, "randn_like", lambda mean: tensor(0.5, -2))
+    assert sample(tensor(1, -1), tensor(2, 0.5)).tolist() == [[2, -2]]
+
+
+def test_a_sample_has_its_mean_and_deviation_and_their_gradients():
+    mean, deviation = tensor(1, -1).requires_grad_(), tensor(2, 0.5).requires_grad_()
+    found = sample(mean.expand(4000, 2), deviation.expand(4000, 2))
+    assert close(found.mean(0), mean, 0.1) and close(found.std(0), deviation, 0.1)
+    assert torch.autograd.grad(found.sum(), mean, retain_graph=True)[0].tolist() == [[4000, 4000]]
+    (by_deviation,) = torch.autograd.grad(found.sum(), deviation)
+    assert close(by_deviation, ((found - mean) / deviation).sum(0, keepdim=True))
+
+
+def worked_compressor(means, deviations, logits) -> Compressor:
+    """Whatever it is shown, u, sigma and the logits of the class are these."""
+    found = Compressor(2, len(means), len(logits)).double()
+    with torch.no_grad():
+        for weight in found.parameters():
+            weight.zero_()
+        found.mean[-1].bias.copy_(torch.tensor(means))
+        # The inverse of softplus, and of the smallest deviation that is added.
+        found.deviation[-1].bias.copy_((torch.tensor(deviations).double() - compressor.SMALLEST).expm1().log())
+        found.classifier[-1].bias.copy_(torch.tensor(logits))
+    return found
+
+
+def test_the_compressors_loss_as_worked_by_hand():
+    """CE at p = .75, and .1 of u = (1, 0), sigma = (1, 2)."""
+    model = SimpleNamespace(
+        pooling=lambda states, mask: (states[:, 0], None),
+        compressor=worked_compressor((1.0, 0.0), (1.0, 2.0), (math.log(3), 0.0)),
+    )
+    states, mask, labels = torch.randn(1, 3, 2).double(), torch.ones(1, 3).bool(), torch.tensor([0])
+    assert compression_loss(model, states, mask, labels, beta=0.0).item() == pytest.approx(0.2876821, abs=1e-6)
+    assert compression_loss(model, states, mask, labels, beta=0.1).item() == pytest.approx(0.4183674, abs=1e-6)
+    three = (states.expand(3, 3, 2), mask.expand(3, 3), labels.expand(3))
+    assert compression_loss(model, *three, beta=0.1).item() == pytest.approx(0.4183674, abs=1e-6)  # a mean over texts
+
+
+def test_at_the_beginning_a_unit_costs_as_worked_by_hand():
+    """softplus(0) = ln 2: .1067 nats with u = 0."""
+    found = worked_compressor((0.0, 0.0), (1.0, 1.0), (0.0, 0.0))
+    torch.nn.init.zeros_(found.deviation[-1].bias)
+    _, kept = found(torch.randn(3, 2).double())
+    assert close(kept, torch.full((3,), 2 * 0.1067), 2e-4)
+
+
+def test_the_compressor_is_the_papers_formula():
+    found, pooled = Compressor(4, 3, 2).double(), torch.randn(5, 4).double()
+
+    def by_hand(maps, values):
+        return maps[2].weight @ (maps[0].weight @ values + maps[0].bias).tanh() + maps[2].bias
+
+    torch.manual_seed(1)
+    logits, kept = found(pooled)
+    torch.manual_seed(1)
+    noise = torch.randn_like(torch.empty(5, 3).double())
+    for row in range(5):
+        mean = by_hand(found.mean, pooled[row])
+        deviation = torch.log1p(by_hand(found.deviation, pooled[row]).exp()) + 1e-6
+        assert close(logits[row], by_hand(found.classifier, mean + deviation * noise[row]))
+        assert close(kept[row], sum((u**2 + s**2 - 1) / 2 - s.log() for u, s in zip(mean, deviation, strict=True)))
+
+
+def test_without_deviation_the_compressor_is_deterministic():
+    found, pooled = Compressor(4, 3, 2), torch.randn(5, 4)
+    assert not torch.equal(found(pooled)[0], found(pooled)[0])
+    torch.nn.init.zeros_(found.deviation[-1].weight)
+    torch.nn.init.constant_(found.deviation[-1].bias, -100.0)
+    first, _ = found(pooled)
+    assert close(first, found(pooled)[0], 1e-4)
+    assert close(first, found.classifier(found.mean(pooled)), 1e-4)
+
+
+# -------------------------------------------------------------------------------------------- what a phase may change
+
+
+def test_the_compressor_phase_changes_attention_and_compressor_alone(tmp_path):
+    model = model_of().train()
+    before = parts(model)
+    trainer = building(model)(RECIPE, tmp_path / "learner")
+    turns.compressor_phase(RECIPE, trainer, tmp_path)
+    assert changed(before, parts(model)) == {"pooling", "compressor"}
+    assert all(weight.requires_grad for weight in model.parameters())
+    assert model.training and not model._forward_hooks and not model.pooling._forward_pre_hooks
+    assert not (tmp_path / "features.npy").exists()
+
+
+@pytest.mark.parametrize(("joint", "expected"), [(True, {"encoder", "pooling", "head"}), (False, {"encoder", "head"})])
+def test_the_learner_phase_changes_the_encoder_and_the_head(joint, expected, tmp_path):
+    """The attention too in iteration 0; weight decay may not move what is frozen."""
+    model = model_of()
+    before = parts(model)
+    trainer = building(model, validation=False)(Recipe(**(vars(RECIPE) | {"weight_decay": 0.5})), tmp_path)
+    state = turns.learner_phase(RECIPE, trainer, tmp_path, joint)
+    assert changed(before, parts(model)) == expected
+    assert state.global_step == 8
+    assert all(weight.requires_grad for weight in model.parameters())
+
+
+@pytest.mark.parametrize("encoder", ["lstm", "affine", "embeddings"])
+def test_phases_in_their_order(encoder, tmp_path, monkeypatch):
+    """Iteration 0 is the joint one; every further one, half as long, compresses, then learns."""
+    order = []
+
+    def watched(name, phase, recipe, trainer, *others, **named):
+        before = parts(trainer.model)
+        found = phase(recipe, trainer, *others, **named)
+        order.append((name, recipe.seed, changed(before, parts(trainer.model))))
+        return found
+
+    for name in ("compressor_phase", "learner_phase"):
+        monkeypatch.setattr(turns, name, partial(watched, name, getattr(turns, name)))
+    _, _, found = fit_by_turns(RECIPE, building(model_of(encoder), validation=False), tmp_path)
+    learnt = {"encoder", "head"}
+    assert order == [
+        ("learner_phase", 0, learnt | {"pooling"}),
+        ("compressor_phase", 1, {"pooling", "compressor"}),
+        ("learner_phase", 1, learnt),
+        ("compressor_phase", 2, {"pooling", "compressor"}),
+        ("learner_phase", 2, learnt),
+    ]
+    assert found == [
+        {"iteration": number, "steps": steps, "validation_accuracy": None} for number, steps in enumerate([8, 4, 4])
+    ]
+
+
+def test_frozen_attention_lets_the_gradient_through():
+    """The encoder learns through the weights of a frozen attention as through those of another (3.13)."""
+    everything = encoded()
+    own = Batch(**Collator.of(TOKENIZER)([everything[row] for row in range(5)]))
+    gradients = []
+    for freeze in (False, True):
+        model = model_of(dropout=0.0)
+        with frozen(*([model.pooling] if freeze else [])):
+            F.cross_entropy(forward(model, own), own.labels).backward()
+        assert (model.pooling.query.grad is None) == freeze
+        gradients.append([weight.grad for weight in [*model.encoder.parameters(), *model.head.parameters()]])
+    assert all(torch.equal(one, other) for one, other in zip(*gradients, strict=True))
+
+
+def test_whoever_watches_is_shown_the_model_after_every_iteration(tmp_path):
+    """Half of an odd number of steps is rounded up."""
+    model, seen = model_of(), []
+    recipe = Recipe(**(vars(RECIPE) | {"steps": 5, "iterations": 1}))
+    _, _, found = fit_model(recipe, building(model, validation=False), tmp_path, seen.append)
+    assert [row["steps"] for row in found] == [5, 3]
+    assert len(seen) == 2 and all(shown is model for shown in seen)
+
+
+def test_what_was_frozen_before_stays_frozen(tmp_path):
+    """A user's frozen word vectors, through all phases."""
+    model = model_of()
+    model.get_input_embeddings().weight.requires_grad_(False)
+    before = model.get_input_embeddings().weight.clone()
+    fit_by_turns(SHORT, building(model), tmp_path)
+    assert torch.equal(model.get_input_embeddings().weight, before)
+    assert not model.get_input_embeddings().weight.requires_grad
+
+
+@pytest.mark.parametrize("method", [None, SSMix()])
+def test_iteration_0_is_additive_attention(method, tmp_path):
+    """The paper's ATT, to the last bit."""
+    variational, additive = model_of(), model_of(pooling="additive", seed=1)
+    shared = {
+        key: value.clone() for key, value in variational.state_dict().items() if not key.startswith("compressor.")
+    }
+    additive.load_state_dict(shared)
+    recipe = Recipe(**(vars(RECIPE) | {"iterations": 0, "steps": 6}))
+    _, state, found = fit_model(recipe, building(variational, method=method), tmp_path / "one")
+    _, expected, none = fit_model(recipe, building(additive, method=method), tmp_path / "other")
+    learnt = {key: value for key, value in variational.state_dict().items() if key in shared}
+    assert bits(additive) == bits(learnt) != bits(shared)
+    assert (len(found), none) == (1, [])
+    assert (state.global_step, state.best_global_step) == (expected.global_step, expected.best_global_step)
+
+
+def test_other_models_train_once(tmp_path):
+    _, state, found = fit_model(RECIPE, building(model_of(pooling="dot")), tmp_path)
+    assert found == [] and state.global_step == 8
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "best"),
+    [((0.5, 0.9, 0.7), 1), ((0.5, 0.7, 0.9), 2), ((0.9, 0.5, 0.9), 0), ((None, None, None), 2)],
+)
+def test_the_best_iteration_on_validation_is_kept(accuracies, best, tmp_path, monkeypatch):
+    """The earlier of equals; where nothing is held out, the last."""
+    given = iter(accuracies)
+    monkeypatch.setattr(turns, "validation_accuracy", lambda trainer: next(given))
+    model, _, found = fit_by_turns(RECIPE, building(model_of(), validation=False), tmp_path)
+    assert [row["validation_accuracy"] for row in found] == list(accuracies)
+    kept = [load_file(tmp_path / f"iteration-{number}" / "learnt" / "weights.safetensors") for number in range(3)]
+    assert [bits(own) == bits(model) for own in kept] == [number == best for number in range(3)]
+
+
+def test_the_accuracy_of_an_iteration_is_the_models(tmp_path):
+    model = model_of()
+    trainer = building(model)(RECIPE, tmp_path)
+    found = turns.validation_accuracy(trainer)
+    everything, right = encoded(), 0
+    for row in range(20, 30):
+        own = Batch(**Collator.of(TOKENIZER)([everything[row]]))
+        right += int(forward(model, own).argmax() == own.labels[0])
+    assert found == right / 10
+    assert turns.validation_accuracy(building(model, validation=False)(RECIPE, tmp_path)) is None
+
+
+def test_a_run_is_repeated_by_its_seed(tmp_path):
+    other = Recipe(**(vars(SHORT) | {"seed": 5}))
+    runs = [
+        bits(fit_by_turns(recipe, building(model_of()), tmp_path / str(number))[0])
+        for number, recipe in enumerate([SHORT, SHORT, other])
+    ]
+    assert runs[0] == runs[1] != runs[2]
+
+
+# ----------------------------------------------------------------------------------------------------- cached features
+
+
+def slowly_compressed(model, texts: Encoded, steps: int, size: int, beta: float) -> list[float]:
+    """What `compress` does, with the encoder run anew in evaluation mode for every batch."""
+    model.eval()
+    weights = [*model.pooling.parameters(), *model.compressor.parameters()]
+    optimizer = torch.optim.Adam(weights, 1e-3)
+    losses, rows = [], []
+    while len(losses) < steps:
+        rows = rows or list(torch.randperm(len(texts)).split(size))
+        own = Batch(**Collator.of(TOKENIZER)([texts[row] for row in rows.pop(0).tolist()]))
+        with torch.no_grad():
+            states = model.encoder(input_ids=own.input_ids, attention_mask=own.attention_mask).last_hidden_state
+        pooled, _ = model.pooling(states, own.segment > 0)
+        mean, deviation = model.compressor.mean(pooled), F.softplus(model.compressor.deviation(pooled)) + 1e-6
+        logits = model.compressor.classifier(mean + deviation * torch.randn_like(mean))
+        kept = (mean**2 + deviation**2 - 1 - 2 * deviation.log()).sum(1) / 2
+        loss = F.cross_entropy(logits, own.labels) + beta * kept.mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+@pytest.mark.parametrize("in_memory", [0, 2**30])
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize("encoder", ["lstm", "embeddings"])
+def test_cached_features_train_like_the_encoder_run_each_time(encoder, pairs, in_memory, tmp_path):
+    """More than an epoch; the encoder has dropout, which is off."""
+    texts, model = encoded(pairs), model_of(encoder).train()
+    other = copy.deepcopy(model)
+    set_seed(3)
+    found = compress(model, encode_features(model, texts, tmp_path, in_memory), steps=9, batch_size=8, beta=0.1)
+    set_seed(3)
+    expected = slowly_compressed(other, texts, steps=9, size=8, beta=0.1)
+    assert found == pytest.approx(expected, abs=1e-6)
+    for one, same in zip(model.parameters(), other.parameters(), strict=True):
+        assert close(one, same, 1e-5)
+
+
+def test_features_are_the_states_of_the_words_and_nothing_else(tmp_path):
+    """No separators, no padding; over a transformer no [CLS]."""
+    for words in (True, False):
+        tokenizer = TOKENIZER if words else families.tiny_tokenizer(TEXTS)
+        model = model_of() if words else families.attention_classifier(pooling="variational").float()
+        if not words:
+            model.resize_token_embeddings(len(tokenizer))
+        pairs = encode_texts(tokenizer, TEXTS, TEXTS[::-1], [0] * 30)
+        features = encode_features(model, pairs, tmp_path)
+        assert len(features) == 30
+        for row in (0, 17):
+            states, mask, _ = features.batch([row])
+            own = Batch(**Collator.of(tokenizer)([pairs[row]]))
+            types = {} if words else {"token_type_ids": ((own.segment == 2).cumsum(1) > 0).long()}
+            with torch.no_grad():
+                expected = model.encoder(own.input_ids, own.attention_mask, **types).last_hidden_state
+            assert mask.all()
+            assert close(states[0], expected[0][own.segment[0] > 0], 1e-5)
+
+
+def test_batches_of_features_are_padded_and_keep_their_labels(tmp_path):
+    model = model_of()
+    texts = encode_texts(TOKENIZER, ["goal match", "", "song the band"], None, [0, 2, 1])
+    features = encode_features(model, texts, tmp_path)
+    states, mask, labels = features.batch([2, 1, 0])
+    assert states.shape == (3, 3, 6)
+    assert mask.tolist() == [[True] * 3, [False] * 3, [True, True, False]]
+    assert (states[~mask] == 0).all()
+    assert labels.tolist() == [1, 2, 0]
+    nothing, mask, _ = features.batch([1])
+    assert nothing.shape == (1, 0, 6) and mask.shape == (1, 0)
+    losses = compress(model, features, steps=6, batch_size=1, beta=0.1)
+    assert len(losses) == 6 and all(map(math.isfinite, losses))
+
+
+def test_mapped_features_are_those_in_memory(tmp_path):
+    model, texts = model_of().train(), encoded()
+    inside, mapped = encode_features(model, texts, tmp_path), encode_features(model, texts, tmp_path, in_memory=0)
+    assert isinstance(mapped.states, np.memmap) and not isinstance(inside.states, np.memmap)
+    assert np.array_equal(inside.states, mapped.states)
+    for one, other in zip(inside.batch([3, 0, 7]), mapped.batch([3, 0, 7]), strict=True):
+        assert torch.equal(one, other)
+    assert model.training and not model.pooling._forward_pre_hooks
+
+
+def test_a_phase_removes_the_file_of_its_features(tmp_path, monkeypatch):
+    found = []
+    for in_memory in (2**30, 0):
+        model, place = model_of(), tmp_path / str(in_memory)
+        monkeypatch.setattr(turns, "encode_features", partial(encode_features, in_memory=in_memory))
+        turns.compressor_phase(RECIPE, building(model)(RECIPE, place / "learner"), place)
+        assert sorted(file.name for file in place.iterdir() if file.name != "learner") == ["compressed"]
+        found.append(bits(model))
+    assert found[0] == found[1]
+
+
+def test_the_encoder_reads_every_text_once_in_a_compressor_phase(tmp_path):
+    model, seen = model_of(), []
+    trainer = building(model)(RECIPE, tmp_path / "learner")
+
+    def count(module, arguments, named):
+        seen.extend(tuple(row[row != 0].tolist()) for row in named["input_ids"])
+
+    handle = model.encoder.register_forward_pre_hook(count, with_kwargs=True)
+    turns.compressor_phase(Recipe(**(vars(RECIPE) | {"steps": 20})), trainer, tmp_path)
+    handle.remove()
+    assert sorted(seen) == sorted(tuple(encoded()[row]["input_ids"].tolist()) for row in range(20))
+
+
+def test_information_that_costs_more_is_kept_less(tmp_path):
+    kept = []
+    for beta in (0.0, 10.0):
+        model = model_of()
+        features = encode_features(model, encoded(), tmp_path)
+        torch.manual_seed(0)
+        losses = compress(model, features, steps=30, batch_size=8, beta=beta, learning_rate=0.01)
+        states, mask, _ = features.batch(range(30))
+        with torch.no_grad():
+            kept.append(model.compressor(model.pooling(states, mask)[0])[1].mean().item())
+        assert losses[-1] < losses[0]
+    assert kept[1] < kept[0] / 2
+
+
+def test_the_compressor_has_the_learners_loss(tmp_path, monkeypatch):
+    """Class weights and label smoothing."""
+    seen = []
+    monkeypatch.setattr(turns, "compress", lambda *arguments: seen.append(arguments))
+    recipe = Recipe(**(vars(RECIPE) | {"label_smoothing": 0.2, "beta": 0.7, "seed": 3}))
+    model = model_of()
+    trainer = building(model, class_weights=[0.5, 1.0, 1.5])(recipe, tmp_path / "learner")
+    turns.compressor_phase(recipe, trainer, tmp_path)
+    ((used, features, steps, size, beta, loss),) = seen
+    assert (used, len(features), steps, size, beta) == (model, 20, 8, 8, 0.7)
+    assert loss == CrossEntropy((0.5, 1.0, 1.5), 0.2)
+
+
+# ---------------------------------------------------------------------------------------------------- interrupted runs
+
+
+class Killed(Exception):
+    """Stands for a process that is killed: nothing of it is left but its folder."""
+
+
+class AtStep(TrainerCallback):
+    """Kills the learner of a certain iteration at a certain step."""
+
+    def __init__(self, iteration: int, step: int):
+        self.iteration, self.step = iteration, step
+
+    def on_step_end(self, args, state, control, **_):
+        if args.seed == self.iteration and state.global_step == self.step:
+            raise Killed
+
+
+def killed_at_call(function, number: int, first: bool):
+    """The function that kills at its call of that number, before or after it does what it does."""
+    calls = []
+
+    def killing(*arguments, **named):
+        calls.append(0)
+        if len(calls) == number and first:
+            raise Killed
+        found = function(*arguments, **named)
+        if len(calls) == number:
+            raise Killed
+        return found
+
+    return killing
+
+
+# Where it is killed: a function of `turns`, at which of its calls, before or after it does what it does; or the
+# iteration and the step of a learner.
+MOMENTS = {
+    "in the first phase, before a checkpoint": (0, 1),
+    "in the first phase, after a checkpoint": (0, 5),
+    "between two iterations": ("validation_accuracy", 1, False),
+    "in a compressor phase": ("compress", 1, False),
+    "while a compressor phase is put down": ("put_down", 2, True),
+    "between a compressor and a learner": ("compressor_phase", 1, False),
+    "in a further learner, before a checkpoint": (1, 1),
+    "in a further learner, after a checkpoint": (1, 3),
+    "while a learner is put down": ("put_down", 3, True),
+    "after the last learner": ("learner_phase", 2, False),
+}
+
+
+def fitted(folder, validation: bool = True, callbacks=()) -> tuple[dict, int, list]:
+    """One process: a fresh model of the same seed, and training in this folder."""
+    torch.manual_seed(7)
+    model, state, found = fit_by_turns(SHORT, building(model_of(), validation, callbacks=callbacks), folder)
+    return bits(model), state.global_step, found
+
+
+@pytest.fixture(scope="module")
+def untroubled(tmp_path_factory):
+    return {kind: fitted(tmp_path_factory.mktemp(f"untroubled-{kind}"), kind) for kind in (True, False)}
+
+
+def kill(moment: str, folder, validation: bool, patch) -> None:
+    where, *how = MOMENTS[moment]
+    callbacks = [AtStep(where, *how)] if isinstance(where, int) else []
+    if not callbacks:
+        patch.setattr(turns, where, killed_at_call(getattr(turns, where), *how))
+    with pytest.raises(Killed):
+        fitted(folder, validation, callbacks)
+    patch.undo()
+    torch.manual_seed(123)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_killed_run_ends_with_the_same_weights(moment, untroubled, tmp_path, monkeypatch):
+    """Nothing is held out: the last iteration is what is kept."""
+    kill(moment, tmp_path, False, monkeypatch)
+    assert fitted(tmp_path, False) == untroubled[False]
+
+
+@pytest.mark.parametrize("moment", ["between two iterations", "in a further learner, after a checkpoint"])
+def test_a_killed_run_goes_on_choosing_by_validation(moment, untroubled, tmp_path, monkeypatch):
+    kill(moment, tmp_path, True, monkeypatch)
+    assert fitted(tmp_path) == untroubled[True]
+
+
+def test_a_phase_that_is_half_put_down_is_run_again(untroubled, tmp_path, monkeypatch):
+    """Its weights are there, but not yet the state by which it counts as finished."""
+    kill("in a further learner, before a checkpoint", tmp_path, False, monkeypatch)
+    (tmp_path / "iteration-1" / "compressed" / "state.json").rename(tmp_path / "lost.json")
+    assert fitted(tmp_path, False) == untroubled[False]
+
+
+def test_a_finished_run_is_not_trained_again(untroubled, tmp_path, monkeypatch):
+    assert fitted(tmp_path) == untroubled[True]
+    monkeypatch.setattr(turns, "fit", killed_at_call(turns.fit, 1, True))
+    monkeypatch.setattr(turns, "compress", killed_at_call(turns.compress, 1, True))
+    assert fitted(tmp_path) == untroubled[True]
+
+
+# ---------------------------------------------------------------------------------------------------------- whole runs
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("place")
+    data, test = write_csv(folder / "train.csv", ROWS), write_csv(folder / "test.csv", labelled_rows(9, seed=1))
+    encoder = families.save_tiny_model(folder / "tiny", [*WORDS.values(), " ".join(FILLER)], dropout=0.1)
+    return SimpleNamespace(data=str(data), test=str(test), encoder=str(encoder))
+
+
+def run(place, output, model: str, **settings):
+    options = {"encoder": place.encoder} if model.startswith("bert") else {"width": 8}
+    usual = {"data": place.data, "model": model, "model_options": options, "steps": 3, "evaluations": 1,
+             "learning_rate": 0.01, "iterations": 1, "beta": 0.5, "device": "cpu"}  # fmt: skip
+    resume = settings.pop("resume", False)
+    return train(Recipe(**(usual | settings)), output, note=lambda line: None, resume=resume)
+
+
+@pytest.mark.parametrize("model", ["lstm-base", "lstm-att", "lstm-vat", "bert-base", "bert-att", "bert-vat"])
+def test_presets_train_from_end_to_end(model, place, tmp_path):
+    done = run(place, tmp_path / "run", model, test=place.test, max_length=32)
+    found = done.metrics.get("iterations")
+    if model.endswith("-vat"):
+        assert [(row["iteration"], row["steps"]) for row in found] == [(0, 3), (1, 2)]
+        best = max(row["validation_accuracy"] for row in found)
+        assert done.metrics["validation"]["accuracy"] == pytest.approx(best)
+    else:
+        assert found is None
+    assert json.loads((done.folder / "metrics.json").read_text()).get("iterations") == found
+    assert done.probabilities.shape == (9, 3)
+    assert [file.name for file in tmp_path.iterdir()] == ["run"]
+
+
+def test_settings_of_a_recipe_reach_the_phases(place, tmp_path, monkeypatch):
+    seen = []
+    real = turns.compress
+    monkeypatch.setattr(turns, "compress", lambda *given: seen.append(given[2:5]) or real(*given))
+    done = run(place, tmp_path / "run", "lstm-vat", method="ssmix", beta=0.7, steps=2, batch_size=6, iterations=2)
+    assert seen == [(1, 6, 0.7)] * 2
+    assert len(done.metrics["iterations"]) == 3
+
+
+def test_a_killed_run_of_a_preset_is_resumed(place, tmp_path, monkeypatch):
+    whole = run(place, tmp_path / "whole", "bert-vat", test=place.test, validation_share=0)
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(turns, "validation_accuracy", killed_at_call(turns.validation_accuracy, 1, False))
+        run(place, tmp_path / "killed", "bert-vat", test=place.test, validation_share=0)
+    again = run(place, tmp_path / "killed", "bert-vat", test=place.test, validation_share=0, resume=True)
+    assert bits(again.model) == bits(whole.model)
+    assert np.array_equal(again.probabilities, whole.probabilities)
+    assert again.metrics["iterations"] == whole.metrics["iterations"]
