@@ -5,19 +5,13 @@ import torch
 
 import families
 from salience import EXPLAINERS, Batch
-from salience.explain.decisions import explain_decisions
-from salience.explain.words import merge_pieces, word_spans
+from salience.explain.explanations import Text, explain_texts
+from salience.explain.words import word_spans
 
 
 def test_words_are_what_white_space_parts():
     assert word_spans("a  film,\tgood! ") == [(0, 1), (3, 8), (9, 14)]
     assert word_spans("  ") == []
-
-
-def test_pieces_add_up_to_their_word():
-    words = word_spans("unseen film, good")
-    offsets = [(0, 0), (0, 2), (2, 6), (7, 11), (11, 12), (13, 17), (0, 0)]
-    assert merge_pieces([9, 1, 2, 3, 4, 5, 9], offsets, words).tolist() == [3, 7, 5]
 
 
 def test_the_scores_of_words_are_those_of_their_tokens():
@@ -29,9 +23,9 @@ def test_the_scores_of_words_are_those_of_their_tokens():
     batch = Batch(ids, torch.ones_like(ids), 1 - special)
     scores = EXPLAINERS["gradient"](model, batch)[0, 1:-1].tolist()
 
-    decision = explain_decisions(model, tokenizer, [text])[0]
-    ((shown, words),) = decision.parts
-    assert shown == text
+    (found,) = explain_texts(model, tokenizer, [Text(text)], {"gradient": EXPLAINERS["gradient"]})
+    assert found.words == text.split()
+    words = found.scores["gradient"]
     # the comma belongs to the third word, and all pieces of a word that the tokenizer does not know to the fourth
     assert words == pytest.approx([scores[0], scores[1], scores[2] + scores[3], sum(scores[4:])], rel=1e-5)
     assert min(words) > 0
@@ -42,9 +36,13 @@ def test_a_text_alone_and_in_a_batch_has_the_same_scores(pairs):
     texts = ["a very good day", "no"]
     tokenizer = families.tiny_tokenizer([*texts, *(pairs or [])])
     model = families.build("bert", classes=2, vocabulary=len(tokenizer)).float()
-    together = explain_decisions(model, tokenizer, texts, pairs)
-    for index, text in enumerate(texts):
-        alone = explain_decisions(model, tokenizer, [text], pairs and [pairs[index]])[0]
-        assert alone.probability == pytest.approx(together[index].probability, abs=1e-5)
-        for (_, one), (_, other) in zip(alone.parts, together[index].parts, strict=True):
-            assert one == pytest.approx(other, abs=1e-5)
+    wanted = [Text(*both) for both in zip(texts, pairs or [None, None], strict=True)]
+    explainers = {name: EXPLAINERS[name] for name in ("attention", "gradient-x-input", "integrated-gradients")}
+    together = list(explain_texts(model, tokenizer, wanted, explainers))
+    for own, other in zip(wanted, together, strict=True):
+        (alone,) = explain_texts(model, tokenizer, [own], explainers)
+        assert alone.words == other.words == [*own.text.split(), *(own.pair or "").split()]
+        assert alone.second == other.second == (pairs and len(own.text.split()))
+        assert alone.probabilities == pytest.approx(other.probabilities, abs=1e-5)
+        for name in explainers:
+            assert alone.scores[name] == pytest.approx(other.scores[name], abs=1e-5)

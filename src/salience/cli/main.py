@@ -11,6 +11,7 @@ import typer
 
 from salience._version import __version__
 from salience.cli import analyse, methods, predict, reproduce, train
+from salience.cli import explain as explaining
 from salience.errors import InputError
 
 USAGE, FAULT, INTERRUPTED = 2, 1, 130  # exit codes: the user's input, ours, Ctrl-C
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.command("train")(train.train)
 app.command("predict")(predict.predict)
 app.add_typer(analyse.app, name="analyse")
+app.command("explain")(explaining.explain)
 app.command("methods")(methods.methods)
 app.command("reproduce")(reproduce.reproduce)
 

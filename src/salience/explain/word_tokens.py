@@ -21,6 +21,7 @@ class WordTokens:
     words: np.ndarray  # flat, as the encoded ids: SPECIAL, or 0 .. W-1 of its text
     counts: np.ndarray  # (N,) words of each text that the model reads
     names: list[list[str]]  # of each text's words, as they are written
+    second: list[int | None]  # the number of the first word of a second text
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -29,7 +30,7 @@ class WordTokens:
         """The scores of a text's words (W,), sums over their tokens' (T,)."""
         own = self.words[self.encoded.starts[row] : self.encoded.starts[row + 1]]
         inside = own != SPECIAL
-        return np.bincount(own[inside], weights=scores[: len(own)][inside], minlength=self.counts[row])
+        return np.bincount(own[inside], scores[: len(own)][inside], self.counts[row]).astype(float)
 
     def keeping(self, kept: np.ndarray, empty: int) -> Encoded:
         """The texts with some of their words, in their order, and all special tokens.
@@ -61,7 +62,7 @@ def encode_words(
     max_length: int | None = None,
 ) -> WordTokens:
     """Tokenises texts, or pairs; words are what white space parts, found again by the tokenizer's own offsets."""
-    ids, segments, words, counts, names = [], [], [], [], []
+    ids, segments, words, counts, names, second = [], [], [], [], [], []
     for row, text in enumerate(texts):
         both = [text] if pairs is None else [text, pairs[row]]
         (found,) = tokenizer(
@@ -84,6 +85,7 @@ def encode_words(
         words.append(own)
         counts.append(read if pairs is None else len(written))
         names.append(written[: counts[-1]])
+        second.append(None if pairs is None else len(word_spans(text)))
     lengths = np.array([len(part) for part in ids], np.int64)
     encoded = Encoded(np.concatenate(ids), np.concatenate(segments), lengths, labels, 0)
-    return WordTokens(encoded, np.concatenate(words), np.array(counts, np.int64), names)
+    return WordTokens(encoded, np.concatenate(words), np.array(counts, np.int64), names, second)

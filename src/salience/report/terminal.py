@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from salience.explain.decisions import Decision, explain_decisions
-from salience.explain.words import word_spans
+from salience.explain.explanations import Explanation, explain_texts
+from salience.explain.explanations import Text as Words
+from salience.explain.gradient import gradient
 from salience.training.run import Run
 
 EXAMPLES = 3
@@ -43,12 +42,13 @@ def score_table(metrics: dict) -> Table:
 def show_decisions(run: Run, console: Console) -> None:
     """Three test texts: the surest right one, the surest wrong one, and the least sure."""
     chosen = telling_rows(run.probabilities, run.task.test.labels)
-    examples = run.task.test.examples.take(chosen)
+    examples, numbers = run.task.test.examples.take(chosen), run.task.test.labels[chosen]
+    pairs = examples.pairs or [None] * len(chosen)
+    texts = [Words(*both, int(gold)) for *both, gold in zip(examples.texts, pairs, numbers, strict=True)]
     console.print("three test texts; the words that decided most are marked *so*:", soft_wrap=True)
-    for decision, truth in zip(
-        explain_decisions(run.model, run.tokenizer, examples.texts, examples.pairs), examples.labels, strict=True
-    ):
-        console.print(decision_text(decision, truth), soft_wrap=True)
+    longest = run.recipe.max_length
+    for explanation in explain_texts(run.model, run.tokenizer, texts, {"gradient": gradient}, max_length=longest):
+        console.print(explanation_line(explanation), soft_wrap=True)
 
 
 def telling_rows(probabilities: np.ndarray, labels: np.ndarray) -> list[int]:
@@ -60,21 +60,22 @@ def telling_rows(probabilities: np.ndarray, labels: np.ndarray) -> list[int]:
     return list(dict.fromkeys(order.tolist()))[:EXAMPLES]
 
 
-def decision_text(decision: Decision, truth: str) -> Text:
-    """`label (probability), right or wrong: text` with the decisive words marked."""
-    verdict = "right" if decision.label == truth else f"wrong, it is {truth}"
-    line = Text(f"  {decision.label} ({decision.probability:.2f}, {verdict}): ")
-    for text, scores in decision.parts:
-        line.append(marked(text, scores)).append("  ")
-    return line
-
-
-def marked(text: str, scores: Sequence[float]) -> Text:
-    """The text with its highest-scored words bold, coloured and between asterisks."""
-    strongest = set(np.argsort(-np.asarray(scores), kind="stable")[:DECISIVE].tolist())
-    line = Text()
-    for index, (start, end) in enumerate(word_spans(text)):
-        word = text[start:end]
+def explanation_line(explanation: Explanation) -> Text:
+    """`label (probability, right or wrong): text` with the decisive words marked."""
+    label = explanation.labels[explanation.predicted]
+    line = Text(f"  {label} ({explanation.probabilities.max():.2f}{verdict(explanation)}): ")
+    scores = next(iter(explanation.scores.values()))
+    strongest = set(np.argsort(-scores, kind="stable")[:DECISIVE].tolist())
+    for index, word in enumerate(explanation.words):
+        if index == explanation.second:
+            line.append("| ")
         line.append(f"*{word}*" if index in strongest else word, style="bold yellow" if index in strongest else "")
         line.append(" ")
     return line
+
+
+def verdict(explanation: Explanation) -> str:
+    if explanation.gold is None:
+        return ""
+    right = explanation.gold == explanation.predicted
+    return ", right" if right else f", wrong, it is {explanation.labels[explanation.gold]}"

@@ -1,0 +1,42 @@
+"""`salience explain`: which words decided."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+
+def explain(
+    model: Annotated[str, Argument(help="A folder that `salience train` wrote, or any trained classifier.")],
+    data: Annotated[str | None, Argument(help="Texts to explain, as for `salience predict`.")] = None,
+    text: Annotated[list[str] | None, Option("--text", help="A text to explain; repeatable.")] = None,
+    explainer: Annotated[
+        str,
+        Option(help="One or several between commas: attention, pooling-attention, gradient, gradient-x-input, "
+                    "integrated-gradients, occlusion, random."),
+    ] = "gradient",
+    target: Annotated[str, Option(help="The class to explain: predicted, gold, or a label.")] = "predicted",
+    layer: Annotated[int | None, Option(help="Of attention: 0 is the first, negative ones count back. [-1]")] = None,
+    head: Annotated[int | None, Option(help="Of attention. [the mean over heads]")] = None,
+    output: Annotated[Path | None, Option(help="A .jsonl or .html file. [the terminal]")] = None,
+    format_: Annotated[str | None, Option("--format", help="terminal, jsonl or html. [by the file's name]")] = None,
+    most: Annotated[int | None, Option(help="Texts explained of a file. [all]")] = None,
+    text_column: Annotated[str | None, Option(help="Column of the text. [guessed]")] = None,
+    text_pair: Annotated[str | None, Option(help="Column of a second text. [guessed]")] = None,
+    label: Annotated[str | None, Option(help="Column of the label, if there is one. [guessed]")] = None,
+    encoding: Annotated[str, Option(help="How csv and tsv files are written.")] = "utf-8",
+    max_length: Annotated[int | None, Option(help="Tokens read of a text.")] = None,
+    device: Annotated[str, Option(help="auto, cpu or cuda.")] = "auto",
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace the output file.")] = False,
+    debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
+) -> None:  # fmt: skip
+    """Show which words decided, in the terminal, as JSON lines, or as one self-contained page."""
+    from salience.report.explaining import explain_file
+
+    explain_file(
+        model, data, text or [], output, explainers=explainer.split(","), target=target, layer=layer, head=head,
+        kind=format_, most=most, device=device, overwrite=overwrite, max_length=max_length,
+        columns={"text": text_column, "text_pair": text_pair, "label": label, "encoding": encoding},
+    )  # fmt: skip

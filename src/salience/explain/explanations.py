@@ -1,0 +1,117 @@
+"""Which words decided: texts explained as values that can be shown, written and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import islice
+
+import numpy as np
+import torch
+
+from salience.batch import Batch
+from salience.data.batching import TOKENS, Collator, length_batches
+from salience.explain.word_tokens import encode_words
+from salience.sites import evaluating, forward
+
+WINDOW = 512  # texts in memory at a time
+
+
+@dataclass(frozen=True)
+class Text:
+    """What is to be explained: a text or a pair, and its label's number where it is known."""
+
+    text: str
+    pair: str | None = None
+    label: int | None = None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One text, what the model makes of it, and the scores of its words by one or more explainers."""
+
+    words: list[str]
+    second: int | None  # the number of the first word of a second text
+    labels: list[str]
+    probabilities: np.ndarray  # (C,)
+    target: int  # the class that the scores speak of
+    gold: int | None
+    scores: dict[str, np.ndarray]  # (W,) by the explainer's name
+
+    @property
+    def predicted(self) -> int:
+        return int(self.probabilities.argmax())
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the label, and the words with a colour as strong as their score."""
+        name, scores = next(iter(self.scores.items()))
+        largest = max(np.abs(scores).max(initial=0), 1e-12)
+        shown = " ".join(
+            f'<span style="background:{colour(score / largest)}" title="{score:.3g}">{escape(word)}</span>'
+            for word, score in zip(self.words, scores, strict=True)
+        )
+        label = f"{self.labels[self.predicted]} ({self.probabilities.max():.2f})"
+        return f"<div><b>{escape(label)}</b> <small>{escape(name)}</small><br>{shown}</div>"
+
+
+def colour(strength: float) -> str:
+    """From blue at -1 over nothing to red at 1, as css."""
+    return f"rgba({'217,71,58' if strength > 0 else '58,110,217'},{min(abs(strength), 1) * 0.75:.2f})"
+
+
+def explain_texts(
+    model,
+    tokenizer,
+    texts: Iterable[Text],
+    explainers: Mapping[str, Callable],
+    target: int | str = "predicted",
+    max_length: int | None = None,
+) -> Iterator[Explanation]:
+    """The texts' explanations in their order; any number of texts, of which a window is in memory.
+
+    Args:
+        target: the class to explain: "predicted", "gold", or a class's number.
+
+    Raises:
+        ValueError: an explainer does not fit the model; or "gold" is asked for where a label is not known.
+    """
+    rows = iter(texts)
+    while window := list(islice(rows, WINDOW)):
+        yield from explain_window(model, tokenizer, window, explainers, target, max_length)
+
+
+def explain_window(model, tokenizer, window: Sequence[Text], explainers, target, max_length) -> list[Explanation]:
+    pairs = None if window[0].pair is None else [own.pair or "" for own in window]
+    encoded = encode_words(tokenizer, [own.text for own in window], pairs, max_length=max_length)
+    names = [model.config.id2label[number] for number in range(model.config.num_labels)]
+    found: list[Explanation | None] = [None] * len(window)
+    collate = Collator(padding=model.config.pad_token_id or 0)
+    for rows in length_batches(encoded.encoded.lengths, TOKENS.get(model.device.type, TOKENS["cpu"])):
+        batch = Batch(**collate([encoded.encoded[row] for row in rows])).to(model.device)
+        with torch.no_grad(), evaluating(model):
+            probabilities = forward(model, batch).softmax(1)
+        wanted = torch.tensor([target_number(window[row], own, target) for row, own in zip(
+            rows, probabilities.argmax(1).tolist(), strict=True)], device=model.device)  # fmt: skip
+        with evaluating(model):
+            scores = {
+                name: explain(model, batch, wanted).float().cpu().numpy() for name, explain in explainers.items()
+            }
+        for index, row in enumerate(rows):
+            found[row] = Explanation(
+                words=encoded.names[row], second=encoded.second[row], labels=names,
+                probabilities=probabilities[index].float().cpu().numpy(), target=int(wanted[index]),
+                gold=window[row].label,
+                scores={name: encoded.scores_of_words(row, own[index]) for name, own in scores.items()},
+            )  # fmt: skip
+    return found
+
+
+def target_number(text: Text, predicted: int, target: int | str) -> int:
+    if target == "predicted":
+        return predicted
+    if target != "gold":
+        return int(target)
+    if text.label is None:
+        raise ValueError("gold labels are to be explained, but a text has none")
+    return text.label

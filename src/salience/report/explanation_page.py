@@ -1,0 +1,146 @@
+"""Explanations as one self-contained page: heat maps, a switch between explainers, search and order.
+
+Texts are data, never markup: they are written as JSON that cannot end its element, and shown as text nodes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from html import escape
+from pathlib import Path
+
+from salience.explain.explanations import Explanation
+
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width">
+<link rel="icon" href="data:,">
+<title>__TITLE__</title>
+<style>
+body { font: 16px/1.6 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1rem; color: #222; background: #fff }
+header { position: sticky; top: 0; background: #fff; padding: .5rem 0; border-bottom: 1px solid #ccc }
+header label { margin-right: 1rem }
+article { border-bottom: 1px solid #e4e4e4; padding: .6rem 0 }
+.verdict { font-size: .85rem; color: #555 } .wrong { color: #b00020; font-weight: 600 }
+.bars { display: inline-block; margin-left: .8rem } .bars span { margin-right: .7rem }
+.word { border-radius: .2rem; padding: 0 .1rem } .second { border-left: 2px solid #888; padding-left: .5rem; margin-left: .3rem }
+footer { color: #666; font-size: .85rem; padding: 1rem 0 }
+</style>
+</head>
+<body>
+<h1>__TITLE__</h1>
+<header>
+<label>explainer <select id="explainer"></select></label>
+<label>search <input id="search" type="search" autocomplete="off"></label>
+<label>order <select id="order">
+<option value="file">as in the file</option>
+<option value="unsure">least confident first</option>
+<option value="sure">most confident first</option>
+<option value="wrong">errors first, most confident first</option>
+</select></label>
+<span id="count" role="status"></span>
+</header>
+<main id="texts"></main>
+<footer>Red words speak for the class that is explained, blue ones against it; scores that know no sign are red only.
+The colour is relative to the strongest word of a text. Point at a word for its score.</footer>
+<script id="data" type="application/json">__DATA__</script>
+<script>
+"use strict";
+const data = JSON.parse(document.getElementById("data").textContent);
+const main = document.getElementById("texts"), count = document.getElementById("count");
+const explainer = document.getElementById("explainer"), search = document.getElementById("search");
+const order = document.getElementById("order"), STEP = 50;
+let chosen = [], shown = 0;
+
+function element(name, text, kind) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  if (kind) made.className = kind;
+  return made;
+}
+for (const name of data.explainers) explainer.append(element("option", name));
+
+function confidence(row) { return Math.max(...row.probabilities); }
+function predicted(row) { return row.probabilities.indexOf(confidence(row)); }
+function isWrong(row) { return row.gold !== null && row.gold !== predicted(row); }
+
+function colour(strength) {
+  const hue = strength > 0 ? "217,71,58" : "58,110,217";
+  return `rgba(${hue},${(Math.min(Math.abs(strength), 1) * 0.75).toFixed(2)})`;
+}
+
+function article(row) {
+  const made = element("article"), own = predicted(row), verdict = element("div", undefined, "verdict");
+  verdict.append(element("b", data.labels[own]), ` ${confidence(row).toFixed(2)}`);
+  if (isWrong(row)) verdict.append(" ", element("span", `wrong: it is ${data.labels[row.gold]}`, "wrong"));
+  else if (row.gold !== null) verdict.append(" right");
+  if (row.target !== own) verdict.append(`, explained: ${data.labels[row.target]}`);
+  const bars = element("span", undefined, "bars");
+  row.probabilities.forEach((value, index) => {
+    if (index !== own && value >= 0.01) bars.append(element("span", `${data.labels[index]} ${value.toFixed(2)}`));
+  });
+  verdict.append(bars);
+  const text = element("div"), scores = row.scores[explainer.selectedIndex];
+  const largest = Math.max(1e-12, ...scores.map(Math.abs));
+  row.words.forEach((word, index) => {
+    const part = element("span", word, index === row.second ? "word second" : "word");
+    part.style.background = colour(scores[index] / largest);
+    part.title = scores[index].toPrecision(3);
+    text.append(part, " ");
+  });
+  made.append(verdict, text);
+  return made;
+}
+
+function more() {
+  const next = chosen.slice(shown, shown + STEP);
+  main.append(...next.map(article));
+  shown += next.length;
+}
+
+function show() {
+  const wanted = search.value.trim().toLowerCase();
+  chosen = data.rows.filter(row => !wanted || row.words.join(" ").toLowerCase().includes(wanted)
+    || data.labels[predicted(row)].toLowerCase() === wanted);
+  if (order.value === "unsure") chosen.sort((a, b) => confidence(a) - confidence(b));
+  if (order.value === "sure") chosen.sort((a, b) => confidence(b) - confidence(a));
+  if (order.value === "wrong") chosen.sort((a, b) => isWrong(b) - isWrong(a) || confidence(b) - confidence(a));
+  main.replaceChildren();
+  shown = 0;
+  more();
+  count.textContent = `${chosen.length} of ${data.rows.length} texts`;
+}
+
+for (const control of [explainer, order]) control.addEventListener("change", show);
+search.addEventListener("input", show);
+addEventListener("scroll", () => {
+  while (shown < chosen.length && innerHeight + scrollY > document.body.scrollHeight - 800) more();
+}, { passive: true });
+show();
+</script>
+</body>
+</html>
+"""  # noqa: E501
+
+
+def write_explanations(explanations: Iterable[Explanation], title: str, file: Path) -> int:
+    """Writes the page; gives the number of texts in it."""
+    rows, labels, names = [], [], []
+    for own in explanations:
+        labels, names = own.labels, list(own.scores)
+        rows.append({
+            "words": own.words, "second": own.second, "gold": own.gold, "target": own.target,
+            "probabilities": [round(float(value), 4) for value in own.probabilities],
+            "scores": [[float(f"{value:.3g}") for value in scores] for scores in own.scores.values()],
+        })  # fmt: skip
+    data = json.dumps({"labels": labels, "explainers": names, "rows": rows}, ensure_ascii=False)
+    # In a script element only "<" can begin something else; in JSON it has another spelling.
+    page = PAGE.replace("__TITLE__", escape(title)).replace("__DATA__", data.replace("<", "\\u003c"), 1)
+    unfinished = file.with_name(f".{file.name}.unfinished")
+    unfinished.write_text(page, encoding="utf-8")
+    unfinished.replace(file)
+    return len(rows)
