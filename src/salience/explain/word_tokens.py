@@ -40,7 +40,8 @@ class WordTokens:
             empty: the id of the one token that a text is left with which would have none, as [UNK].
         """
         first = np.repeat(np.concatenate([[0], self.counts.cumsum()[:-1]]), self.encoded.lengths)
-        left = (self.words == SPECIAL) | kept[np.where(self.words == SPECIAL, 0, first + self.words)]
+        left, inside = np.ones(len(self.words), bool), self.words != SPECIAL
+        left[inside] = kept[(first + self.words)[inside]]
         rows = np.repeat(np.arange(len(self)), self.encoded.lengths)
         lengths = np.bincount(rows[left], minlength=len(self))
         nothing = lengths == 0

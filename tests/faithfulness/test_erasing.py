@@ -1,0 +1,150 @@
+"""Words that are taken out or kept alone, on ids, against a loop over texts; and how often the judge is asked."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import families
+from salience.data.encoding import encode_texts
+from salience.explain.word_tokens import SPECIAL, encode_words
+from salience.faithfulness.erasing import ranks, top_alone, without_top
+from salience.models.vocabulary import word_tokenizer
+
+TEXTS = ["a good film, unseen", "bad", "", "the film is good and bad and unheard-of"]
+PAIRS = ["quite so", "the film", "no", ""]
+EMPTY = 1
+PIECES, WORDS = families.tiny_tokenizer(TEXTS[:2] + PAIRS), word_tokenizer(TEXTS[:2] + PAIRS)
+
+
+@pytest.fixture(scope="module", params=["pieces", "words"])
+def tokenizer(request):
+    return PIECES if request.param == "pieces" else WORDS
+
+
+@pytest.mark.parametrize("pairs", [None, PAIRS])
+def test_the_ids_are_those_of_the_tokenizer(tokenizer, pairs):
+    found, expected = encode_words(tokenizer, TEXTS, pairs), encode_texts(tokenizer, TEXTS, pairs)
+    for own, other in ((found.encoded.ids, expected.ids), (found.encoded.segments, expected.segments)):
+        assert np.array_equal(own, other)
+    assert (found.words == SPECIAL).tolist() == (expected.segments == 0).tolist()
+
+
+@pytest.mark.parametrize("pairs", [None, PAIRS])
+def test_words_are_counted_on_into_the_second_text(tokenizer, pairs):
+    found = encode_words(tokenizer, TEXTS, pairs)
+    for row, text in enumerate(TEXTS):
+        second = [] if pairs is None else pairs[row].split()
+        assert found.names[row] == text.split() + second
+        assert found.counts[row] == len(text.split()) + len(second)
+        own = found.words[found.encoded.starts[row] : found.encoded.starts[row + 1]]
+        assert sorted(set(own.tolist()) - {SPECIAL}) == list(range(found.counts[row]))
+        assert found.second[row] == (None if pairs is None else len(text.split()))
+
+
+def test_what_a_model_does_not_read_is_no_word(tokenizer):
+    found = encode_words(tokenizer, TEXTS, max_length=5)
+    assert (found.encoded.lengths <= 5).all()
+    assert found.counts[3] < len(TEXTS[3].split())
+    assert len(found.names[3]) == found.counts[3]
+
+
+def test_a_words_score_is_the_sum_over_its_tokens(tokenizer):
+    found = encode_words(tokenizer, TEXTS, PAIRS)
+    for row in range(len(TEXTS)):
+        own = found.words[found.encoded.starts[row] : found.encoded.starts[row + 1]]
+        scores = np.random.default_rng(row).normal(size=len(own) + 3)  # of a padded batch
+        expected = [
+            sum(scores[place] for place in range(len(own)) if own[place] == word) for word in range(found.counts[row])
+        ]
+        assert found.scores_of_words(row, scores) == pytest.approx(np.array(expected))
+
+
+@given(st.data())
+def test_keeping_against_a_loop(data):
+    tokenizer = data.draw(st.sampled_from([PIECES, WORDS]))
+    pairs = data.draw(st.sampled_from([None, PAIRS]))
+    found = encode_words(tokenizer, TEXTS, pairs)
+    kept = np.array(
+        data.draw(st.lists(st.booleans(), min_size=int(found.counts.sum()), max_size=int(found.counts.sum()))), bool
+    )
+    left = found.keeping(kept, EMPTY)
+    first = 0
+    for row in range(len(TEXTS)):
+        start, stop = found.encoded.starts[row : row + 2]
+        expected = [
+            (found.encoded.ids[place], found.encoded.segments[place])
+            for place in range(start, stop)
+            if found.words[place] == SPECIAL or kept[first + found.words[place]]
+        ]
+        first += found.counts[row]
+        own = left[row]
+        if expected or start == stop:
+            assert list(zip(own["input_ids"], own["segment"], strict=True)) == expected
+        else:
+            assert own["input_ids"].tolist() == [EMPTY]
+
+
+def test_ranks_are_of_the_highest_first_and_ties_by_place():
+    scores = [np.array([0.1, 0.9, 0.9, 0.5]), np.zeros(0), np.array([2.0, 3.0])]
+    assert ranks(scores).tolist() == [3, 0, 1, 2, 1, 0]
+
+
+class CountingJudge:
+    """Class 1 if a word of the vocabulary's "good" is there; remembers what it was shown."""
+
+    def __init__(self, good: int):
+        self.good, self.texts = good, 0
+
+    def __call__(self, encoded) -> np.ndarray:
+        self.texts += len(encoded)
+        there = [self.good in encoded[row]["input_ids"] for row in range(len(encoded))]
+        return np.eye(2)[np.array(there, int)]
+
+
+def curves(scores, most=4):
+    texts = encode_words(WORDS, TEXTS, labels=[1, 0, 0, 1])
+    judge = CountingJudge(WORDS.convert_tokens_to_ids("good"))
+    found = without_top(judge, texts, ranks(scores), most, EMPTY)
+    asked, judge.texts = judge.texts, 0
+    return found, asked, top_alone(judge, texts, ranks(scores), most, EMPTY), judge.texts
+
+
+def test_taking_the_cue_out_first_flips_at_once_and_keeping_it_alone_is_enough():
+    cue = [np.array([float(word == "good") for word in text.split()]) for text in TEXTS]
+    without, _, alone, _ = curves(cue)
+    assert without.right[:, 0].tolist() == [True, False, False, False, False]
+    assert without.right[:, 3].tolist() == [True, False, False, False, False]
+    assert alone.right.all()
+
+
+def test_taking_it_out_last_does_not():
+    last = [-np.array([float(word == "good") for word in text.split()]) for text in TEXTS]
+    without, _, alone, _ = curves(last)
+    assert without.right[:4, 0].all()  # its fourth word is the cue
+    assert not without.right[4, 0]
+    assert not alone.right[1, 0]
+
+
+def test_a_text_that_is_what_it_was_is_not_judged_again():
+    """Words are 4, 1, 0 and 8: without K = 1, 2, 3, 4 of them 3, 2, 2 and 2 texts change."""
+    scores = [np.arange(len(text.split()), dtype=float) for text in TEXTS]
+    without, asked, _, asked_alone = curves(scores)
+    assert asked == 4 + 3 + 2 + 2 + 2
+    assert without.probabilities.shape == (5, 4, 2)
+    # From the whole text to one word two texts change, and the longest of them until it is whole again.
+    assert asked_alone == 4 + 2 + 2 + 2 + 2
+
+
+def test_what_is_left_is_nested():
+    texts = encode_words(WORDS, TEXTS)
+    rank = ranks([np.random.default_rng(row).random(len(text.split())) for row, text in enumerate(TEXTS)])
+    before = rank >= 0
+    for count in range(1, 9):
+        now = rank >= count
+        assert (now <= before).all()
+        left = texts.keeping(now, EMPTY)
+        assert (left.lengths <= texts.encoded.lengths).all()
+        before = now
+    assert torch.tensor(before).logical_not().all()
