@@ -32,6 +32,15 @@ class WordTokens:
         inside = own != SPECIAL
         return np.bincount(own[inside], scores[: len(own)][inside], self.counts[row]).astype(float)
 
+    def take(self, rows: Sequence[int]) -> WordTokens:
+        """The texts at `rows`, in that order; a row may stand there several times."""
+        starts = self.encoded.starts
+        flat = [self.words[starts[row] : starts[row + 1]] for row in rows]
+        return WordTokens(
+            self.encoded.take(rows), np.concatenate([np.zeros(0, np.int32), *flat]), self.counts[list(rows)],
+            [self.names[row] for row in rows], [self.second[row] for row in rows],
+        )  # fmt: skip
+
     def keeping(self, kept: np.ndarray, empty: int) -> Encoded:
         """The texts with some of their words, in their order, and all special tokens.
 

@@ -62,3 +62,21 @@ def curve(judge: Judge, texts: WordTokens, kept: Callable[[int], np.ndarray], mo
         found.append(known)
         before = now
     return Curve(np.stack(found), np.asarray(texts.encoded.labels))
+
+
+def leave_one_out(judge: Judge, texts: WordTokens, empty: int, at_once: int = 4096) -> list[np.ndarray]:
+    """What each word adds (W,): ln p of the class predicted for the whole text, minus ln p without the word."""
+    whole = judge(texts.encoded)
+    predicted = whole.argmax(1)
+    rows = np.repeat(np.arange(len(texts)), texts.counts)
+    places = np.concatenate([np.zeros(0, np.int64), *(np.arange(count) for count in texts.counts)])
+    left = np.empty(len(rows))
+    for start in range(0, len(rows), at_once):
+        part = slice(start, start + at_once)
+        several = texts.take(rows[part])
+        kept = np.ones(several.counts.sum(), bool)
+        kept[several.counts.cumsum() - several.counts + places[part]] = False
+        probabilities = judge(several.keeping(kept, empty))
+        left[part] = probabilities[np.arange(len(several)), predicted[rows[part]]]
+    drops = np.log(whole[rows, predicted[rows]]) - np.log(left)
+    return np.split(drops, texts.counts.cumsum()[:-1])

@@ -1,0 +1,96 @@
+"""The table of explainers by metrics: in a terminal, as JSON, and as a page with its curves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from rich.markup import escape as escaped
+from rich.table import Table
+
+from salience.study.faithfulness import Row
+
+COLOURS = ("#c44e52", "#4c72b0", "#55a868", "#8172b3", "#ccb974", "#64b5cd", "#937860")
+WIDTH, HEIGHT, LEFT, BOTTOM = 460, 260, 44, 34  # of a drawing, in pixels
+
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<link rel="icon" href="data:,"><title>{title}</title>
+<style>
+body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 66rem; margin: 2rem auto; padding: 0 1rem; color: #222 }}
+table {{ border-collapse: collapse }}
+td, th {{ padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #ddd }}
+td:first-child, th:first-child {{ text-align: left }} small {{ color: #666 }}
+figure {{ display: inline-block; margin: 1rem 1rem 0 0 }} text {{ font: 12px system-ui, sans-serif }}
+</style></head><body>
+<h1>{title}</h1><p>{about}</p>
+{table}
+<figure><figcaption>accuracy without the K highest words: lower is better</figcaption>{without}</figure>
+<figure><figcaption>accuracy on the K highest words alone: higher is better</figcaption>{alone}</figure>
+</body></html>
+"""
+
+
+def terminal_table(rows: Sequence[Row], about: str) -> Table:
+    table = Table(title=about, title_justify="left")
+    table.add_column("explainer")
+    for metric in rows[0].metrics:
+        table.add_column(metric, justify="right")
+    for row in rows:
+        cells = [f"{mean:.2f}\n[{low:.2f}, {high:.2f}]" for mean, low, high in row.metrics.values()]
+        table.add_row(row.explainer, *(escaped(cell) for cell in cells))
+    return table
+
+
+def write_faithfulness(rows: Sequence[Row], title: str, about: str, folder: Path) -> None:
+    """Writes faithfulness.json and index.html."""
+    kept = ("explainer", "metrics", "without", "alone")
+    found = [{name: getattr(row, name) for name in kept} for row in rows]
+    (folder / "faithfulness.json").write_text(json.dumps({"about": about, "rows": found}, indent=1), encoding="utf-8")
+    page = PAGE.format(
+        title=escape(title), about=escape(about), table=html_table(rows),
+        without=drawing(rows, "without"), alone=drawing(rows, "alone"),
+    )  # fmt: skip
+    (folder / "index.html").write_text(page, encoding="utf-8")
+
+
+def html_table(rows: Sequence[Row]) -> str:
+    head = "".join(f"<th>{escape(metric)}</th>" for metric in rows[0].metrics)
+    body = ""
+    for row in rows:
+        cells = ""
+        for mean, low, high in row.metrics.values():
+            cells += f"<td>{mean:.2f}<br><small>{low:.2f} to {high:.2f}</small></td>"
+        body += f"<tr><td>{escape(row.explainer)}</td>{cells}</tr>"
+    return f"<table><tr><th>explainer</th>{head}</tr>{body}</table>"
+
+
+def drawing(rows: Sequence[Row], which: str) -> str:
+    """The curves as an SVG, a line an explainer."""
+    curves = {row.explainer: getattr(row, which) for row in rows}
+    most = max(len(curve) for curve in curves.values()) - 1
+    low = min(min(curve) for curve in curves.values())
+    high = max(max(curve) for curve in curves.values())
+    span = max(high - low, 0.01)
+
+    def at(count: int, value: float) -> str:
+        x = LEFT + (WIDTH - LEFT - 110) * count / max(most, 1)
+        return f"{x:.1f},{(HEIGHT - BOTTOM) - (HEIGHT - BOTTOM - 12) * (value - low) / span:.1f}"
+
+    parts = [f'<svg width="{WIDTH}" height="{HEIGHT}" role="img">']
+    for share in (0, 0.5, 1):
+        x, y = at(0, low + share * span).split(",")
+        parts.append(f'<text x="{float(x) - 6}" y="{y}" text-anchor="end">{100 * (low + share * span):.0f}</text>')
+        parts.append(f'<line x1="{x}" x2="{WIDTH - 110}" y1="{y}" y2="{y}" stroke="#ddd"/>')
+    for count in sorted({0, most // 2, most}):
+        x, _ = at(count, low).split(",")
+        parts.append(f'<text x="{x}" y="{HEIGHT - 14}" text-anchor="middle">{count}</text>')
+    for index, (name, curve) in enumerate(curves.items()):
+        colour = "#8c8c8c" if name == "random" else COLOURS[index % len(COLOURS)]
+        points = " ".join(at(count, value) for count, value in enumerate(curve))
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(f'<text x="{WIDTH - 104}" y="{24 + 16 * index}" fill="{colour}">{escape(name)}</text>')
+    return "".join([*parts, "</svg>"])
