@@ -8,7 +8,7 @@ import pytest
 
 import families
 from salience import METHODS, mixed
-from salience.cli.train import method_options
+from salience.cli.train import assigned
 from salience.explain import gradient, gradient_map
 from salience.explain.gradient import Gradient
 from salience.mixing import shuffle, swap_halves
@@ -97,7 +97,7 @@ def test_the_command_lines_are_understood(name):
         assert dict(given)["--method"] == name
         assignments = [value for option, value in given if option == "--set"]
         assert assignments
-        chosen = choose_method(name, method_options(assignments))
+        chosen = choose_method(name, assigned("--set", assignments))
         assert type(chosen) is type(METHODS[name]())
 
 

@@ -43,7 +43,7 @@ def test_the_text_formats_of_glove_and_word2vec(header, ends, tmp_path):
 
 
 def test_a_packed_file(tmp_path):
-    assert vectors(written(tmp_path, gzip.compress(GLOVE.encode()), "vectors.txt.gz")) == (EXPECTED, 3)
+    assert vectors(written(tmp_path, gzip.compress(GLOVE.encode(), mtime=0), "vectors.txt.gz")) == (EXPECTED, 3)
 
 
 def test_a_file_may_be_named_by_a_string(tmp_path):
@@ -122,7 +122,11 @@ def test_a_binary_file_is_one_line(tmp_path):
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("damage", [b"no gzip at all", gzip.compress(GLOVE.encode() * 50)[:-20]])
+@pytest.mark.parametrize(
+    "damage",
+    [b"no gzip at all", gzip.compress(GLOVE.encode() * 50, mtime=0)[:-20]],
+    ids=["no gzip at all", "cut off"],
+)
 def test_a_damaged_gzip_file_is_one_line(damage, tmp_path):
     with pytest.raises(InputError, match="gzip file is damaged or cut off") as refusal:
         read_word_vectors(written(tmp_path, damage, "vectors.txt.gz"), VOCABULARY)
