@@ -197,7 +197,8 @@ FAMILIES = {
         "modernbert-mean",
         "albert",
     )
-} | {"attention": attention_classifier}
+}
+MODELS = FAMILIES | {"attention": attention_classifier}  # with one of our own
 
 LAYER_CLASSES = {
     "AlbertLayer",
@@ -341,7 +342,7 @@ def save_tiny_model(
 ) -> Path:
     """A folder that `from_pretrained` loads: config, safetensors and a tokenizer that knows the words of `texts`."""
     tokenizer = tiny_tokenizer(texts, family, longest)
-    model = FAMILIES[family](
+    model = MODELS[family](
         seed,
         classes,
         dropout,

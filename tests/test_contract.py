@@ -11,8 +11,8 @@ from torch.nn.modules import module as torch_module
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from families import (
-    FAMILIES,
     LAYERS,
+    MODELS,
     VOCABULARY,
     WITH_TOKEN_TYPES,
     batch,
@@ -29,13 +29,13 @@ from salience.mixing.randomunk import BERT_UNKNOWN
 from salience.sites import forward
 
 every_method = pytest.mark.parametrize("name", METHODS)
-every_family = pytest.mark.parametrize("family", FAMILIES)
+every_family = pytest.mark.parametrize("family", MODELS)
 
 CLASSES = 3
 
 
 def model_of(family: str, dropout: float = 0.0):
-    return FAMILIES[family](classes=CLASSES, dropout=dropout).double()
+    return MODELS[family](classes=CLASSES, dropout=dropout).double()
 
 
 def settled(method, **values):

@@ -62,7 +62,7 @@ def trained_weights(
     """The weights after a few steps of 8 texts, each computed in `pieces` by each of `processes`."""
     with tempfile.TemporaryDirectory() as folder:
         trainer = MixTrainer(
-            model=families.FAMILIES[family](seed=3).float(),
+            model=families.MODELS[family](seed=3).float(),
             method=METHODS[method],
             group_by_length=group_by_length,
             class_weights=(0.5, 1.0, 1.5),

@@ -23,13 +23,13 @@ def assert_same(one: dict, other: dict, tolerance: float = 1e-6) -> None:
 
 
 def moved(weights: dict, family: str = "bert") -> float:
-    start = families.FAMILIES[family](seed=3).float().state_dict()
+    start = families.MODELS[family](seed=3).float().state_dict()
     return max(
         (weight - start[name]).abs().max().item() for name, weight in weights.items() if weight.is_floating_point()
     )
 
 
-@pytest.mark.parametrize("family", families.FAMILIES)
+@pytest.mark.parametrize("family", families.MODELS)
 def test_pieces_of_a_batch_train_like_the_whole(family):
     """The stock Trainer's loss grows with the number of pieces for every one of these families."""
     whole = trained_weights(family=family)
@@ -94,7 +94,7 @@ def test_activation_checkpointing_changes_nothing(method):
 
 def test_every_step_is_a_full_batch_and_every_epoch_another_order():
     trainer = MixTrainer(
-        model=families.FAMILIES["bert"](),
+        model=families.MODELS["bert"](),
         train_dataset=rows(21),
         args=TrainingArguments("unused", per_device_train_batch_size=8, use_cpu=True, report_to="none"),
     )
@@ -106,7 +106,7 @@ def test_every_step_is_a_full_batch_and_every_epoch_another_order():
 
 
 def test_evaluation_is_the_plain_model(tmp_path):
-    model = families.FAMILIES["bert"]()
+    model = families.MODELS["bert"]()
     found = {}
     for method in (None, SSMix()):
         trainer = MixTrainer(
@@ -127,7 +127,7 @@ def test_several_gpus_in_one_process_are_refused_by_name(tmp_path, monkeypatch):
     arguments = TrainingArguments(str(tmp_path), use_cpu=True, report_to="none")
     arguments._n_gpu = 2
     with pytest.raises(ValueError, match="DataParallel"):
-        MixTrainer(model=families.FAMILIES["bert"](), args=arguments)
+        MixTrainer(model=families.MODELS["bert"](), args=arguments)
 
 
 def test_rows_tokenised_elsewhere_train_too(tmp_path):
