@@ -19,7 +19,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 
 demo: setup
 	$(BIN)/salience train examples/banking_train.csv --test examples/banking_test.csv \
-	    --method ssmix --output runs/demo --overwrite
+	    --method ssmix --steps 120 --evaluations 10 --output runs/demo --overwrite
 
 lint: setup
 	$(BIN)/ruff check .
