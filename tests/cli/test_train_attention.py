@@ -130,6 +130,17 @@ def test_over_a_transformer_from_a_folder(place, salience, tmp_path):
     assert salience("predict", folder, place.test).code == 0
 
 
+def test_the_card_says_what_the_checkpoint_needs(place, salience, tmp_path):
+    """transformers loads a plain checkpoint by itself, and ours when it has been told of it."""
+    needed = "import salience.models.attention_classifier"
+    assert salience(*arguments(place, tmp_path / "ours")).code == 0
+    assert needed in (tmp_path / "ours" / "README.md").read_text()
+    assert salience(*place.train("--output", tmp_path / "plain")).code == 0
+    card = (tmp_path / "plain" / "README.md").read_text()
+    assert needed not in card
+    assert "plain Hugging Face checkpoint" in card
+
+
 def test_no_path_of_this_machine_is_published(place, salience, tmp_path):
     folder = tmp_path / "run"
     assert salience(*arguments(place, folder, encoder=str(place.model))).code == 0

@@ -66,6 +66,8 @@ def attention(
             analyses = sweep(
                 options, recipe, found, numbers(scales, ",", "--scales 1,10,100", float), seed, max_length
             )
+    except InputError:
+        raise
     except ValueError as error:
         raise InputError(f"cannot analyse this model: {error}") from error
     output.mkdir(parents=True, exist_ok=True)

@@ -38,5 +38,6 @@ def explain(
     explain_file(
         model, data, text or [], output, explainers=explainer.split(","), target=target, layer=layer, head=head,
         kind=format_, most=most, device=device, overwrite=overwrite, max_length=max_length,
-        columns={"text": text_column, "text_pair": text_pair, "label": label, "encoding": encoding},
+        columns={"text": text_column, "text_pair": text_pair, "label": label, "encoding": encoding,
+                 "text_option": "--text-column"},
     )  # fmt: skip

@@ -38,10 +38,12 @@ def choose_columns(
     label: str | None = None,
     need_label: bool = True,
     source: str = "",
+    text_option: str = "--text",
 ) -> tuple[Columns, list[str]]:
     """The columns that were named, and for the others a guess from usual names.
 
     A second text is guessed only together with the first one: whoever names the text means this one alone.
+    `text_option` is what the command calls the option that names it.
 
     Returns:
         The columns, and each guess in words: 'text column: "sentence" (guessed)'.
@@ -49,7 +51,7 @@ def choose_columns(
     Raises:
         InputError: a named column is not there, one column would be both, or nothing can be guessed.
     """
-    options = {"--text": text, "--text-pair": text_pair, "--label": label}
+    options = {text_option: text, "--text-pair": text_pair, "--label": label}
     check_named(options, names, source)
     free = [name for name in names if name not in options.values()]
     guessed: list[str] = []
@@ -68,8 +70,8 @@ def choose_columns(
         text = guess("text column", found)
     if label is None and need_label and (found := usual(free, LABELS) or only(free if len(names) == 2 else [])):
         label = guess("label column", found)
-    for option, column, what in (("--text", text, "the text"), ("--label", label, "the label")):
-        if column is None and (need_label or option == "--text"):
+    for option, column, what in ((text_option, text, "the text"), ("--label", label, "the label")):
+        if column is None and (need_label or option == text_option):
             raise InputError(
                 f"{prefix(source)}no column has a usual name for {what}; name it with {option}. The columns are "
                 f"{listed(map(quoted, names))}"

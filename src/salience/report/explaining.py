@@ -57,6 +57,8 @@ def explain_file(
     try:
         found = explain_texts(model, tokenizer, rows, functions, target_of(target, labels), longest)
         written = write(found, kind, output, f"{Path(name).name}: {Path(data).name if data else 'explanations'}")
+    except InputError:
+        raise
     except ValueError as error:
         raise InputError(f"cannot explain {name}: {error}") from error
     if output is not None:
@@ -88,7 +90,7 @@ def target_of(target: str, labels: list[str]) -> int | str:
 def read(data: str, labels: list[str], most: int | None, columns: Mapping[str, Any]) -> Iterator[Text]:
     """The rows of a file; rows without a text are left out, and a label that the model does not know is none."""
     encoding = columns["encoding"]
-    named = {role: columns[role] for role in ("text", "text_pair", "label")}
+    named = {name: value for name, value in columns.items() if name != "encoding"}
     names = column_names(data, encoding)
     try:
         chosen, notes = choose_columns(names, **named, source=data)

@@ -18,10 +18,11 @@ TEMPLATE = """---
 
 A text classifier for {{ names | length }} labels: {{ names | join(", ") }}.
 
-It is a plain Hugging Face checkpoint:
+It is a {{ kind }}:
 
 ```python
-from transformers import pipeline
+{% if ours %}import salience.models.attention_classifier  # registers the architecture
+{% endif %}from transformers import pipeline
 
 classify = pipeline("text-classification", model="{{ folder }}")
 ```
@@ -46,8 +47,11 @@ The calibration error is the expected calibration error in 15 bins: 0 for a mode
 """
 
 
-def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict) -> str:
-    """The README.md of a run folder, with the metadata that the hub reads."""
+def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, ours: bool) -> str:
+    """The README.md of a run folder, with the metadata that the hub reads.
+
+    `ours`: transformers does not know the model's architecture by itself.
+    """
     data = ModelCardData(
         pipeline_tag="text-classification",
         library_name="transformers",
@@ -57,6 +61,8 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict) -> str:
         data,
         template_str=TEMPLATE,
         title="Text classifier",
+        ours=ours,
+        kind="Hugging Face checkpoint, whose architecture salience knows" if ours else "plain Hugging Face checkpoint",
         folder="path/to/this/folder",
         names=task.names,
         training=training_words(recipe, metrics),

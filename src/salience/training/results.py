@@ -14,6 +14,7 @@ import yaml
 from transformers import PreTrainedModel
 
 from salience.data.task import Part, Task
+from salience.models.attention_classifier import AttentionClassifier
 from salience.training.baselines import baseline_scores
 from salience.training.card import model_card
 from salience.training.folder import RECIPE, write_json, write_lines, write_whole
@@ -49,7 +50,10 @@ def write_results(
     metrics: dict,
     probabilities: dict[str, np.ndarray],
 ) -> None:
-    """Fills `folder` with everything; `pipeline("text-classification", model=folder)` needs no salience to load it."""
+    """Fills `folder` with everything.
+
+    `pipeline("text-classification", model=folder)` needs no salience to load it, but for the models of our own.
+    """
     shutil.rmtree(folder, ignore_errors=True)  # an earlier try was killed here
     # No path of this machine.
     model.config._name_or_path = recipe.model
@@ -65,7 +69,7 @@ def write_results(
         part = task.test if judge == "test" else task.validation
         write_lines(folder / "predictions.jsonl", prediction_rows(part, probabilities[judge], task.names))
     write_whole(folder / RECIPE, yaml.safe_dump(recipe.as_mapping(), sort_keys=False, allow_unicode=True))
-    write_whole(folder / "README.md", model_card(recipe, task, metrics, about))
+    write_whole(folder / "README.md", model_card(recipe, task, metrics, about, isinstance(model, AttentionClassifier)))
 
 
 def prediction_rows(part: Part, probabilities: np.ndarray, names: list[str]) -> Iterator[dict]:
