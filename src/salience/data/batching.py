@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import Sampler
+
+from salience.batch import Batch
+from salience.data.encoding import Encoded
 
 # Padded tokens in a batch: enough to keep the device busy, few enough to stay in a CPU's cache.
 TOKENS = {"cpu": 2048, "cuda": 65536}
@@ -104,3 +107,19 @@ def length_batches(lengths: np.ndarray, tokens: int) -> Iterator[np.ndarray]:
             stop += 1
         yield order[start:stop]
         start = stop
+
+
+def like_length(model: nn.Module, texts: Encoded, labelled: bool = False) -> Iterator[tuple[np.ndarray, Batch]]:
+    """Batches of texts of like length on the model's device, each with the numbers of its rows."""
+    collate = Collator(padding=model.config.pad_token_id or 0)
+    for rows in length_batches(texts.lengths, TOKENS.get(model.device.type, TOKENS["cpu"])):
+        fields = collate([texts[row] for row in rows])
+        if not labelled:
+            fields.pop("labels", None)
+        yield rows, Batch(**fields).to(model.device)
+
+
+def in_order(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """What was found batch by batch, each with the numbers of its rows, in the order of the rows."""
+    rows, values = zip(*parts, strict=True)
+    return np.concatenate(values)[np.argsort(np.concatenate(rows))]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from salience.data.columns import Columns
 from salience.data.multilabel import joined_labels
-from salience.data.values import label_of, text_of
+from salience.data.values import label_of, text_of, value_in
 from salience.errors import InputError, counted, quoted, rows_listed, unknown
 
 
@@ -50,15 +50,9 @@ def collect(
     empty: dict[str, list[int]] = {name: [] for name in readers}
     numbers: list[int] = []
 
-    def read(name: str, row: dict, number: int) -> str | None:
-        try:
-            return readers[name](row.get(name))
-        except TypeError as error:
-            raise InputError(f"{source}: row {number}, column {quoted(name)}: {error}") from error
-
     number = 0
     for number, row in enumerate(rows, 1):
-        values = [(name, read(name, row, number)) for name in readers]
+        values = [(name, value_in(row, name, kind, number, source)) for name, kind in readers.items()]
         missing = [name for name, value in values if value is None]
         for name in missing:
             empty[name].append(number)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from numbers import Number
 
 from salience.data.multilabel import holds_several
-from salience.errors import quoted
+from salience.errors import InputError, quoted
 
 
 def text_of(value: object) -> str | None:
@@ -42,6 +43,18 @@ def label_of(value: object) -> str | None:
         raise TypeError(
             f"a label is a word or a whole number, not of type {type(value).__name__}; choose a column with --label"
         ) from None
+
+
+def value_in(row: Mapping, column: str, kind: Callable[[object], str | None], number: int, source: str) -> str | None:
+    """What stands in a row's column, read as `kind`: text_of or label_of.
+
+    Raises:
+        InputError: it is of a wrong kind; names file, row and column.
+    """
+    try:
+        return kind(row.get(column))
+    except TypeError as error:
+        raise InputError(f"{source}: row {number}, column {quoted(column)}: {error}") from error
 
 
 def well_formed(text: str) -> str:

@@ -22,7 +22,12 @@ def check_output(output: Path | None, overwrite: bool) -> None:
         return
     if output.suffix.lower() not in OPENERS:
         raise unknown("suffix of --output", output.suffix or output.name, sorted(OPENERS))
-    if output.exists() and not overwrite:
+    check_free(output, overwrite)
+
+
+def check_free(output: Path | None, overwrite: bool) -> None:
+    """Raises an `InputError` if a file or folder stands there that is to be kept."""
+    if output is not None and output.exists() and not overwrite:
         raise InputError(f"{output} exists: choose another --output, or --overwrite it")
 
 

@@ -1,4 +1,4 @@
-"""Explaining many texts: in batches of like length, word by word."""
+"""Explaining many texts: in batches of like length, token by token or word by word."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from salience.batch import Batch
-from salience.data.batching import TOKENS, Collator, length_batches
+from salience.data.batching import like_length
+from salience.data.encoding import Encoded
 from salience.explain.word_tokens import WordTokens
 
 
@@ -18,14 +18,16 @@ def explain_words(model, texts: WordTokens, explainer: Callable, target: np.ndar
     Args:
         target: the class (N,) to explain; None is what the model predicts.
     """
-    collate = Collator(padding=model.config.pad_token_id or 0)
+    scores = explain_tokens(model, texts.encoded, explainer, target)
+    return [texts.scores_of_words(row, own) for row, own in enumerate(scores)]
+
+
+def explain_tokens(model, texts: Encoded, explainer: Callable, target: np.ndarray | None = None) -> list[np.ndarray]:
+    """The scores of each text's tokens (T,), special ones among them; gold labels are not looked at."""
     found: list[np.ndarray] = [np.zeros(0)] * len(texts)
-    for rows in length_batches(texts.encoded.lengths, TOKENS.get(model.device.type, TOKENS["cpu"])):
-        fields = collate([texts.encoded[row] for row in rows])
-        fields.pop("labels", None)  # else these would be explained
-        batch = Batch(**fields).to(model.device)
+    for rows, batch in like_length(model, texts):
         wanted = None if target is None else torch.as_tensor(target[rows], device=model.device)
         scores = explainer(model, batch, wanted).float().cpu().numpy()
         for row, own in zip(rows, scores, strict=True):
-            found[row] = texts.scores_of_words(row, own)
+            found[row] = own[: texts.lengths[row]]
     return found

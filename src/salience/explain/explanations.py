@@ -10,8 +10,7 @@ from itertools import islice
 import numpy as np
 import torch
 
-from salience.batch import Batch
-from salience.data.batching import TOKENS, Collator, length_batches
+from salience.data.batching import like_length
 from salience.explain.word_tokens import encode_words
 from salience.sites import evaluating, forward
 
@@ -86,9 +85,7 @@ def explain_window(model, tokenizer, window: Sequence[Text], explainers, target,
     encoded = encode_words(tokenizer, [own.text for own in window], pairs, max_length=max_length)
     names = [model.config.id2label[number] for number in range(model.config.num_labels)]
     found: list[Explanation | None] = [None] * len(window)
-    collate = Collator(padding=model.config.pad_token_id or 0)
-    for rows in length_batches(encoded.encoded.lengths, TOKENS.get(model.device.type, TOKENS["cpu"])):
-        batch = Batch(**collate([encoded.encoded[row] for row in rows])).to(model.device)
+    for rows, batch in like_length(model, encoded.encoded):
         with torch.no_grad(), evaluating(model):
             probabilities = forward(model, batch).softmax(1)
         wanted = torch.tensor([target_number(window[row], own, target) for row, own in zip(

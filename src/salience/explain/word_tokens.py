@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from salience.data.encoding import Encoded, segment_of
-from salience.explain.words import word_spans
+from salience.explain.words import Span, word_spans
 
 SPECIAL = -1  # the word of a token that is none's
 
@@ -70,8 +70,13 @@ def encode_words(
     pairs: Sequence[str] | None = None,
     labels: Sequence[int] | None = None,
     max_length: int | None = None,
+    spans: Callable[[str], list[Span]] = word_spans,
 ) -> WordTokens:
-    """Tokenises texts, or pairs; words are what white space parts, found again by the tokenizer's own offsets."""
+    """Tokenises texts, or pairs, and finds each token's word by the tokenizer's own offsets.
+
+    Args:
+        spans: where the words of a text stand; what white space parts, unless said otherwise.
+    """
     ids, segments, words, counts, names, second = [], [], [], [], [], []
     for row, text in enumerate(texts):
         both = [text] if pairs is None else [text, pairs[row]]
@@ -82,20 +87,20 @@ def encode_words(
         own = np.full(len(found), SPECIAL, np.int32)
         written: list[str] = []
         for part, whole in enumerate(both, 1):
-            spans = word_spans(whole)
-            ends = np.array([end for _, end in spans])
+            places_of_words = spans(whole)
+            ends = np.array([end for _, end in places_of_words])
             for place in np.flatnonzero(segment == part):
                 start, end = found.offsets[place]
                 if start < end:
                     own[place] = len(written) + np.searchsorted(ends, start, side="right")
-            written += [whole[start:end] for start, end in spans]
+            written += [whole[start:end] for start, end in places_of_words]
         read = int(own.max(initial=SPECIAL)) + 1  # of a single text what was cut off is at its end
         ids.append(np.array(found.ids, np.int32))
         segments.append(segment)
         words.append(own)
         counts.append(read if pairs is None else len(written))
         names.append(written[: counts[-1]])
-        second.append(None if pairs is None else len(word_spans(text)))
+        second.append(None if pairs is None else len(spans(text)))
     lengths = np.array([len(part) for part in ids], np.int64)
     encoded = Encoded(np.concatenate(ids), np.concatenate(segments), lengths, labels, 0)
     return WordTokens(encoded, np.concatenate(words), np.array(counts, np.int64), names, second)

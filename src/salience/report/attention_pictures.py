@@ -8,11 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from salience.analysis.association import NONE, category_names
+from salience.report.pictures import COLOURS, GREY, save
 from salience.study.attention import Analysis
-
-FORMATS = ("png", "svg")
-COLOURS = ("#c44e52", "#4c72b0", "#55a868", "#8172b3", "#ccb974", "#64b5cd")  # of classes, by their numbers
-GREY = "#8c8c8c"  # of neutral words
 
 
 def draw_all(analyses: Sequence[Analysis], labels: Sequence[str], shown: int, folder: Path) -> list[str]:
@@ -34,20 +31,6 @@ def draw_all(analyses: Sequence[Analysis], labels: Sequence[str], shown: int, fo
     for name, draw in pictures.items():
         save(draw, folder / name)
     return list(pictures)
-
-
-def save(draw: Callable, file: Path) -> None:
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    # Labels are no formulas, and the same picture is the same file.
-    with rc_context({"text.parse_math": False, "svg.hashsalt": file.name}):
-        figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-        axes = figure.add_subplot()
-        draw(axes)
-        axes.spines[["top", "right"]].set_visible(False)
-        for kind in FORMATS:
-            figure.savefig(file.with_suffix(f".{kind}"), dpi=150, metadata={"Date": None} if kind == "svg" else None)
 
 
 def present(analysis: Analysis, labels: Sequence[str]) -> list[tuple[int, str, str]]:

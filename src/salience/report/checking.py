@@ -9,13 +9,14 @@ from typing import Any
 from rich.console import Console
 from transformers import set_seed
 
+from salience.data.writing import check_free
 from salience.errors import InputError, listed
 from salience.explain import EXPLAINERS
 from salience.explain.explanations import Text, explain_texts
-from salience.models.loading import load_trained, longest_text
-from salience.report.explaining import chosen_explainers, read
+from salience.report.explaining import chosen_explainers
 from salience.report.faithfulness_page import terminal_table, write_faithfulness
-from salience.report.predictions import choose_device, tell
+from salience.report.predictions import tell
+from salience.report.trained import labelled_texts, load_reader
 from salience.study.faithfulness import Reader, evaluate
 
 
@@ -30,19 +31,15 @@ def check_explanations(
     """
     if not 1 <= at <= most:
         raise InputError(f"--at {at} must be from 1 to --most {most}")
-    if output is not None and output.exists() and not overwrite:
-        raise InputError(f"{output} exists: choose another --output, or --overwrite it")
-    chosen = choose_device(device)
-    reader = load(name, max_length, chosen)
-    judging = reader if judge is None else load(judge, max_length, chosen)
-    labels = names_of(reader)
-    if names_of(judging) != labels:
-        raise InputError(f"{judge} knows the labels {names_of(judging)}, but {name} {labels}: they must be the same")
-    texts = [own for own in read(data, labels, rows, columns) if own.label is not None]
-    if not texts:
+    check_free(output, overwrite)
+    reader = load_reader(name, max_length, device)
+    judging = reader if judge is None else load_reader(judge, max_length, device)
+    if judging.labels != reader.labels:
         raise InputError(
-            f"{data}: no row has a label that the model knows ({listed(labels)}); name its --label column"
+            f"{judge} knows the labels {listed(judging.labels)}, but {name} {listed(reader.labels)}: they must be "
+            "the same"
         )
+    texts = labelled_texts(data, reader.labels, rows, columns)
     functions = fitting(reader, texts[0]) if explainers is None else chosen_explainers(explainers, None, None)
     set_seed(seed)
     found = evaluate(reader, judging, texts, functions | {"random": EXPLAINERS["random"]}, most, at, say=tell)
@@ -57,15 +54,6 @@ def check_explanations(
         output.mkdir(parents=True, exist_ok=True)
         write_faithfulness(found, f"Faithfulness of {Path(name).name}", about, output)
         tell(f"saved: {output}/faithfulness.json, index.html")
-
-
-def load(name: str, max_length: int | None, device) -> Reader:
-    model, tokenizer = load_trained(name)
-    return Reader(model.to(device).eval(), tokenizer, longest_text(model, tokenizer, max_length))
-
-
-def names_of(reader: Reader) -> list[str]:
-    return [reader.model.config.id2label[number] for number in range(reader.model.config.num_labels)]
 
 
 def fitting(reader: Reader, text: Text) -> dict[str, Callable]:

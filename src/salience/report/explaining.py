@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -11,17 +11,14 @@ from typing import Any
 
 from rich.console import Console
 
-from salience.data.columns import choose_columns
-from salience.data.reading import column_names, stream
-from salience.data.values import text_of
-from salience.data.writing import writing
+from salience.data.writing import check_free, writing
 from salience.errors import InputError, unknown
 from salience.explain import EXPLAINERS, Attention
 from salience.explain.explanations import Explanation, Text, explain_texts
-from salience.models.loading import load_trained, longest_text
 from salience.report.explanation_page import write_explanations
-from salience.report.predictions import choose_device, tell
+from salience.report.predictions import tell
 from salience.report.terminal import explanation_line
+from salience.report.trained import load_reader, read_texts
 
 FORMATS = ("terminal", "jsonl", "html")
 
@@ -45,17 +42,14 @@ def explain_file(
         raise InputError("give either a file of texts, or --text, once or several times")
     if output is not None and output.suffix.lower() != f".{kind}":
         raise InputError(f"{output}: name it with .{kind}, or choose the --format that its name says")
-    if output is not None and output.exists() and not overwrite:
-        raise InputError(f"{output} exists: choose another --output, or --overwrite it")
+    check_free(output, overwrite)
     functions = chosen_explainers(explainers, layer, head)
-    chosen_device = choose_device(device)
-    model, tokenizer = load_trained(name)
-    model.to(chosen_device)
-    labels = [model.config.id2label[number] for number in range(model.config.num_labels)]
-    rows = [Text(text) for text in texts] if data is None else read(data, labels, most, columns)
-    longest = longest_text(model, tokenizer, max_length)
+    reader = load_reader(name, max_length, device)
+    rows = [Text(text) for text in texts] if data is None else read_texts(data, reader.labels, most, columns)
     try:
-        found = explain_texts(model, tokenizer, rows, functions, target_of(target, labels), longest)
+        found = explain_texts(
+            reader.model, reader.tokenizer, rows, functions, target_of(target, reader.labels), reader.longest
+        )
         written = write(found, kind, output, f"{Path(name).name}: {Path(data).name if data else 'explanations'}")
     except InputError:
         raise
@@ -85,31 +79,6 @@ def target_of(target: str, labels: list[str]) -> int | str:
     if target not in labels:
         raise unknown("--target", target, ["predicted", "gold", *labels])
     return labels.index(target)
-
-
-def read(data: str, labels: list[str], most: int | None, columns: Mapping[str, Any]) -> Iterator[Text]:
-    """The rows of a file; rows without a text are left out, and a label that the model does not know is none."""
-    encoding = columns["encoding"]
-    named = {name: value for name, value in columns.items() if name != "encoding"}
-    names = column_names(data, encoding)
-    try:
-        chosen, notes = choose_columns(names, **named, source=data)
-    except InputError:  # a label is welcome, but need not be there
-        chosen, notes = choose_columns(names, **named, need_label=False, source=data)
-    for note in notes:
-        tell(note)
-    given = 0
-    for row in stream(data, encoding):
-        text = text_of(row.get(chosen.text))
-        pair = None if chosen.text_pair is None else text_of(row.get(chosen.text_pair)) or ""
-        if text is None:
-            continue
-        if given == most:
-            tell(f"{data}: only its first {most} texts are explained; --most sets another number")
-            return
-        given += 1
-        label = None if chosen.label is None else text_of(row.get(chosen.label))
-        yield Text(text, pair, labels.index(label) if label in labels else None)
 
 
 def write(found: Iterable[Explanation], kind: str, output: Path | None, title: str) -> int:

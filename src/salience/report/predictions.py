@@ -12,7 +12,7 @@ import torch
 from salience.data.columns import Columns, choose_columns
 from salience.data.encoding import encode_texts
 from salience.data.reading import column_names, stream
-from salience.data.values import text_of
+from salience.data.values import text_of, value_in
 from salience.data.writing import check_output, writing
 from salience.errors import InputError, unknown
 from salience.models.loading import load_trained, longest_text
@@ -50,7 +50,9 @@ def predict_file(
     seen = cut = empty = 0
     with writing(output, overwrite) as write:
         while part := list(islice(rows, window)):
-            predicted, shortened = predict_rows(classifier, tokenizer, part, columns, longest, precision, as_columns)
+            predicted, shortened = predict_rows(
+                classifier, tokenizer, part, columns, longest, precision, as_columns, data, seen + 1
+            )
             write(predicted)
             seen, cut = seen + len(part), cut + shortened
             empty += sum(row["predicted"] is None for row in predicted)
@@ -62,15 +64,25 @@ def predict_file(
 
 
 def predict_rows(
-    model, tokenizer, rows: list[dict], columns: Columns, longest: int, precision: str, as_columns: bool
+    model,
+    tokenizer,
+    rows: list[dict],
+    columns: Columns,
+    longest: int,
+    precision: str,
+    as_columns: bool,
+    source: str,
+    first: int,
 ) -> tuple[list[dict[str, Any]], int]:
-    """The rows with what the model says of them, and how many texts were cut."""
+    """The rows with what the model says of them, and how many texts were cut; `first` is the first row's number."""
     names = [model.config.id2label[number] for number in range(model.config.num_labels)]
     wanted = [name for name in (columns.text, columns.text_pair) if name is not None]
-    texts = [[text_of(row.get(name)) for name in wanted] for row in rows]
+    texts = [
+        [value_in(row, name, text_of, number, source) for name in wanted] for number, row in enumerate(rows, first)
+    ]
     whole = [index for index, parts in enumerate(texts) if None not in parts]
-    first, *second = zip(*(texts[index] for index in whole), strict=True) if whole else ((),)
-    encoded = encode_texts(tokenizer, first, second[0] if second else None, max_length=longest)
+    own, *second = zip(*(texts[index] for index in whole), strict=True) if whole else ((),)
+    encoded = encode_texts(tokenizer, own, second[0] if second else None, max_length=longest)
     probabilities = predict_probabilities(model, encoded, precision)
 
     predicted = [row | answer(names, None, as_columns) for row in rows]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,7 +13,7 @@ from transformers import TrainerCallback
 from salience.analysis.association import association, categories, counts
 from salience.analysis.token_scores import TokenScores, global_scores, local_scores
 from salience.batch import Batch
-from salience.data.batching import Collator
+from salience.data.batching import like_length
 from salience.data.encoding import Encoded, encode_texts
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.attention_models import AttentionOptions
@@ -71,8 +71,8 @@ def analyse(
         scale=model.config.scale,
         words=words_of(tokenizer, training, model.config.vocab_size, len(data.labels)),
         alone=global_scores(model, special),
-        in_texts=local_scores(model, batches_of(tokenizer, training)),
-        in_test=local_scores(model, batches_of(tokenizer, test)) if len(test) else None,
+        in_texts=local_scores(model, batches_of(model, training)),
+        in_test=local_scores(model, batches_of(model, test)) if len(test) else None,
         alignment=aligned,
         test_accuracy=None,
         trajectory=trajectory or [],
@@ -137,11 +137,8 @@ def words_of(tokenizer, encoded: Encoded, vocabulary: int, classes: int) -> Word
     return Words(tokenizer.convert_ids_to_tokens(list(range(vocabulary))), counted, categories(counted))
 
 
-def batches_of(tokenizer, encoded: Encoded, size: int = 64):
-    collate = Collator.of(tokenizer)
-    order = np.argsort(encoded.lengths, kind="stable")
-    for start in range(0, len(order), size):
-        yield Batch(**collate([encoded[row] for row in order[start : start + size]]))
+def batches_of(model: AttentionClassifier, encoded: Encoded) -> Iterator[Batch]:
+    return (batch for _, batch in like_length(model, encoded))
 
 
 def special_around(tokenizer) -> tuple[int, ...]:

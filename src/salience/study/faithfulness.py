@@ -44,6 +44,10 @@ class Reader:
         return predict_probabilities(self.model, encoded, "fp32")
 
     @property
+    def labels(self) -> list[str]:
+        return [self.model.config.id2label[number] for number in range(self.model.config.num_labels)]
+
+    @property
     def empty(self) -> int:
         """What a text is left with that would have no token."""
         unknown = self.tokenizer.unk_token_id

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from salience.batch import Batch
-from salience.data.batching import TOKENS, Collator, length_batches
+from salience.data.batching import like_length
 from salience.data.encoding import Encoded
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.states import pooled_states
@@ -55,11 +54,9 @@ def encode_features(
     else:
         folder.mkdir(parents=True, exist_ok=True)
         states = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float32, shape)
-    collate = Collator(padding=model.config.pad_token_id or 0)
     with evaluating(model):
-        for rows in length_batches(encoded.lengths, TOKENS.get(model.device.type, TOKENS["cpu"])):
-            batch = Batch(**collate([encoded[row] for row in rows]))
-            found, masks = pooled_states(model, batch.to(model.device))
+        for rows, batch in like_length(model, encoded):
+            found, masks = pooled_states(model, batch)
             for row, own, mask in zip(rows, found.float().cpu(), masks.cpu(), strict=True):
                 states[starts[row] : starts[row + 1]] = own[mask].numpy()
     return Features(states, words, torch.as_tensor(encoded.labels), model.device)

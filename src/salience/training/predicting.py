@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from salience.batch import Batch
-from salience.data.batching import TOKENS, Collator, length_batches
+from salience.data.batching import like_length
 from salience.data.encoding import Encoded
 from salience.sites import forward
 
@@ -20,15 +19,11 @@ def predict_probabilities(model: nn.Module, encoded: Encoded, precision: str = "
         precision: "fp32", "bf16", or "auto": bf16 where a GPU has it.
     """
     device = model.device
-    collate = Collator(padding=model.config.pad_token_id or 0)
     half = device.type == "cuda" and torch.cuda.is_bf16_supported() if precision == "auto" else precision == "bf16"
     probabilities = np.empty((len(encoded), model.config.num_labels), np.float32)
     training = model.training
     model.eval()
-    for rows in length_batches(encoded.lengths, TOKENS.get(device.type, TOKENS["cpu"])):
-        inputs = collate([encoded[row] for row in rows])
-        inputs.pop("labels", None)
-        batch = Batch(**inputs).to(device)
+    for rows, batch in like_length(model, encoded):
         with torch.autocast(device.type, torch.bfloat16, enabled=half):
             logits = forward(model, batch)
         probabilities[rows] = logits.float().softmax(1).cpu().numpy()

@@ -1,25 +1,15 @@
-"""`salience analyse`: what a trained model attends to, over a corpus."""
+"""`salience analyse attention`: attention and polarity of words by class."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from typer import Argument, Option
 
 from salience.errors import InputError
 
-app = typer.Typer(help="What a trained model attends to, over a corpus.", no_args_is_help=True)
 
-
-@app.callback()
-def group() -> None:
-    """What a trained model attends to, over a corpus."""
-
-
-@app.command("attention")
 def attention(
     data: Annotated[str, Argument(help="Labelled training texts, as for `salience train`.")],
     test: Annotated[str | None, Option(help="Test texts, for attention weights and accuracy.")] = None,
@@ -42,10 +32,11 @@ def attention(
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:
     """Attention and polarity scores of words by class: a table, pictures and a page (Sun and Lu, ACL 2020)."""
-    if find_spec("matplotlib") is None or find_spec("jinja2") is None:
-        raise InputError("pictures need matplotlib and jinja2: pip install 'salience[pictures]'")
-    if output.exists() and not overwrite:
-        raise InputError(f"{output} exists: choose another --output, or --overwrite it")
+    from salience.data.writing import check_free
+    from salience.report.pictures import check_pictures
+
+    check_pictures()
+    check_free(output, overwrite)
 
     from salience.models.attention_models import AttentionOptions
     from salience.models.loading import load_trained

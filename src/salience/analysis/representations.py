@@ -1,0 +1,40 @@
+"""How well a model's vectors of texts fall into classes: before any map is drawn, and as a map (VAT, Figures 3, 6)."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from sklearn.manifold import TSNE
+from sklearn.metrics import silhouette_score
+
+from salience.data.batching import in_order, like_length
+from salience.data.encoding import Encoded
+from salience.sites import evaluating, forward, reading
+
+
+@torch.no_grad()
+def representations(model, texts: Encoded) -> np.ndarray:
+    """The vectors (N, D) that the last linear map of the head sees, in the order of the texts."""
+    found = []
+    with evaluating(model):
+        for rows, batch in like_length(model, texts):
+            with reading(model, "sentence") as seen:
+                forward(model, batch)
+            found.append((rows, seen.value.float().cpu().numpy()))
+    return in_order(found)
+
+
+def silhouette(vectors: np.ndarray, labels: np.ndarray) -> float:
+    """The mean silhouette coefficient of the classes, on the vectors themselves: from -1 to 1; distances on a t-SNE
+    map mean nothing.
+
+    Raises:
+        ValueError: fewer than two classes, or as many as texts.
+    """
+    return float(silhouette_score(vectors, labels))
+
+
+def map_of(vectors: np.ndarray, seed: int = 0) -> np.ndarray:
+    """A t-SNE map (N, 2), the same for the same seed; texts near each other are alike."""
+    perplexity = min(30.0, max((len(vectors) - 1) / 3, 1.0))
+    return TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(vectors)

@@ -1,0 +1,52 @@
+"""Parts of speech: from any tagger, from spaCy, or ready-made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from salience.errors import InputError, counted
+from salience.explain.words import word_spans
+
+Tagged = list[tuple[int, int, str]]  # a text's words: from character, to character, part of speech
+Tagger = Callable[[Sequence[str]], Iterator[Tagged]]
+
+
+@dataclass(frozen=True)
+class SpacyTagger:
+    """Universal parts of speech by a spaCy pipeline, which must be installed, as its model must be.
+
+    Raises:
+        InputError: one of them is not there.
+    """
+
+    name: str = "en_core_web_sm"
+
+    def __call__(self, texts: Sequence[str]) -> Iterator[Tagged]:
+        if find_spec("spacy") is None:
+            raise InputError("parts of speech need spaCy (pip install spacy), or a column of tags: --tags COLUMN")
+        import spacy
+
+        try:
+            pipeline = spacy.load(self.name, exclude=["ner", "lemmatizer"])
+        except OSError as error:
+            raise InputError(
+                f"spaCy has no pipeline {self.name!r}; python -m spacy download {self.name}, or --tagger"
+            ) from error
+        for document in pipeline.pipe(texts):
+            yield [(word.idx, word.idx + len(word), word.pos_) for word in document if not word.is_space]
+
+
+def given_tags(text: str, tags: Sequence[str], row: int) -> Tagged:
+    """Tags that are there already, one for each word between white space.
+
+    Raises:
+        InputError: there are more of one than of the other; names the row, the first being 1.
+    """
+    spans = word_spans(text)
+    if len(spans) != len(tags):
+        raise InputError(
+            f"row {row} has {counted(len(spans), 'word')}, parted by white space, but {counted(len(tags), 'tag')}"
+        )
+    return [(*span, tag) for span, tag in zip(spans, tags, strict=True)]

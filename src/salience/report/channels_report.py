@@ -1,0 +1,116 @@
+"""`salience analyse channels`: which channels matter for which class, and their words (DropMix, section 5.7)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from salience.analysis.channels import Channels, scan_channels
+from salience.batch import Batch
+from salience.data.batching import Collator
+from salience.errors import InputError
+from salience.explain.gradient import gradient_map
+from salience.mixing.dropmix import DropMix
+from salience.report.pictures import COLOURS, save
+from salience.report.trained import labelled_texts, load_reader
+from salience.sites import evaluating
+from salience.study.faithfulness import Reader
+
+SHAPES = {"U": (1, 1), "C": (None, 1), "W": (2, None), "G": (2, 1)}  # of Figure 3a: height, width
+WORDS = 15  # of a channel's list
+
+
+def analyse_channels(
+    name: str, data: str, *, ratio: float, top: int, sentence: str | None, most: int | None, columns: Mapping,
+    max_length: int | None, device: str, output: Path,
+) -> None:  # fmt: skip
+    """Writes channels.json and pictures, and prints the words of each class's top channels.
+
+    Raises:
+        InputError: the data, the model or an option is at fault.
+    """
+    if not 0 < ratio < 1:
+        raise InputError(f"--ratio is a part of the channels, between 0 and 1, not {ratio}")
+    reader = load_reader(name, max_length, device)
+    texts = labelled_texts(data, reader.labels, most, columns)
+    try:
+        found = scan_channels(reader.model, reader.encode(texts).encoded, ratio)
+    except ValueError as error:
+        raise InputError(f"cannot analyse {name}: {error}") from error
+    words = contributed(found, reader, top)
+    for label, channels in words.items():
+        for channel, counts in channels.items():
+            print(f"{label}, channel {channel}: " + " ".join(counts))
+    output.mkdir(parents=True, exist_ok=True)
+    classes = len(reader.labels)
+    (output / "channels.json").write_text(
+        json.dumps({
+            "texts": len(texts), "ratio": ratio,
+            "importance": dict(zip(reader.labels, found.importance(classes).round(6).tolist(), strict=True)),
+            "contributed": words,
+        }, ensure_ascii=False, indent=1), encoding="utf-8",
+    )  # fmt: skip
+    save(partial(importances, found=found, labels=reader.labels), output / "channels", size=(9, 6.5), panels=(2, 1))
+    if sentence is not None:
+        batch, tokens = one_text(reader, sentence)
+        save(
+            partial(patches, reader=reader, batch=batch, tokens=tokens, ratio=ratio), output / "patches",
+            size=(11, 7), panels=(2, 2),
+        )  # fmt: skip
+    print(f"saved: {output}/channels.json, channels.png" + ("" if sentence is None else ", patches.png"))
+
+
+def contributed(found: Channels, reader: Reader, top: int) -> dict[str, dict[str, dict[str, int]]]:
+    """Of each class the channels that are most its own, with the word pieces they react to most, and how often."""
+    lists: dict[str, dict[str, dict[str, int]]] = {}
+    for label, preference in enumerate(found.preference(len(reader.labels))):
+        lists[reader.labels[label]] = {
+            str(channel): {
+                reader.tokenizer.convert_ids_to_tokens(token): count
+                for token, count in found.contributed(label, channel).most_common(WORDS)
+            }
+            for channel in np.argsort(-preference, kind="stable")[:top].tolist()
+        }
+    return lists
+
+
+def importances(axes, found: Channels, labels: Sequence[str]) -> None:
+    """Figures 3b and 3c: every channel's importance for each class, and by how much it is a class's own, sorted."""
+    importance, preference = found.importance(len(labels)), found.preference(len(labels))
+    for index, label in enumerate(labels):
+        colour = COLOURS[index % len(COLOURS)]
+        axes[0].plot(importance[index], color=colour, linewidth=0.7, label=label)
+        axes[1].plot(np.sort(preference[index])[::-1], color=colour, label=label)
+    axes[0].set(xlabel="channel", ylabel="part of the class's texts")
+    axes[0].set_title("Importance: how often a channel is selected", loc="left")
+    axes[1].set(xlabel="channels, sorted", ylabel="importance, minus the other classes'")
+    axes[1].set_title("Preference", loc="left")
+    axes[1].axhline(0, color="black", linewidth=0.6)
+    axes[0].legend(frameon=False)
+
+
+def one_text(reader: Reader, text: str) -> tuple[Batch, list[str]]:
+    row = reader.tokenizer(text, truncation=True, max_length=reader.longest)["input_ids"]
+    batch = Batch(**Collator.of(reader.tokenizer)([{"input_ids": row}])).to(reader.model.device)
+    return batch, reader.tokenizer.convert_ids_to_tokens(row)
+
+
+def patches(axes, reader: Reader, batch: Batch, tokens: Sequence[str], ratio: float) -> None:
+    """Figure 3a: what DropMix replaces of a text, by the shape of its windows."""
+    with evaluating(reader.model):
+        scores = gradient_map(reader.model, batch)
+    for own, (name, (height, width)) in zip(axes.flat, SHAPES.items(), strict=True):
+        keep = DropMix(height, width, ratio=ratio, pair=itself)(batch, scores).keep[0].expand(scores.shape[1:])
+        own.imshow(~keep.cpu().numpy(), aspect="auto", cmap="Greys", interpolation="nearest")
+        own.set_yticks(range(len(tokens)), tokens)
+        own.set(xlabel="channel")
+        own.set_title(f"DropMix-{name}", loc="left")
+
+
+def itself(batch: Batch) -> torch.Tensor:
+    return torch.arange(len(batch), device=batch.input_ids.device)

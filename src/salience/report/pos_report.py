@@ -1,0 +1,161 @@
+"""`salience analyse pos`: attention by part of speech as a table, JSON and pictures (AttentionMix, Figures 5 to 7)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from salience.analysis.parts_of_speech import ByTag, Meetings, meetings, tagged_attention
+from salience.analysis.tagging import SpacyTagger, Tagged, Tagger, given_tags
+from salience.data.reading import stream
+from salience.data.values import text_of
+from salience.errors import InputError, listed, quoted
+from salience.explain import Attention
+from salience.report.pictures import COLOURS, save
+from salience.report.trained import load_reader, read_texts
+
+Head = tuple[int, int | None]  # layer, head; None: the mean over heads
+
+
+def analyse_parts_of_speech(
+    name: str, data: str, *, heads: str, tagger: str | None, tags: str | None, words: bool, sums: bool,
+    most: int | None, columns: Mapping, max_length: int | None, device: str, seed: int, output: Path,
+) -> None:  # fmt: skip
+    """Writes pos.json and pictures, and prints the table.
+
+    Raises:
+        InputError: the data, the model or an option is at fault.
+    """
+    chosen = [head_of(own) for own in heads.split(",")]
+    reader = load_reader(name, max_length, device)
+    if tags is None:
+        texts = [own.text for own in read_texts(data, reader.labels, most, columns)]
+        tagged = list(tagger_named(tagger)(texts))
+    else:
+        texts, tagged = ready_tagged(data, tags, most, columns)
+    if not texts:
+        raise InputError(f"{data} has no texts")
+    found: dict[Head, ByTag] = {}
+    met: dict[Head, Meetings] = {}
+    for layer, head in chosen:
+        attention = Attention(layer, head, mean=not sums)
+        try:
+            scores = tagged_attention(reader.model, reader.tokenizer, texts, tagged, attention, reader.longest, words)
+        except ValueError as error:
+            raise InputError(f"cannot analyse {name}: {error}") from error
+        found[layer, head] = scores.by_tag()
+        met[layer, head] = meetings(scores, np.random.default_rng(seed).permutation(len(texts)))
+    Console().print(table(found, f"{len(texts)} texts of {Path(data).name}: attention relative to the head's mean"))
+    output.mkdir(parents=True, exist_ok=True)
+    written = [as_json(own, found[own], met[own]) for own in chosen]
+    (output / "pos.json").write_text(json.dumps(written, indent=1), encoding="utf-8")
+    save(lambda axes: bars(axes, found), output / "pos")
+    first = chosen[0]
+    save(lambda axes: meeting_map(axes, met[first], named(first)), output / "meetings", size=(7.5, 6.5))
+    print(f"saved: {output}/pos.json, pos.png and meetings.png, both also as svg")
+
+
+def head_of(text: str) -> Head:
+    """ "0:8" is head 8 of layer 0, "0" the mean of its heads."""
+    layer, _, head = text.partition(":")
+    try:
+        return int(layer), int(head) if head else None
+    except ValueError:
+        raise InputError(f"{quoted(text)} is no head; write --heads 0:8,10:3, or a layer alone for its mean") from None
+
+
+def named(head: Head) -> str:
+    return f"layer {head[0]}, " + ("mean of its heads" if head[1] is None else f"head {head[1]}")
+
+
+def tagger_named(name: str | None) -> Tagger:
+    """A spaCy pipeline, or the user's own function, written module:function."""
+    if name is None or ":" not in name:
+        return SpacyTagger() if name is None else SpacyTagger(name)
+    module, _, function = name.partition(":")
+    try:
+        return getattr(import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"--tagger {name}: {error}") from error
+
+
+def ready_tagged(data: str, column: str, most: int | None, columns: Mapping) -> tuple[list[str], list[Tagged]]:
+    """Texts and the tags in a column of theirs, a list or parted by white space."""
+    name = columns["text"] or "text"
+    texts, tagged = [], []
+    for number, row in enumerate(stream(data, columns["encoding"]), 1):
+        for wanted, option in ((name, "--text"), (column, "--tags")):
+            if wanted not in row:
+                raise InputError(f"{data}: no column {quoted(wanted)} for {option}; the columns are {listed(row)}")
+        text, tags = text_of(row[name]), row[column]
+        if text is None:
+            continue
+        texts.append(text)
+        tagged.append(given_tags(text, tags if isinstance(tags, list) else str(tags).split(), number))
+        if len(texts) == most:
+            break
+    return texts, tagged
+
+
+def table(found: Mapping[Head, ByTag], title: str) -> Table:
+    made = Table(title=title, title_justify="left")
+    made.add_column("tag")
+    made.add_column("count", justify="right")
+    for head in found:
+        made.add_column(named(head), justify="right")
+    first = next(iter(found.values()))
+    for index in np.argsort(-first.relative):
+        made.add_row(
+            first.tags[index], str(first.count[index]), *(f"{own.relative[index]:.2f}" for own in found.values())
+        )
+    return made
+
+
+def as_json(head: Head, found: ByTag, met: Meetings) -> dict:
+    by_tag = zip(found.tags, found.count, found.mean, found.relative, found.difference, strict=True)
+    return {
+        "layer": head[0], "head": head[1], "mean": found.overall,
+        "tags": {
+            tag: {"count": int(count), "mean": float(mean), "relative": float(part), "difference": float(more)}
+            for tag, count, mean, part, more in by_tag
+        },
+        "mixtures": {
+            "tags": met.tags, "own words keep": numbers(met.own), "partner's words take": numbers(met.partner),
+            "own words keep, by partner's tag": [numbers(row) for row in met.kept],
+        },
+    }  # fmt: skip
+
+
+def numbers(values: Sequence[float]) -> list[float | None]:
+    """Rounded, and none for NaN, which JSON does not know."""
+    return [None if np.isnan(value) else round(float(value), 6) for value in values]
+
+
+def bars(axes, found: Mapping[Head, ByTag]) -> None:
+    """Figures 5 to 7: the mean attention of each part of speech, relative to the head's."""
+    first = next(iter(found.values()))
+    place, width = np.arange(len(first.tags)), 0.8 / len(found)
+    for index, (head, own) in enumerate(found.items()):
+        shift = width * (index - (len(found) - 1) / 2)
+        axes.bar(place + shift, own.relative, width, color=COLOURS[index % len(COLOURS)], label=named(head))
+    axes.axhline(1, color="black", linewidth=0.6)
+    axes.set_xticks(place, first.tags, rotation=60)
+    axes.set_ylabel("attention, relative to the mean")
+    axes.set_title("Attention by part of speech", loc="left")
+    axes.legend(frameon=False)
+
+
+def meeting_map(axes, met: Meetings, title: str) -> None:
+    """What a word keeps of itself where it meets a partner's word, by the parts of speech of both."""
+    picture = axes.imshow(met.kept, cmap="RdBu_r", vmin=0, vmax=1)
+    axes.set_xticks(range(len(met.tags)), met.tags, rotation=90)
+    axes.set_yticks(range(len(met.tags)), met.tags)
+    axes.set(xlabel="the partner's word", ylabel="one's own word")
+    axes.set_title(f"What a word keeps in AttentionMix's mixtures: {title}", loc="left")
+    axes.figure.colorbar(picture, ax=axes, shrink=0.8)

@@ -1,0 +1,68 @@
+"""What the commands about a trained model begin with: the model, and texts with labels that it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from salience.data.columns import LABELS, choose_columns, usual
+from salience.data.reading import column_names, stream
+from salience.data.values import label_of, text_of, value_in
+from salience.errors import InputError, listed
+from salience.explain.explanations import Text
+from salience.models.loading import load_trained, longest_text
+from salience.report.predictions import choose_device, tell
+from salience.study.faithfulness import Reader
+
+
+def load_reader(name: str, max_length: int | None, device: str) -> Reader:
+    """A trained classifier on its device, ready to read.
+
+    Raises:
+        InputError: there is no such model or device.
+    """
+    chosen = choose_device(device)
+    model, tokenizer = load_trained(name)
+    return Reader(model.to(chosen).eval(), tokenizer, longest_text(model, tokenizer, max_length))
+
+
+def labelled_texts(data: str, labels: Sequence[str], most: int | None, columns: Mapping[str, Any]) -> list[Text]:
+    """The rows of a file whose label the model knows.
+
+    Raises:
+        InputError: there is none.
+    """
+    texts = [own for own in read_texts(data, labels, most, columns) if own.label is not None]
+    if not texts:
+        raise InputError(
+            f"{data}: no row has a label that the model knows ({listed(labels)}); name its --label column"
+        )
+    return texts
+
+
+def read_texts(data: str, labels: list[str], most: int | None, columns: Mapping[str, Any]) -> Iterator[Text]:
+    """The rows of a file; rows without a text are left out, and a label that the model does not know is none."""
+    encoding = columns["encoding"]
+    named = {name: value for name, value in columns.items() if name != "encoding"}
+    names = column_names(data, encoding)
+    # A label is welcome, but need not be there: only usual names are taken for one.
+    labelled = named.get("label") is not None or (len(names) > 1 and usual(names, LABELS) is not None)
+    chosen, notes = choose_columns(names, **named, need_label=labelled, source=data)
+    for note in notes:
+        tell(note)
+    given = 0
+    for number, row in enumerate(stream(data, encoding), 1):
+        text, pair = (
+            None if name is None else value_in(row, name, text_of, number, data)
+            for name in (chosen.text, chosen.text_pair)
+        )
+        if text is None:
+            continue
+        if given == most:
+            tell(f"{data}: only its first {most} texts are read")
+            return
+        given += 1
+        label = None if chosen.label is None else value_in(row, chosen.label, label_of, number, data)
+        yield Text(
+            text, None if chosen.text_pair is None else pair or "", labels.index(label) if label in labels else None
+        )
