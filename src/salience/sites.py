@@ -122,13 +122,14 @@ def add_gradient(value: Tensor, other: Tensor) -> None:
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Inside the `with`, every module is in evaluation mode; afterwards each is in the mode it was in."""
-    modes = {module: module.training for module in model.modules()}
-    model.eval()
+    training = [module for module in model.modules() if module.training]
+    for module in training:
+        module.training = False
     try:
         yield
     finally:
-        for module, training in modes.items():
-            module.training = training
+        for module in training:
+            module.training = True
 
 
 def earlier_calls(model: nn.Module, level: str | int) -> int:

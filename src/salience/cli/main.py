@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import typer
 
 from salience._version import __version__
-from salience.cli import analyse, faithfulness, methods, predict, reproduce, train
+from salience.cli import analyse, demo, faithfulness, methods, predict, reproduce, train
 from salience.cli import explain as explaining
 from salience.errors import InputError
 
@@ -27,6 +27,7 @@ app.command("train")(train.train)
 app.command("predict")(predict.predict)
 app.add_typer(analyse.app, name="analyse")
 app.command("explain")(explaining.explain)
+app.command("demo")(demo.demo)
 app.command("faithfulness")(faithfulness.faithfulness)
 app.command("methods")(methods.methods)
 app.command("reproduce")(reproduce.reproduce)

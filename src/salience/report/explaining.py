@@ -15,6 +15,7 @@ from salience.data.writing import check_free, writing
 from salience.errors import InputError, unknown
 from salience.explain import EXPLAINERS, Attention
 from salience.explain.explanations import Explanation, Text, explain_texts
+from salience.explain.from_captum import FromCaptum
 from salience.report.explanation_page import write_explanations
 from salience.report.predictions import tell
 from salience.report.terminal import explanation_line
@@ -60,16 +61,22 @@ def explain_file(
 
 
 def chosen_explainers(names: list[str], layer: int | None, head: int | None) -> dict[str, Callable]:
-    for name in names:
-        if name not in EXPLAINERS:
-            raise unknown("explainer", name, EXPLAINERS)
-    found = {name: EXPLAINERS[name] for name in names}
+    found = {name: explainer_named(name) for name in names}
     if layer is not None or head is not None:
         if "attention" not in found:
             raise InputError("--layer and --head are of --explainer attention")
         own: Attention = found["attention"]
         found["attention"] = replace(own, layer=own.layer if layer is None else layer, head=head)
     return found
+
+
+def explainer_named(name: str) -> Callable:
+    """One of our own, or captum's: captum:NAME."""
+    if name.startswith("captum:"):
+        return FromCaptum(name.removeprefix("captum:"))
+    if name not in EXPLAINERS:
+        raise unknown("explainer", name, [*EXPLAINERS, "captum:NAME"])
+    return EXPLAINERS[name]
 
 
 def target_of(target: str, labels: list[str]) -> int | str:

@@ -103,9 +103,7 @@ def report(rows: list[dict]) -> str:
         attention = np.array([100 * own["vat", seed]["test"][0] for seed in seeds])
         turns = np.array([100 * own["vat", seed]["accuracy"] for seed in seeds])
         told = PUBLISHED[name] and PUBLISHED[name][3 * encoder.startswith("bert") :][:3]
-        paper = (
-            "-" if told is None else " ".join(f"{value:.1f}" for value in told[3 * encoder.startswith("bert") :][:3])
-        )
+        paper = "-" if told is None else " ".join(f"{value:.1f}" for value in told)
         lines.append(
             f"| {name} | {encoder} | {len(seeds)} | {spread(base)} | {spread(attention)} | {spread(turns)} | {paper} "
             f"| {gain(attention, base)} | {gain(turns, attention)} |"

@@ -95,6 +95,7 @@ def adagrad(model: torch.nn.Module, recipe: WordRecipe):
         [{"params": [table], "weight_decay": 0.0}, {"params": others, "weight_decay": recipe.weight_decay}],
         lr=recipe.learning_rate,
         lr_decay=recipe.decay,
+        fused=True,
     )
     return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0)
 

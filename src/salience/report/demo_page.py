@@ -1,0 +1,66 @@
+"""`salience demo`: a local page to type a text into and see label, probabilities and words."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+
+from salience.errors import InputError
+from salience.explain import EXPLAINERS
+from salience.explain.explanations import Text, explain_texts
+from salience.report.checking import fitting
+from salience.report.trained import load_reader
+from salience.study.faithfulness import Reader
+
+FONTS = ["system-ui", "sans-serif"]  # of the machine itself: none is fetched
+
+
+def serve(name: str, *, port: int | None, browser: bool, max_length: int | None, device: str) -> None:
+    """Shows the page on this machine alone, until it is interrupted.
+
+    Raises:
+        InputError: gradio is not installed, there is no such model, or the port is taken.
+    """
+    if find_spec("gradio") is None:
+        raise InputError("the page needs gradio: pip install 'salience[demo]'")
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    import gradio
+
+    page = build_page(load_reader(name, max_length, device), name)
+    theme = gradio.themes.Default(font=FONTS, font_mono=["monospace"])
+    try:
+        page.launch(server_name="127.0.0.1", server_port=port, inbrowser=browser, share=False, theme=theme)
+    except OSError as error:
+        raise InputError(f"--port {port}: {error}") from error
+
+
+def build_page(reader: Reader, name: str):
+    """The page as gradio's blocks; texts are shown as texts, whatever they hold."""
+    import gradio
+
+    offered = list(fitting(reader, Text("a text")))
+
+    def show(text: str, pair: str, explainer: str) -> tuple[dict[str, float], str]:
+        if not text.strip():
+            return {}, ""
+        whole = Text(text, pair if pair.strip() else None)
+        (found,) = explain_texts(
+            reader.model, reader.tokenizer, [whole], {explainer: EXPLAINERS[explainer]}, max_length=reader.longest
+        )
+        return dict(zip(found.labels, map(float, found.probabilities), strict=True)), found._repr_html_()
+
+    with gradio.Blocks(title=f"salience: {name}", analytics_enabled=False) as page:
+        gradio.Markdown("# Which words decide")
+        with gradio.Row():
+            with gradio.Column():
+                text = gradio.Textbox(label="text", lines=4, autofocus=True)
+                pair = gradio.Textbox(label="second text, if the model reads pairs")
+                usual = "gradient" if "gradient" in offered else offered[0]
+                explainer = gradio.Dropdown(offered, value=usual, label="explainer")
+                button = gradio.Button("explain", variant="primary")
+            with gradio.Column():
+                probabilities = gradio.Label(label="probabilities", num_top_classes=5)
+                words = gradio.HTML(label="words")
+        for event in (button.click, text.submit, explainer.change):
+            event(show, [text, pair, explainer], [probabilities, words], api_name=False)
+    return page
