@@ -40,4 +40,7 @@ def categories(counted: np.ndarray) -> np.ndarray:
 
 def category_names(labels: Sequence[str]) -> dict[int, str]:
     """What to call each category."""
-    return dict(enumerate(labels)) | {NEUTRAL: "neutral", NONE: "other"}
+    own = {NEUTRAL: "neutral", NONE: "other"}
+    return dict(enumerate(labels)) | {
+        number: f"{name} (no class)" if name in labels else name for number, name in own.items()
+    }

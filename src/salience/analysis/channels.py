@@ -32,7 +32,9 @@ class Channels:
     def preference(self, classes: int) -> np.ndarray:
         """How much more a channel matters for a class than for the others' mean (C, D); of two, pos - neg."""
         found = self.importance(classes)
-        return (found - found.mean(0)) * classes / (classes - 1)
+        there = np.isfinite(found).all(1)
+        others = found[there].sum(0) - np.where(there[:, None], found, 0)
+        return found - others / np.maximum(there.sum() - there, 1)[:, None]
 
     def contributed(self, label: int, channel: int, everywhere: bool = False) -> Counter[int]:
         """How often each token id is the one that a channel reacts to most, in the texts of a class.

@@ -106,12 +106,17 @@ class Meetings:
     @property
     def own(self) -> np.ndarray:
         """The part that words of a tag keep, whatever they meet (G,)."""
-        return np.nansum(self.kept * self.count, 1) / self.count.sum(1)
+        return part(np.nansum(self.kept * self.count, 1), self.count.sum(1))
 
     @property
     def partner(self) -> np.ndarray:
         """The part that a partner's words of a tag take, whatever they meet (G,)."""
-        return np.nansum((1 - self.kept) * self.count, 0) / self.count.sum(0)
+        return part(np.nansum((1 - self.kept) * self.count, 0), self.count.sum(0))
+
+
+def part(total: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """Means, NaN where there is nothing."""
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def meetings(texts: TaggedScores, partner: np.ndarray) -> Meetings:
@@ -129,4 +134,4 @@ def meetings(texts: TaggedScores, partner: np.ndarray) -> Meetings:
     cell, size = own * len(names) + other, len(names) ** 2
     count = np.bincount(cell, minlength=size).reshape(len(names), -1)
     total = np.bincount(cell, np.concatenate(parts), size).reshape(len(names), -1)
-    return Meetings(names.tolist(), count, np.where(count > 0, total / np.maximum(count, 1), np.nan))
+    return Meetings(names.tolist(), count, part(total, count))

@@ -36,5 +36,7 @@ def silhouette(vectors: np.ndarray, labels: np.ndarray) -> float:
 
 def map_of(vectors: np.ndarray, seed: int = 0) -> np.ndarray:
     """A t-SNE map (N, 2), the same for the same seed; texts near each other are alike."""
+    if not vectors.std(0).any():  # all texts are the same one, and an initialisation by PCA divides by 0
+        return np.zeros((len(vectors), 2), np.float32)
     perplexity = min(30.0, max((len(vectors) - 1) / 3, 1.0))
     return TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(vectors)

@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 from salience.batch import Batch
 from salience.errors import InputError, unknown
+from salience.explain.baseline import from_nothing
 from salience.explain.target import target_of
 from salience.levels import unwrapped
-from salience.sites import evaluating, forward, reading, rewriting
+from salience.sites import evaluating, forward, rewriting
 
 # GradientShap and DeepLiftShap draw baselines from a distribution: in a batch that would be the other texts.
 GRADIENTS = ("DeepLift", "InputXGradient", "IntegratedGradients", "Saliency")
@@ -24,10 +25,10 @@ PERTURBATIONS = ("FeatureAblation", "KernelShap", "Lime", "Occlusion", "ShapleyV
 
 @dataclass(frozen=True)
 class FromCaptum:
-    """An attribution of ln p(class) by its name in `captum.attr`, to the rows of the word-embedding table.
+    """An attribution of ln p(class) by its name in `captum.attr`, to the output of the embedding block.
 
-    Where it wants a baseline, that is the text with rows of zeros in place of its words, as for our own integrated
-    gradients. What replaces whole features replaces whole tokens; what has a value for every unit is summed over them.
+    Where it wants a baseline, that is the text without its words, as for our own integrated gradients. What replaces
+    features replaces whole tokens; what has a value for every unit is summed over them.
 
     Raises:
         InputError: captum is not installed, or has no such attribution that fits texts.
@@ -46,35 +47,34 @@ class FromCaptum:
         import captum.attr
 
         model, words = unwrapped(model), batch.segment > 0
-        attribution = getattr(captum.attr, self.name)(FromRows(model))
+        attribution = getattr(captum.attr, self.name)(FromEmbeddings(model))
         known = inspect.signature(attribution.attribute).parameters
         with evaluating(model), torch.enable_grad():
-            with torch.no_grad(), reading(model, "words") as seen:
-                target = target_of(forward(model, batch), batch, target)
-            rows = seen.value.detach()
-            tokens = torch.arange(rows.shape[1], device=rows.device)[None, :, None]
+            empty, embeddings, logits = from_nothing(model, batch)
+            target = target_of(logits, batch, target)
+            tokens = torch.arange(embeddings.shape[1], device=embeddings.device)[None, :, None]
             offered = {
-                "baselines": rows.masked_fill(words[..., None], 0), "feature_mask": tokens.repeat(1, 1, rows.shape[2]),
-                "sliding_window_shapes": (1, rows.shape[2]),
+                "baselines": empty, "feature_mask": tokens.repeat(1, 1, embeddings.shape[2]),
+                "sliding_window_shapes": (1, embeddings.shape[2]),
             }  # fmt: skip
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # that it sets hooks, and asks for gradients
                 scores = attribution.attribute(
-                    rows, target=target,
+                    embeddings, target=target,
                     additional_forward_args=(batch.input_ids, batch.attention_mask, batch.segment),
                     **{name: value for name, value in offered.items() if name in known},
                 ).detach()  # fmt: skip
         scores = scores.sum(-1) if self.name in GRADIENTS else scores[..., 0]  # a token's value, at each of its units
-        return scores.where(words, 0).to(rows.dtype)
+        return scores.where(words, 0).to(embeddings.dtype)
 
 
-class FromRows(nn.Module):
-    """What captum calls: ln p of every class (B, C) for rows of the word-embedding table, in place of the ids' own."""
+class FromEmbeddings(nn.Module):
+    """What captum calls: ln p of every class (B, C) for embeddings (B, T, D) in place of the ids' own."""
 
     def __init__(self, model: nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, rows: Tensor, ids: Tensor, mask: Tensor, segment: Tensor) -> Tensor:
-        with rewriting(self.model, "words", lambda own: rows):
+    def forward(self, embeddings: Tensor, ids: Tensor, mask: Tensor, segment: Tensor) -> Tensor:
+        with rewriting(self.model, "embeddings", lambda own: embeddings):
             return F.log_softmax(forward(self.model, Batch(ids, mask, segment)), 1)

@@ -1,4 +1,4 @@
-"""Integrated gradients (Sundararajan, Taly and Yan, ICML 2017, Eq. 1), from word rows of zeros to the text's own."""
+"""Integrated gradients (Sundararajan, Taly and Yan, ICML 2017, Eq. 1), from a text without words to the text."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
+from salience.explain.baseline import from_nothing
 from salience.explain.target import log_probability, target_of
 from salience.levels import unwrapped
 from salience.sites import evaluating, forward, rewriting
@@ -15,10 +16,10 @@ from salience.sites import evaluating, forward, rewriting
 
 @dataclass(frozen=True)
 class IntegratedGradients:
-    """x . integral over a from 0 to 1 of d ln p(class) / dx at a x: what each token adds to ln p, against none.
+    """(x - x0) . integral over a from 0 to 1 of d ln p(class) / dx at x0 + a (x - x0): what each token adds to ln p.
 
-    The scores of a text sum to ln p of the text minus ln p of the baseline, up to the error of the sum over `steps`
-    midpoints. The baseline has its special tokens and positions, and words without meaning: rows of zeros.
+    x is the output of the embedding block, x0 the same with word rows of zeros. The scores of a text sum to ln p of
+    the text minus ln p of the baseline, up to the error of the sum over `steps` midpoints.
     """
 
     steps: int = 32
@@ -27,23 +28,18 @@ class IntegratedGradients:
         """Scores (B, T), 0 on padding and special tokens."""
         model = unwrapped(model)
         with evaluating(model):
-            with torch.no_grad():
-                target = target_of(forward(model, batch), batch, target)
-            words = (batch.segment > 0)[..., None]
-            total: Tensor | float = 0.0
+            start, end, logits = from_nothing(model, batch)
+            target = target_of(logits, batch, target)
+            way = (end - start).float()
+            total = torch.zeros_like(way)
             for step in range(self.steps):
-                total = total + self.slope(model, batch, target, words, (step + 0.5) / self.steps)
-            return (total / self.steps).where(words[..., 0], 0)
+                point = torch.lerp(start, end, (step + 0.5) / self.steps)
+                total += self.slope(model, batch, target, point).float()
+        return (way * total / self.steps).sum(-1).where(batch.segment > 0, 0)
 
-    def slope(self, model: nn.Module, batch: Batch, target: Tensor, words: Tensor, part: float) -> Tensor:
-        """x . d ln p / dx (B, T), at the words' rows times `part`."""
-        seen: list[Tensor] = []
-
-        def shrink(rows: Tensor) -> Tensor:
-            seen.extend([rows.detach(), torch.where(words, part * rows, rows).detach().requires_grad_()])
-            return seen[1]
-
-        with torch.enable_grad(), rewriting(model, "words", shrink):
+    def slope(self, model: nn.Module, batch: Batch, target: Tensor, point: Tensor) -> Tensor:
+        """d ln p / dx (B, T, D) at a point."""
+        point = point.detach().requires_grad_()
+        with torch.enable_grad(), rewriting(model, "embeddings", lambda own: point):
             found = log_probability(forward(model, batch), target).sum()
-        (gradient,) = torch.autograd.grad(found, seen[1])
-        return (gradient.float() * seen[0].float()).sum(-1)
+        return torch.autograd.grad(found, point)[0]

@@ -30,6 +30,8 @@ class Occlusion:
             whole = log_probability(logits, target)
             scores = torch.zeros_like(batch.attention_mask, dtype=whole.dtype)
             for part in (batch.segment > 0).nonzero().split(self.at_once):  # (row, place) of every word's token
+                if not len(part):  # there is no word: one part, an empty one
+                    break
                 rows, places = part.T
                 left = without(batch, rows, places)
                 scores[rows, places] = whole[rows] - log_probability(forward(model, left), target[rows])

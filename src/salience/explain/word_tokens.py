@@ -91,8 +91,9 @@ def encode_words(
             ends = np.array([end for _, end in places_of_words])
             for place in np.flatnonzero(segment == part):
                 start, end = found.offsets[place]
-                if start < end:
-                    own[place] = len(written) + np.searchsorted(ends, start, side="right")
+                number = int(np.searchsorted(ends, start, side="right"))
+                if start < end and number < len(ends) and places_of_words[number][0] < end:
+                    own[place] = len(written) + number
             written += [whole[start:end] for start, end in places_of_words]
         read = int(own.max(initial=SPECIAL)) + 1  # of a single text what was cut off is at its end
         ids.append(np.array(found.ids, np.int32))

@@ -15,20 +15,22 @@ from salience.study.attention import Analysis
 TOP = 15  # words of a category in the page
 
 PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>{{ title }}</title>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{ title }}</title>
 <style>
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
 figure { display: inline-block; width: 47%; margin: 0 1% 1rem 0; vertical-align: top } figure svg { width: 100%; height: auto }
 table { border-collapse: collapse; margin: 1rem 0 } td, th { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd }
 td:first-child, th:first-child { text-align: left } .words { text-align: left }
+@media (max-width: 50rem) { figure { width: 100% } }
+.table { overflow-x: auto }
 </style>
 <h1>{{ title }}</h1>
 <p>A word belongs to a class if more than 3/4 of its occurrences, and more than 5, are in that class's texts; it is neutral
 if its shares differ by less than 0.1 and its counts by less than 5. Scores are means over its occurrences.</p>
-<table>
+<div class="table"><table>
 <tr>{% for name in summary[0] %}<th>{{ name }}</th>{% endfor %}</tr>
 {% for row in summary %}<tr>{% for value in row.values() %}<td>{{ value }}</td>{% endfor %}</tr>
-{% endfor %}</table>
+{% endfor %}</table></div>
 {% for name, picture in pictures.items() %}<figure id="{{ name }}">{{ picture | safe }}</figure>
 {% endfor %}
 <h2>The words that are attended to most</h2>

@@ -16,7 +16,7 @@ from salience.data.batching import Collator
 from salience.errors import InputError
 from salience.explain.gradient import gradient_map
 from salience.mixing.dropmix import DropMix
-from salience.report.pictures import COLOURS, save
+from salience.report.pictures import COLOURS, numbers, save
 from salience.report.trained import labelled_texts, load_reader
 from salience.sites import evaluating
 from salience.study.faithfulness import Reader
@@ -51,7 +51,7 @@ def analyse_channels(
     (output / "channels.json").write_text(
         json.dumps({
             "texts": len(texts), "ratio": ratio,
-            "importance": dict(zip(reader.labels, found.importance(classes).round(6).tolist(), strict=True)),
+            "importance": dict(zip(reader.labels, map(numbers, found.importance(classes)), strict=True)),
             "contributed": words,
         }, ensure_ascii=False, indent=1), encoding="utf-8",
     )  # fmt: skip
@@ -69,6 +69,8 @@ def contributed(found: Channels, reader: Reader, top: int) -> dict[str, dict[str
     """Of each class the channels that are most its own, with the word pieces they react to most, and how often."""
     lists: dict[str, dict[str, dict[str, int]]] = {}
     for label, preference in enumerate(found.preference(len(reader.labels))):
+        if np.isnan(preference).any():  # no text of this class
+            continue
         lists[reader.labels[label]] = {
             str(channel): {
                 reader.tokenizer.convert_ids_to_tokens(token): count

@@ -32,6 +32,10 @@ def check_explanations(
     if not 1 <= at <= most:
         raise InputError(f"--at {at} must be from 1 to --most {most}")
     check_free(output, overwrite)
+    if output is not None and output.is_file():
+        raise InputError(f"{output} is a file; --output names a folder")
+    if rows is not None and rows < 1:
+        raise InputError(f"--rows must be at least 1, not {rows}")
     reader = load_reader(name, max_length, device)
     judging = reader if judge is None else load_reader(judge, max_length, device)
     if judging.labels != reader.labels:
@@ -42,7 +46,10 @@ def check_explanations(
     texts = labelled_texts(data, reader.labels, rows, columns)
     functions = fitting(reader, texts[0]) if explainers is None else chosen_explainers(explainers, None, None)
     set_seed(seed)
-    found = evaluate(reader, judging, texts, functions | {"random": EXPLAINERS["random"]}, most, at, say=tell)
+    try:
+        found = evaluate(reader, judging, texts, functions, most, at, say=tell)
+    except ValueError as error:
+        raise InputError(f"cannot test {name}: {error}") from error
     about = (
         f"{len(texts)} texts of {Path(data).name}, explained for the class that {Path(name).name} predicts, judged by "
         + ("the model itself" if judge is None else Path(judge).name)

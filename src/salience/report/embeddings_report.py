@@ -26,6 +26,8 @@ def analyse_embeddings(
     Raises:
         InputError: the data, a model or an option is at fault.
     """
+    if most < 1:
+        raise InputError(f"--most must be at least 1, not {most}")
     readers = [load_reader(name, max_length, device) for name in names]
     labels = readers[0].labels
     for name, reader in zip(names, readers, strict=True):

@@ -37,6 +37,8 @@ def explain_file(
     kind = kind or ("terminal" if output is None else output.suffix.lstrip(".").lower())
     if kind not in FORMATS:
         raise unknown("--format", kind, FORMATS)
+    if kind == "terminal" and output is not None:
+        raise InputError(f"{output}: name it with .jsonl or .html, or leave --output out to see it in the terminal")
     if kind == "html" and output is None:
         raise InputError("--format html needs a file: --output explanations.html")
     if bool(texts) == (data is not None):

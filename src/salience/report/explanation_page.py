@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from html import escape
+from math import isfinite
 from pathlib import Path
 
 from salience.explain.explanations import Explanation
@@ -16,17 +17,17 @@ PAGE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width">
 <link rel="icon" href="data:,">
 <title>__TITLE__</title>
 <style>
-body { font: 16px/1.6 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1rem; color: #222; background: #fff }
+body { font: 16px/1.6 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1rem; color: #222; background: #fff; overflow-wrap: anywhere }
 header { position: sticky; top: 0; background: #fff; padding: .5rem 0; border-bottom: 1px solid #ccc }
-header label { margin-right: 1rem }
+header label { margin-right: 1rem; display: inline-block; white-space: nowrap } header select { max-width: 15rem }
 article { border-bottom: 1px solid #e4e4e4; padding: .6rem 0 }
 .verdict { font-size: .85rem; color: #555 } .wrong { color: #b00020; font-weight: 600 }
-.bars { display: inline-block; margin-left: .8rem } .bars span { margin-right: .7rem }
+.bars { margin-left: .8rem } .bars span { margin-right: .7rem; white-space: nowrap; display: inline-block }
 .word { border-radius: .2rem; padding: 0 .1rem } .second { border-left: 2px solid #888; padding-left: .5rem; margin-left: .3rem }
 footer { color: #666; font-size: .85rem; padding: 1rem 0 }
 </style>
@@ -64,8 +65,9 @@ function element(name, text, kind) {
 }
 for (const name of data.explainers) explainer.append(element("option", name));
 
-function confidence(row) { return Math.max(...row.probabilities); }
-function predicted(row) { return row.probabilities.indexOf(confidence(row)); }
+function confidence(row) { return row.probabilities[row.predicted]; }
+function predicted(row) { return row.predicted; }
+function rounded(value) { return value === null ? "unknown" : value.toFixed(2); }
 function isWrong(row) { return row.gold !== null && row.gold !== predicted(row); }
 
 function colour(strength) {
@@ -75,7 +77,7 @@ function colour(strength) {
 
 function article(row) {
   const made = element("article"), own = predicted(row), verdict = element("div", undefined, "verdict");
-  verdict.append(element("b", data.labels[own]), ` ${confidence(row).toFixed(2)}`);
+  verdict.append(element("b", data.labels[own]), ` ${rounded(confidence(row))}`);
   if (isWrong(row)) verdict.append(" ", element("span", `wrong: it is ${data.labels[row.gold]}`, "wrong"));
   else if (row.gold !== null) verdict.append(" right");
   if (row.target !== own) verdict.append(`, explained: ${data.labels[row.target]}`);
@@ -84,14 +86,15 @@ function article(row) {
     if (index !== own && value >= 0.01) bars.append(element("span", `${data.labels[index]} ${value.toFixed(2)}`));
   });
   verdict.append(bars);
-  const text = element("div"), scores = row.scores[explainer.selectedIndex];
+  const text = element("div", undefined, "text"), scores = row.scores[explainer.selectedIndex];
   const largest = Math.max(1e-12, ...scores.map(Math.abs));
   row.words.forEach((word, index) => {
     const part = element("span", word, index === row.second ? "word second" : "word");
     part.style.background = colour(scores[index] / largest);
-    part.title = scores[index].toPrecision(3);
+    part.title = scores[index] === null ? "unknown" : scores[index].toPrecision(3);
     text.append(part, " ");
   });
+  text.dir = "auto";
   made.append(verdict, text);
   return made;
 }
@@ -102,7 +105,12 @@ function more() {
   shown += next.length;
 }
 
-function show() {
+function fill() {
+  while (shown < chosen.length && innerHeight + scrollY > document.body.scrollHeight - 800) more();
+}
+
+function show(change) {
+  const kept = change && change.target === explainer ? shown : 0;
   const wanted = search.value.trim().toLowerCase();
   chosen = data.rows.filter(row => !wanted || row.words.join(" ").toLowerCase().includes(wanted)
     || data.labels[predicted(row)].toLowerCase() === wanted);
@@ -111,15 +119,15 @@ function show() {
   if (order.value === "wrong") chosen.sort((a, b) => isWrong(b) - isWrong(a) || confidence(b) - confidence(a));
   main.replaceChildren();
   shown = 0;
-  more();
+  do more(); while (shown < kept);
+  if (!kept) scrollTo(0, 0);
+  fill();
   count.textContent = `${chosen.length} of ${data.rows.length} texts`;
 }
 
 for (const control of [explainer, order]) control.addEventListener("change", show);
 search.addEventListener("input", show);
-addEventListener("scroll", () => {
-  while (shown < chosen.length && innerHeight + scrollY > document.body.scrollHeight - 800) more();
-}, { passive: true });
+for (const event of ["scroll", "resize"]) addEventListener(event, fill, { passive: true });
 show();
 </script>
 </body>
@@ -134,13 +142,21 @@ def write_explanations(explanations: Iterable[Explanation], title: str, file: Pa
         labels, names = own.labels, list(own.scores)
         rows.append({
             "words": own.words, "second": own.second, "gold": own.gold, "target": own.target,
-            "probabilities": [round(float(value), 4) for value in own.probabilities],
-            "scores": [[float(f"{value:.3g}") for value in scores] for scores in own.scores.values()],
+            "predicted": own.predicted,
+            "probabilities": [known(round(float(value), 4)) for value in own.probabilities],
+            "scores": [[known(float(f"{value:.3g}")) for value in scores] for scores in own.scores.values()],
         })  # fmt: skip
-    data = json.dumps({"labels": labels, "explainers": names, "rows": rows}, ensure_ascii=False)
+    data = json.dumps({"labels": labels, "explainers": names, "rows": rows}, ensure_ascii=False, allow_nan=False)
     # In a script element only "<" can begin something else; in JSON it has another spelling.
-    page = PAGE.replace("__TITLE__", escape(title)).replace("__DATA__", data.replace("<", "\\u003c"), 1)
+    before, after = PAGE.split("__DATA__")
+    page = before.replace("__TITLE__", escape(title)) + data.replace("<", "\\u003c") + after
+    file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_name(f".{file.name}.unfinished")
     unfinished.write_text(page, encoding="utf-8")
     unfinished.replace(file)
     return len(rows)
+
+
+def known(value: float) -> float | None:
+    """None for what JSON has no number for, of a model that has diverged."""
+    return value if isfinite(value) else None

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from html import escape
+from math import isnan
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.markup import escape as escaped
 from rich.table import Table
 
@@ -17,17 +19,18 @@ WIDTH, HEIGHT, LEFT, BOTTOM = 460, 260, 44, 34  # of a drawing, in pixels
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<link rel="icon" href="data:,"><title>{title}</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,"><title>{title}</title>
 <style>
 body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 66rem; margin: 2rem auto; padding: 0 1rem; color: #222 }}
+.table {{ overflow-x: auto }} figure {{ max-width: 100% }} svg {{ max-width: 100%; height: auto }}
 table {{ border-collapse: collapse }}
 td, th {{ padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #ddd }}
 td:first-child, th:first-child {{ text-align: left }} small {{ color: #666 }}
 figure {{ display: inline-block; margin: 1rem 1rem 0 0 }} text {{ font: 12px system-ui, sans-serif }}
 </style></head><body>
 <h1>{title}</h1><p>{about}</p>
-{table}
+<div class="table">{table}</div>
 <figure><figcaption>accuracy without the K highest words: lower is better</figcaption>{without}</figure>
 <figure><figcaption>accuracy on the K highest words alone: higher is better</figcaption>{alone}</figure>
 </body></html>
@@ -35,13 +38,22 @@ figure {{ display: inline-block; margin: 1rem 1rem 0 0 }} text {{ font: 12px sys
 
 
 def terminal_table(rows: Sequence[Row], about: str) -> Table:
-    table = Table(title=about, title_justify="left")
-    table.add_column("explainer")
+    """Means, and half the width of their intervals, in 80 columns."""
+    table = Table(title=escaped(about), title_justify="left", box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
+    table.add_column("explainer", no_wrap=True)
     for metric in rows[0].metrics:
-        table.add_column(metric, justify="right")
+        short = metric.replace(", probability", " prob.").replace("post-hoc@", "post-hoc @")
+        table.add_column(short, justify="right", min_width=8)
     for row in rows:
-        cells = [f"{mean:.2f}\n[{low:.2f}, {high:.2f}]" for mean, low, high in row.metrics.values()]
-        table.add_row(row.explainer, *(escaped(cell) for cell in cells))
+        cells = []
+        for metric, (mean, low, high) in row.metrics.items():
+            half = (high - low) / 2
+            if metric == "tau":
+                cell = f"{mean:.2f}±{half:.2f}".replace("±0.", "±.")
+            else:
+                cell = f"{mean:.1f}±{half:.{0 if half >= 9.95 else 1}f}"
+            cells.append("-" if isnan(mean) else cell)
+        table.add_row(escaped(row.explainer), *cells)
     return table
 
 
@@ -49,6 +61,10 @@ def write_faithfulness(rows: Sequence[Row], title: str, about: str, folder: Path
     """Writes faithfulness.json and index.html."""
     kept = ("explainer", "metrics", "without", "alone")
     found = [{name: getattr(row, name) for name in kept} for row in rows]
+    for own in found:  # JSON has no NaN
+        own["metrics"] = {
+            name: [None if isnan(value) else value for value in values] for name, values in own["metrics"].items()
+        }
     (folder / "faithfulness.json").write_text(json.dumps({"about": about, "rows": found}, indent=1), encoding="utf-8")
     page = PAGE.format(
         title=escape(title), about=escape(about), table=html_table(rows),
@@ -74,23 +90,30 @@ def drawing(rows: Sequence[Row], which: str) -> str:
     most = max(len(curve) for curve in curves.values()) - 1
     low = min(min(curve) for curve in curves.values())
     high = max(max(curve) for curve in curves.values())
+    low = max(min(low, high - 0.01), 0)
     span = max(high - low, 0.01)
+    digits = 0 if span >= 0.02 else 1
+    names = round(6.4 * max(len(name) for name in curves)) + 14
+    width = WIDTH - 110 + names
 
     def at(count: int, value: float) -> str:
-        x = LEFT + (WIDTH - LEFT - 110) * count / max(most, 1)
+        x = LEFT + (width - LEFT - names) * count / max(most, 1)
         return f"{x:.1f},{(HEIGHT - BOTTOM) - (HEIGHT - BOTTOM - 12) * (value - low) / span:.1f}"
 
-    parts = [f'<svg width="{WIDTH}" height="{HEIGHT}" role="img">']
+    parts = [f'<svg viewBox="0 0 {width} {HEIGHT}" width="{width}" height="{HEIGHT}" role="img">']
     for share in (0, 0.5, 1):
         x, y = at(0, low + share * span).split(",")
-        parts.append(f'<text x="{float(x) - 6}" y="{y}" text-anchor="end">{100 * (low + share * span):.0f}</text>')
-        parts.append(f'<line x1="{x}" x2="{WIDTH - 110}" y1="{y}" y2="{y}" stroke="#ddd"/>')
+        parts.append(
+            f'<text x="{float(x) - 6}" y="{y}" text-anchor="end">{100 * (low + share * span):.{digits}f}</text>'
+        )
+        parts.append(f'<line x1="{x}" x2="{width - names}" y1="{y}" y2="{y}" stroke="#ddd"/>')
     for count in sorted({0, most // 2, most}):
         x, _ = at(count, low).split(",")
         parts.append(f'<text x="{x}" y="{HEIGHT - 14}" text-anchor="middle">{count}</text>')
     for index, (name, curve) in enumerate(curves.items()):
         colour = "#8c8c8c" if name == "random" else COLOURS[index % len(COLOURS)]
+        dash = f' stroke-dasharray="{4 * (index // len(COLOURS))} 3"' if index >= len(COLOURS) else ""
         points = " ".join(at(count, value) for count, value in enumerate(curve))
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts.append(f'<text x="{WIDTH - 104}" y="{24 + 16 * index}" fill="{colour}">{escape(name)}</text>')
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
+        parts.append(f'<text x="{width - names + 6}" y="{24 + 16 * index}" fill="{colour}">{escape(name)}</text>')
     return "".join([*parts, "</svg>"])

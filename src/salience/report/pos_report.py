@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from salience.data.reading import stream
 from salience.data.values import text_of
 from salience.errors import InputError, listed, quoted
 from salience.explain import Attention
-from salience.report.pictures import COLOURS, save
+from salience.report.pictures import COLOURS, numbers, save
 from salience.report.trained import load_reader, read_texts
 
 Head = tuple[int, int | None]  # layer, head; None: the mean over heads
@@ -37,6 +38,8 @@ def analyse_parts_of_speech(
     if tags is None:
         texts = [own.text for own in read_texts(data, reader.labels, most, columns)]
         tagged = list(tagger_named(tagger)(texts))
+        if len(tagged) != len(texts):
+            raise InputError(f"--tagger {tagger}: it gave the tags of {len(tagged)} texts for {len(texts)}")
     else:
         texts, tagged = ready_tagged(data, tags, most, columns)
     if not texts:
@@ -47,9 +50,9 @@ def analyse_parts_of_speech(
         attention = Attention(layer, head, mean=not sums)
         try:
             scores = tagged_attention(reader.model, reader.tokenizer, texts, tagged, attention, reader.longest, words)
+            found[layer, head] = scores.by_tag()
         except ValueError as error:
             raise InputError(f"cannot analyse {name}: {error}") from error
-        found[layer, head] = scores.by_tag()
         met[layer, head] = meetings(scores, np.random.default_rng(seed).permutation(len(texts)))
     Console().print(table(found, f"{len(texts)} texts of {Path(data).name}: attention relative to the head's mean"))
     output.mkdir(parents=True, exist_ok=True)
@@ -75,14 +78,20 @@ def named(head: Head) -> str:
 
 
 def tagger_named(name: str | None) -> Tagger:
-    """A spaCy pipeline, or the user's own function, written module:function."""
+    """A spaCy pipeline, or the user's own function, written module:function, also from the current folder."""
     if name is None or ":" not in name:
         return SpacyTagger() if name is None else SpacyTagger(name)
     module, _, function = name.partition(":")
+    sys.path.append("")
     try:
-        return getattr(import_module(module), function)
-    except (ImportError, AttributeError) as error:
+        found = getattr(import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f"--tagger {name}: {error}") from error
+    finally:
+        sys.path.remove("")
+    if not callable(found):
+        raise InputError(f"--tagger {name}: {function} is no function")
+    return found
 
 
 def ready_tagged(data: str, column: str, most: int | None, columns: Mapping) -> tuple[list[str], list[Tagged]]:
@@ -130,11 +139,6 @@ def as_json(head: Head, found: ByTag, met: Meetings) -> dict:
             "own words keep, by partner's tag": [numbers(row) for row in met.kept],
         },
     }  # fmt: skip
-
-
-def numbers(values: Sequence[float]) -> list[float | None]:
-    """Rounded, and none for NaN, which JSON does not know."""
-    return [None if np.isnan(value) else round(float(value), 6) for value in values]
 
 
 def bars(axes, found: Mapping[Head, ByTag]) -> None:

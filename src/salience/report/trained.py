@@ -42,6 +42,8 @@ def labelled_texts(data: str, labels: Sequence[str], most: int | None, columns: 
 
 def read_texts(data: str, labels: list[str], most: int | None, columns: Mapping[str, Any]) -> Iterator[Text]:
     """The rows of a file; rows without a text are left out, and a label that the model does not know is none."""
+    if most is not None and most < 1:
+        raise InputError(f"the number of texts to read must be at least 1, not {most}")
     encoding = columns["encoding"]
     named = {name: value for name, value in columns.items() if name != "encoding"}
     names = column_names(data, encoding)

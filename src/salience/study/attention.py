@@ -11,10 +11,11 @@ import torch
 from transformers import TrainerCallback
 
 from salience.analysis.association import association, categories, counts
-from salience.analysis.token_scores import TokenScores, global_scores, local_scores
+from salience.analysis.token_scores import TokenScores, check_scored, global_scores, local_scores
 from salience.batch import Batch
 from salience.data.batching import like_length
 from salience.data.encoding import Encoded, encode_texts
+from salience.errors import listed
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.attention_models import AttentionOptions
 from salience.study.datasets import DataSet
@@ -56,8 +57,12 @@ def analyse(
     """Everything about a trained model that the pictures show.
 
     Raises:
-        ValueError: the model has no attention score or no polarity.
+        ValueError: the model has no attention score or no polarity, or knows other labels.
     """
+    check_scored(model)
+    known = tuple(model.config.id2label[number] for number in range(model.config.num_labels))
+    if known != tuple(data.labels):
+        raise ValueError(f"it knows the labels {listed(known)}, but the texts have {listed(data.labels)}")
     training, test = (
         encode_texts(tokenizer, part.texts, labels=part.labels, max_length=max_length)
         for part in (data.training, data.test)

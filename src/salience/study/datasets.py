@@ -11,7 +11,7 @@ import numpy as np
 
 from salience.data.reading import stream
 from salience.data.task import Part, read_task
-from salience.errors import InputError, unknown
+from salience.errors import InputError, listed, quoted, unknown
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,8 @@ SOURCES = {
         "20news_moto_med_guns", ("rec.motorcycles", "sci.med", "talk.politics.guns"), sizes=(2300, 240, 274)
     ),
     "trec": Source("trec", ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"), held_out=452 / 5452, tokenised=True),
-    "sst5": Source("sst5", ("very negative", "negative", "neutral", "positive", "very positive"), tokenised=True),
+    # SST-1 as trees: the same texts and splits, with the sentiment of every word.
+    "sst5": Source("sst_trees", ("very negative", "negative", "neutral", "positive", "very positive"), tokenised=True),
     "subj": Source("subj", ("objective", "subjective"), tokenised=True),
     "mr": Source("mr", ("negative", "positive"), tokenised=True),
     "ag_news": Source("ag_news", ("World", "Sports", "Business", "Sci/Tech"), hub="fancyzhx/ag_news"),
@@ -49,10 +50,11 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class Split:
-    """Texts and labels (as numbers) of one part of a data set."""
+    """Texts and labels (as numbers) of one part of a data set, and where they are known the labels of its words."""
 
     texts: list[str]
     labels: list[int]
+    word_labels: list[list[str]] | None = None
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def rows(source: Source, part: str, data_dir: Path | None) -> list[dict]:
     if data_dir is not None:
         file = data_dir / source.folder / f"{part}.jsonl.gz"
         if file.is_file():
-            return list(stream(str(file)))
+            return [check(row, source, f"{file}: row {number}") for number, row in enumerate(stream(str(file)), 1)]
         if part == "dev":
             return []
         raise InputError(f"no data set at {file}: --data-dir is a folder with {source.folder}/{part}.jsonl.gz in it")
@@ -126,6 +128,19 @@ def rows(source: Source, part: str, data_dir: Path | None) -> list[dict]:
     return [{"text": row["text"], "label": known[names[row["label"]]]} for row in found[part]]
 
 
+def check(row: dict, source: Source, place: str) -> dict:
+    """The row, if it has a text and a label that the set has.
+
+    Raises:
+        InputError: it has not; names the place.
+    """
+    if not {"text", "label"} <= row.keys():
+        raise InputError(f"{place} has the columns {listed(row)}, but needs text and label")
+    if row["label"] not in source.labels:
+        raise InputError(f"{place}: unknown label {quoted(row['label'])}; known: {listed(source.labels)}")
+    return row
+
+
 def as_split(part: list[dict], labels: tuple[str, ...]) -> Split:
-    numbers = {label: number for number, label in enumerate(labels)}
-    return Split([row["text"] for row in part], [numbers[row["label"]] for row in part])
+    words = [row["token_labels"] for row in part] if part and "token_labels" in part[0] else None
+    return Split([row["text"] for row in part], [labels.index(row["label"]) for row in part], words)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from transformers import PreTrainedModel
 
+from salience.explain.chance import random
 from salience.explain.corpus import explain_words
 from salience.explain.explanations import Text
 from salience.explain.word_tokens import WordTokens, encode_words
@@ -89,15 +90,16 @@ def evaluate(
     own, judged = reader.encode(texts), judge.encode(texts)
     apart = leave_one_out(reader.judge, own.take(range(min(tau_texts, len(texts)))), reader.empty)
     rows = []
-    for name in [*(name for name in explainers if name != "random"), "random"]:
+    chosen = {name: explainer for name, explainer in explainers.items() if name != "random"} | {"random": random}
+    for name in chosen:
         draws = DRAWS if name == "random" else 1
         found = [
-            one_draw(explain_words(reader.model, own, explainers[name]), judge, judged, apart, most, at, marked)
+            one_draw(explain_words(reader.model, own, chosen[name]), judge, judged, apart, most, at, marked)
             for _ in range(draws)
         ]
         values = {metric: np.mean([draw[0][metric] for draw in found], axis=0) for metric in found[0][0]}
         without, alone = (np.mean([draw[part] for draw in found], axis=0).tolist() for part in (1, 2))
-        metrics = {metric: (float(np.nanmean(all_of)), *interval(all_of)) for metric, all_of in values.items()}
+        metrics = {metric: (mean_of(all_of), *interval(all_of)) for metric, all_of in values.items()}
         rows.append(Row(name, metrics, without, alone, values))
         say(f"{name}: AOPC@{at} {metrics[f'AOPC@{at}'][0]:.1f}")
     return rows
@@ -124,6 +126,12 @@ def one_draw(
             for name, found in zip(("P", "R", "F1"), detection(scores, marked, count), strict=True):
                 values[f"{name}@{count}"] = 100 * found
     return values, without.right.mean(1).tolist(), alone.right.mean(1).tolist()
+
+
+def mean_of(values: np.ndarray) -> float:
+    """The mean of what is a number; NaN where nothing is."""
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else float("nan")
 
 
 def fitted(scores: np.ndarray, count: int) -> np.ndarray:

@@ -38,7 +38,7 @@ def run_table(
     for own in chosen:
         if own not in known:
             raise unknown(f"data set of {name}:", own, known)
-    turn, parts = numbers(part, "/", "--part 1/2")
+    turn, parts = share_of(part)
     results = Results(file)
     for index, cell in enumerate(table.cells(chosen, numbers(seeds, ",", "--seeds 0,1,2"))):
         if index % parts != turn - 1 or results.has(**asdict(cell)):
@@ -47,6 +47,18 @@ def run_table(
         results.add(row)
         say(", ".join(f"{key} {value}" for key, value in asdict(cell).items()) + f": {100 * row['accuracy']:.1f}")
     say(table.report(results.rows()))
+
+
+def share_of(part: str) -> tuple[int, int]:
+    """K and N of "K/N".
+
+    Raises:
+        InputError: it is something else.
+    """
+    found = numbers(part, "/", "--part 1/2")
+    if len(found) != 2 or not 1 <= found[0] <= found[1]:
+        raise InputError(f"--part {part}: write K/N with K from 1 to N, as in --part 1/2")
+    return found[0], found[1]
 
 
 def numbers(text: str, between: str, example: str, kind: type = int) -> list:

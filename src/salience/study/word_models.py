@@ -34,6 +34,11 @@ class WordRecipe:
     weight_decay: float = 0.0  # L2, of all weights but the embeddings
     alignment: float = 0.0  # what |V^T W| costs
 
+    def __post_init__(self):
+        for name in ("epochs", "batch_size"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+
 
 @dataclass(frozen=True)
 class Fitted:
@@ -66,7 +71,7 @@ def fit_words(
         for part in (data.training, data.validation, data.test)
     ]
     best = KeepBest(model, encoded[1])
-    steps = len(data.training.labels) // recipe.batch_size
+    steps = max(len(data.training.labels) // recipe.batch_size, 1)
     with TemporaryDirectory() as folder:
         trainer = MixTrainer(
             model=model,

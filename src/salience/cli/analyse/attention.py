@@ -47,10 +47,12 @@ def attention(
     from salience.study.running import numbers
     from salience.study.word_models import WordRecipe
 
+    if model is not None:
+        trained = load_trained(model)
     found = from_files(data, test, seed, text=text, label=label)
     try:
         if model is not None:
-            analyses = [analyse(*load_trained(model), found, max_length)]
+            analyses = [analyse(*trained, found, max_length)]
         else:
             options = AttentionOptions(encoder, pooling, embeddings=embeddings)
             recipe = WordRecipe(epochs=epochs, batch_size=batch_size, alignment=alignment)

@@ -1,0 +1,314 @@
+"""`salience faithfulness`: the table of explainers in the terminal, as JSON and as a page."""
+
+import json
+import math
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from test_bad_input import refused
+from transformers import set_seed
+
+import families
+from labelled import FILLER, WORDS, labelled_rows, write_csv
+from salience import EXPLAINERS
+from salience.explain.explanations import Text
+from salience.models.loading import load_trained, longest_text
+from salience.study.faithfulness import Reader, evaluate
+
+LABELS = ["LABEL_0", "LABEL_1"]  # of the tiny model
+ROWS = [(text, LABELS[label == "sport"]) for text, label in labelled_rows(24, seed=6)]
+TEXTS = [Text(text, None, LABELS.index(label)) for text, label in ROWS]
+VOCABULARY = [*WORDS.values(), " ".join(FILLER)]
+FITTING = ["attention", "gradient", "gradient-x-input", "integrated-gradients", "occlusion", "random"]
+SHORT = ["--most", "4", "--at", "2", "--device", "cpu"]
+COLUMNS = ["--text", "text", "--label", "label"]  # named: nothing is guessed, and nothing said of it
+METRICS = ["AOPC@2", "AOPC over K", "AOPC, probability", "post-hoc@2", "words to flip", "tau"]
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_csv(tmp_path / "data.csv", ROWS)
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory):
+    """Another model, which decides otherwise, over other pieces of words."""
+    return families.save_tiny_model(tmp_path_factory.mktemp("judge") / "other", VOCABULARY[:2], "roberta", seed=3)
+
+
+def reader(folder) -> Reader:
+    model, tokenizer = load_trained(folder)
+    return Reader(model.eval(), tokenizer, longest_text(model, tokenizer))
+
+
+def strictly(file) -> dict:
+    """What any reader of JSON gets, who knows no NaN."""
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is no JSON")
+
+    return json.loads(file.read_text(encoding="utf-8"), parse_constant=refuse)
+
+
+class Cells(HTMLParser):
+    """The rows of a page's table, and the page's elements."""
+
+    def __init__(self, file):
+        super().__init__()
+        self.rows, self.elements, self.inside = [], [], False
+        self.feed(file.read_text(encoding="utf-8"))
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append([])
+        self.inside = tag in ("td", "th", "br", "small")
+
+    def handle_endtag(self, tag):
+        self.inside = False
+
+    def handle_data(self, data):
+        if self.inside:
+            self.rows[-1][-1].append(data)
+
+
+def agrees(found: dict, expected: list) -> None:
+    assert [row["explainer"] for row in found["rows"]] == [row.explainer for row in expected]
+    for row, own in zip(found["rows"], expected, strict=True):
+        assert set(row) == {"explainer", "metrics", "without", "alone"}
+        assert list(row["metrics"]) == list(own.metrics) == METRICS
+        for metric, values in own.metrics.items():
+            assert row["metrics"][metric] == pytest.approx(list(values), abs=1e-4), (own.explainer, metric)
+        assert row["without"] == pytest.approx(own.without)
+        assert row["alone"] == pytest.approx(own.alone)
+
+
+# -------------------------------------------------------------------------------------------------------------- table
+
+
+def test_files_hold_what_evaluate_says(place, data, salience, tmp_path):
+    folder = tmp_path / "deep" / "run"
+    names = "occlusion,gradient"
+    answer = salience("faithfulness", place.model, data, "--explainer", names, "--seed", "3", "--output", folder,
+                      *SHORT)  # fmt: skip
+    assert answer.code == 0, answer.err
+    assert sorted(file.name for file in folder.iterdir()) == ["faithfulness.json", "index.html"]
+    own = reader(place.model)
+    set_seed(3)
+    expected = evaluate(
+        own, own, TEXTS, {name: EXPLAINERS[name] for name in ("occlusion", "gradient", "random")}, 4, 2
+    )
+    found = strictly(folder / "faithfulness.json")
+    agrees(found, expected)
+    for part in ("24 texts of data.csv", "that tiny predicts", "judged by the model itself", "5 draws", "5 where 4"):
+        assert part in found["about"]
+    # On whole texts the model is as right as it is.
+    right = np.mean(own.judge(own.encode(TEXTS).encoded).argmax(1) == [text.label for text in TEXTS])
+    assert 0 < right < 1
+    assert all(row["without"][0] == row["alone"][0] == right for row in found["rows"])
+
+
+def test_the_page_and_the_terminal_show_the_same_numbers(place, data, salience, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "250")
+    folder = tmp_path / "run"
+    answer = salience("faithfulness", place.model, data, "--explainer", "gradient", "--output", folder, *SHORT)
+    assert answer.code == 0, answer.err
+    found, page = strictly(folder / "faithfulness.json"), Cells(folder / "index.html")
+    head, *rows = page.rows
+    assert [cell[0] for cell in head] == ["explainer", *METRICS]
+    assert len(rows) == 2
+    for row, cells in zip(found["rows"], rows, strict=True):
+        assert cells[0] == [row["explainer"]]
+        for (mean, low, high), cell in zip(row["metrics"].values(), cells[1:], strict=True):
+            assert cell == [f"{mean:.2f}", f"{low:.2f} to {high:.2f}"]
+            assert f"{mean:.1f}±" in answer.out or f"{mean:.2f}±" in answer.out
+    assert page.elements.count("svg") == 2
+    assert page.elements.count("polyline") == 4  # of both explainers, in both drawings
+    assert "script" not in page.elements
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    assert "http" not in text.replace("http-equiv", "") and "default-src 'none'" in text
+
+
+def test_the_terminals_table_fits_80_columns(place, data, salience, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    answer = salience("faithfulness", place.model, data, "--explainer", "gradient,integrated-gradients", *SHORT)
+    assert answer.code == 0, answer.err
+    assert "…" not in answer.out and "integrated-gradients" in answer.out
+    assert max(map(len, answer.out.splitlines())) <= 80
+
+
+def test_drawings_have_a_point_for_every_number_of_words(place, data, salience, tmp_path):
+    folder = tmp_path / "run"
+    assert salience("faithfulness", place.model, data, "--explainer", "random", "--output", folder, *SHORT).code == 0
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    lines = [part.split('"')[0].split() for part in text.split('polyline points="')[1:]]
+    curves = [strictly(folder / "faithfulness.json")["rows"][0][which] for which in ("without", "alone")]
+    assert len(lines) == len(curves) == 2
+    for line, curve in zip(lines, curves, strict=True):
+        points = [tuple(map(float, point.split(","))) for point in line]
+        assert len(points) == len(curve) == 5
+        assert all(math.isfinite(number) for point in points for number in point)
+        across, up = zip(*points, strict=True)
+        assert list(across) == sorted(set(across))
+        assert np.argmin(up) == np.argmax(curve) and np.argmax(up) == np.argmin(curve)  # pixels count downwards
+
+
+def test_all_explainers_that_fit_unless_said_otherwise(place, data, salience, tmp_path):
+    answer = salience("faithfulness", place.model, data, "--rows", "6", "--output", tmp_path / "run", *SHORT)
+    assert answer.code == 0, answer.err
+    found = strictly(tmp_path / "run" / "faithfulness.json")
+    assert [row["explainer"] for row in found["rows"]] == FITTING
+    assert found["about"].startswith("6 texts of data.csv")
+    assert "only its first 6 texts" in answer.err
+    for name in FITTING:
+        assert f"{name}: AOPC@2" in answer.err
+
+
+def test_an_attention_classifier_has_its_own_explainer(data, salience, tmp_path):
+    folder = families.save_tiny_model(tmp_path / "attending", VOCABULARY, "attention", classes=2)
+    answer = salience("faithfulness", folder, data, "--rows", "4", "--output", tmp_path / "run", *SHORT)
+    assert answer.code == 0, answer.err
+    found = strictly(tmp_path / "run" / "faithfulness.json")
+    assert [row["explainer"] for row in found["rows"]] == list(EXPLAINERS)
+
+
+def test_another_model_may_judge(place, judge, data, salience, tmp_path):
+    folder = tmp_path / "run"
+    answer = salience("faithfulness", place.model, data, "--judge", judge, "--explainer", "gradient",
+                      "--output", folder, *SHORT)  # fmt: skip
+    assert answer.code == 0, answer.err
+    set_seed(0)
+    chosen = {name: EXPLAINERS[name] for name in ("gradient", "random")}
+    expected = evaluate(reader(place.model), reader(judge), TEXTS, chosen, 4, 2)
+    found = strictly(folder / "faithfulness.json")
+    agrees(found, expected)
+    assert "judged by other" in found["about"]
+    itself = reader(place.model)
+    set_seed(0)
+    assert found["rows"][0]["without"] != pytest.approx(evaluate(itself, itself, TEXTS, chosen, 4, 2)[0].without)
+
+
+def test_random_scores_follow_the_seed(place, data, salience, tmp_path):
+    found = []
+    for number, seed in enumerate((1, 1, 2)):
+        folder = tmp_path / str(number)
+        assert salience("faithfulness", place.model, data, "--explainer", "random", "--seed", seed, "--output", folder,
+                        *SHORT).code == 0  # fmt: skip
+        found.append((folder / "faithfulness.json").read_text(encoding="utf-8"))
+    assert found[0] == found[1] != found[2]
+
+
+def test_rows_without_a_label_that_is_known_are_left_out(place, salience, tmp_path):
+    data = write_csv(tmp_path / "some.csv", [*ROWS[:3], ("a cup", "LABEL_9"), *ROWS[3:5]])
+    answer = salience("faithfulness", place.model, data, "--explainer", "gradient", "--output", tmp_path / "run",
+                      *SHORT)  # fmt: skip
+    assert answer.code == 0, answer.err
+    assert strictly(tmp_path / "run" / "faithfulness.json")["about"].startswith("5 texts of some.csv")
+
+
+def test_pairs(place, salience, tmp_path):
+    rows = [(first, second, label) for (first, label), (second, _) in zip(ROWS[:6], ROWS[6:12], strict=True)]
+    data = write_csv(tmp_path / "pairs.csv", rows, ("premise", "hypothesis", "label"))
+    answer = salience("faithfulness", place.model, data, "--explainer", "occlusion", "--output", tmp_path / "run",
+                      *SHORT)  # fmt: skip
+    assert answer.code == 0, answer.err
+    own = reader(place.model)
+    set_seed(0)
+    texts = [Text(first, second, LABELS.index(label)) for first, second, label in rows]
+    expected = evaluate(own, own, texts, {name: EXPLAINERS[name] for name in ("occlusion", "random")}, 4, 2)
+    agrees(strictly(tmp_path / "run" / "faithfulness.json"), expected)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_texts_of_one_word_have_no_order_and_the_file_is_json_all_the_same(place, salience, tmp_path):
+    data = write_csv(tmp_path / "words.csv", [("team", "LABEL_0"), ("song", "LABEL_1")])
+    answer = salience("faithfulness", place.model, data, "--explainer", "gradient", "--output", tmp_path / "run",
+                      *SHORT)  # fmt: skip
+    assert answer.code == 0, answer.err
+    strictly(tmp_path / "run" / "faithfulness.json")
+
+
+@pytest.mark.parametrize("name", ["<i>x & y.csv", "old[red].csv"])
+def test_a_files_name_is_a_name_and_never_markup(place, salience, tmp_path, name):
+    data = write_csv(tmp_path / name, ROWS[:4])
+    answer = salience("faithfulness", place.model, data, "--explainer", "gradient", "--output", tmp_path / "run",
+                      *SHORT)  # fmt: skip
+    assert answer.code == 0, answer.err
+    assert f"4 texts of {name}".replace(" ", "") in "".join(answer.out.split())  # however it is broken into lines
+    assert strictly(tmp_path / "run" / "faithfulness.json")["about"].startswith(f"4 texts of {name}")
+    assert "i" not in Cells(tmp_path / "run" / "index.html").elements
+
+
+# ---------------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        (["--explainer", "gradeint"], ['unknown explainer "gradeint"', 'Did you mean "gradient"?']),
+        (["--explainer", "pooling-attention"], ["BertForSequenceClassification has no attention pooling"]),
+        (["--at", "5"], ["--at 5 must be from 1 to --most 4"]),
+        (["--at", "0"], ["--at 0 must be from 1 to --most 4"]),
+        (["--label", "lable"], ['no column "lable"', 'Did you mean "label"?']),
+        (["--judge", "./nowhere"], ["no model at ./nowhere"]),
+    ],
+    ids=lambda value: " ".join(value) if value[0].startswith("--") else "",
+)
+def test_bad_input_is_one_line_and_nothing_is_written(place, data, salience, tmp_path, options, parts):
+    output = tmp_path / "run"
+    refused(salience("faithfulness", place.model, data, "--output", output, *SHORT, *COLUMNS, *options), *parts)
+    assert [file.name for file in tmp_path.iterdir()] == ["data.csv"]
+
+
+def test_no_label_that_the_model_knows(place, salience, tmp_path):
+    output = tmp_path / "run"
+    refused(
+        salience("faithfulness", place.model, place.test, "--output", output, *SHORT, *COLUMNS),
+        "test.csv: no row has a label that the model knows (LABEL_0, LABEL_1); name its --label column",
+    )
+    bare = write_csv(tmp_path / "bare.csv", [("a cup",), ("a song",)], ("text",))
+    refused(
+        salience("faithfulness", place.model, bare, "--output", output, "--text", "text", *SHORT),
+        "bare.csv: no row has a label that the model knows",
+    )
+    assert not output.exists()
+
+
+def test_a_judge_with_other_labels(place, data, salience, tmp_path):
+    other = families.save_tiny_model(tmp_path / "three", VOCABULARY, classes=3)
+    refused(
+        salience("faithfulness", place.model, data, "--judge", other, "--output", tmp_path / "run", *SHORT),
+        "three knows the labels LABEL_0, LABEL_1, LABEL_2", "must be the same",
+    )  # fmt: skip
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_is_written_to_only_when_asked(place, data, salience, tmp_path):
+    output = tmp_path / "run"
+    output.mkdir()
+    (output / "faithfulness.json").write_text("kept", encoding="utf-8")
+    asked = ["faithfulness", place.model, data, "--explainer", "gradient", "--rows", "3", "--output", output, *SHORT]
+    refused(salience(*asked), "run exists: choose another --output, or --overwrite it")
+    assert (output / "faithfulness.json").read_text(encoding="utf-8") == "kept"
+    assert [file.name for file in output.iterdir()] == ["faithfulness.json"]
+    assert salience(*asked, "--overwrite").code == 0
+    assert len(strictly(output / "faithfulness.json")["rows"]) == 2
+
+
+def test_a_file_cannot_become_a_folder(place, data, salience, tmp_path):
+    output = tmp_path / "notes.txt"
+    output.write_text("kept", encoding="utf-8")
+    answer = salience("faithfulness", place.model, data, "--explainer", "gradient", "--rows", "3", "--output", output,
+                      "--overwrite", *SHORT, *COLUMNS)  # fmt: skip
+    assert answer.code == 2, answer.err
+    assert "notes.txt" in answer.err.splitlines()[-1] and "internal fault" not in answer.err
+    assert output.read_text(encoding="utf-8") == "kept"
+
+
+def test_no_such_file_or_model(place, data, salience, tmp_path):
+    refused(salience("faithfulness", place.model, "none.csv", *SHORT), "none.csv: no such file")
+    refused(salience("faithfulness", tmp_path / "none", data, *SHORT), "no model at")

@@ -1,0 +1,180 @@
+"""`salience reproduce`: tiny versions of the papers' tables, run, resumed and printed beside published numbers."""
+
+import gzip
+import json
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from test_bad_input import refused
+
+from salience.analysis.synthetic import synthetic
+from salience.study import TABLES, uaftc_figures, uaftc_synthetic, uaftc_table2, vat
+from salience.study.word_models import WordRecipe
+
+LABELS = ("negative", "positive")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """SST-2, tiny: words of a class, words of either, and some as often in one as in the other."""
+    folder, draw = tmp_path_factory.mktemp("sets"), np.random.default_rng(0)
+    (folder / "sst2").mkdir()
+    for part, number in (("train", 70), ("dev", 20), ("test", 20)):
+        with gzip.open(folder / "sst2" / f"{part}.jsonl.gz", "wt") as file:
+            for row in range(number):
+                words = [
+                    *draw.choice(["film", "plot", "actor", "scene"], 3),
+                    ("awful", "lovely")[row % 2],
+                    "the",
+                    "of",
+                ]
+                file.write(json.dumps({"text": " ".join(words), "label": LABELS[row % 2]}) + "\n")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Few runs, few epochs, narrow models."""
+    recipe = partial(WordRecipe, epochs=3, batch_size=10, learning_rate=0.1)
+    for table in (uaftc_table2, uaftc_figures):
+        monkeypatch.setattr(table, "WordRecipe", recipe)
+    monkeypatch.setattr(uaftc_table2, "SCALES", (0.001, 10))
+    monkeypatch.setattr(
+        uaftc_table2, "PUBLISHED", {"sst2": ["55.3 79.8", "82.2 81.7"], "imdb": ["55.5 87.7", "89.2 87.8"]}
+    )
+    monkeypatch.setattr(uaftc_table2, "MODELS", {name: uaftc_table2.MODELS[name] for name in ("DP", "DP-L")})
+    monkeypatch.setattr(uaftc_synthetic, "synthetic", lambda *numbers, **_: synthetic(40, 40))
+    monkeypatch.setattr(uaftc_synthetic, "run", partial(uaftc_synthetic.run, epochs=10))
+    monkeypatch.setitem(vat.PLANS, "lstm", replace(vat.PLANS["lstm"], epochs=1, iterations=1, most=5))
+    monkeypatch.setattr(vat, "ENCODERS", ("lstm-random",))
+    narrow = {name: replace(vat.PRESETS[name], width=8) for name in ("lstm-base", "lstm-vat")}
+    monkeypatch.setattr(vat, "PRESETS", narrow)
+
+
+@pytest.fixture
+def reproduce(salience, folder, tmp_path, monkeypatch):
+    """Runs a table in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return lambda table, *options: salience("reproduce", table, "--data-dir", folder, *options)
+
+
+def rows(file) -> list[dict]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_a_table_is_run_and_printed(reproduce, tmp_path):
+    answer = reproduce("uaftc-table2", "--sets", "sst2")
+    assert answer.code == 0, answer.err
+    found = rows(tmp_path / "results" / "uaftc-table2.jsonl")
+    assert [(row["model"], row["scale"]) for row in found] == [
+        ("DP", 0.001), ("DP", 10), ("DP-L", 0.001), ("DP-L", 10)
+    ]  # fmt: skip
+    assert all(row["published"] < 1 and row["epochs"] == 3 and "torch" in row["versions"] for row in found)
+    own = [f"{100 * row['accuracy']:.1f}" for row in found]
+    assert f"set sst2, model DP-L, scale 0.001, seed 0: {own[2]}" in answer.out
+    assert f"| 0.001 | {own[0]} (55.3) | {own[2]} (79.8) |" in answer.out
+    assert f"| 10 | {own[1]} (82.2) | {own[3]} (81.7) |" in answer.out
+
+
+def test_it_goes_on_where_it_was(reproduce, tmp_path, monkeypatch):
+    """After a kill in the middle of the last line; what is kept is not run again."""
+    file = tmp_path / "mine" / "table.jsonl"
+    assert reproduce("uaftc-table2", "--sets", "sst2", "--results", file).code == 0
+    whole = file.read_text()
+    file.write_text(whole[: whole.rindex("\n", 0, -1) + 30])
+    ran, run = [], uaftc_table2.run
+
+    def watched(cell, data_dir):
+        ran.append(cell)
+        return run(cell, data_dir)
+
+    monkeypatch.setattr(uaftc_table2, "run", watched)
+    answer = reproduce("uaftc-table2", "--sets", "sst2", "--results", file)
+    assert answer.code == 0, answer.err
+    assert [(cell.model, cell.scale) for cell in ran] == [("DP-L", 10)]
+    again, before = rows(file), [json.loads(line) for line in whole.splitlines()]
+    assert [row["accuracy"] for row in again] == [row["accuracy"] for row in before]  # the same seed is the same run
+    assert answer.out.count("\nset sst2") + answer.out.startswith("set sst2") == 1
+
+
+def test_parts_and_seeds(reproduce, tmp_path, monkeypatch):
+    monkeypatch.setattr(uaftc_table2, "run", lambda cell, data_dir: {"accuracy": 0.5, "published": 0.5})
+    for part in ("1/2", "2/2"):
+        answer = reproduce("uaftc-table2", "--sets", "sst2", "--seeds", "0,1", "--part", part, "--results",
+                           f"{part[0]}.jsonl")  # fmt: skip
+        assert answer.code == 0, answer.err
+    parts = [
+        {(row["model"], row["scale"], row["seed"]) for row in rows(tmp_path / f"{part}.jsonl")} for part in (1, 2)
+    ]
+    assert len(parts[0]) == len(parts[1]) == 4 and not parts[0] & parts[1]
+    assert not (tmp_path / "results").exists()
+
+
+def test_vat(reproduce, tmp_path):
+    answer = reproduce("vat", "--sets", "sst2", "--seeds", "0,1")
+    assert answer.code == 0, answer.err
+    found = rows(tmp_path / "results" / "vat.jsonl")
+    assert [(row["encoder"], row["seed"]) for row in found] == [("lstm-random", 0), ("lstm-random", 1)]
+    assert "| sst2 | lstm-random | 2 |" in answer.out and "| 85.5 84.7 86.2 |" in answer.out
+    assert all(row["accuracy"] == row["test"][row["chosen"]] for row in found)
+
+
+def test_figures(reproduce):
+    answer = reproduce("uaftc-figures", "--sets", "sst2,sst2-additive")
+    assert answer.code == 0, answer.err
+    assert "| sst2 | 1 | 0 " in answer.out and "| sst2-additive | 1 | 0 " in answer.out
+    assert "| imdb |" not in answer.out
+
+
+def test_made_up_texts_need_no_data(salience, tmp_path):
+    file = tmp_path / "table.jsonl"
+    answer = salience("reproduce", "uaftc-synthetic", "--sets", "data-1", "--results", file)
+    assert answer.code == 0, answer.err
+    assert "| data-1 | 1 |" in answer.out
+    assert [row["epoch"] for row in rows(file)[0]["trajectory"]] == [0, 10]
+
+
+# ----------------------------------------------------------------------------------------------------- what is refused
+
+BAD = {  # the table, the options, and what the line says
+    "an unknown table": ("uaftc-tabel2", [], ['unknown table "uaftc-tabel2"', 'Did you mean "uaftc-table2"?']),
+    "an unknown set": ("vat", ["--sets", "sst2,sst3"], ['unknown data set of vat: "sst3"', "Did you mean"]),
+    "a set that is not there": ("uaftc-table2", ["--sets", "imdb"], ["no data set at", "imdb/train.jsonl.gz"]),
+    "no seed": ("vat", ["--seeds", "one"], ["'one' are no numbers; write --seeds 0,1,2"]),
+    "no part": ("vat", ["--part", "half"], ["'half' are no numbers; write --part 1/2"]),
+    "half a part": ("vat", ["--part", "1"], ["--part 1/2"]),
+    "a part of nothing": ("vat", ["--part", "1/0"], ["--part 1/2"]),
+    "a part beyond the last": ("vat", ["--part", "3/2"], ["--part 1/2"]),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_options_are_one_line(case, reproduce, tmp_path):
+    table, options, parts = BAD[case]
+    refused(reproduce(table, *options), *parts)
+    assert not list(tmp_path.rglob("*.jsonl"))
+
+
+def test_a_set_on_no_hub_needs_a_folder(salience, tmp_path):
+    answer = salience("reproduce", "vat", "--sets", "trec", "--results", tmp_path / "table.jsonl")
+    refused(answer, "trec is on no hub", "--data-dir")
+    assert not list(tmp_path.iterdir())
+
+
+def test_rows_of_another_layout(salience, tmp_path):
+    """Labels as numbers, as they often are."""
+    (tmp_path / "sst2").mkdir()
+    for part in ("train", "test"):
+        with gzip.open(tmp_path / "sst2" / f"{part}.jsonl.gz", "wt") as file:
+            file.write('{"text": "a lovely film", "label": 1}\n' * 3)
+    answer = salience("reproduce", "vat", "--sets", "sst2", "--data-dir", tmp_path, "--results", tmp_path / "t.jsonl")
+    refused(answer, "sst2/train.jsonl.gz", "positive")
+
+
+def test_the_help_names_every_table(salience):
+    answer = salience("reproduce", "--help")
+    assert answer.code == 0
+    for name in TABLES:
+        assert name in answer.out

@@ -1,0 +1,77 @@
+"""Captum's attributions as explainers: against ours where both compute the same, and in what holds of all of them."""
+
+import pytest
+import torch
+
+import families
+from reference import close
+from salience import EXPLAINERS
+from salience.errors import InputError
+from salience.explain import from_captum
+from salience.explain.from_captum import GRADIENTS, PERTURBATIONS, FromCaptum
+
+pytest.importorskip("captum")
+CHEAP = [name for name in (*GRADIENTS, *PERTURBATIONS) if name not in ("KernelShap", "Lime", "ShapleyValueSampling")]
+
+
+@pytest.mark.parametrize("family", ["bert", "modernbert", "attention"])
+def test_gradient_times_input_is_ours(family):
+    model, own = families.MODELS[family](), families.batch([5, 2, 7], family=family)
+    expected = EXPLAINERS["gradient-x-input"](model, own).where(own.segment > 0, 0)
+    assert expected.abs().max() > 0.01
+    assert close(FromCaptum("InputXGradient")(model, own), expected, 1e-5)
+
+
+def test_integrated_gradients_come_to_ours():
+    """Captum's default is 50 points of Gauss and Legendre, ours 32 midpoints."""
+    model, own = families.MODELS["bert"](spread=0.2), families.batch([5, 2, 7])
+    expected = EXPLAINERS["integrated-gradients"](model, own)
+    assert close(FromCaptum("IntegratedGradients")(model, own), expected, 2e-3 * float(expected.abs().max()))
+
+
+def test_ablation_takes_whole_tokens():
+    """ln p of the text minus ln p with one word's embeddings as if it were none; a slow loop."""
+    model, own = families.MODELS["bert"](), families.batch([4, 1])
+    found = FromCaptum("FeatureAblation")(model, own)
+    scored = from_captum.FromEmbeddings(model)
+    empty, whole, logits = from_captum.from_nothing(model, own)
+    others = (own.input_ids, own.attention_mask, own.segment)
+    for row, place in (own.segment > 0).nonzero().tolist():
+        shortened = whole.clone()
+        shortened[row, place] = empty[row, place]
+        with torch.no_grad():
+            lost = logits.log_softmax(1)[row, own.labels[row]] - scored(shortened, *others)[row, own.labels[row]]
+        assert abs(float(lost - found[row, place])) < 1e-5
+
+
+@pytest.mark.parametrize("name", CHEAP)
+@pytest.mark.parametrize("family", ["bert", "roberta", "attention"])
+def test_the_rules_of_explainers_hold(name, family):
+    model = families.MODELS[family]().train()
+    own, padded = (families.batch([5, 2], [3, 4], extra_padding=more, family=family) for more in (0, 3))
+    found = FromCaptum(name)(model, own)
+    assert found.shape == own.input_ids.shape
+    assert (found[own.segment == 0] == 0).all() and found.abs().max() > 0
+    assert close(FromCaptum(name)(model, padded)[:, : found.shape[1]], found, 1e-5 * max(1, float(found.max())))
+    assert model.training and all(weight.grad is None for weight in model.parameters())
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    other = (own.labels + 1) % 3
+    assert not close(FromCaptum(name)(model, own, other), found, 1e-6)
+
+
+@pytest.mark.parametrize("name", ["KernelShap", "Lime", "ShapleyValueSampling"])
+def test_attributions_that_draw(name):
+    model, own = families.MODELS["bert"](), families.batch([3])
+    found = FromCaptum(name)(model, own)
+    assert (found[own.segment == 0] == 0).all() and found.isfinite().all() and found.abs().max() > 0
+
+
+def test_unknown_attributions_are_refused_by_name():
+    with pytest.raises(InputError, match=r'unknown attribution of captum "Lyme".*Did you mean "Lime"\?'):
+        FromCaptum("Lyme")
+
+
+def test_without_captum_the_mend_is_told(monkeypatch):
+    monkeypatch.setattr(from_captum, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'salience\[captum\]'"):
+        FromCaptum("Lime")

@@ -1,0 +1,180 @@
+"""The page of `salience analyse attention` in a browser: its tables and pictures, and that words stay words."""
+
+import csv
+import json
+import random
+from dataclasses import replace
+
+import pytest
+
+from labelled import WORDS, labelled_rows, write_csv
+from salience.cli.main import main
+from salience.models.attention_models import AttentionOptions
+from salience.report.attention_page import write_page
+from salience.report.attention_pictures import draw_all
+from salience.study.attention import analyse
+from salience.study.datasets import from_files
+from salience.study.word_models import WordRecipe, fit_words
+
+PICTURES = ["polarity", "attention", "weights", "scales", "training"]
+SENTIMENT = {"sport": "negative", "music": "neutral", "food": "positive"}
+HOSTILE = ["--><img src=x onerror=window.hacked=1>", "</svg></td><script>window.hacked = 1</script>", "R&D $x_1$ <b>"]
+
+
+def with_labels(names, seed: int = 0) -> list[tuple[str, str]]:
+    """Rows whose labels have other names."""
+    return [(text, dict(zip(WORDS, names, strict=True))[label]) for text, label in labelled_rows(120, seed)]
+
+
+def run(data, folder) -> None:
+    """A tiny analysis: two models of two epochs."""
+    arguments = ["analyse", "attention", data, "--scales", "1,10", "--epochs", "2", "--batch-size", "10", "--output",
+                 folder]  # fmt: skip
+    assert main([str(argument) for argument in arguments]) == 0
+
+
+def words_of(folder) -> list[dict]:
+    with (folder / "words.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def analysed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("analysed")
+    run(write_csv(folder / "train.csv", labelled_rows(120)), folder / "analysis")
+    return folder / "analysis"
+
+
+@pytest.fixture
+def opened(page):
+    def open_in(folder):
+        page.goto((folder / "index.html").as_uri())
+        return page
+
+    return open_in
+
+
+def table(page, number: int) -> list[list[str]]:
+    found = page.locator("table").nth(number).locator("tr")
+    return found.evaluate_all("all => all.map(own => [...own.children].map(cell => cell.textContent))")
+
+
+def test_the_tables(analysed, opened):
+    page = opened(analysed)
+    assert page.title() == page.locator("h1").text_content() == "Attention on train.csv"
+    head, *rows = table(page, 0)
+    assert head[:4] == ["scale", "category", "words", "attention score"]
+    summary = json.loads((analysed / "summary.json").read_text(encoding="utf-8"))
+    assert [(float(row[0]), row[1], int(row[2])) for row in rows] == [
+        (own["scale"], own["category"], own["words"]) for own in summary["categories"]
+    ]
+    assert {row[0] for row in rows} == {"1", "10"}
+    assert {"food", "music", "sport"} <= {row[1] for row in rows}
+
+
+def test_the_words_that_are_attended_to_most(analysed, opened):
+    """Those of the first scale, the highest attention score first, as words.csv has them."""
+    words = words_of(analysed)
+    _, *rows = table(opened(analysed), 1)
+    for label, own in WORDS.items():
+        (found,) = (row[1].split(", ") for row in rows if row[0] == label)
+        of_label = {row["word"]: float(row["local attention"]) for row in words if row["category"] == label}
+        assert set(found) == set(of_label) <= set(own.split())
+        scores = [of_label[word] for word in found]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_the_pictures_are_inside(analysed, opened):
+    page = opened(analysed)
+    assert page.locator("figure").evaluate_all("all => all.map(own => own.id)") == PICTURES
+    for name in PICTURES:
+        picture = page.locator(f"#{name} svg")
+        assert picture.count() == 1
+        assert picture.locator("path").count() > 20
+        box = picture.bounding_box()
+        assert box["width"] > 300 and box["height"] > 150
+        assert (analysed / f"{name}.png").stat().st_size > 1000
+    assert page.locator("img, image, object, iframe, link[rel=stylesheet], script").count() == 0
+
+
+def test_the_pictures_are_labelled_legibly(analysed):
+    """matplotlib draws letters as paths, and writes beside them what they say."""
+    page = (analysed / "index.html").read_text(encoding="utf-8")
+    said = [part.split("-->")[0].strip() for part in page.split("<!--")[1:]]
+    assert "polarity score" in said and "sport words" in said
+    assert not [text for text in said if "$" in text or "\\" in text]
+
+
+def test_the_pictures_do_not_disturb_each_other(analysed, opened):
+    """They are one document: whatever one of them refers to by its id must be its own, or the same everywhere."""
+    page = opened(analysed)
+    strangers = page.evaluate("""() => {
+        const found = [];
+        for (const own of document.querySelectorAll("[id]")) {
+            for (const other of document.querySelectorAll(`[id="${own.id}"]`)) {
+                const used = document.querySelector(`[*|href="#${own.id}"], [clip-path="url(#${own.id})"]`);
+                if (used && other.outerHTML !== own.outerHTML) found.push(own.id);
+            }
+        }
+        return found;
+    }""")
+    assert strangers == []
+
+
+def test_a_small_window_loses_nothing(analysed, page, opened):
+    page.set_viewport_size({"width": 400, "height": 800})
+    opened(analysed)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert page.locator("#polarity svg").bounding_box()["width"] > 300  # a picture that can be read
+
+
+def test_a_class_may_be_called_neutral(tmp_path, opened):
+    """As in SST-5: words of that class are not neutral words, of which there is one here."""
+    rows = [(f"{text} and", label) for text, label in with_labels(SENTIMENT.values())]
+    run(write_csv(tmp_path / "train.csv", rows), tmp_path / "analysis")
+    _, *rows = table(opened(tmp_path / "analysis"), 1)
+    listed = {word for row in rows for word in row[1].split(", ")}
+    assert "and" in listed
+    for label, name in SENTIMENT.items():
+        seen = {row["word"] for row in words_of(tmp_path / "analysis") if int(row[f"count {name}"]) > 5}
+        assert seen & set(WORDS[label].split()) <= listed, name
+
+
+def test_few_rows_are_trained_on_for_as_long_as_many(tmp_path):
+    """Fewer than a batch of them, too; and what is said of the epochs is so."""
+    data = write_csv(tmp_path / "train.csv", labelled_rows(30))
+    assert main(["analyse", "attention", str(data), "--epochs", "3", "--output", str(tmp_path / "analysis")]) == 0
+    summary = json.loads((tmp_path / "analysis" / "summary.json").read_text(encoding="utf-8"))
+    assert [row["epoch"] for row in summary["trajectories"]["10"]] == [0, 1, 2, 3]
+
+
+def test_names_of_labels_and_files_are_no_markup(tmp_path, opened):
+    file = "<img src=x onerror=window.hacked=1> & <b>.csv"
+    run(write_csv(tmp_path / file, with_labels(HOSTILE)), tmp_path / "analysis")
+    page = opened(tmp_path / "analysis")
+    assert page.title() == page.locator("h1").text_content() == f"Attention on {file}"
+    assert set(HOSTILE) <= {row[1] for row in table(page, 0)[1:]}
+    assert set(HOSTILE) <= {row[0] for row in table(page, 1)}
+    assert page.locator("figure").count() == len(PICTURES)
+    assert page.locator("script, img, b").count() == 0
+
+
+def test_words_are_no_markup(tmp_path, opened):
+    """A tokenizer may well have such words: ours has them where words are what stands between spaces."""
+    draw = random.Random(0)
+    words = {"a": ["<img/src=x/onerror=window.hacked=1>", "</td></table>"], "b": ["<script>window.hacked=1</script>",
+             "&lt;b&gt;", "\"'"]}  # fmt: skip
+    rows = [(" ".join(["the", *draw.choices(words[label], k=3)]), label) for label in "ab" * 40]
+    data = from_files(str(write_csv(tmp_path / "train.csv", rows)), None, 0)
+    fitted = fit_words(
+        AttentionOptions("embeddings", "dot"), WordRecipe(epochs=1, batch_size=10), replace(data, tokenised=True), 0
+    )
+    analysis = analyse(fitted.model, fitted.tokenizer, data)
+    pictures = draw_all([analysis], data.labels, 0, tmp_path)
+    write_page([analysis], data.labels, 0, pictures, "Attention", tmp_path)
+    page = opened(tmp_path)
+    _, *found = table(page, 1)
+    shown = {row[0]: set(row[1].split(", ")) for row in found}
+    assert {label: shown[label] for label in words} == {label: set(own) for label, own in words.items()}
+    assert page.locator("script, img, td > b").count() == 0
+    assert page.locator("table").count() == 2

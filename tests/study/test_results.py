@@ -1,0 +1,81 @@
+"""A file of results survives being cut off, and knows what it holds."""
+
+import json
+
+import pytest
+
+from salience.study.results import Results
+
+ROWS = [
+    {"set": "sst2", "scale": 0.001, "seed": 0, "accuracy": 0.5, "test": [0.4, 0.5]},
+    {"set": "sst2", "scale": 10, "seed": 0, "accuracy": 0.8, "test": []},
+    {"set": "größe", "scale": 10, "seed": 1, "accuracy": None, "test": None},
+]
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A file in a folder that is not there yet."""
+    found = Results(tmp_path / "new" / "folder" / "table.jsonl")
+    for row in ROWS:
+        found.add(row)
+    return found
+
+
+def test_nothing_is_held_at_first(tmp_path):
+    empty = Results(tmp_path / "none.jsonl")
+    assert empty.rows() == []
+    assert not empty.has()
+    assert not (tmp_path / "none.jsonl").exists()
+
+
+def test_what_was_added_is_held(results):
+    assert results.rows() == ROWS
+    assert Results(str(results.file)).rows() == ROWS  # and by whoever opens it next
+    assert [json.loads(line) for line in results.file.read_text().splitlines()] == ROWS
+
+
+@pytest.mark.parametrize(
+    ("wanted", "held"),
+    [
+        ({"set": "sst2", "scale": 10, "seed": 0}, True),
+        ({"set": "sst2", "scale": 10.0, "seed": 0}, True),
+        ({"scale": 0.001}, True),
+        ({"set": "sst2", "scale": 10, "seed": 1}, False),  # each holds of some row, but not of one
+        ({"set": "sst2", "model": "DP"}, False),
+        ({"set": "SST2"}, False),
+    ],
+    ids=str,
+)
+def test_a_row_is_found_by_some_of_its_fields(results, wanted, held):
+    assert results.has(**wanted) is held
+
+
+@pytest.mark.parametrize("left", [1, 5, 20])
+def test_a_line_that_was_cut_off_is_dropped(results, left):
+    """After a kill in the middle of the last line."""
+    text = results.file.read_text()
+    last = text.rindex("\n", 0, -1) + 1
+    results.file.write_text(text[: last + left])
+    assert results.rows() == ROWS[:2]
+    assert not results.has(set="größe")
+    results.add({"set": "mr"})
+    assert results.rows() == [*ROWS[:2], {"set": "mr"}]
+    assert results.file.read_text().endswith('{"set": "mr"}\n')
+
+
+def test_a_line_without_its_end_counts_as_cut_off(results):
+    """It may be whole, and it may be the beginning of a longer number."""
+    results.file.write_text(results.file.read_text().rstrip("\n"))
+    assert results.rows() == ROWS[:2]
+    results.add(ROWS[2])
+    assert results.rows() == ROWS
+
+
+def test_nothing_but_a_cut_off_line(tmp_path):
+    file = tmp_path / "table.jsonl"
+    file.write_text('{"set": "ss')
+    found = Results(file)
+    assert found.rows() == []
+    found.add({"set": "mr"})
+    assert file.read_text() == '{"set": "mr"}\n'
