@@ -2,10 +2,10 @@
 
     python bench/heads.py --data-dir DATA --results results/heads.jsonl
 
-500 rows of each set, five seeds (of rows, split, head of the classifier and all that is drawn); AttentionMix on
+200 rows of each set, five seeds (of rows, split, head of the classifier and all that is drawn); AttentionMix on
 mixtures only, as its paper trains, at the word rows. Guides: "auto" (`head="auto"`); "mean" of the heads of layer 0;
 "random", a head drawn anew for every seed; and plain training beside them. The rows that are not drawn are tested on
-with those of the test file, at most 5,000. A run is a line in the results file and is not run again. At the end: means
+with those of the test file, at most 2,000. A run is a line in the results file and is not run again. At the end: means
 over seeds, and the differences to "auto" with a 95 % interval (t, paired by seed).
 """
 
@@ -23,7 +23,7 @@ from salience.study.results import Results
 
 SETS = ("trec", "mr", "subj")
 GUIDES = ("auto", "random", "mean", "plain")
-ROWS, MOST_TESTED = 500, 5000
+ROWS, MOST_TESTED = 200, 2000
 LAYERS, HEADS = 6, 12  # of MiniLM
 
 

@@ -59,14 +59,23 @@ class Step:
     clean: float = 0.0
 
     def objectives(self) -> list[Callable]:
+        if self is ACCUMULATED:
+            return [twice]
         return [mixed(method, self.clean) for method in self.methods] or [plain]
+
+
+def twice(model: nn.Module, batch: Batch):
+    """Two plain losses, as when gradients are accumulated over two batches."""
+    for _ in range(2):
+        for loss in plain(model, batch):
+            yield loss / 2
 
 
 def step(name: str, clean: float, detail: str = "", **options) -> Step:
     return Step(f"{name}{detail}, clean {clean:g}", name, (METHODS[name](**options),), clean)
 
 
-PLAIN = Step("plain")
+PLAIN, ACCUMULATED = Step("plain"), Step("plain, accumulated over two batches")
 TMIX = Step("tmix, clean 0.5", "tmix", tuple(METHODS["tmix"](levels=(level,)) for level in LEVELS), 0.5)
 WORDMIXUP, EMBEDMIX, DROPMIX_C, DROPMIX_G = (
     step(name, clean) for name, clean in (("wordmixup", 0), ("embedmix", 0.5), ("dropmix-c", 0), ("dropmix-g", 0))
@@ -80,6 +89,7 @@ COMPARISONS: list[tuple[Step, dict[Step, float | None]]] = [
     (WORDMIXUP, {FIRST_HEAD: 1.05, LAST_LAYER: 1.35}),
     (PLAIN, {DROPMIX_C: 1.70, DROPMIX_G: 1.70, TMIX: 1.35}),
     (DROPMIX_C, {DROPMIX_G: 1.05}),
+    (PLAIN, {ACCUMULATED: None}),
     (PLAIN, {step(name, 0.5): None for name in METHODS if name != "tmix"}),
 ]
 
@@ -292,7 +302,8 @@ def memory_row(measured: str, peaks: dict[str, int], reference: dict[str, int]) 
 def wanted(methods: list[str]) -> list[tuple[Step, dict[Step, float | None]]]:
     """The comparisons of the steps of these methods."""
     chosen = [
-        (base, {own: goal for own, goal in others.items() if own.name in methods}) for base, others in COMPARISONS
+        (base, {own: goal for own, goal in others.items() if own.name in {"plain", *methods}})
+        for base, others in COMPARISONS
     ]
     return [(base, others) for base, others in chosen if others]
 
