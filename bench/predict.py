@@ -26,6 +26,7 @@ import numpy as np
 import torch
 from transformers import pipeline
 
+from salience.data import batching
 from salience.data.encoding import encode_texts
 from salience.data.reading import stream
 from salience.models.loading import load_classifier, load_trained
@@ -102,10 +103,10 @@ def sweep(options: Namespace, folder: str, texts: list[str]) -> Comparison:
     model.to(options.device)
     encoded = encode_texts(tokenizer, texts, max_length=LONGEST)
     kind = torch.device(options.device).type
-    default = predicting.TOKENS[kind]
+    default = batching.TOKENS[kind]
 
     def with_budget(tokens: int) -> None:
-        predicting.TOKENS[kind] = tokens
+        batching.TOKENS[kind] = tokens
         predicting.predict_probabilities(model, encoded, options.precision)
 
     with_budget(default)  # warm

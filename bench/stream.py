@@ -1,6 +1,6 @@
-"""Peak memory of `salience predict` on a million short rows: the same after a tenth of them as at the end.
+"""Peak memory of `salience predict` or `explain` on very many short rows: after a tenth of them as at the end.
 
-Writes a csv of `--rows` rows to a temporary folder, runs `salience predict` on it in a process of its own, with a
+Writes a csv of `--rows` rows to a temporary folder, runs the command on it in a process of its own, with a
 tiny random BERT that reads MiniLM's tokens, and notes the process's peak resident memory (Linux: VmHWM) when it has
 read 10 %, 50 % and all of the file. Then it checks that the output has every row, in order. It exits with 1 if rows
 are missing or the peak has grown by more than a tenth since the first mark. It takes minutes; with fewer than 100,000
@@ -8,6 +8,7 @@ rows the first mark lies in the first window of rows, and says nothing.
 
     python bench/stream.py
     python bench/stream.py --rows 100000 --suffix .parquet --threads 1
+    python bench/stream.py --command explain --rows 100000
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import random
 import subprocess
 import sys
 import time
+from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -69,7 +71,7 @@ def watch(command: list[str], file: Path, threads: int | None) -> tuple[dict[str
                 peaks[f"{mark:.0%}"] = last
         time.sleep(POLL)
     if process.returncode:
-        raise SystemExit(f"salience predict ended with {process.returncode}")
+        raise SystemExit(f"the command ended with {process.returncode}")
     return peaks | {"100%": last}, time.monotonic() - start
 
 
@@ -93,6 +95,16 @@ def position(process: int, file: Path) -> int:
     return 0
 
 
+def explained(output: Path, data: Path) -> bool:
+    """Whether the output has the words of every row of the input in its place, each with a score."""
+    for row, own in zip_longest(stream(data), stream(output), fillvalue=None):
+        if row is None or own is None or own["words"] != row["text"].split():
+            return False
+        if any(len(scores) != len(own["words"]) for scores in own["scores"].values()):
+            return False
+    return True
+
+
 def in_order(output: Path, rows: int) -> bool:
     """Whether the output has every row of the input in its place, each with a label."""
     count = 0
@@ -105,18 +117,20 @@ def in_order(output: Path, rows: int) -> bool:
 def main() -> int:
     arguments = parser(__doc__)
     arguments.add_argument("--rows", type=int, default=1_000_000)
-    arguments.add_argument("--suffix", default=".csv", choices=[".csv", ".jsonl", ".parquet"], help="of the output")
+    arguments.add_argument("--command", default="predict", choices=["predict", "explain"])
+    arguments.add_argument("--suffix", choices=[".csv", ".jsonl", ".parquet"], help="of the predictions [.csv]")
     options = arguments.parse_args()
     machine = prepare(options)
     with TemporaryDirectory() as name:
         folder = Path(name).resolve()
-        data, output = folder / "rows.csv", folder / f"predicted{options.suffix}"
+        suffix = options.suffix or {"predict": ".csv", "explain": ".jsonl"}[options.command]
+        data, output = folder / "rows.csv", folder / f"found{suffix}"
         write_rows(data, options.rows, options.seed)
         save_tiny_classifier(folder / "model", options.seed)
         print(f"{options.rows} rows, {data.stat().st_size / 2**20:.1f} MiB", flush=True)
-        command = [sys.executable, "-m", "salience", "predict", str(folder / "model"), str(data)]
+        command = [sys.executable, "-m", "salience", options.command, str(folder / "model"), str(data)]
         peaks, seconds = watch([*command, "--output", str(output), "--device", options.device], data, options.threads)
-        complete = in_order(output, options.rows)
+        complete = in_order(output, options.rows) if options.command == "predict" else explained(output, data)
     for mark, peak in peaks.items():
         print(f"{mark:>4} of the rows: peak {peak:.0f} MiB")
     growth = peaks["100%"] / peaks["10%"]

@@ -149,9 +149,8 @@ class AttentionClassifier(PreTrainedModel):
         return self.pooling(states, word_mask & attention_mask.bool())
 
     def classify(self, pooled: Tensor) -> Tensor:
-        """Logits (B, C). With one vector W for two classes they are -s/2 and s/2, so that softmax is sigmoid(s)."""
-        scores = self.head(self.dropout(pooled))
-        return torch.cat([-scores / 2, scores / 2], 1) if scores.shape[1] < self.config.num_labels else scores
+        """Logits (B, C)."""
+        return as_logits(self.head(self.dropout(pooled)), self.config.num_labels)
 
     @property
     def special(self) -> Tensor:
@@ -181,6 +180,11 @@ class AttentionClassifier(PreTrainedModel):
             bound = module.weight.shape[1] if isinstance(module, nn.Linear) else module.hidden_size
             for weight in module.parameters(recurse=False):
                 init.uniform_(weight, -(bound**-0.5), bound**-0.5)
+
+
+def as_logits(scores: Tensor, classes: int) -> Tensor:
+    """Logits (B, C). With one vector W for two classes they are -s/2 and s/2, so that softmax is sigmoid(s)."""
+    return torch.cat([-scores / 2, scores / 2], 1) if scores.shape[1] < classes else scores
 
 
 def without_pooler(encoder: nn.Module) -> nn.Module:

@@ -10,6 +10,12 @@ import torch
 from torch import Tensor, nn
 
 
+def attend(scores: Tensor, mask: Tensor) -> Tensor:
+    """The softmax over the last dimension of what the mask lets through; 0 where it lets nothing through."""
+    lowest = torch.finfo(scores.dtype).min  # finite: where nothing may be read, no gradient becomes NaN
+    return scores.masked_fill(~mask, lowest).softmax(-1) * mask
+
+
 class Attention(nn.Module):
     """alpha = softmax(score / scale) over the tokens that may be read, and their mean by alpha.
 
@@ -26,10 +32,7 @@ class Attention(nn.Module):
         raise NotImplementedError
 
     def forward(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        mask = mask[:, None]
-        scores = self.scores(states)
-        lowest = torch.finfo(scores.dtype).min  # finite: where nothing may be read, no gradient becomes NaN
-        attention = scores.masked_fill(~mask, lowest).softmax(2) * mask
+        attention = attend(self.scores(states), mask[:, None])
         parts = states.unflatten(2, (self.heads, -1))
         return torch.einsum("bht,bthd->bhd", attention, parts).flatten(1), attention
 

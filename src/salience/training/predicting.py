@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import torch
 from torch import nn
 
 from salience.data.batching import like_length
 from salience.data.encoding import Encoded
+from salience.models.type_scalars import TypeScalars
 from salience.sites import forward
 
 
@@ -23,9 +26,12 @@ def predict_probabilities(model: nn.Module, encoded: Encoded, precision: str = "
     probabilities = np.empty((len(encoded), model.config.num_labels), np.float32)
     training = model.training
     model.eval()
+    judge = partial(forward, model)
+    if TypeScalars.fits(model) and encoded.lengths.sum() > model.config.vocab_size:
+        judge = TypeScalars(model).logits
     for rows, batch in like_length(model, encoded):
         with torch.autocast(device.type, torch.bfloat16, enabled=half):
-            logits = forward(model, batch)
+            logits = judge(batch)
         probabilities[rows] = logits.float().softmax(1).cpu().numpy()
     model.train(training)
     return probabilities
