@@ -57,6 +57,7 @@ def test_a_line_that_was_cut_off_is_dropped(results, left):
     text = results.file.read_text()
     last = text.rindex("\n", 0, -1) + 1
     results.file.write_text(text[: last + left])
+    results = Results(results.file)  # the study is taken up again
     assert results.rows() == ROWS[:2]
     assert not results.has(set="größe")
     results.add({"set": "mr"})
@@ -67,6 +68,7 @@ def test_a_line_that_was_cut_off_is_dropped(results, left):
 def test_a_line_without_its_end_counts_as_cut_off(results):
     """It may be whole, and it may be the beginning of a longer number."""
     results.file.write_text(results.file.read_text().rstrip("\n"))
+    results = Results(results.file)
     assert results.rows() == ROWS[:2]
     results.add(ROWS[2])
     assert results.rows() == ROWS
@@ -79,3 +81,14 @@ def test_nothing_but_a_cut_off_line(tmp_path):
     assert found.rows() == []
     found.add({"set": "mr"})
     assert file.read_text() == '{"set": "mr"}\n'
+
+
+def test_processes_that_share_a_file_keep_each_others_lines(tmp_path):
+    """Each of them read the file when it began, and adds its own lines to what is there now."""
+    file = tmp_path / "table.jsonl"
+    first, second = Results(file), Results(file)
+    for number in range(3):
+        first.add({"process": 1, "run": number})
+        second.add({"process": 2, "run": number})
+    assert len(first.rows()) == len(second.rows()) == 6
+    assert first.has(process=2, run=2)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 
 class Results:
-    """A file of results, a line of JSON for each run. A line that was cut off by a kill is dropped when it is read."""
+    """A file of results, a line of JSON for each run; several processes may add to it.
+
+    A line that was cut off by a kill is dropped when the file is taken up again.
+    """
 
     def __init__(self, file: str | Path):
         self.file = Path(file)
-        self.file.parent.mkdir(parents=True, exist_ok=True)
+        if self.file.exists() and not (known := self.file.read_bytes()).endswith(b"\n"):
+            os.truncate(self.file, known.rfind(b"\n") + 1)
 
     def rows(self) -> list[dict]:
         text = self.file.read_text(encoding="utf-8") if self.file.exists() else ""
@@ -21,8 +26,6 @@ class Results:
         return any(wanted.items() <= row.items() for row in self.rows())
 
     def add(self, row: dict) -> None:
-        text = self.file.read_text(encoding="utf-8") if self.file.exists() else ""
-        if text and not text.endswith("\n"):
-            self.file.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
-        with self.file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        with self.file.open("ab", buffering=0) as file:  # one write: no other process's line gets in between
+            file.write(f"{json.dumps(row)}\n".encode())
