@@ -11,7 +11,7 @@ from salience.errors import unknown
 
 
 def reproduce(
-    table: Annotated[str, Argument(help="uaftc-table2, uaftc-figures, uaftc-synthetic or vat.")],
+    table: Annotated[str, Argument(help="uaftc-table2, uaftc-figures, uaftc-synthetic, vat or faithful-training.")],
     data_dir: Annotated[Path | None, Option(help="A folder of data sets; without it they come from the hub.")] = None,
     sets: Annotated[str | None, Option(help="Some of the table's data sets, between commas. [all]")] = None,
     seeds: Annotated[str, Option(help="Between commas.")] = "0",

@@ -6,4 +6,5 @@ TABLES = {
     "uaftc-figures": "salience.study.uaftc_figures",
     "uaftc-synthetic": "salience.study.uaftc_synthetic",
     "vat": "salience.study.vat",
+    "faithful-training": "salience.study.faithful_training",
 }

@@ -11,14 +11,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 from transformers import set_seed
 
-from salience.data.encoding import Encoded, encode_texts
 from salience.explain.corpus import explain_words
 from salience.explain.explanations import Text
 from salience.explain.pooling import pooling_attention
@@ -26,11 +23,10 @@ from salience.faithfulness.metrics import detection
 from salience.models.attention_models import PRESETS, build_attention_classifier
 from salience.study.datasets import DataSet, Split, load
 from salience.study.faithfulness import DRAWS, Reader, one_draw
+from salience.study.training import as_texts, drawn, encode, train_reader
 from salience.study.vat_report import PUBLISHED, report
 from salience.study.word_models import accuracy
-from salience.training.fitting import build_trainer
 from salience.training.recipe import Recipe
-from salience.training.turns import fit_model
 
 __all__ = ["PUBLISHED", "Cell", "cells", "report", "run"]  # a table of `salience reproduce`
 
@@ -101,23 +97,6 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
     }  # fmt: skip
 
 
-def drawn(part: Split, most: int | None, seed: int) -> Split:
-    """At most so many rows of a part, drawn at random."""
-    if most is None:
-        return part
-    chosen = np.random.default_rng(seed).permutation(len(part.labels))[:most]
-    words = part.word_labels and [part.word_labels[row] for row in chosen]
-    return Split([part.texts[row] for row in chosen], [part.labels[row] for row in chosen], words)
-
-
-def as_texts(part: Split) -> list[Text]:
-    return [Text(text, label=label) for text, label in zip(part.texts, part.labels, strict=True)]
-
-
-def encode(reader: Reader, part: Split) -> Encoded:
-    return encode_texts(reader.tokenizer, part.texts, labels=part.labels, max_length=reader.longest)
-
-
 def train(
     cell: Cell, data: DataSet, plan: Plan, name: str, watch: Callable[[Reader], None] = lambda reader: None
 ) -> tuple[Reader, list[dict]]:
@@ -130,20 +109,11 @@ def train(
     model, tokenizer = build_attention_classifier(
         options, data.labels, data.training.texts, lambda line: None, split=not data.tokenised
     )
-    reader = Reader(model, tokenizer, LONGEST)
-    training, validation = encode(reader, data.training), encode(reader, data.validation)
     recipe = Recipe(
         data=cell.set, method="plain", iterations=plan.iterations, seed=cell.seed, learning_rate=plan.learning_rate,
-        steps=plan.epochs * len(training) // 32, batch_size=32,
-    ).resolved(len(training), len(data.labels), model.config.hidden_size)  # fmt: skip
-    build = partial(
-        build_trainer, model=model, tokenizer=tokenizer, method=None, training=training, validation=validation
-    )
-    with TemporaryDirectory() as folder:
-        model, _, iterations = fit_model(
-            recipe, build, Path(folder), watch=lambda own: watch(replace(reader, model=own))
-        )
-    return replace(reader, model=model), iterations
+        steps=plan.epochs * len(data.training.labels) // 32, batch_size=32,
+    )  # fmt: skip
+    return train_reader(Reader(model, tokenizer, LONGEST), data, recipe, watch=watch)
 
 
 def judge(scores: list[np.ndarray], base: Reader, texts: list[Text], part: Split, most: int) -> dict:

@@ -1,0 +1,63 @@
+"""Training one model of a study on a data set whose parts are in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from salience.data.encoding import Encoded, encode_texts
+from salience.explain.explanations import Text
+from salience.study.datasets import DataSet, Split
+from salience.study.faithfulness import Reader
+from salience.training.fitting import build_trainer
+from salience.training.recipe import Recipe
+from salience.training.turns import fit_model
+
+
+def train_reader(
+    reader: Reader, data: DataSet, recipe: Recipe, method: Callable | None = None,
+    watch: Callable[[Reader], None] = lambda reader: None,
+) -> tuple[Reader, list[dict]]:  # fmt: skip
+    """Trains a reader's model up to what validation chose.
+
+    Args:
+        recipe: where it leaves something open, the data decide.
+        method: a mixing method; None is plain training.
+        watch: shown the model after every iteration of a training by turns.
+
+    Returns:
+        The trained reader, and what every iteration came to, if it was trained by turns.
+    """
+    training, validation = encode(reader, data.training), encode(reader, data.validation)
+    resolved = recipe.resolved(len(training), len(data.labels), reader.model.config.hidden_size)
+    build = partial(
+        build_trainer, model=reader.model, tokenizer=reader.tokenizer, method=method, training=training,
+        validation=validation,
+    )  # fmt: skip
+    with TemporaryDirectory() as folder:
+        model, _, iterations = fit_model(
+            resolved, build, Path(folder), watch=lambda own: watch(replace(reader, model=own))
+        )
+    return replace(reader, model=model), iterations
+
+
+def encode(reader: Reader, part: Split) -> Encoded:
+    return encode_texts(reader.tokenizer, part.texts, labels=part.labels, max_length=reader.longest)
+
+
+def as_texts(part: Split) -> list[Text]:
+    return [Text(text, label=label) for text, label in zip(part.texts, part.labels, strict=True)]
+
+
+def drawn(part: Split, most: int | None, seed: int) -> Split:
+    """At most so many rows of a part, drawn at random."""
+    if most is None:
+        return part
+    chosen = np.random.default_rng(seed).permutation(len(part.labels))[:most]
+    words = part.word_labels and [part.word_labels[row] for row in chosen]
+    return Split([part.texts[row] for row in chosen], [part.labels[row] for row in chosen], words)
