@@ -47,19 +47,20 @@ def run(name: str, seed: int, guide: str, data_dir: Path) -> dict:
 
 
 def summary(found: list[dict]) -> None:
+    """Means, and what "auto" is better by than each other guide, over the seeds that both were run with."""
     for name in SETS:
         by = {(row["guide"], row["seed"]): 100 * row["accuracy"] for row in found if row["set"] == name}
-        seeds = sorted({seed for _, seed in by if all((guide, seed) in by for guide in GUIDES)})
-        if len(seeds) < 2:
-            continue
-        values = {guide: np.array([by[guide, seed] for seed in seeds]) for guide in GUIDES}
-        print(
-            f"{name}, {len(seeds)} seeds: " + ", ".join(f"{guide} {own.mean():.2f}" for guide, own in values.items())
-        )
         for guide in GUIDES[1:]:
-            gain = values["auto"] - values[guide]
+            seeds = sorted(seed for own, seed in by if own == guide and ("auto", seed) in by)
+            if len(seeds) < 2:
+                continue
+            auto, other = (np.array([by[own, seed] for seed in seeds]) for own in ("auto", guide))
+            gain = auto - other
             half = t.ppf(0.975, len(seeds) - 1) * gain.std(ddof=1) / len(seeds) ** 0.5
-            print(f"  auto - {guide:6} {gain.mean():+.2f} [{gain.mean() - half:+.2f}, {gain.mean() + half:+.2f}]")
+            print(
+                f"{name}, {len(seeds)} seeds: auto {auto.mean():.2f}, {guide} {other.mean():.2f}, "
+                f"difference {gain.mean():+.2f} [{gain.mean() - half:+.2f}, {gain.mean() + half:+.2f}]"
+            )
 
 
 def main() -> None:
@@ -68,13 +69,14 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("results/heads.jsonl"))
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
+    parser.add_argument("--guides", nargs="+", choices=GUIDES, default=list(GUIDES))
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     results = Results(options.results)
     for seed in options.seeds:
         for name in options.sets:
-            for guide in GUIDES:
+            for guide in options.guides:
                 if not results.has(set=name, seed=seed, guide=guide):
                     found = run(name, seed, guide, options.data_dir)
                     results.add(found)
