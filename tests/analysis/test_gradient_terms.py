@@ -661,3 +661,8 @@ def test_what_no_terms_are_derived_for_is_refused_and_told_why(case):
 
     with pytest.raises(ValueError, match=why):
         gradient_terms(make(), batches())
+
+
+def test_without_texts_there_is_no_mean():
+    with pytest.raises(ValueError, match="no texts"):
+        gradient_terms(word_classifier("embeddings"), [])

@@ -176,5 +176,6 @@ def test_rows_of_another_layout(salience, tmp_path):
 def test_the_help_names_every_table(salience):
     answer = salience("reproduce", "--help")
     assert answer.code == 0
+    shown = "".join(answer.out.split()).replace("│", "")  # wherever lines break
     for name in TABLES:
-        assert name in answer.out
+        assert name in shown

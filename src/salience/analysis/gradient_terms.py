@@ -55,7 +55,8 @@ def gradient_terms(model: AttentionClassifier, batches: Iterable[Batch]) -> Grad
     """The terms of every type of the vocabulary, for the mean cross-entropy over all texts, without dropout.
 
     Raises:
-        ValueError: the encoder is neither bare embeddings nor an affine map, or attention has no score.
+        ValueError: the encoder is neither bare embeddings nor an affine map, attention has no score, or there are no
+            texts.
     """
     check_scored(model)
     if model.config.encoder not in ("embeddings", "affine") or (
@@ -65,6 +66,8 @@ def gradient_terms(model: AttentionClassifier, batches: Iterable[Batch]) -> Grad
                          "attention over embeddings")  # fmt: skip
     with torch.no_grad(), evaluating(model):
         sums = add_up(model, batches)
+        if not sums.texts:
+            raise ValueError("there are no texts to add up over")
         if isinstance(model.pooling, Additive):
             return additive_terms(model, sums)
         return affine_terms(model, sums) if model.config.encoder == "affine" else dot_terms(model, sums)

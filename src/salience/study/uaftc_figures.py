@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +11,12 @@ from sklearn.metrics import roc_auc_score
 from salience.analysis.association import NEUTRAL
 from salience.models.attention_models import AttentionOptions
 from salience.study.attention import Analysis, sweep
+from salience.study.cells import Cell, cells
 from salience.study.datasets import load
 from salience.study.uaftc_table2 import LONGEST
 from salience.study.word_models import WordRecipe
+
+__all__ = ["PUBLISHED", "Cell", "cells", "report", "run"]  # a table of `salience reproduce`
 
 # Which figure shows which model on which set, and what the paper sees there.
 PUBLISHED = {
@@ -27,16 +29,6 @@ PUBLISHED = {
     "sst2-additive": "additive attention: as dot attention",
 }
 PENALTY = 1e-4
-
-
-@dataclass(frozen=True)
-class Cell:
-    set: str
-    seed: int
-
-
-def cells(sets: list[str], seeds: list[int]) -> list[Cell]:
-    return [Cell(name, seed) for seed in seeds for name in sets]
 
 
 def run(cell: Cell, data_dir: Path | None) -> dict:

@@ -7,7 +7,6 @@ dropout 0.5, W from U(-1, 1) and V from N(0, 1), as in the authors' notebook.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +17,11 @@ from salience.analysis.synthetic import NEUTRAL, POLARITY, Synthetic, synthetic
 from salience.analysis.token_scores import global_scores
 from salience.batch import Batch
 from salience.models.attention_classifier import AttentionClassifier, AttentionClassifierConfig
+from salience.study.cells import Cell, cells
 from salience.training.alignment import alignment
 from salience.training.objectives import penalised, plain
+
+__all__ = ["PUBLISHED", "Cell", "cells", "report", "run"]  # a table of `salience reproduce`
 
 EPOCHS, BATCH_SIZE, LEARNING_RATE, SCALE, WIDTH = 500, 200, 0.015, 10, 100
 PENALTY = 1e-3
@@ -39,16 +41,6 @@ WORDS = {"neutral": slice(0, NEUTRAL), "positive": slice(NEUTRAL, NEUTRAL + POLA
          "negative": slice(NEUTRAL + POLARITY, NEUTRAL + 2 * POLARITY)}  # fmt: skip
 
 KINDS = ("positive", "negative", "neutral")
-
-
-@dataclass(frozen=True)
-class Cell:
-    set: str
-    seed: int
-
-
-def cells(sets: list[str], seeds: list[int]) -> list[Cell]:
-    return [Cell(name, seed) for seed in seeds for name in sets]
 
 
 def texts(name: str) -> Synthetic:
