@@ -19,7 +19,7 @@ import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from reference import close
 from salience import Batch, SSMix
-from salience.data.batching import Collator
+from salience.data.batching import Collator, LengthGrouped
 from salience.data.encoding import Encoded, encode_texts
 from salience.models import compressor
 from salience.models.compressor import Compressor, divergence, sample
@@ -332,9 +332,12 @@ def slowly_compressed(model, texts: Encoded, steps: int, size: int, beta: float)
     weights = [*model.pooling.parameters(), *model.compressor.parameters()]
     optimizer = torch.optim.Adam(weights, 1e-3)
     losses, rows = [], []
+    words = [int((texts[row]["segment"] > 0).sum()) for row in range(len(texts))]
+    order = LengthGrouped(words, size, seed=int(torch.randint(2**31, ())))
     while len(losses) < steps:
-        rows = rows or list(torch.randperm(len(texts)).split(size))
-        own = Batch(**Collator.of(TOKENIZER)([texts[row] for row in rows.pop(0).tolist()]))
+        order.set_epoch(len(losses) // order.batches)
+        rows = rows or np.array(list(order)).reshape(-1, size).tolist()
+        own = Batch(**Collator.of(TOKENIZER)([texts[row] for row in rows.pop(0)]))
         with torch.no_grad():
             states = model.encoder(input_ids=own.input_ids, attention_mask=own.attention_mask).last_hidden_state
         pooled, _ = model.pooling(states, own.segment > 0)

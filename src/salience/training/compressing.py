@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from salience.data.batching import LengthGrouped
 from salience.models.attention_classifier import AttentionClassifier
 from salience.training.features import Features
 from salience.training.loss import CrossEntropy, cross_entropy
@@ -55,8 +57,8 @@ def compress(
     """
     losses = []
     with training_only(model, model.pooling, model.compressor) as weights:
-        optimizer = torch.optim.Adam(weights, learning_rate)
-        for rows in batches(len(features), batch_size, steps):
+        optimizer = torch.optim.Adam(weights, learning_rate, fused=True)
+        for rows in batches(features.lengths, batch_size, steps):
             states, mask, labels = features.batch(rows)
             optimizer.zero_grad()
             found = compression_loss(model, states, mask, labels, beta, loss)
@@ -66,11 +68,14 @@ def compress(
     return losses
 
 
-def batches(rows: int, size: int, count: int) -> Iterator[list[int]]:
-    """So many batches of row numbers, shuffled anew in every epoch."""
-    epochs = math.ceil(count / math.ceil(rows / size))
-    found = chain.from_iterable(torch.randperm(rows).split(size) for _ in range(epochs))
-    return (batch.tolist() for batch in islice(found, count))
+def batches(lengths: np.ndarray, size: int, steps: int) -> Iterator[list[int]]:
+    """So many batches of row numbers, of texts of like length, shuffled anew in every epoch."""
+    sampler = LengthGrouped(lengths, size, seed=int(torch.randint(2**31, ())))
+    for epoch in range(math.ceil(steps / sampler.batches)):
+        sampler.set_epoch(epoch)
+        rows = iter(sampler)
+        for _ in range(min(sampler.batches, steps - epoch * sampler.batches)):
+            yield list(islice(rows, sampler.batch_size))
 
 
 @contextmanager

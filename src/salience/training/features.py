@@ -24,7 +24,7 @@ class Features:
 
     def __init__(self, states: np.ndarray, lengths: np.ndarray, labels: Tensor, device: torch.device):
         self.states, self.labels, self.device = states, labels, device  # flat over texts: (sum of lengths, D)
-        self.starts = np.concatenate([[0], lengths.cumsum()])
+        self.lengths, self.starts = lengths, np.concatenate([[0], lengths.cumsum()])
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -32,8 +32,8 @@ class Features:
     def batch(self, rows: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
         """States (B, T, D), padded with zeros, the mask of what is there (B, T), and labels (B,)."""
         parts = [torch.from_numpy(np.array(self.states[self.starts[row] : self.starts[row + 1]])) for row in rows]
-        mask = pad_sequence([torch.ones(len(part), dtype=torch.bool) for part in parts], batch_first=True)
         states = pad_sequence(parts, batch_first=True)
+        mask = torch.arange(states.shape[1]) < torch.from_numpy(self.lengths[list(rows)])[:, None]
         return states.to(self.device), mask.to(self.device), self.labels[list(rows)].to(self.device)
 
 
