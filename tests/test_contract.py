@@ -658,8 +658,14 @@ def test_frozen_embeddings_do_not_hinder_guidance():
     assert torch.equal(read[-1], expected)
 
 
-# In transformers 5.0 the hooks lie inside what is computed again; there it is refused.
+# In transformers 5.0 the hooks lie inside what is computed again; there it is refused, but for methods without hooks.
 HOOKS_ARE_RECOMPUTED = "__call__" in vars(GradientCheckpointingLayer)
+OF_TOKENS = {"ssmix", "ssmix-nosaliency", "ssmix-nospan", "randomunk"}
+
+
+def backward(losses) -> None:
+    for loss in losses:
+        loss.backward()
 
 
 @pytest.mark.parametrize("family", ["bert", "deberta-v2", "modernbert"])
@@ -673,12 +679,11 @@ def test_activation_checkpointing_changes_nothing(name, family):
             model.gradient_checkpointing_enable()
         torch.manual_seed(3)
         method = settled(METHODS[name](), levels=(2,))
-        if checkpointing and HOOKS_ARE_RECOMPUTED and name != "ssmix":
+        if checkpointing and HOOKS_ARE_RECOMPUTED and name not in OF_TOKENS:
             with pytest.raises(ValueError, match="activation checkpointing"):
-                list(mixed(method)(model, own))
+                backward(mixed(method)(model, own))
             return
-        for loss in mixed(method)(model, own):
-            loss.backward()
+        backward(mixed(method)(model, own))
         results.append(gradients(model))
     assert same(results[1], results[0])
 

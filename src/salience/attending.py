@@ -127,14 +127,18 @@ def from_output(model: nn.Module, batch: Batch, layer: int, head: int | None) ->
         "heads by itself, which takes longer",
         stacklevel=4,
     )
-    found = []
+    found, config = [], encoder_of(model).config
+    usual = config._attn_implementation
 
     def see(result) -> None:
         found.extend(part for part in result[1:] if torch.is_tensor(part) and part.dim() == 4)
         raise Reached
 
-    with observing(model, layer + 1, see), suppress(Reached):
-        forward(model, batch, output_attentions=True)
+    try:
+        with observing(model, layer + 1, see), suppress(Reached):
+            forward(model, batch, output_attentions=True)
+    finally:
+        config._attn_implementation = usual  # ModernBERT in transformers 5.0 switches to another one for good
     if not found:
         raise ValueError(f"{type(model).__name__} does not show its attention")
     return found[0] if head is None else found[0][:, head : head + 1]
