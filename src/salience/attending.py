@@ -131,7 +131,7 @@ def from_output(model: nn.Module, batch: Batch, layer: int, head: int | None) ->
     usual = config._attn_implementation
 
     def see(result) -> None:
-        found.extend(part for part in result[1:] if torch.is_tensor(part) and part.dim() == 4)
+        found.extend(part.nan_to_num() for part in result[1:] if torch.is_tensor(part) and part.dim() == 4)
         raise Reached
 
     try:

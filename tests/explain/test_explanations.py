@@ -1,0 +1,89 @@
+"""An explanation as a value: what it predicts, whose class it speaks of, and how it shows itself in a notebook."""
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import families
+from salience import EXPLAINERS
+from salience.explain.explanations import WINDOW, Explanation, Text, explain_texts
+
+
+class Shown(HTMLParser):
+    """The words of a notebook's output with the style of each, and every element's name."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.words: dict[str, str] = {}
+        self.elements: list[str] = []
+        self.style = None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append(tag)
+        self.style = dict(attributes).get("style")
+
+    def handle_data(self, data):
+        if self.style is not None:
+            self.words[data] = self.style
+            self.style = None
+
+
+def explanation(words: list[str], scores: list[float], labels=("bad", "good")) -> Explanation:
+    return Explanation(words, None, list(labels), np.array([0.25, 0.75]), 1, None, {"gradient": np.array(scores)})
+
+
+def test_a_notebook_shows_words_as_strong_as_their_scores():
+    shown = Shown(explanation(["not", "very", "good"], [-1.0, 0.0, 2.0])._repr_html_())
+    assert shown.words["good"] == "background:rgba(217,71,58,0.75)"  # red, the strongest
+    assert shown.words["not"] == "background:rgba(58,110,217,0.38)"  # blue, half as strong
+    assert shown.words["very"].endswith(",0.00)")
+
+
+def test_a_notebook_runs_nothing_that_a_text_or_a_label_holds():
+    words = ["<script>alert(1)</script>", "<img/src=x>", "&amp;"]
+    own = explanation(words, [1.0, 2.0, 3.0], labels=("bad", "<b onclick=x>good"))
+    shown = Shown(own._repr_html_())
+    assert set(words) <= set(shown.words)
+    assert set(shown.elements) == {"div", "b", "small", "br", "span"}
+
+
+def test_scores_of_nothing_have_no_colour():
+    shown = Shown(explanation(["a", "b"], [0.0, 0.0])._repr_html_())
+    assert all(style.endswith(",0.00)") for style in shown.words.values())
+
+
+def test_texts_keep_their_order_over_windows_and_batches():
+    """More of them than a window holds, long and short ones mixed."""
+    random = np.random.default_rng(0)
+    words = ["a", "cup", "song", "of", "the", "cat"]
+    texts = [" ".join(random.choice(words, random.integers(1, 7))) for _ in range(WINDOW + 5)]
+    model, tokenizer = families.build("bert").eval(), families.tiny_tokenizer(texts)
+    asked = []
+
+    def rows():
+        for text in texts:
+            asked.append(text)
+            yield Text(text)
+
+    found = explain_texts(model, tokenizer, rows(), {"gradient": EXPLAINERS["gradient"]})
+    first = next(found)
+    assert len(asked) == WINDOW  # a window is in memory, and no more
+    assert [" ".join(own.words) for own in (first, *found)] == texts
+
+
+@pytest.mark.parametrize("target", ["predicted", "gold", 2])
+def test_the_target_is_whose_class_is_explained(target):
+    model, tokenizer = families.build("bert").eval(), families.tiny_tokenizer(["a cup of tea"])
+    texts = [Text("a cup", label=0), Text("of tea", label=1)]
+    for text, own in zip(texts, explain_texts(model, tokenizer, texts, {"g": EXPLAINERS["gradient"]}, target),
+                         strict=True):  # fmt: skip
+        assert own.target == {"predicted": own.predicted, "gold": text.label, 2: 2}[target]
+        assert own.gold == text.label and own.probabilities.sum() == pytest.approx(1)
+
+
+def test_gold_labels_must_be_known():
+    model, tokenizer = families.build("bert").eval(), families.tiny_tokenizer(["a cup"])
+    with pytest.raises(ValueError, match="has none"):
+        list(explain_texts(model, tokenizer, [Text("a cup")], {"g": EXPLAINERS["gradient"]}, "gold"))
