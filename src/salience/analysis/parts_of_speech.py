@@ -10,7 +10,7 @@ import numpy as np
 from salience.analysis.tagging import Tagged
 from salience.explain.attention import Attention
 from salience.explain.corpus import explain_tokens
-from salience.explain.word_tokens import SPECIAL, WordTokens, encode_words
+from salience.explain.word_tokens import SPECIAL, encode_words
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def tagged_attention(
     received = explain_tokens(model, encoded.encoded, attention)
     found = TaggedScores([], [], [])
     for row, own in enumerate(received):
-        number = words_of_tokens(encoded, row)
+        number = encoded.words_of(row)
         place = np.flatnonzero(number != SPECIAL)
         number, own = number[place], own[place]
         if words:
@@ -84,11 +84,6 @@ def tagged_attention(
         found.tags.append(names[number] if len(number) else np.zeros(0, object))
         found.places.append(place)
     return found
-
-
-def words_of_tokens(texts: WordTokens, row: int) -> np.ndarray:
-    """The number of each token's word (T,), `SPECIAL` where it has none."""
-    return texts.words[texts.encoded.starts[row] : texts.encoded.starts[row + 1]]
 
 
 @dataclass(frozen=True)

@@ -28,14 +28,17 @@ class WordTokens:
 
     def scores_of_words(self, row: int, scores: np.ndarray) -> np.ndarray:
         """The scores of a text's words (W,), sums over their tokens' (T,)."""
-        own = self.words[self.encoded.starts[row] : self.encoded.starts[row + 1]]
+        own = self.words_of(row)
         inside = own != SPECIAL
         return np.bincount(own[inside], scores[: len(own)][inside], self.counts[row]).astype(float)
 
+    def words_of(self, row: int) -> np.ndarray:
+        """The number of each token's word (T,), `SPECIAL` where it has none."""
+        return self.words[self.encoded.starts[row] : self.encoded.starts[row + 1]]
+
     def take(self, rows: Sequence[int]) -> WordTokens:
         """The texts at `rows`, in that order; a row may stand there several times."""
-        starts = self.encoded.starts
-        flat = [self.words[starts[row] : starts[row + 1]] for row in rows]
+        flat = [self.words_of(row) for row in rows]
         return WordTokens(
             self.encoded.take(rows), np.concatenate([np.zeros(0, np.int32), *flat]), self.counts[list(rows)],
             [self.names[row] for row in rows], [self.second[row] for row in rows],

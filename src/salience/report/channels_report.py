@@ -8,20 +8,18 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from salience.analysis.channels import Channels, scan_channels
 from salience.batch import Batch
 from salience.data.batching import Collator
 from salience.errors import InputError
-from salience.explain.gradient import gradient_map
-from salience.mixing.dropmix import DropMix
+from salience.mixing import METHODS
 from salience.report.pictures import COLOURS, numbers, save
 from salience.report.trained import labelled_texts, load_reader
 from salience.sites import evaluating
 from salience.study.faithfulness import Reader
 
-SHAPES = {"U": (1, 1), "C": (None, 1), "W": (2, None), "G": (2, 1)}  # of Figure 3a: height, width
+SHAPES = "UCWG"  # of Figure 3a
 WORDS = 15  # of a channel's list
 
 
@@ -104,15 +102,12 @@ def one_text(reader: Reader, text: str) -> tuple[Batch, list[str]]:
 
 def patches(axes, reader: Reader, batch: Batch, tokens: Sequence[str], ratio: float) -> None:
     """Figure 3a: what DropMix replaces of a text, by the shape of its windows."""
+    methods = {name: METHODS[f"dropmix-{name.lower()}"](ratio=ratio) for name in SHAPES}
     with evaluating(reader.model):
-        scores = gradient_map(reader.model, batch)
-    for own, (name, (height, width)) in zip(axes.flat, SHAPES.items(), strict=True):
-        keep = DropMix(height, width, ratio=ratio, pair=itself)(batch, scores).keep[0].expand(scores.shape[1:])
+        scores = methods["U"].guide(reader.model, batch)  # the same for all of them
+    for own, (name, method) in zip(axes.flat, methods.items(), strict=True):
+        keep = method(batch, scores).keep[0].expand(scores.shape[1:])
         own.imshow(~keep.cpu().numpy(), aspect="auto", cmap="Greys", interpolation="nearest")
         own.set_yticks(range(len(tokens)), tokens)
         own.set(xlabel="channel")
         own.set_title(f"DropMix-{name}", loc="left")
-
-
-def itself(batch: Batch) -> torch.Tensor:
-    return torch.arange(len(batch), device=batch.input_ids.device)
