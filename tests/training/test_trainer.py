@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 from launching import METHODS, rows, trained_weights
-from transformers import TrainingArguments
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForSequenceClassification, TrainingArguments
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 import families
@@ -151,3 +152,33 @@ def test_rows_tokenised_elsewhere_train_too(tmp_path):
     batch = trainer.batch(trainer.data_collator([dataset[index] for index in range(4)]))
     assert batch.segment.tolist() == [[0, 1, 1, 1, 0], [0, 1, 1, 1, 0], [0, 1, 0, 0, 0], [0, 1, 1, 1, 0]]
     assert trainer.train().global_step == 2
+
+
+def test_the_best_weights_come_back_whatever_names_they_were_loaded_under(tmp_path):
+    """The first BERTs, `bert-base-uncased` among them, call the two weights of a LayerNorm gamma and beta."""
+    families.MODELS["bert"](seed=3).float().save_pretrained(tmp_path)
+    weights = load_file(tmp_path / "model.safetensors")
+    old = {
+        name.replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta"): weights[name] for name in weights
+    }
+    assert len(old.keys() - weights.keys()) == 2 * (1 + 2 * families.LAYERS)
+    save_file(old, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    trainer = MixTrainer(
+        model=AutoModelForSequenceClassification.from_pretrained(tmp_path),
+        train_dataset=rows(16),
+        eval_dataset=rows(8),
+        compute_metrics=lambda _: {"steps": trainer.state.global_step},
+        args=TrainingArguments(
+            str(tmp_path), max_steps=4, per_device_train_batch_size=8, learning_rate=0.05, use_cpu=True,
+            report_to="none", disable_tqdm=True, eval_strategy="steps", eval_steps=2, save_steps=2,
+            load_best_model_at_end=True, metric_for_best_model="steps", greater_is_better=False,
+        ),
+    )  # fmt: skip
+    trainer.train()
+    first, last = (
+        AutoModelForSequenceClassification.from_pretrained(tmp_path / f"checkpoint-{steps}").state_dict()
+        for steps in (2, 4)
+    )
+    for name, weight in trainer.model.state_dict().items():
+        assert torch.equal(weight, first[name]), name
+        assert weight.numel() < 3 or not torch.equal(weight, last[name]), name

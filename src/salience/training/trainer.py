@@ -8,7 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset, Sampler
-from transformers import Trainer, TrainerCallback, TrainingArguments
+from transformers import PreTrainedModel, Trainer, TrainerCallback, TrainingArguments
 
 from salience.batch import Batch
 from salience.data.batching import Collator, LengthGrouped
@@ -113,6 +113,20 @@ class MixTrainer(Trainer):
         for start in range(0, rows, size):
             found = [self.train_dataset[row] for row in range(start, min(start + size, rows))]
             yield self.batch(self.data_collator(found))
+
+    def _save(self, output_dir: str | None = None, state_dict: dict | None = None) -> None:
+        """A checkpoint holds the weights under the model's own names.
+
+        Transformers would write those that the model was loaded under, such as `LayerNorm.gamma` of the first BERTs.
+        Its resuming and its return to the best checkpoint do not know them and leave such weights as they are.
+        """
+        if not isinstance(self.model, PreTrainedModel):
+            return super()._save(output_dir, state_dict)
+        self.model.save_pretrained = partial(self.model.save_pretrained, save_original_format=False)
+        try:
+            return super()._save(output_dir, state_dict)
+        finally:
+            del self.model.save_pretrained
 
     def batch(self, inputs: dict) -> Batch:
         inputs = self._prepare_inputs(inputs)
