@@ -142,7 +142,20 @@ def build(
         torch.manual_seed(seed)
         model = getattr(transformers, f"{kind}ForSequenceClassification")(config)
         spread_out(model, spread)
+    for module in model.modules():
+        if type(module).__name__ == "ModernBertAttention":
+            module.register_forward_pre_hook(finite_masks, with_kwargs=True)
     return model.eval()
+
+
+def finite_masks(_, args: tuple, settings: dict) -> tuple[tuple, dict]:
+    """For transformers 5.0, whose ModernBERT takes the softmax in float32: the smallest float64 is -inf there, and NaN
+    what padding attends to. The models are tiny and tested in float64; users' are not."""
+    least = torch.finfo(torch.float32).min
+    for name, mask in settings.items():
+        if name.endswith("mask") and torch.is_tensor(mask) and mask.dtype == torch.float64:
+            settings = settings | {name: mask.clamp(min=least)}
+    return args, settings
 
 
 @torch.no_grad()
