@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from scipy.stats import t
 
 from runs import drawn, measured, read
 from salience.study.results import Results
+from salience.study.statistics import difference
 
 SETS = ("trec", "mr", "subj")
 GUIDES = ("auto", "random", "mean", "plain")
@@ -55,11 +55,9 @@ def summary(found: list[dict]) -> None:
             if len(seeds) < 2:
                 continue
             auto, other = (np.array([by[own, seed] for seed in seeds]) for own in ("auto", guide))
-            gain = auto - other
-            half = t.ppf(0.975, len(seeds) - 1) * gain.std(ddof=1) / len(seeds) ** 0.5
             print(
                 f"{name}, {len(seeds)} seeds: auto {auto.mean():.2f}, {guide} {other.mean():.2f}, "
-                f"difference {gain.mean():+.2f} [{gain.mean() - half:+.2f}, {gain.mean() + half:+.2f}]"
+                f"difference {difference(auto, other)}"
             )
 
 

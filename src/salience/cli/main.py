@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import typer
 
 from salience._version import __version__
-from salience.cli import analyse, demo, faithfulness, methods, predict, reproduce, train
+from salience.cli import analyse, compare, demo, faithfulness, methods, predict, reproduce, train
 from salience.cli import explain as explaining
 from salience.errors import InputError
 
@@ -26,6 +26,7 @@ app = typer.Typer(
 )
 app.command("train")(train.train)
 app.command("predict")(predict.predict)
+app.command("compare")(compare.compare)
 app.add_typer(analyse.app, name="analyse")
 app.command("explain")(explaining.explain)
 app.command("demo")(demo.demo)

@@ -22,8 +22,8 @@ from salience.models.attention_models import PRESETS, build_attention_classifier
 from salience.models.loading import load_classifier
 from salience.study.datasets import DataSet, load
 from salience.study.faithfulness import DRAWS, Reader, mean_of, one_draw
+from salience.study.statistics import difference, spread
 from salience.study.training import as_texts, drawn, encode, train_reader
-from salience.study.vat_report import gain, spread
 from salience.study.word_models import accuracy
 from salience.training.recipe import Recipe
 
@@ -119,4 +119,4 @@ def report(rows: list[dict]) -> str:
 def compared(found: dict[str, list[float]]) -> str:
     values = {name: np.array(own) for name, own in found.items()}
     plain = values.pop("plain")
-    return " | ".join([spread(plain), *(gain(own, plain) for own in values.values())])
+    return " | ".join([spread(plain), *(str(difference(own, plain)) for own in values.values())])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.stats import ttest_rel
+
+from salience.study.statistics import difference, spread
 
 # Accuracy in percent (Table 2): LSTM-base, -ATT, -VAT, BERT-base, -ATT, -VAT.
 PUBLISHED = {
@@ -94,21 +95,9 @@ def three(rows: list[dict], columns: dict[str, Callable[[dict], float]], publish
         paper = "-" if told is None else " ".join(f"{value:.1f}" for value in told)
         lines.append(
             f"| {name} | {encoder} | {len(own)} | " + " | ".join(map(spread, values))
-            + f" | {paper} | {gain(values[1], values[0])} | {gain(values[2], values[1])} |"
+            + f" | {paper} | {difference(values[1], values[0])} | {difference(values[2], values[1])} |"
         )  # fmt: skip
     return lines
-
-
-def spread(values: np.ndarray) -> str:
-    return f"{values.mean():.2f} ± {values.std(ddof=1):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
-
-
-def gain(values: np.ndarray, others: np.ndarray) -> str:
-    """The mean difference with its 95 % interval, paired by seed."""
-    if len(values) < 2 or np.allclose(values, others):
-        return f"{(values - others).mean():+.2f}"
-    low, high = ttest_rel(values, others).confidence_interval()
-    return f"{(values - others).mean():+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
 def words(rows: list[dict]) -> list[str]:

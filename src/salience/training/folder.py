@@ -29,7 +29,7 @@ class RunFolder:
     def __init__(self, output: str | Path, overwrite: bool = False):
         self.output = Path(output)
         self.overwrite = overwrite
-        self.work = self.output.absolute().parent / f".{self.output.name}.partial"
+        self.work = work_of(self.output)
         self.checkpoints = self.work / "checkpoints"
         self.model = self.work / "model"
         self.check_output()
@@ -62,6 +62,11 @@ class RunFolder:
             os.replace(self.output, self.work / "replaced")
         os.replace(self.model, self.output)
         shutil.rmtree(self.work)
+
+
+def work_of(output: Path) -> Path:
+    """Where the run works that will end in `output`."""
+    return output.absolute().parent / f".{output.name}.partial"
 
 
 def check_same_recipe(before: dict[str, Any], now: dict[str, Any], output: Path) -> None:

@@ -1,0 +1,44 @@
+"""Methods beside each other in a terminal: means over seeds, differences as intervals, and a verdict in words."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from salience.study.comparing import Comparison
+from salience.study.statistics import spread
+
+SHOWN = {"accuracy": "accuracy", "macro-F1": "macro_f1", "calibration error": "calibration_error"}
+
+
+def show_comparison(comparison: Comparison, console: Console | None = None) -> None:
+    console = console or Console(highlight=False)
+    console.print(score_table(comparison))
+    console.print(difference_table(comparison))
+    for method in comparison.differences:
+        console.print(comparison.verdict(method), markup=False, soft_wrap=True)
+
+
+def score_table(comparison: Comparison) -> Table:
+    table = titled(f"{comparison.rows} test rows, mean ± standard deviation over {len(comparison.seeds)} seeds")
+    for name in SHOWN:
+        table.add_column(name, justify="right")
+    for method, scores in comparison.scores.items():
+        table.add_row(method, *(spread(scores[score]) for score in SHOWN.values()))
+    return table
+
+
+def difference_table(comparison: Comparison) -> Table:
+    together = " together" if len(comparison.differences) > 1 else ""
+    table = titled(f"difference to {comparison.baseline}, with the interval over seeds (95 %{together})")
+    for name in ("accuracy", "with other test rows", "macro-F1"):
+        table.add_column(name, justify="right")
+    for method, own in comparison.differences.items():
+        table.add_row(method, str(own["accuracy"]), f"± {comparison.by_rows[method]:.2f}", str(own["macro_f1"]))
+    return table
+
+
+def titled(title: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column("")
+    return table

@@ -1,0 +1,154 @@
+"""Methods side by side on one file of labelled texts: trained alike over several seeds, judged on the same rows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import yaml
+from scipy.stats import norm
+from transformers import TrainerCallback
+
+from salience.errors import InputError
+from salience.mixing.choosing import choose_method
+from salience.study.statistics import Difference, difference
+from salience.training.folder import RECIPE, work_of, write_json
+from salience.training.recipe import Recipe
+from salience.training.run import train
+
+SCORES = ("accuracy", "macro_f1", "calibration_error", "log_loss")
+IN_PERCENT = {"accuracy": 100, "macro_f1": 100}
+KEPT = {"metrics.json", "predictions.jsonl", RECIPE}  # of a run; the recipe repeats it, weights and all
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The scores of every method, a value a seed, and what is said of their differences to the first method.
+
+    `rows` are the test rows; `by_rows` is how far, either way, a difference of accuracies would move on other test
+    rows of that number (half of its 95 % interval over rows). Accuracies and macro-F1 are in percent here.
+    """
+
+    seeds: list[int]
+    rows: int
+    scores: dict[str, dict[str, list[float]]]  # method -> score -> (S,)
+    differences: dict[str, dict[str, Difference]]  # method -> score
+    by_rows: dict[str, float]  # method
+
+    @property
+    def baseline(self) -> str:
+        return next(iter(self.scores))
+
+    def verdict(self, method: str) -> str:
+        """Whether accuracy is another than the baseline's beyond what seeds and rows explain by chance."""
+        found = self.differences[method]["accuracy"]
+        if not (found.beyond_chance and abs(found.mean) > self.by_rows[method]):
+            return f"{method}: no difference to {self.baseline} beyond chance"
+        return f"{method}: {'better' if found.mean > 0 else 'worse'} than {self.baseline} beyond chance"
+
+
+def compare(
+    base: Recipe,
+    methods: Sequence[str],
+    seeds: Sequence[int],
+    output: Path,
+    note: Callable[[str], None] = print,
+    callbacks: Sequence[TrainerCallback] = (),
+) -> Comparison:
+    """Trains every method with every seed and compares them with the first.
+
+    A seed is that of everything drawn: the validation part, the fresh head, batches, mixtures. Each run leaves its
+    scores, predictions and recipe in `output/METHOD-SEED`; runs that are there are not run again, and one that was
+    killed goes on.
+
+    Raises:
+        InputError: fewer than two methods or seeds, no test rows, or an output that holds runs of other settings.
+    """
+    for method in methods:
+        choose_method(method, base.method_options)
+    if len(set(methods)) < max(2, len(methods)):
+        raise InputError(f"--methods {','.join(methods)}: name at least two, each once, as in --methods plain,ssmix")
+    if len(set(seeds)) < max(2, len(seeds)):
+        raise InputError("--seeds: one run is no measurement; name at least two, each once, as in --seeds 0,1,2")
+    if base.test is None and Path(base.data).exists():
+        raise InputError(f"{base.data}: comparing takes rows that choose nothing; name a file of them with --test")
+    found: dict[tuple[str, int], dict] = {}
+    for seed in seeds:  # a comparison that is stopped has run all methods with its first seeds
+        for method in methods:
+            recipe = replace(base, method=method, seed=seed)
+            folder = output / f"{method}-{seed}"
+            if not kept(recipe, folder):
+                train(recipe, folder, resume=True, note=(lambda line: None) if found else note, callbacks=callbacks)
+            leave_results(folder)
+            found[method, seed] = read(folder)
+            note(f"{method}, seed {seed}: accuracy {found[method, seed]['metrics']['test']['accuracy']:.3f}")
+    comparison = compared(found, list(methods), list(seeds))
+    write_json(output / "comparison.json", asdict(comparison))
+    return comparison
+
+
+def kept(recipe: Recipe, folder: Path) -> bool:
+    """Whether this run has been made before.
+
+    Raises:
+        InputError: a run of other settings has its name.
+    """
+    for place in (folder, work_of(folder)):
+        if (place / RECIPE).is_file():
+            before = yaml.safe_load((place / RECIPE).read_text(encoding="utf-8"))
+            for name, value in recipe.as_mapping().items():
+                if value is not None and before.get(name) != value:  # None was left to the data
+                    was = f"{name}={before.get(name)!r}"
+                    raise InputError(f"{folder} was run with {was}, not {value!r}: choose another --output")
+    return (folder / RECIPE).is_file()
+
+
+def leave_results(folder: Path) -> None:
+    """Ten models take gigabytes, and any of them comes out of its recipe again."""
+    for path in folder.iterdir():
+        if path.name not in KEPT:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def read(folder: Path) -> dict:
+    """The scores of a run, and for each test row whether it was right (N,).
+
+    Raises:
+        InputError: it was judged on rows that chose its checkpoint.
+    """
+    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    if metrics.get("judged_on") != "test":
+        raise InputError("comparing takes rows that choose nothing, and the data set has no test part: name a --test")
+    rows = [json.loads(line) for line in (folder / "predictions.jsonl").read_text(encoding="utf-8").splitlines()]
+    return {"metrics": metrics, "right": np.array([row["label"] == row["predicted"] for row in rows])}
+
+
+def compared(found: dict[tuple[str, int], dict], methods: list[str], seeds: list[int]) -> Comparison:
+    """What the runs say together, each method's values paired with the first method's, seed by seed."""
+    scores = {
+        method: {
+            score: [IN_PERCENT.get(score, 1) * found[method, seed]["metrics"]["test"][score] for seed in seeds]
+            for score in SCORES
+        }
+        for method in methods
+    }
+    baseline, others = methods[0], methods[1:]
+    right = {method: np.mean([found[method, seed]["right"] for seed in seeds], axis=0) for method in methods}
+    rows = len(right[baseline])
+    widths = norm.ppf(1 - 0.025 / len(others))  # standard errors in half of an interval
+    return Comparison(
+        seeds,
+        rows,
+        scores,
+        {
+            method: {
+                score: difference(scores[method][score], scores[baseline][score], len(others)) for score in SCORES
+            }
+            for method in others
+        },
+        {method: 100 * float(widths * (right[method] - right[baseline]).std() / rows**0.5) for method in others},
+    )

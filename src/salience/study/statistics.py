@@ -1,0 +1,48 @@
+"""What several seeds say together: a mean with its spread, and differences that are intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import ttest_rel
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A mean difference and the interval in which it lies as far as its runs can tell; None of a single run."""
+
+    mean: float
+    low: float | None
+    high: float | None
+
+    @property
+    def beyond_chance(self) -> bool:
+        return self.low is not None and (self.low > 0 or self.high < 0)
+
+    def __str__(self) -> str:
+        if self.low is None:
+            return f"{self.mean:+.2f}"
+        return f"{self.mean:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
+
+
+def difference(values: np.ndarray, others: np.ndarray, comparisons: int = 1) -> Difference:
+    """`values` - `others`, paired run by run, with the 95 % interval of Student's t.
+
+    Args:
+        comparisons: how many intervals are shown together. All of them hold at 95 % (Bonferroni): each is as wide as
+            one at a level of 1 - 0.05 / comparisons.
+    """
+    apart = np.asarray(values, float) - np.asarray(others, float)
+    if len(apart) < 2:
+        return Difference(float(apart.mean()), None, None)
+    if np.ptp(apart) < 1e-12:  # t would divide by 0
+        return Difference(float(apart.mean()), float(apart.mean()), float(apart.mean()))
+    low, high = ttest_rel(values, others).confidence_interval(1 - 0.05 / comparisons)
+    return Difference(float(apart.mean()), float(low), float(high))
+
+
+def spread(values: np.ndarray) -> str:
+    """The mean and, of several runs, their standard deviation."""
+    values = np.asarray(values, float)
+    return f"{values.mean():.2f} ± {values.std(ddof=1):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
