@@ -1,4 +1,4 @@
-"""What attention classifiers save: VAT's compressor phase against training, and judging texts by two scalars a word.
+"""What attention classifiers save: VAT's compressor phase, judging texts by two scalars a word, an LSTM over rows.
 
 compressor: an epoch of VAT's compressor phase against an epoch of training everything, on the same rows. The encoder
 runs over the rows once a phase, so a phase of `--epochs` is timed and divided by them; the encoder's pass is told
@@ -7,8 +7,12 @@ apart.
 scalars: probabilities of all rows from two scalars a word type against the model itself (dot attention over
 embeddings), tokenised beforehand.
 
+lstm: forward and backward pass of our LSTM over padded rows against torch's over packed sequences, 100 texts of 25,
+100 and 400 words and a quarter fewer.
+
     python bench/attention.py compressor --data-dir DATA --threads 1 --clock processor
     python bench/attention.py scalars --data-dir DATA --threads 1 --clock processor
+    python bench/attention.py lstm --threads 1 --clock processor
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
+from torch.nn.utils.rnn import pack_padded_sequence
 from transformers import set_seed
 
 from runs import read
@@ -28,6 +33,7 @@ from salience.data.batching import Collator, LengthGrouped
 from salience.data.encoding import Encoded, encode_texts
 from salience.models.attention_models import PRESETS, AttentionOptions, build_attention_classifier
 from salience.models.type_scalars import TypeScalars
+from salience.models.word_encoders import LSTM
 from salience.training.compressing import compress
 from salience.training.features import encode_features
 from salience.training.objectives import plain
@@ -102,10 +108,28 @@ def scalars(options: Namespace) -> tuple[Comparison, float]:
     return seconds, float(np.abs(found["scalars"] - found["model"]).max())
 
 
+def lstm(options: Namespace, words: int, count: int = 100, width: int = 100) -> Comparison:
+    """Seconds of both, forward and backward, on texts of `words` words and a quarter fewer."""
+    torch.manual_seed(options.seed)
+    rows, packed = LSTM(width, width, bidirectional=False), torch.nn.LSTM(width, width, batch_first=True)
+    states = torch.randn(count, words, width, requires_grad=True)
+    lengths = torch.linspace(words, 0.75 * words, count).long()
+    mask = (torch.arange(words) < lengths[:, None]).long()
+
+    def over_rows(number: int) -> None:
+        rows(states, mask).sum().backward()
+
+    def over_packed(number: int) -> None:
+        packed(pack_padded_sequence(states, lengths, batch_first=True))[0].data.sum().backward()
+
+    over_rows(0)  # warm
+    return alternate({"over rows": over_rows, "packed": over_packed}, options.repetitions, options.clock)
+
+
 def main() -> None:
     arguments = parser(__doc__)
-    arguments.add_argument("what", choices=["compressor", "scalars"])
-    arguments.add_argument("--data-dir", type=Path, required=True, help="folder that holds sst2/train.jsonl.gz")
+    arguments.add_argument("what", choices=["compressor", "scalars", "lstm"])
+    arguments.add_argument("--data-dir", type=Path, help="folder that holds sst2/train.jsonl.gz")
     arguments.add_argument("--encoder", choices=ENCODERS, default="lstm")
     arguments.add_argument("--rows", type=int, default=1024)
     arguments.add_argument("--epochs", type=int, default=5, help="of the compressor's phase")
@@ -113,6 +137,14 @@ def main() -> None:
     arguments.add_argument("--clock", choices=CLOCKS, default="wall")
     options = arguments.parse_args()
     machine = prepare(options)
+    if options.what == "lstm":
+        found = {words: lstm(options, words) for words in (25, 100, 400)}
+        for words, seconds in found.items():
+            seconds.show(f"100 texts of {words} words and a quarter fewer, {options.clock} clock")
+        save(options, machine, {words: seconds.as_json() for words, seconds in found.items()})
+        return
+    if options.data_dir is None:
+        arguments.error("--data-dir is needed")
     if options.what == "scalars":
         seconds, difference = scalars(options)
         seconds.show(f"{options.rows} texts, {options.clock} clock")

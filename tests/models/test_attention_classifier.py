@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
 import families
@@ -304,6 +305,30 @@ def test_an_lstm_reads_no_padding_and_gives_zeros_there():
     changed[1, 2:] = 7
     with torch.no_grad():
         assert torch.equal(model.encoder(changed, own.attention_mask).last_hidden_state, states)
+
+
+@pytest.mark.parametrize("encoder", ["lstm", "bidirectional"])
+def test_an_lstm_is_torchs_over_packed_sequences(encoder):
+    """States, and the gradients of weights and words, of texts of one to seven words."""
+    layer = word_classifier(encoder).double().encoder.layers[0]
+    count, lengths = len(layer.directions), torch.tensor([7, 1, 3, 6])
+    packed = torch.nn.LSTM(4, 6 // count, batch_first=True, bidirectional=count == 2).double()
+    for ending, own in zip(("", "_reverse"), layer.directions, strict=False):
+        for name, weight in own.named_parameters():
+            getattr(packed, name + ending).data.copy_(weight)
+    states = torch.randn(4, 7, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    weights = torch.randn(4, 7, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    ours, theirs = states.clone().requires_grad_(), states.clone().requires_grad_()
+    found = layer(ours, (torch.arange(7) < lengths[:, None]).long())
+    expected = pack_padded_sequence(theirs, lengths, batch_first=True, enforce_sorted=False)
+    expected = pad_packed_sequence(packed(expected)[0], batch_first=True, total_length=7)[0]
+    assert close(found, expected)
+    (found * weights).sum().backward()
+    (expected * weights).sum().backward()
+    assert close(ours.grad, theirs.grad)
+    for ending, own in zip(("", "_reverse"), layer.directions, strict=False):
+        for name, weight in own.named_parameters():
+            assert close(weight.grad, getattr(packed, name + ending).grad)
 
 
 @pytest.mark.parametrize("encoder", LAYERED)
