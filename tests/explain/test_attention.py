@@ -157,7 +157,7 @@ def test_a_tokens_score_is_the_mean_of_what_its_text_gives_to_it(family, shape):
             assert (scores >= 0).all()
             sums = Attention(layer, head, mean=False)(model, own)
             assert close(sums, relevances(weights, columns, head) * lengths[:, None], 1e-5)
-            assert close(sums.sum(1), lengths)
+            assert close(sums.sum(1), lengths, SOFTMAX_PRECISION.get(family, 1e-9))
             assert (sums[own.attention_mask == 0] == 0).all()
 
 
