@@ -19,7 +19,7 @@ settings.load_profile("repeatable")
 @pytest.fixture(autouse=True)
 def seeded():
     """Every test starts from the same random state, whichever ran before it."""
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,7 +6,8 @@ that different texts get visibly different logits. Everything is deterministic a
 
 from __future__ import annotations
 
-from functools import partial
+import copy
+from functools import partial, wraps
 from pathlib import Path
 
 import torch
@@ -39,6 +40,21 @@ def specials(family: str = "bert") -> dict[str, int]:
 # ------------------------------------------------------------------------------------------------------------- models
 
 
+def built_once(build):
+    """Later models are copies of the first, which is quicker than building them."""
+    first: dict[str, nn.Module] = {}
+
+    @wraps(build)
+    def copied(*arguments, **settings) -> nn.Module:
+        key = repr((arguments, settings))
+        if key not in first:
+            first[key] = build(*arguments, **settings)
+        return copy.deepcopy(first[key])
+
+    return copied
+
+
+@built_once
 def build(
     family: str,
     seed: int = 0,
@@ -139,7 +155,7 @@ def build(
 
     config = getattr(transformers, f"{kind}Config")(**common, **(special | settings))
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
         model = getattr(transformers, f"{kind}ForSequenceClassification")(config)
         spread_out(model, spread)
     for module in model.modules():
@@ -170,6 +186,7 @@ def spread_out(model: nn.Module, spread: float) -> None:
             parameter.copy_(spread * torch.randn_like(parameter))
 
 
+@built_once
 def attention_classifier(
     seed: int = 0,
     classes: int = 3,
@@ -191,7 +208,7 @@ def attention_classifier(
         **({"pooling": "additive"} | settings),
     )
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
         model = AttentionClassifier(config)
         spread_out(model, spread)
     return model.eval()

@@ -46,9 +46,9 @@ def settled(method, **values):
 
 def mix_of(model, own, method, seed: int = 0):
     """A method's Mix as a training step would get it, from a known random state."""
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     scores = method.guide(model, own) if getattr(method, "guide", None) is not None else None
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     return method(own, scores)
 
 
@@ -275,7 +275,7 @@ def test_special_tokens_stay_and_nothing_crosses_the_separator(name, family):
     for seed in range(10):
         method = METHODS[name]()
         scores = method.guide(model, real) if getattr(method, "guide", None) is not None else None
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
         mix = method(own, scores)
         ids = mix.blend(own.input_ids)
         assert torch.equal(ids[own.segment == 0], own.input_ids[own.segment == 0])
@@ -577,7 +577,7 @@ def test_fused_and_separate_passes_give_the_same_gradient(name, family, clean):
     method = settled(METHODS[name](), ratio=0.75, levels=(2,), pair=swap_halves)
     expected_mix = mix_of(model, own, method, seed=3)
     expected = differentiated(model, lambda fresh: by_hand(fresh, own, expected_mix, clean))
-    torch.manual_seed(3)
+    torch.default_generator.manual_seed(3)
     losses = []
     for loss in mixed(method, clean)(model, own):
         loss.backward()
@@ -635,7 +635,7 @@ def test_losses_may_be_scaled_before_they_are_back_propagated(name):
     results = []
     for scale in (1.0, 2.0**-3, 2.0**10):
         model.zero_grad(set_to_none=True)
-        torch.manual_seed(3)
+        torch.default_generator.manual_seed(3)
         for loss in mixed(method)(model, own):
             (scale * loss).backward()
         results.append({key: value / scale for key, value in gradients(model).items()})
@@ -676,7 +676,7 @@ def test_activation_checkpointing_changes_nothing(name, family):
         model = model_of(family).train()
         if checkpointing:
             model.gradient_checkpointing_enable()
-        torch.manual_seed(3)
+        torch.default_generator.manual_seed(3)
         method = settled(METHODS[name](), levels=(2,))
         if checkpointing and HOOKS_ARE_RECOMPUTED and name not in OF_TOKENS:
             with pytest.raises(ValueError, match="activation checkpointing"):

@@ -24,6 +24,7 @@ ENCODERS = {
 }
 
 
+@families.built_once
 def word_classifier(encoder: str = "embeddings", seed: int = 0, classes: int = CLASSES, **settings):
     """A random classifier over words without dropout; `encoder` is a key of `ENCODERS`."""
     usual = {
@@ -32,7 +33,7 @@ def word_classifier(encoder: str = "embeddings", seed: int = 0, classes: int = C
         "num_labels": classes,
     }  # fmt: skip
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
         model = AttentionClassifier(AttentionClassifierConfig(**(usual | ENCODERS[encoder] | settings)))
         families.spread_out(model, 0.5)
     return model.eval()

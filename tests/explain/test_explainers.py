@@ -96,7 +96,7 @@ def test_a_text_alone_and_in_a_padded_batch_has_the_same_scores(explainer, name,
 def test_random_scores_are_drawn_anew_and_follow_the_seed():
     model, own = model_of("bert"), texts_of("bert")
     first, second = (EXPLAINERS["random"](model, own) for _ in range(2))
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     assert torch.equal(EXPLAINERS["random"](model, own), first)
     assert not torch.equal(second, first)
     long = EXPLAINERS["random"](model, families.batch([5000], classes=1))

@@ -53,7 +53,7 @@ def test_the_seed_decides():
     own = distinct_batch([2, 2, 3])
     draws = []
     for seed in (1, 1, 2):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
         mix = EmbedMix(pair=shuffle)(own, None)
         draws.append((mix.partner.tolist(), mix.share.tolist()))
     assert draws[0] == draws[1]

@@ -101,7 +101,7 @@ def test_against_the_formula_in_loops(example):
     """x~ = l x_A + (1 - l) x_B and y~ = l y_A + (1 - l) y_B, the same l on both sides, for every text and unit."""
     method, partner, seed, vectors, labels = example
     own = distinct_batch([1] * len(vectors))
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     mix = method(own, None)
 
     assert mix.level in LEVELS[type(method)]
@@ -133,9 +133,9 @@ def test_against_the_formula_in_loops(example):
 def test_the_largest_side_is_the_larger_of_what_would_be_drawn(method, per_example):
     own, found = distinct_batch([1] * 40), []
     for largest in (False, True):
-        torch.manual_seed(3)
+        torch.default_generator.manual_seed(3)
         found.append(method(alpha=0.7, largest=largest, per_example=per_example, pair=neighbours)(own, None).share)
-    torch.manual_seed(4)
+    torch.default_generator.manual_seed(4)
     assert not torch.equal(method(alpha=0.7, per_example=per_example)(own, None).share, found[0])
     assert torch.equal(found[1], torch.maximum(found[0], 1 - found[0]))
 
@@ -383,7 +383,7 @@ def test_the_seed_decides_on_the_mask(seed):
     model, own = FAMILIES["bert"]().double().train(), batch([7, 2, 5, 11])
     found = []
     for again in (seed, seed, seed + 5):
-        torch.manual_seed(again)
+        torch.default_generator.manual_seed(again)
         mix = DropoutMixup(ratio=0.75, pair=neighbours)(own, None)
         with torch.no_grad():
             found.append(forward_mixed(model, own, mix))

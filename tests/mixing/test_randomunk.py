@@ -28,7 +28,7 @@ def test_gold():
     """r_A = 10, lambda_0 = .5: five words, however short anybody else's text is."""
     own = distinct_batch([10, 3])
     for seed in range(20):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
         ids = RandomUNK(window=0.5, unknown=UNKNOWN)(own, None).blend(own.input_ids)
         assert (ids == UNKNOWN).sum(1).tolist() == [5, 1]
 
@@ -81,7 +81,7 @@ def examples(draw):
 @given(examples())
 def test_exactly_so_many_words_and_nothing_else(example):
     own, window, seed = example
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     mix = RandomUNK(window=window, unknown=UNKNOWN)(own, None)
     ids = mix.blend(own.input_ids)
     assert mix.level == "tokens"
@@ -113,7 +113,7 @@ def test_padding_draws_nothing_more(pairs):
     """Neither other places nor more numbers: what is drawn next is the same, too."""
     own, found = distinct_batch([12, 3, 0, 7], pairs), []
     for texts in (own, padded(own, 9)):
-        torch.manual_seed(7)
+        torch.default_generator.manual_seed(7)
         keep = RandomUNK(window=0.4)(texts, None).keep
         assert keep[:, own.input_ids.shape[1] :].all()
         found.append((keep[:, : own.input_ids.shape[1]], torch.get_rng_state()))
@@ -123,7 +123,7 @@ def test_padding_draws_nothing_more(pairs):
 def test_the_seed_decides():
     own, found = distinct_batch([20, 17, 30]), []
     for seed in (1, 1, 2):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
         found.append(RandomUNK(window=0.3)(own, None).keep)
     assert torch.equal(found[0], found[1])
     assert not torch.equal(found[0], found[2])
@@ -141,14 +141,14 @@ def test_the_label_is_left_alone():
 def test_a_step_trains_on_the_texts_and_on_the_texts_with_words_unknown():
     """The mean of two ordinary losses, hard labels in both."""
     model, own = FAMILIES["bert"]().double(), batch([7, 2, 5, 11])
-    torch.manual_seed(5)
+    torch.default_generator.manual_seed(5)
     mix = RandomUNK(window=0.4, unknown=1)(own, None)
     ids = torch.where(mix.keep, own.input_ids, 1)
     with torch.no_grad():
         logits = model(input_ids=ids, attention_mask=own.attention_mask).logits
         assert close(forward_mixed(model, own, mix), logits)
         expected = [torch.nn.functional.cross_entropy(each, own.labels) / 2 for each in (forward(model, own), logits)]
-        torch.manual_seed(5)
+        torch.default_generator.manual_seed(5)
         found = list(mixed(RandomUNK(window=0.4, unknown=1))(model, own))
     assert abs(expected[0] - expected[1]) > 1e-2
     assert [loss.item() for loss in found] == pytest.approx([loss.item() for loss in expected], abs=1e-7)

@@ -44,7 +44,7 @@ def test_gold_a_short_partner_gives_all_it_has(name):
     """r_A = 10, r_B = 3, lambda_0 = .5: three of A's words, and one of B's, whose own half is one and a half."""
     own = distinct_batch([10, 3])
     for seed in range(20):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
         mix = method_of(name, window=0.5)(own, None)
         here, there = zip(*taken_from(mix, own, 0), strict=True)
         assert len(here) == 3
@@ -70,7 +70,7 @@ def test_a_pair_part_by_part(name):
     """r_p = 20, r_q = 9, lambda_0 = .1: two words of the first text and one of the second, lambda = 3/29."""
     own = distinct_batch([20, 20], [9, 9])
     for seed in range(10):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
         mix = method_of(name)(own, None)
         for row in (0, 1):
             segments = [own.segment[row, here].item() for here, _ in taken_from(mix, own, row)]
@@ -113,7 +113,7 @@ def possible_places(here: list[int], there: list[int], length: int) -> set:
 
 def compare(name, possible, example):
     own, window, partner, seed = example
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     mix = method_of(name, window=window, pair=lambda _: partner)(own, None)
     assert mix.level == "tokens"
     assert torch.equal(mix.partner, partner)
@@ -217,7 +217,7 @@ def test_padding_draws_nothing_more(name, pairs):
     own = distinct_batch([12, 3, 0, 7], pairs)
     found = []
     for texts in (own, padded(own, 9)):
-        torch.manual_seed(7)
+        torch.default_generator.manual_seed(7)
         mix = method_of(name, window=0.4)(texts, None)
         ids = mix.blend(texts.input_ids)
         assert torch.equal(ids[:, own.input_ids.shape[1] :], texts.input_ids[:, own.input_ids.shape[1] :])
@@ -229,7 +229,7 @@ def test_padding_draws_nothing_more(name, pairs):
 def test_the_seed_decides(name):
     own, found = distinct_batch([20, 17, 30]), []
     for seed in (1, 1, 2):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
         found.append(method_of(name, window=0.3)(own, None).blend(own.input_ids))
     assert torch.equal(found[0], found[1])
     assert not torch.equal(found[0], found[2])
@@ -242,7 +242,7 @@ def test_scores_are_of_no_account(name):
     peak = torch.zeros(own.input_ids.shape)
     peak[:, 5] = 1.0
     for scores in (None, peak, torch.full_like(peak, torch.nan)):
-        torch.manual_seed(3)
+        torch.default_generator.manual_seed(3)
         found.append(method_of(name, window=0.2)(own, scores).blend(own.input_ids))
     assert torch.equal(found[0], found[1])
     assert torch.equal(found[0], found[2])

@@ -160,9 +160,9 @@ def test_the_papers_layers_scaled_to_the_model(layers, expected):
 
 def test_levels_are_drawn_anew_for_every_batch_and_by_the_seed():
     own = distinct_batch([2, 3])
-    torch.manual_seed(3)
+    torch.default_generator.manual_seed(3)
     first = [TMix(levels=(1, 2, 3), pair=shuffle)(own, None).level for _ in range(60)]
-    torch.manual_seed(3)
+    torch.default_generator.manual_seed(3)
     again = [TMix(levels=(1, 2, 3), pair=shuffle)(own, None).level for _ in range(60)]
     assert first == again
     assert set(first) == {1, 2, 3}

@@ -417,9 +417,9 @@ fitting = pytest.mark.parametrize(("encoder", "name"), MIXED)
 
 
 def mix_of(model, own, method, seed=0):
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     scores = method.guide(model, own) if method.guide is not None else None
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     return method(own, scores)
 
 
@@ -498,7 +498,7 @@ def test_fused_and_separate_passes_give_the_same_gradient(encoder, name):
     share = mix.share.to(logits.dtype)
     loss = loss + 0.75 * soft_cross_entropy(logits, own.labels, own.labels[mix.partner], share).mean()
     loss.backward()
-    torch.manual_seed(3)
+    torch.default_generator.manual_seed(3)
     total = 0.0
     for part in mixed(method, clean=0.25)(model, own):
         part.backward()

@@ -31,7 +31,7 @@ def tiny(tmp_path_factory):
 def built(name: str, labels=LABELS, split: bool = True, **options):
     """The model and the tokenizer of a name and options, and what was said."""
     notes = []
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     model, tokenizer = build_attention_classifier(
         attention_options(name, options), labels, TEXTS, notes.append, split=split
     )

@@ -28,18 +28,29 @@ def browser():
         browser.close()
 
 
+@pytest.fixture(scope="module")
+def tab(browser):
+    return browser.new_page()
+
+
 @pytest.fixture
-def page(browser):
+def page(tab):
     """An empty page to open one file in; it is asserted afterwards that the file was all that it needed."""
-    page = browser.new_page(viewport={"width": 1200, "height": 800})
     wrong, requests = [], []
-    page.on("console", lambda message: message.type in ("error", "warning") and wrong.append(message.text))
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
-    page.on("request", lambda request: requests.append(request.url))
-    yield page
-    address, hacked = page.url, page.evaluate("window.hacked")
-    page.close()
+    listeners = {
+        "console": lambda message: message.type in ("error", "warning") and wrong.append(message.text),
+        "pageerror": lambda error: wrong.append(str(error)),
+        "dialog": lambda dialog: (wrong.append(dialog.message), dialog.dismiss()),
+        "request": lambda request: requests.append(request.url),
+    }
+    tab.set_viewport_size({"width": 1200, "height": 800})
+    for event, listener in listeners.items():
+        tab.on(event, listener)
+    yield tab
+    address, hacked = tab.url, tab.evaluate("window.hacked")
+    for event, listener in listeners.items():
+        tab.remove_listener(event, listener)
+    tab.goto("about:blank")
     assert not wrong
     assert set(requests) <= {address}, "the page asks for more than itself"
     assert hacked is None

@@ -48,9 +48,9 @@ def test_mixing_in_pieces_is_mixing_the_whole(method):
 
 def test_a_last_batch_that_is_not_full_counts_by_its_texts():
     """21 texts in batches of 8, in the Trainer's own random order: 8, 8, and 5 in pieces of 4 and 1."""
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     whole = trained_weights(group_by_length=False)
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     assert_same(whole, trained_weights(pieces=2, group_by_length=False))
 
 

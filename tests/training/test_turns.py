@@ -159,9 +159,9 @@ def test_the_compressor_is_the_papers_formula():
     def by_hand(maps, values):
         return maps[2].weight @ (maps[0].weight @ values + maps[0].bias).tanh() + maps[2].bias
 
-    torch.manual_seed(1)
+    torch.default_generator.manual_seed(1)
     logits, kept = found(pooled)
-    torch.manual_seed(1)
+    torch.default_generator.manual_seed(1)
     noise = torch.randn_like(torch.empty(5, 3).double())
     for row in range(5):
         mean = by_hand(found.mean, pooled[row])
@@ -442,7 +442,7 @@ def test_information_that_costs_more_is_kept_less(tmp_path):
     for beta in (0.0, 10.0):
         model = model_of()
         features = encode_features(model, encoded(), tmp_path)
-        torch.manual_seed(0)
+        torch.default_generator.manual_seed(0)
         losses = compress(model, features, steps=30, batch_size=8, beta=beta, learning_rate=0.01)
         states, mask, _ = features.batch(range(30))
         with torch.no_grad():
@@ -516,7 +516,7 @@ MOMENTS = {
 
 def fitted(folder, validation: bool = True, callbacks=()) -> tuple[dict, int, list]:
     """One process: a fresh model of the same seed, and training in this folder."""
-    torch.manual_seed(7)
+    torch.default_generator.manual_seed(7)
     model, state, found = fit_by_turns(SHORT, building(model_of(), validation, callbacks=callbacks), folder)
     return bits(model), state.global_step, found
 
@@ -534,7 +534,7 @@ def kill(moment: str, folder, validation: bool, patch) -> None:
     with pytest.raises(Killed):
         fitted(folder, validation, callbacks)
     patch.undo()
-    torch.manual_seed(123)
+    torch.default_generator.manual_seed(123)
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
