@@ -33,6 +33,9 @@ every_family = pytest.mark.parametrize("family", MODELS)
 
 CLASSES = 3
 
+# That some families cannot show one head alone is asked, and told, elsewhere.
+pytestmark = pytest.mark.filterwarnings("ignore:.*attention interface")
+
 
 def model_of(family: str, dropout: float = 0.0):
     return MODELS[family](classes=CLASSES, dropout=dropout).double()
@@ -133,8 +136,13 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@every_family
+# Families that place tokens and read masks each in their own way see all shapes; the others those that differ most.
+OF_A_KIND = {"roberta", "distilbert", "electra", "mpnet", "modernbert", "albert"}
+SHAPED = [(family, shape) for family in MODELS for shape in SHAPES
+          if family not in OF_A_KIND or shape in ("odd", "empty", "pairs with gaps")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("family", "shape"), SHAPED)
 @every_method
 def test_shares_targets_and_partners(name, family, shape):
     """Whatever the texts: no error, no NaN, labels that are probabilities, everyone somebody's partner once."""
@@ -216,7 +224,7 @@ def test_keeping_nothing_gives_the_partners_logits(name, family):
 def test_padding_changes_nothing(name, family, pairs):
     model, own = model_of(family), batch([5, 2, 9, 0, 7], pairs, family=family)
     wide, columns = padded(own, 7, family), own.input_ids.shape[1]
-    for seed in range(4):
+    for seed in range(2):
         narrow_mix, wide_mix = (mix_of(model, texts, METHODS[name](), seed) for texts in (own, wide))
         assert narrow_mix.level == wide_mix.level
         assert torch.equal(narrow_mix.partner, wide_mix.partner)
