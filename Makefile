@@ -5,6 +5,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP_FLAGS := --quiet --disable-pip-version-check --no-compile
 
 .PHONY: setup demo lint test test-oldest clean
 
@@ -13,8 +14,9 @@ setup: $(VENV)/installed
 # torch first and by itself: asked for with the rest, pip may choose another build of it.
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[offline,dev]'
+	$(BIN)/pip install $(PIP_FLAGS) --constraint constraints.txt torch
+	$(BIN)/pip install $(PIP_FLAGS) --constraint constraints.txt --editable '.[offline,dev]'
+	$(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null || true  # pip would use one core
 	touch $@
 
 demo: setup
@@ -34,9 +36,9 @@ test-oldest: .venv-oldest/installed
 
 .venv-oldest/installed: pyproject.toml constraints-oldest.txt
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt torch
-	.venv-oldest/bin/pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt \
-	    --editable '.[offline,dev]'
+	.venv-oldest/bin/pip install $(PIP_FLAGS) --constraint constraints-oldest.txt torch
+	.venv-oldest/bin/pip install $(PIP_FLAGS) --constraint constraints-oldest.txt --editable '.[offline,dev]'
+	.venv-oldest/bin/python -m compileall -q -j 0 .venv-oldest/lib >/dev/null || true
 	touch $@
 
 clean:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import csv
+import multiprocessing
+import os
 import random
-import subprocess
 import sys
 from pathlib import Path
+
+import torch
+
+from salience.cli.main import main
 
 WORDS = {
     "sport": "goal match team win cup",
@@ -34,9 +39,21 @@ def write_csv(file: Path, rows, header=("text", "label")) -> Path:
     return file
 
 
-def started(*arguments, **options) -> subprocess.Popen:
-    """The command line as a process, which can be killed."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "salience", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, **options,
-    )  # fmt: skip
+# What every run imports is imported once, by a process that the runs are forked from.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["salience.report.progress", "salience.report.terminal", "salience.training.run"])
+
+
+def started(*arguments, log: Path):
+    """The command line as a process of its own, which can be killed; what it says is written to `log`."""
+    process = FORKS.Process(target=run_command, args=([str(argument) for argument in arguments], str(log)))
+    process.start()
+    return process
+
+
+def run_command(arguments: list[str], log: str) -> None:
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(file, sys.stdout.fileno())
+    os.dup2(file, sys.stderr.fileno())
+    torch.set_num_threads(1)
+    sys.exit(main(arguments))

@@ -4,7 +4,8 @@ import hashlib
 import json
 import os
 import random
-import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -23,33 +24,48 @@ def weights(folder) -> str:
     return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
 
 
-def finish(process) -> str:
-    out, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, out
-    return out
+@pytest.fixture
+def start(tmp_path_factory):
+    """Starts a command; what it has said is read where it fails."""
+    log = tmp_path_factory.mktemp("said") / "log"
+
+    def run(*arguments):
+        process = started(*arguments, log=log)
+        process.said = log
+        return process
+
+    return run
 
 
-ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1"}
+def finish(process) -> None:
+    process.join(300)
+    assert process.exitcode == 0, process.said.read_text()
+
+
+def kill(process) -> None:
+    process.kill()
+    process.join()
 
 
 @pytest.fixture(scope="module")
 def untroubled(place):
-    """The weights and scores of a run that nobody killed."""
+    """The weights and scores of a run that nobody killed, in a process that was not forked either."""
     folder = place.folder / "untroubled"
-    finish(started(*arguments(place, folder), env=ONE_THREAD))
+    command = [sys.executable, "-m", "salience", *map(str, arguments(place, folder))]
+    subprocess.run(command, check=True, capture_output=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
     return weights(folder), json.loads((folder / "metrics.json").read_text())
 
 
 def wait_for(condition, process) -> None:
     while not condition():
-        assert process.poll() is None, process.stdout.read()
+        assert process.is_alive(), process.said.read_text()
         time.sleep(0.002)
 
 
 @pytest.mark.parametrize("moment", ["before the first checkpoint", "while a checkpoint is written", "between two"])
-def test_a_killed_run_ends_with_the_same_weights(moment, place, untroubled, tmp_path):
+def test_a_killed_run_ends_with_the_same_weights(moment, place, start, untroubled, tmp_path):
     output, work = tmp_path / "run", tmp_path / ".run.partial"
-    process = started(*arguments(place, output), env=ONE_THREAD)
+    process = start(*arguments(place, output))
     checkpoints = work / "checkpoints"
     if moment == "before the first checkpoint":
         wait_for((work / "recipe.yaml").exists, process)
@@ -58,11 +74,10 @@ def test_a_killed_run_ends_with_the_same_weights(moment, place, untroubled, tmp_
     else:
         wait_for((checkpoints / "checkpoint-15" / "trainer_state.json").exists, process)
         time.sleep(random.random() / 20)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    kill(process)
     assert not output.exists()
 
-    process = started(*arguments(place, output, "--resume"), env=ONE_THREAD)
+    process = start(*arguments(place, output, "--resume"))
     time.sleep(0.1)
     finish(process)
     expected, metrics = untroubled
@@ -74,26 +89,25 @@ def test_a_killed_run_ends_with_the_same_weights(moment, place, untroubled, tmp_
     assert [file.name for file in tmp_path.iterdir()] == ["run"]
 
 
-def test_a_run_killed_many_times_ends_with_the_same_weights(place, untroubled, tmp_path):
+def test_a_run_killed_many_times_ends_with_the_same_weights(place, start, untroubled, tmp_path):
     """Wherever it happens to be: while it starts, trains, evaluates, saves, or writes the folder."""
     output, work = tmp_path / "run", tmp_path / ".run.partial"
     draw = random.Random(0)
     goes_on = []
     for _ in range(4):
-        process = started(*arguments(place, output, *goes_on), env=ONE_THREAD)
+        process = start(*arguments(place, output, *goes_on))
         wait_for(lambda process=process: work.exists() or output.exists(), process)
         time.sleep(draw.uniform(0.3, 2.0))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        kill(process)
         goes_on = ["--resume"]
         if output.exists():
             break
     if not output.exists():
-        finish(started(*arguments(place, output, "--resume"), env=ONE_THREAD))
+        finish(start(*arguments(place, output, "--resume")))
     assert weights(output) == untroubled[0]
 
 
-def test_a_run_killed_after_early_stopping_does_not_train_on(place, tmp_path, salience):
+def test_a_run_killed_after_early_stopping_does_not_train_on(place, start, tmp_path, salience):
     """On wrong labels, what is learnt makes validation worse, so training stops after `patience` more looks."""
     wrong = {"sport": "music", "music": "food", "food": "sport"}
     validation = write_csv(tmp_path / "wrong.csv", [(text, wrong[label]) for text, label in labelled_rows(30, seed=2)])
@@ -104,23 +118,21 @@ def test_a_run_killed_after_early_stopping_does_not_train_on(place, tmp_path, sa
     stopped = json.loads((whole / "metrics.json").read_text())
     assert stopped["steps"] < 60
 
-    process = started(*place.train("--output", killed, *options), env=ONE_THREAD)
+    process = start(*place.train("--output", killed, *options))
     last = tmp_path / ".killed.partial" / "checkpoints" / f"checkpoint-{stopped['steps']}" / "trainer_state.json"
     wait_for(lambda: last.exists() or killed.exists(), process)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    kill(process)
     if not killed.exists():  # it may have been quicker than we
         assert salience(*place.train("--output", killed, *options, "--resume")).code == 0
     assert weights(killed) == weights(whole)
     assert json.loads((killed / "metrics.json").read_text())["steps"] == stopped["steps"]
 
 
-def test_without_resume_an_interrupted_run_is_not_touched(place, tmp_path, salience):
+def test_without_resume_an_interrupted_run_is_not_touched(place, start, tmp_path, salience):
     output, work = tmp_path / "run", tmp_path / ".run.partial"
-    process = started(*arguments(place, output), env=ONE_THREAD)
+    process = start(*arguments(place, output))
     wait_for((work / "recipe.yaml").exists, process)
-    process.kill()
-    process.wait()
+    kill(process)
     again = salience(*arguments(place, output))
     assert again.code == 2
     assert "interrupted run" in again.err and "--resume" in again.err
