@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
+from labelled import labelled_rows, write_csv
 from salience.study.comparing import compared
 
 SEEDS = (0, 1)
@@ -62,6 +63,25 @@ def test_runs_are_kept_and_one_that_is_gone_is_run_again(compare, tmp_path):
     other = compare("--seeds", "0,1", "--steps", "5")
     assert other.code == 2
     assert "plain-0 was run with steps=4, not 5: choose another --output" in other.err
+
+
+def test_a_model_that_was_there_before_is_not_touched(compare, place, salience, tmp_path):
+    folder = tmp_path / "out" / "plain-0"
+    trained = salience("train", place.data, "--test", place.test, "--method", "plain", "--model", place.model,
+                       "--steps", "4", "--device", "cpu", "--output", folder)  # fmt: skip
+    assert trained.code == 0, trained.err
+    answer = compare("--seeds", "0,1")
+    assert answer.code == 0, answer.err
+    assert (folder / "model.safetensors").exists()
+
+
+def test_texts_with_ends_of_lines_of_all_kinds(place, salience, tmp_path):
+    rows = [(f"{text} \u2028 and \x85 \x1c on", label) for text, label in labelled_rows(12, seed=1)]
+    test = write_csv(tmp_path / "test.csv", rows)
+    answer = salience("compare", place.data, "--test", test, "--model", place.model, "--steps", "2", "--device", "cpu",
+                      "--output", tmp_path / "out", "--seeds", "0,1")  # fmt: skip
+    assert answer.code == 0, answer.err
+    assert json.loads((tmp_path / "out" / "comparison.json").read_text())["rows"] == 12
 
 
 def test_an_interrupted_run_of_other_settings_is_named_too(compare, tmp_path):

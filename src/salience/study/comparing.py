@@ -83,7 +83,7 @@ def compare(
             folder = output / f"{method}-{seed}"
             if not kept(recipe, folder):
                 train(recipe, folder, resume=True, note=(lambda line: None) if found else note, callbacks=callbacks)
-            leave_results(folder)
+                leave_results(folder)
             found[method, seed] = read(folder)
             note(f"{method}, seed {seed}: accuracy {found[method, seed]['metrics']['test']['accuracy']:.3f}")
     comparison = compared(found, list(methods), list(seeds))
@@ -123,7 +123,8 @@ def read(folder: Path) -> dict:
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     if metrics.get("judged_on") != "test":
         raise InputError("comparing takes rows that choose nothing, and the data set has no test part: name a --test")
-    rows = [json.loads(line) for line in (folder / "predictions.jsonl").read_text(encoding="utf-8").splitlines()]
+    with (folder / "predictions.jsonl").open(encoding="utf-8", newline="\n") as file:
+        rows = [json.loads(line) for line in file]
     return {"metrics": metrics, "right": np.array([row["label"] == row["predicted"] for row in rows])}
 
 
