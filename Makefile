@@ -5,18 +5,19 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What is imported is compiled then, and kept; pip would compile everything, on one core.
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo lint test test-oldest clean
 
 setup: $(VENV)/installed
 
-# torch first and by itself: asked for with the rest, pip may choose another build of it.
+# torch first and by itself: its build says what else it needs. All the rest is in constraints.txt.
 $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install $(PIP_FLAGS) --constraint constraints.txt torch
-	$(BIN)/pip install $(PIP_FLAGS) --constraint constraints.txt --editable '.[offline,dev]'
-	$(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null || true  # pip would use one core
+	$(BIN)/pip install $(PIP_FLAGS) --no-deps --requirement constraints.txt --editable .
 	touch $@
 
 demo: setup
@@ -38,7 +39,6 @@ test-oldest: .venv-oldest/installed
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/pip install $(PIP_FLAGS) --constraint constraints-oldest.txt torch
 	.venv-oldest/bin/pip install $(PIP_FLAGS) --constraint constraints-oldest.txt --editable '.[offline,dev]'
-	.venv-oldest/bin/python -m compileall -q -j 0 .venv-oldest/lib >/dev/null || true
 	touch $@
 
 clean:
