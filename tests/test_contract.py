@@ -576,8 +576,10 @@ def by_hand(model, own, mix, clean):
     return clean * on_clean + (1 - clean) * on_mixed
 
 
-@pytest.mark.parametrize("clean", [0.25, 0.0])
-@every_family
+FUSED = [*((family, 0.25) for family in MODELS), *((family, 0.0) for family in ("bert", "deberta-v2", "attention"))]
+
+
+@pytest.mark.parametrize(("family", "clean"), FUSED)
 @every_method
 def test_fused_and_separate_passes_give_the_same_gradient(name, family, clean):
     """Without dropout: the losses back-propagated one after the other, against their sum from a guide of its own."""
