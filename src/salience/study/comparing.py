@@ -16,7 +16,7 @@ from transformers import TrainerCallback
 from salience.errors import InputError
 from salience.mixing.choosing import choose_method
 from salience.study.statistics import Difference, difference
-from salience.training.folder import RECIPE, work_of, write_json
+from salience.training.folder import RECIPE, changed, work_of, write_json
 from salience.training.recipe import Recipe
 from salience.training.run import train
 
@@ -97,13 +97,13 @@ def kept(recipe: Recipe, folder: Path) -> bool:
     Raises:
         InputError: a run of other settings has its name.
     """
+    wanted = {name: value for name, value in recipe.as_mapping().items() if value is not None}  # None: as data ask
     for place in (folder, work_of(folder)):
         if (place / RECIPE).is_file():
             before = yaml.safe_load((place / RECIPE).read_text(encoding="utf-8"))
-            for name, value in recipe.as_mapping().items():
-                if value is not None and before.get(name) != value:  # None was left to the data
-                    was = f"{name}={before.get(name)!r}"
-                    raise InputError(f"{folder} was run with {was}, not {value!r}: choose another --output")
+            for name in changed(before, wanted):
+                was = f"{name}={before.get(name)!r}"
+                raise InputError(f"{folder} was run with {was}, not {wanted[name]!r}: choose another --output")
     return (folder / RECIPE).is_file()
 
 

@@ -69,10 +69,13 @@ def work_of(output: Path) -> Path:
     return output.absolute().parent / f".{output.name}.partial"
 
 
+def changed(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """The settings of `now` that were others before."""
+    return [name for name in now if before.get(name) != now[name]]
+
+
 def check_same_recipe(before: dict[str, Any], now: dict[str, Any], output: Path) -> None:
-    changed = [name for name in now if before.get(name) != now[name]]
-    if changed:
-        name = changed[0]
+    for name in changed(before, now):
         raise InputError(
             f"{output}: the interrupted run had {name}={before.get(name)!r}, not {now[name]!r}: "
             "resume it as it was started, or --overwrite it"
