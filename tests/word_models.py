@@ -39,6 +39,17 @@ def word_classifier(encoder: str = "embeddings", seed: int = 0, classes: int = C
     return model.eval()
 
 
+def torchs_lstm(model, **settings) -> torch.nn.LSTM:
+    """Torch's own with the weights of a model's; the names of the second direction's end in "_reverse" there."""
+    directions = model.encoder.layers[0].directions
+    first = directions[0]
+    lstm = torch.nn.LSTM(first.input_size, first.hidden_size, bidirectional=len(directions) == 2, **settings)
+    lstm.to(first.weight_ih_l0.dtype)
+    named = zip(("", "_reverse"), directions, strict=False)
+    lstm.load_state_dict({name + end: weight for end, own in named for name, weight in own.state_dict().items()})
+    return lstm
+
+
 def word_batch(
     lengths: list[int],
     pair_lengths: list[int] | None = None,

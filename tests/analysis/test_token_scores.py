@@ -17,7 +17,7 @@ from salience import Batch
 from salience.analysis import token_scores as module
 from salience.analysis.token_scores import check_scored, global_scores, local_scores, token_scores
 from salience.sites import forward
-from word_models import word_classifier
+from word_models import torchs_lstm, word_classifier
 
 V = 23
 KINDS = {  # whose states are read off one word alone
@@ -85,26 +85,13 @@ def test_global_scores_against_the_formulas_word_by_word(kind, classes):
         assert close(found.polarity[word], own.token(word))
 
 
-def torchs_own(model) -> torch.nn.LSTM:
-    """With the model's weights; the names of the second direction's end in "_reverse" there."""
-    directions = model.encoder.layers[0].directions
-    lstm = torch.nn.LSTM(4, 6 // len(directions), bidirectional=len(directions) == 2).double()
-    weights = {
-        name + ending: weight
-        for ending, own in zip(("", "_reverse"), directions, strict=False)
-        for name, weight in own.state_dict().items()
-    }
-    lstm.load_state_dict(weights)
-    return lstm
-
-
 @pytest.mark.parametrize("classes", [2, 3])
 @every_lstm
 def test_global_scores_of_an_lstm_are_of_its_state_after_one_word(encoder, classes):
     """torch's own LSTM with the same weights reads a sequence of one."""
     model = word_classifier(encoder, classes=classes, vocab_size=V, scale=3.0).double()
     table, own = model.get_input_embeddings().weight, weights_of(model)
-    lstm = torchs_own(model)
+    lstm = torchs_lstm(model)
     found = global_scores(model)
     for word in range(V):
         state = lstm(table[word][None])[0][0]
@@ -243,7 +230,7 @@ def test_local_scores_of_an_lstm_against_a_loop(encoder, classes, size):
     """Each text passes through torch's LSTM alone, without packing or padding."""
     model = word_classifier(encoder, classes=classes, vocab_size=V, scale=3.0).double()
     texts, labels = random_texts([5, 1, 9, 0, 12, 3, 3], V, classes)
-    table, lstm = model.get_input_embeddings().weight, torchs_own(model)
+    table, lstm = model.get_input_embeddings().weight, torchs_lstm(model)
     readings = [read_off(lstm(table[words])[0], words, model) for words in texts if words]
     expected = loop_over_occurrences(readings, V, 1 if classes == 2 else classes)
     assert agrees(local_scores(model, batches_of(texts, labels, size, extra_padding=2)), expected)

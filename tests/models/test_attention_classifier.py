@@ -27,7 +27,7 @@ from salience.models.poolings import POOLINGS
 from salience.models.vocabulary import word_tokenizer
 from salience.sites import forward
 from salience.training.predicting import predict_probabilities
-from word_models import CLASSES, SEPARATOR, VOCABULARY, bits, padded, word_batch, word_classifier
+from word_models import CLASSES, SEPARATOR, VOCABULARY, bits, padded, torchs_lstm, word_batch, word_classifier
 
 every_encoder = pytest.mark.parametrize("encoder", ENCODERS)
 every_pooling = pytest.mark.parametrize("pooling", POOLINGS)
@@ -310,12 +310,8 @@ def test_an_lstm_reads_no_padding_and_gives_zeros_there():
 @pytest.mark.parametrize("encoder", ["lstm", "bidirectional"])
 def test_an_lstm_is_torchs_over_packed_sequences(encoder):
     """States, and the gradients of weights and words, of texts of one to seven words."""
-    layer = word_classifier(encoder).double().encoder.layers[0]
-    count, lengths = len(layer.directions), torch.tensor([7, 1, 3, 6])
-    packed = torch.nn.LSTM(4, 6 // count, batch_first=True, bidirectional=count == 2).double()
-    for ending, own in zip(("", "_reverse"), layer.directions, strict=False):
-        for name, weight in own.named_parameters():
-            getattr(packed, name + ending).data.copy_(weight)
+    model, lengths = word_classifier(encoder).double(), torch.tensor([7, 1, 3, 6])
+    layer, packed = model.encoder.layers[0], torchs_lstm(model, batch_first=True)
     states = torch.randn(4, 7, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     weights = torch.randn(4, 7, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     ours, theirs = states.clone().requires_grad_(), states.clone().requires_grad_()
