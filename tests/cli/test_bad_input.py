@@ -193,7 +193,16 @@ def test_an_internal_fault_is_one_line_unless_asked(place, salience, monkeypatch
         salience(*place.train("--debug"))
 
 
-@pytest.mark.parametrize("command", [[], ["train"], ["predict"]])
+COMMANDS = ["train", "predict", "compare", "explain", "faithfulness", "methods", "reproduce", "demo", "analyse",
+            *(f"analyse {own}" for own in ("attention", "pos", "channels", "embeddings"))]  # fmt: skip
+
+
+def test_help_names_every_command(salience):
+    listed = salience("--help").out + salience("analyse", "--help").out
+    assert all(f"  {command.split()[-1]} " in listed for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", [[], *(command.split() for command in COMMANDS)], ids=["", *COMMANDS])
 def test_help_imports_no_torch(command):
     script = (
         "import sys\nfrom salience.cli.main import main\n"
