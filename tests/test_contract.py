@@ -136,33 +136,30 @@ SHAPES = {
 }
 
 
-# Families that place tokens and read masks each in their own way see all shapes; the others those that differ most.
-OF_A_KIND = {"roberta", "distilbert", "electra", "mpnet", "modernbert", "albert"}
-SHAPED = [(family, shape) for family in MODELS for shape in SHAPES
-          if family not in OF_A_KIND or shape in ("odd", "empty", "pairs with gaps")]  # fmt: skip
-
-
-@pytest.mark.parametrize(("family", "shape"), SHAPED)
+@every_family
 @every_method
-def test_shares_targets_and_partners(name, family, shape):
+def test_shares_targets_and_partners(name, family):
     """Whatever the texts: no error, no NaN, labels that are probabilities, everyone somebody's partner once."""
-    model, own = model_of(family), batch(*SHAPES[shape], family=family)
-    size = len(own.labels)
-    mix = mix_of(model, own, METHODS[name](), seed=0)
-    assert sorted(mix.partner.tolist()) == list(range(size))
-    assert mix.share.shape == (size,)
-    assert ((mix.share >= 0) & (mix.share <= 1)).all()
-    targets = mix.targets(own.labels, CLASSES)
-    assert targets.shape == (size, CLASSES)
-    assert (targets >= 0).all()
-    assert close(targets.sum(1), torch.ones(size), 1e-6)
-    if mix.keep.is_floating_point():
-        assert ((mix.keep >= 0) & (mix.keep <= 1)).all()
-    else:
-        assert mix.keep.dtype == torch.bool
-    logits = logits_of(model, own, mix)
-    assert logits.shape == (size, CLASSES)
-    assert logits.isfinite().all()
+    model = model_of(family)
+    for shape, lengths in SHAPES.items():
+        own = batch(*lengths, family=family)
+        size = len(own.labels)
+        for seed in range(2):
+            mix = mix_of(model, own, METHODS[name](), seed)
+            assert sorted(mix.partner.tolist()) == list(range(size)), shape
+            assert mix.share.shape == (size,), shape
+            assert ((mix.share >= 0) & (mix.share <= 1)).all(), shape
+            targets = mix.targets(own.labels, CLASSES)
+            assert targets.shape == (size, CLASSES), shape
+            assert (targets >= 0).all(), shape
+            assert close(targets.sum(1), torch.ones(size), 1e-6), shape
+            if mix.keep.is_floating_point():
+                assert ((mix.keep >= 0) & (mix.keep <= 1)).all(), shape
+            else:
+                assert mix.keep.dtype == torch.bool, shape
+            logits = logits_of(model, own, mix)
+            assert logits.shape == (size, CLASSES), shape
+            assert logits.isfinite().all(), shape
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -224,7 +221,7 @@ def test_keeping_nothing_gives_the_partners_logits(name, family):
 def test_padding_changes_nothing(name, family, pairs):
     model, own = model_of(family), batch([5, 2, 9, 0, 7], pairs, family=family)
     wide, columns = padded(own, 7, family), own.input_ids.shape[1]
-    for seed in range(2):
+    for seed in range(4):
         narrow_mix, wide_mix = (mix_of(model, texts, METHODS[name](), seed) for texts in (own, wide))
         assert narrow_mix.level == wide_mix.level
         assert torch.equal(narrow_mix.partner, wide_mix.partner)
@@ -576,10 +573,8 @@ def by_hand(model, own, mix, clean):
     return clean * on_clean + (1 - clean) * on_mixed
 
 
-FUSED = [*((family, 0.25) for family in MODELS), *((family, 0.0) for family in ("bert", "deberta-v2", "attention"))]
-
-
-@pytest.mark.parametrize(("family", "clean"), FUSED)
+@pytest.mark.parametrize("clean", [0.25, 0.0])
+@every_family
 @every_method
 def test_fused_and_separate_passes_give_the_same_gradient(name, family, clean):
     """Without dropout: the losses back-propagated one after the other, against their sum from a guide of its own."""

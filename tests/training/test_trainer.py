@@ -65,7 +65,7 @@ LAUNCHERS = {  # name: (how Python is started, processes)
 
 
 # A guide from the clean pass, one of its own, and a trunk that is back-propagated after the last loss.
-LAUNCHES = [("plain", "torchrun"), *(("ssmix", launcher) for launcher in LAUNCHERS)]
+LAUNCHES = [(method, launcher) for method in ("plain", "ssmix") for launcher in LAUNCHERS]
 LAUNCHES += [(method, "debug_launcher") for method in ("tmix", "attentionmix inside", "dropmix-g")]
 
 
