@@ -54,9 +54,9 @@ def as_texts(part: Split) -> list[Text]:
     return [Text(text, label=label) for text, label in zip(part.texts, part.labels, strict=True)]
 
 
-def drawn(part: Split, most: int | None, seed: int) -> Split:
-    """At most so many rows of a part, drawn at random."""
-    if most is None:
+def drawn(part: Split, most: int, seed: int) -> Split:
+    """At most so many rows of a part, drawn at random; a part that has no more, as it is."""
+    if len(part.labels) <= most:
         return part
     chosen = np.random.default_rng(seed).permutation(len(part.labels))[:most]
     words = part.word_labels and [part.word_labels[row] for row in chosen]
