@@ -46,6 +46,17 @@ class Channels:
         found = self.strongest[texts, channel]
         return Counter(found[found >= 0].tolist())
 
+    def leading(self, classes: int, top: int) -> dict[int, dict[int, Counter[int]]]:
+        """Of each class with texts the `top` channels that are most its own, each with the words it reacts to."""
+        return {
+            label: {
+                channel: self.contributed(label, channel)
+                for channel in np.argsort(-preference, kind="stable")[:top].tolist()
+            }
+            for label, preference in enumerate(self.preference(classes))
+            if not np.isnan(preference).any()
+        }
+
 
 def scan_channels(model, texts: Encoded, ratio: float) -> Channels:
     """One forward and one input-gradient pass over labelled texts.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -40,7 +41,10 @@ def analyse_channels(
         found = scan_channels(reader.model, reader.encode(texts).encoded, ratio)
     except ValueError as error:
         raise InputError(f"cannot analyse {name}: {error}") from error
-    words = contributed(found, reader, top)
+    words = {
+        reader.labels[label]: {str(channel): spelt(counts, reader) for channel, counts in channels.items()}
+        for label, channels in found.leading(len(reader.labels), top).items()
+    }
     for label, channels in words.items():
         for channel, counts in channels.items():
             print(f"{label}, channel {channel}: " + " ".join(counts))
@@ -63,20 +67,8 @@ def analyse_channels(
     print(f"saved: {output}/channels.json, channels.png" + ("" if sentence is None else ", patches.png"))
 
 
-def contributed(found: Channels, reader: Reader, top: int) -> dict[str, dict[str, dict[str, int]]]:
-    """Of each class the channels that are most its own, with the word pieces they react to most, and how often."""
-    lists: dict[str, dict[str, dict[str, int]]] = {}
-    for label, preference in enumerate(found.preference(len(reader.labels))):
-        if np.isnan(preference).any():  # no text of this class
-            continue
-        lists[reader.labels[label]] = {
-            str(channel): {
-                reader.tokenizer.convert_ids_to_tokens(token): count
-                for token, count in found.contributed(label, channel).most_common(WORDS)
-            }
-            for channel in np.argsort(-preference, kind="stable")[:top].tolist()
-        }
-    return lists
+def spelt(counts: Counter[int], reader: Reader) -> dict[str, int]:
+    return {reader.tokenizer.convert_ids_to_tokens(token): count for token, count in counts.most_common(WORDS)}
 
 
 def importances(axes, found: Channels, labels: Sequence[str]) -> None:
