@@ -125,6 +125,18 @@ def test_tagged_attention_is_that_of_a_loop(reader, layer, head, words, mean):
     compare(found, [by_hand(reader, text, own, layer, head, mean, words) for text, own in pairs])
 
 
+@pytest.mark.parametrize("words", [False, True], ids=["pieces", "words"])
+def test_heads_that_are_read_at_once_are_as_by_themselves(reader, words):
+    def both(model, batch, target=None):
+        return torch.stack([Attention(1, head)(model, batch) for head in (0, 1)], 2)
+
+    found = tagged_attention(*reader, TEXTS, SPANS, both, words=words)
+    for head in (0, 1):
+        alone = tagged_attention(*reader, TEXTS, SPANS, Attention(1, head), words=words)
+        for scores, own in zip(found.scores, alone.scores, strict=True):
+            assert scores[:, head] == pytest.approx(own)
+
+
 def test_the_texts_have_words_of_several_pieces(reader):
     """Else the tests above would not tell pieces from words."""
     pieces = tagged_attention(*reader, TEXTS, SPANS, Attention())

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from salience.analysis.tagging import Tagged
-from salience.explain.attention import Attention
 from salience.explain.corpus import explain_tokens
 from salience.explain.word_tokens import SPECIAL, encode_words
 
@@ -50,7 +49,7 @@ def by_tag(scores: Sequence[float], tags: Sequence[str]) -> ByTag:
 class TaggedScores:
     """Scores of the tagged tokens of texts, in the texts' order: what a special token gets belongs to none."""
 
-    scores: list[np.ndarray]  # of each text (U,)
+    scores: list[np.ndarray]  # of each text (U,), or (U, H) of H heads
     tags: list[np.ndarray]  # (U,) as words
     places: list[np.ndarray]  # (U,) where in its text each stands, special tokens counted
 
@@ -59,13 +58,14 @@ class TaggedScores:
 
 
 def tagged_attention(
-    model, tokenizer, texts: Sequence[str], tagged: Sequence[Tagged], attention: Attention,
+    model, tokenizer, texts: Sequence[str], tagged: Sequence[Tagged], attention: Callable,
     max_length: int | None = None, words: bool = False,
 ) -> TaggedScores:  # fmt: skip
     """How much attention the tagged words of texts receive; word pieces have their word's tag.
 
     Args:
-        attention: which layer and head; `mean=False` weighs a token of a long text as much as one of a short text.
+        attention: `Attention(layer, head)`, or another explainer; also one that gives (B, T, H) of H heads at once.
+            `mean=False` weighs a token of a long text as much as one of a short text.
         words: sum the pieces of a word, and let it stand where its first piece does.
     """
     spans = iter([[(start, end) for start, end, _ in own] for own in tagged])
@@ -77,8 +77,8 @@ def tagged_attention(
         place = np.flatnonzero(number != SPECIAL)
         number, own = number[place], own[place]
         if words:
-            number, first, inverse = np.unique(number, return_index=True, return_inverse=True)
-            place, own = place[first], np.bincount(inverse, own, len(number))
+            number, first = np.unique(number, return_index=True)  # a word's pieces stand together
+            place, own = place[first], np.add.reduceat(own, first, axis=0) if len(first) else own
         names = np.array([tag for _, _, tag in tagged[row]], dtype=object)
         found.scores.append(own)
         found.tags.append(names[number] if len(number) else np.zeros(0, object))

@@ -8,10 +8,11 @@ from typing import Annotated
 from typer import Argument, Option
 
 from salience.errors import unknown
+from salience.study import TABLES
 
 
 def reproduce(
-    table: Annotated[str, Argument(help="uaftc-table2, uaftc-figures, uaftc-synthetic, vat or faithful-training.")],
+    table: Annotated[str, Argument(help=", ".join(TABLES) + ".")],
     data_dir: Annotated[Path | None, Option(help="A folder of data sets; without it they come from the hub.")] = None,
     sets: Annotated[str | None, Option(help="Some of the table's data sets, between commas. [all]")] = None,
     seeds: Annotated[str, Option(help="Between commas.")] = "0",
@@ -20,7 +21,6 @@ def reproduce(
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:
     """Run a table of a paper and print it beside the published one; runs that are kept are not run again."""
-    from salience.study import TABLES
     from salience.study.running import run_table
 
     if table not in TABLES:

@@ -5,6 +5,8 @@ TABLES = {
     "uaftc-table2": "salience.study.uaftc_table2",
     "uaftc-figures": "salience.study.uaftc_figures",
     "uaftc-synthetic": "salience.study.uaftc_synthetic",
+    "attentionmix-figures": "salience.study.attentionmix_figures",
+    "dropmix-table5": "salience.study.dropmix_table5",
     "vat": "salience.study.vat",
     "faithful-training": "salience.study.faithful_training",
 }
