@@ -1,4 +1,4 @@
-"""The README's Python runs as it stands, on a tiny model in place of the real one."""
+"""The Python of the README and of docs/explaining.md runs as it stands, on a tiny model in place of the real one."""
 
 import re
 from pathlib import Path
@@ -7,12 +7,17 @@ import pytest
 
 import families
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+HERE = Path(__file__).parents[1]
+README, EXPLAINING = ((HERE / name).read_text(encoding="utf-8") for name in ("README.md", "docs/explaining.md"))
+
+
+def python_of(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", page, re.DOTALL)
 
 
 @pytest.mark.filterwarnings("ignore:.*pin_memory")  # which the Trainer asks for, with or without a GPU
-def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
-    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+def test_the_python_of_the_readme_runs_and_what_it_trains_is_explained(tmp_path, monkeypatch, capsys):
+    blocks = python_of(README)
     assert len(blocks) >= 4
     monkeypatch.chdir(tmp_path)
     words = ["the match was great", "a new album of songs", "they won the cup", "the band played"]
@@ -23,8 +28,12 @@ def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
     assert (tmp_path / "classifier" / "model.safetensors").is_file()
     assert names["logits"].shape == (8, 2)
     assert names["loss"].isfinite()
+    (block,) = python_of(EXPLAINING)
+    exec(block.replace("runs/reviews", "classifier"), {})
+    shown = capsys.readouterr().out
+    assert all(f"'{word}': " in shown for word in ("a", "great", "cast"))
 
 
 def test_every_file_that_the_readme_names_is_there():
     for name in re.findall(r"`((?:docs|examples|bench)/[\w./-]+)`", README):
-        assert (Path(__file__).parents[1] / name).exists(), name
+        assert (HERE / name).exists(), name
