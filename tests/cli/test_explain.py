@@ -175,13 +175,14 @@ def test_only_so_many_texts(place, data, salience):
     assert "only its first 3 texts" in answer.err
 
 
-def test_the_layer_and_the_head_of_attention(place, salience):
+@pytest.mark.parametrize("explainer", ["attention", "cls-attention"])
+def test_the_layer_and_the_head_of_attention(place, salience, explainer):
     found = []
     for options in ([], ["--layer", "1"], ["--layer", "0"], ["--layer", "0", "--head", "1"]):
-        answer = salience("explain", place.model, "--text", "the new song", "--explainer", "attention",
+        answer = salience("explain", place.model, "--text", "the new song", "--explainer", explainer,
                           "--format", "jsonl", *options)  # fmt: skip
         assert answer.code == 0, answer.err
-        found.append(json.loads(answer.out)["scores"]["attention"])
+        found.append(json.loads(answer.out)["scores"][explainer])
     assert found[0] == found[1]
     assert found[1] != found[2] != found[3]
 
@@ -320,7 +321,7 @@ def test_an_output_is_replaced_only_when_asked(place, salience, tmp_path, kind):
         (["--explainer", "pooling-attention"], ["BertForSequenceClassification has no attention pooling"]),
         (["--explainer", "attention", "--layer", "2"], ["has the layers 0 to 1, not 2"]),
         (["--explainer", "attention", "--head", "2"], ["has the heads 0 to 1 in a layer, not 2"]),
-        (["--layer", "1"], ["--layer and --head are of --explainer attention"]),
+        (["--layer", "1"], ["--layer and --head are of --explainer attention and cls-attention"]),
         (["--target", "LABEL_7"], ['unknown --target "LABEL_7"', "LABEL_0, LABEL_1, gold, predicted"]),
         (["--text", "a cup"], ["give either a file of texts, or --text"]),
         (["--text-column", "txt", "--label", "label"], ['no column "txt"', 'Did you mean "text"?']),

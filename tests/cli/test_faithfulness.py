@@ -20,7 +20,7 @@ LABELS = ["LABEL_0", "LABEL_1"]  # of the tiny model
 ROWS = [(text, LABELS[label == "sport"]) for text, label in labelled_rows(24, seed=6)]
 TEXTS = [Text(text, None, LABELS.index(label)) for text, label in ROWS]
 VOCABULARY = [*WORDS.values(), " ".join(FILLER)]
-FITTING = ["attention", "gradient", "gradient-x-input", "integrated-gradients", "occlusion", "random"]
+FITTING = ["attention", "cls-attention", "gradient", "gradient-x-input", "integrated-gradients", "occlusion", "random"]
 SHORT = ["--most", "4", "--at", "2", "--device", "cpu"]
 COLUMNS = ["--text", "text", "--label", "label"]  # named: nothing is guessed, and nothing said of it
 METRICS = ["AOPC@2", "AOPC over K", "AOPC, probability", "post-hoc@2", "words to flip", "tau"]

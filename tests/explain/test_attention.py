@@ -11,9 +11,9 @@ from transformers import ModernBertForSequenceClassification
 from families import FAMILIES, LAYERS, batch, layer_modules, padded, rearranged
 from reference import close
 from reference_attention import eager_attention, relevances
-from salience import AttentionMix, mixed
+from salience import AttentionMix, Batch, mixed
 from salience.attending import attention, capturing, probabilities
-from salience.explain import Attention
+from salience.explain import Attention, ClsAttention
 from salience.mixing.pairing import swap_halves
 from salience.sites import forward
 
@@ -161,13 +161,42 @@ def test_a_tokens_score_is_the_mean_of_what_its_text_gives_to_it(family, shape):
             assert (sums[own.attention_mask == 0] == 0).all()
 
 
-def test_rows_that_are_only_padding_receive_nothing():
+@quiet
+@every_shape
+@every_family
+def test_what_the_first_token_gives_is_its_row(family, shape):
+    model, own = model_of(family), of_shape(shape, family)
+    texts = eager_attention(model, own, family)
+    for layer in range(LAYERS):
+        for head in (None, *range(HEADS)):
+            scores = ClsAttention(layer, head)(model, own)
+            assert scores.shape == own.input_ids.shape
+            for row, layers in enumerate(texts):
+                weights, length = layers[layer], layers[layer].shape[-1]
+                expected = sum(weights[:, 0]) / HEADS if head is None else weights[head, 0]
+                assert close(scores[row, :length], expected, 1e-6)
+                assert (scores[row, length:] == 0).all()
+
+
+def test_the_first_token_stands_behind_padding_on_the_left():
+    model, own = model_of("bert"), batch([5, 5], extra_padding=3)
+    left = Batch(*(part.roll(3, 1) for part in (own.input_ids, own.attention_mask, own.segment)), own.labels)
+    assert left.attention_mask[0].tolist() == [0] * 3 + [1] * 7
+    eager = copy.deepcopy(model)
+    eager.set_attn_implementation("eager")
+    with torch.no_grad():
+        given = eager(left.input_ids, left.attention_mask, output_attentions=True).attentions[1]
+    assert close(ClsAttention(1, 0)(model, left), given[:, 0, 3], 1e-9)
+
+
+@pytest.mark.parametrize("explainer", [Attention(), ClsAttention()], ids=["from all", "from the first"])
+def test_rows_that_are_only_padding_receive_nothing(explainer):
     model, own = model_of("bert"), batch([5, 3])
     own.attention_mask[1] = 0
     own.segment[1] = 0
-    scores = Attention()(model, own)
+    scores = explainer(model, own)
     assert (scores[1] == 0).all()
-    assert close(scores[:1], Attention()(model, rearranged(own, torch.tensor([0]))))
+    assert close(scores[:1], explainer(model, rearranged(own, torch.tensor([0]))))
 
 
 @quiet

@@ -22,12 +22,12 @@ CLASSES = 3
 FAMILIES = ["bert", "roberta", "deberta-v2", "modernbert", "albert", "attention"]
 WORDS = ["words, embeddings", "words, bidirectional"]
 OF_A_CLASS = ["gradient", "gradient-x-input", "integrated-gradients", "occlusion"]
-OF_THE_TEXT = ["attention", "pooling-attention"]  # the same whichever class is asked about
+OF_THE_TEXT = ["attention", "cls-attention", "pooling-attention"]  # the same whichever class is asked about
 WORDS_ONLY = ["pooling-attention", "integrated-gradients", "occlusion", "random"]  # special tokens get 0
 
 
 def fits(explainer: str, name: str) -> bool:
-    if explainer == "attention":
+    if explainer in ("attention", "cls-attention"):
         return name not in WORDS
     return explainer != "pooling-attention" or name in ("attention", *WORDS)
 

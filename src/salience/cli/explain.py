@@ -14,8 +14,8 @@ def explain(
     text: Annotated[list[str] | None, Option("--text", help="A text to explain; repeatable.")] = None,
     explainer: Annotated[
         str,
-        Option(help="One or several between commas: attention, pooling-attention, gradient, gradient-x-input, "
-                    "integrated-gradients, occlusion, random; captum:NAME for one of captum's."),
+        Option(help="One or several between commas: attention, cls-attention, pooling-attention, gradient, "
+                    "gradient-x-input, integrated-gradients, occlusion, random; captum:NAME for one of captum's."),
     ] = "gradient",
     target: Annotated[str, Option(help="The class to explain: predicted, gold, or a label.")] = "predicted",
     layer: Annotated[int | None, Option(help="Of attention: 0 is the first, negative ones count back. [-1]")] = None,

@@ -1,6 +1,6 @@
 """Functions of (model, batch) that score every token: what guides a mixing method also explains a decision."""
 
-from salience.explain.attention import Attention
+from salience.explain.attention import Attention, ClsAttention
 from salience.explain.chance import random
 from salience.explain.gradient import gradient, gradient_map, gradient_x_input
 from salience.explain.integrated import IntegratedGradients
@@ -9,6 +9,7 @@ from salience.explain.pooling import pooling_attention
 
 EXPLAINERS = {
     "attention": Attention(layer=-1),
+    "cls-attention": ClsAttention(),
     "pooling-attention": pooling_attention,
     "gradient": gradient,
     "gradient-x-input": gradient_x_input,
@@ -20,6 +21,7 @@ EXPLAINERS = {
 __all__ = [
     "EXPLAINERS",
     "Attention",
+    "ClsAttention",
     "IntegratedGradients",
     "Occlusion",
     "gradient",

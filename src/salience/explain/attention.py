@@ -1,4 +1,5 @@
-"""How much attention each token receives (Lewy and Mańdziuk, 2023, AttentionMix, Eq. 5 and 6)."""
+"""How much attention each token receives: from all of its text (Lewy and Mańdziuk, 2023, AttentionMix, Eq. 5 and 6),
+or from the token that most models classify by."""
 
 from __future__ import annotations
 
@@ -27,6 +28,20 @@ class Attention:
         """Scores (B, T), whatever the target; the model's mode and its weights' gradients stay as they are."""
         scores = received(attention(model, batch, self.layer, self.head), batch).mean(1)
         return scores if self.mean else scores * batch.attention_mask.sum(1, keepdim=True)
+
+
+@dataclass(frozen=True)
+class ClsAttention:
+    """What a text's first token, [CLS] or <s>, gives to each: a row of A, which sums to 1 over the text."""
+
+    layer: int = -1
+    head: int | None = None  # None: the mean over the layer's heads
+
+    def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
+        """Scores (B, T), whatever the target."""
+        given = attention(model, batch, self.layer, self.head)
+        first = batch.attention_mask.argmax(1)  # padding may stand before it
+        return given[torch.arange(len(first)), :, first].mean(1) * batch.attention_mask
 
 
 def received(given: Tensor, batch: Batch) -> Tensor:

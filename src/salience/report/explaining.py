@@ -13,7 +13,7 @@ from rich.console import Console
 
 from salience.data.writing import check_free, writing
 from salience.errors import InputError, unknown
-from salience.explain import EXPLAINERS, Attention
+from salience.explain import EXPLAINERS, Attention, ClsAttention
 from salience.explain.explanations import Explanation, Text, explain_texts
 from salience.explain.from_captum import FromCaptum
 from salience.report.explanation_page import write_explanations
@@ -65,10 +65,11 @@ def explain_file(
 def chosen_explainers(names: list[str], layer: int | None, head: int | None) -> dict[str, Callable]:
     found = {name: explainer_named(name) for name in names}
     if layer is not None or head is not None:
-        if "attention" not in found:
-            raise InputError("--layer and --head are of --explainer attention")
-        own: Attention = found["attention"]
-        found["attention"] = replace(own, layer=own.layer if layer is None else layer, head=head)
+        attending = {name: own for name, own in found.items() if isinstance(own, Attention | ClsAttention)}
+        if not attending:
+            raise InputError("--layer and --head are of --explainer attention and cls-attention")
+        for name, own in attending.items():
+            found[name] = replace(own, layer=own.layer if layer is None else layer, head=head)
     return found
 
 
