@@ -78,6 +78,21 @@ def test_a_table_is_run_and_printed(reproduce, tmp_path):
     assert f"| 10 | {own[1]} (82.2) | {own[3]} (81.7) |" in answer.out
 
 
+def test_a_kept_table_is_drawn(reproduce, tmp_path, monkeypatch):
+    monkeypatch.setattr(uaftc_table2, "run", lambda cell, data_dir: {"accuracy": 0.5, "published": 0.5})
+    answer = reproduce("uaftc-table2", "--sets", "sst2,imdb", "--pictures", tmp_path / "pictures")
+    assert answer.code == 0, answer.err
+    assert "scales-sst2, scales-imdb, each as png and svg" in answer.out
+    assert {file.name for file in (tmp_path / "pictures").iterdir()} == {
+        f"scales-{name}.{kind}" for name in ("sst2", "imdb") for kind in ("png", "svg")
+    }
+    monkeypatch.setattr(vat, "run", lambda cell, data_dir: {"accuracy": 0.5})
+    monkeypatch.setattr(vat, "report", lambda rows: "the table")
+    answer = reproduce("vat", "--sets", "sst2", "--pictures", tmp_path / "none")
+    assert answer.code == 0, answer.err
+    assert "vat has no pictures" in answer.out
+
+
 def test_it_goes_on_where_it_was(reproduce, tmp_path, monkeypatch):
     """After a kill in the middle of the last line; what is kept is not run again."""
     file = tmp_path / "mine" / "table.jsonl"

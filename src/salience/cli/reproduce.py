@@ -18,6 +18,7 @@ def reproduce(
     seeds: Annotated[str, Option(help="Between commas.")] = "0",
     results: Annotated[Path | None, Option(help="Where runs are kept. [results/TABLE.jsonl]")] = None,
     part: Annotated[str, Option(help="K/N: the K-th of N parts of the runs, for N processes.")] = "1/1",
+    pictures: Annotated[Path | None, Option(help="A folder for pictures of the table, where it has some.")] = None,
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:
     """Run a table of a paper and print it beside the published one; runs that are kept are not run again."""
@@ -25,4 +26,13 @@ def reproduce(
 
     if table not in TABLES:
         raise unknown("table", table, TABLES)
-    run_table(table, data_dir, sets, seeds, results or Path("results") / f"{table}.jsonl", part)
+    if pictures is not None:
+        from salience.report.pictures import check_pictures
+
+        check_pictures()
+    rows = run_table(table, data_dir, sets, seeds, results or Path("results") / f"{table}.jsonl", part)
+    if pictures is not None:
+        from salience.report.table_pictures import draw_table
+
+        drawn = draw_table(table, rows, pictures)
+        print(f"{pictures}: {', '.join(drawn)}, each as png and svg" if drawn else f"{table} has no pictures")

@@ -26,8 +26,8 @@ def run_table(
     file: Path,
     part: str = "1/1",
     say: Callable[[str], None] = print,
-) -> None:
-    """Runs what the file does not hold yet, then prints the table from all that it holds.
+) -> list[dict]:
+    """Runs what the file does not hold yet, then prints the table from all that it holds, which it returns.
 
     Raises:
         InputError: a data set that the table does not have, or numbers that are none.
@@ -47,6 +47,7 @@ def run_table(
         results.add(row)
         say(", ".join(f"{key} {value}" for key, value in asdict(cell).items()) + f": {100 * row['accuracy']:.1f}")
     say(table.report(results.rows()))
+    return results.rows()
 
 
 def share_of(part: str) -> tuple[int, int]:
