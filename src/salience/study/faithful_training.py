@@ -1,6 +1,6 @@
 """Do classifiers that were trained on mixtures, or by turns, explain themselves more faithfully than plain ones?
 
-MiniLM on 1,000 rows with the default recipe, by five methods; each model's explanations of 500 test texts are judged
+MiniLM on 400 rows with the default recipe, by five methods; each model's explanations of 200 test texts are judged
 by the model itself. A number is the excess over random scores of the same model: a model that breaks down as soon as
 any words go is not explained better for it.
 """
@@ -35,7 +35,7 @@ TRAININGS = {
 EXPLAINED = {name: EXPLAINERS[name] for name in ("gradient", "gradient-x-input")} | {
     "integrated-gradients": IntegratedGradients(8)
 }
-ROWS, JUDGED, LONGEST, MOST, AT, TAU_TEXTS = 1000, 500, 128, 10, 5, 200
+ROWS, JUDGED, LONGEST, MOST, AT, TAU_TEXTS = 400, 200, 128, 5, 5, 100
 METRICS = (f"AOPC@{AT}", "AOPC over K", f"post-hoc@{AT}", "tau")
 
 
