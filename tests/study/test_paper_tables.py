@@ -141,6 +141,20 @@ def test_a_cell_of_table_2_is_run(folder, monkeypatch):
     assert asked == [{"weight_decay": 0.0}, {"weight_decay": 1e-4}]  # L2 of all but DP
 
 
+def test_imdb_is_trained_for_fewer_epochs(monkeypatch):
+    monkeypatch.setattr(uaftc_table2, "load", lambda *values: None)
+    asked = []
+
+    def fit(options, recipe, *values, **settings):
+        asked.append(recipe.epochs)
+        return SimpleNamespace(test_accuracy=0.5, accuracies=[0.5], best_epoch=0, tokenizer="")
+
+    monkeypatch.setattr(uaftc_table2, "fit_words", fit)
+    for name in ("imdb", "20news-1"):
+        uaftc_table2.run(uaftc_table2.Cell(name, "DP", 10, 0), None)
+    assert asked == [8, 40]
+
+
 # ------------------------------------------------------------------------------------------------------ UAFTC, figures
 
 

@@ -13,7 +13,7 @@ from salience.models.attention_models import AttentionOptions
 from salience.study.attention import Analysis, sweep
 from salience.study.cells import Cell, cells
 from salience.study.datasets import load
-from salience.study.uaftc_table2 import LONGEST
+from salience.study.uaftc_table2 import LONGEST, RECIPES
 from salience.study.word_models import WordRecipe
 
 __all__ = ["PUBLISHED", "Cell", "cells", "report", "run"]  # a table of `salience reproduce`
@@ -35,7 +35,7 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
     started = time.time()
     name = next(own for own in ("sst2", "imdb", "20news-1", "20news-2") if cell.set.startswith(own))
     options = AttentionOptions("embeddings", "additive" if "additive" in cell.set else "dot")
-    recipe = WordRecipe(alignment=PENALTY if "penalty" in cell.set else 0.0)
+    recipe = WordRecipe(alignment=PENALTY if "penalty" in cell.set else 0.0, **RECIPES.get(name, {}))
     scale = 100.0 if "-100" in cell.set else 10.0
     (found,) = sweep(
         options, recipe, load(name, data_dir, cell.seed), [scale], cell.seed, LONGEST, say=lambda line: None
