@@ -7,7 +7,7 @@ import pytest
 from test_datasets import write
 
 import families
-from salience.study import faithful_training, vat
+from salience.study import faithful_training, training, vat
 from salience.study.datasets import Split
 
 GOOD, BAD, PLAIN = ("lovely", "great"), ("dull", "awful"), ("film", "plot", "cast", "scene", "story")
@@ -83,16 +83,16 @@ def test_trainings_are_compared_beyond_chance(tmp_path, monkeypatch):
         model.config.id2label = dict(enumerate(labels))
         return model, families.tiny_tokenizer(texts)
 
-    monkeypatch.setattr(faithful_training, "load_classifier", tiny)
+    monkeypatch.setattr(training, "load_classifier", tiny)
     monkeypatch.setattr(faithful_training, "TAU_TEXTS", 5)
     runs = []
-    for training in faithful_training.TRAININGS:
+    for name in faithful_training.TRAININGS:
         for seed in (0, 1):
-            cell = faithful_training.Cell("sst2", training, seed)
-            if training in ("plain", "ssmix") and seed == 0:
-                runs.append({"set": "sst2", "training": training, "seed": 0} | faithful_training.run(cell, tmp_path))
+            cell = faithful_training.Cell("sst2", name, seed)
+            if name in ("plain", "ssmix") and seed == 0:
+                runs.append({"set": "sst2", "training": name, "seed": 0} | faithful_training.run(cell, tmp_path))
             else:
-                runs.append(runs[0] | {"training": training, "seed": seed})
+                runs.append(runs[0] | {"training": name, "seed": seed})
     plain = runs[0]
     assert set(plain["explainers"]) == set(faithful_training.EXPLAINED)
     for found in (plain["random"], *plain["explainers"].values()):

@@ -11,7 +11,7 @@ import families
 from salience.data.encoding import encode_texts
 from salience.explain import Attention
 from salience.explain.corpus import explain_tokens
-from salience.study import attentionmix_figures, dropmix_table5
+from salience.study import attentionmix_figures, dropmix_table5, training
 
 LABELS = ("negative", "positive")
 TAGS = {"lovely": "ADJ", "great": "ADJ", "dull": "ADJ", "awful": "VERB", "film": "ADV"}
@@ -54,12 +54,9 @@ def trained(monkeypatch, two_classes):
         model.config.id2label = dict(enumerate(labels))
         return model, families.tiny_tokenizer(texts)
 
-    for study in (attentionmix_figures, dropmix_table5):
-        train = study.train_reader
-        monkeypatch.setattr(study, "load_classifier", tiny)
-        monkeypatch.setattr(
-            study, "train_reader", lambda *values, train=train: kept.append(train(*values)[0]) or (kept[-1], [])
-        )
+    train = training.train_reader
+    monkeypatch.setattr(training, "load_classifier", tiny)
+    monkeypatch.setattr(training, "train_reader", lambda *values: kept.append(train(*values)[0]) or (kept[-1], []))
     return kept
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 from torch import Tensor
-from transformers import set_seed
 
 from salience.analysis.parts_of_speech import by_tag, tagged_attention
 from salience.analysis.tagging import SpacyTagger
@@ -22,16 +21,12 @@ from salience.batch import Batch
 from salience.data.batching import like_length
 from salience.explain.attention import received
 from salience.levels import depth
-from salience.mixing import METHODS
 from salience.mixing.heads import rank_heads
-from salience.models.loading import load_classifier
 from salience.study.cells import Cell, cells
 from salience.study.datasets import load
-from salience.study.faithfulness import Reader
 from salience.study.statistics import spread
-from salience.study.training import drawn, encode, train_reader
+from salience.study.training import drawn, encode, train_minilm
 from salience.study.word_models import accuracy
-from salience.training.recipe import Recipe
 
 __all__ = ["PUBLISHED", "Cell", "cells", "report", "run"]  # a table of `salience reproduce`
 
@@ -52,13 +47,10 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
     data = replace(data, training=drawn(data.training, ROWS, cell.seed))
     looked_at = drawn(data.test, LOOKED_AT, seed=0)
     tagged = list(SpacyTagger()(looked_at.texts))
-    set_seed(cell.seed)
-    model, tokenizer = load_classifier("minilm", data.labels)
-    recipe = Recipe(data=cell.set, method="attentionmix", seed=cell.seed)
-    reader, _ = train_reader(Reader(model, tokenizer, LONGEST), data, recipe, METHODS["attentionmix"]())
+    reader = train_minilm(data, "attentionmix", cell.seed, LONGEST)
     relative = []
     for layer in range(depth(reader.model)):
-        found = tagged_attention(reader.model, tokenizer, looked_at.texts, tagged, EveryHead(layer), LONGEST)
+        found = tagged_attention(reader.model, reader.tokenizer, looked_at.texts, tagged, EveryHead(layer), LONGEST)
         scores, tags = np.concatenate(found.scores), np.concatenate(found.tags)
         by_head = [by_tag(own, tags) for own in scores.T]
         relative.append([dict(zip(own.tags, own.relative.round(3).tolist(), strict=True)) for own in by_head])

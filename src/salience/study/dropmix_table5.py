@@ -13,19 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from transformers import set_seed
 
 from salience.analysis.channels import scan_channels
 from salience.data.encoding import Encoded
-from salience.mixing import METHODS
-from salience.models.loading import load_classifier
 from salience.study.cells import Cell, cells
 from salience.study.datasets import load
-from salience.study.faithfulness import Reader
 from salience.study.statistics import spread
-from salience.study.training import drawn, encode, train_reader
+from salience.study.training import drawn, encode, train_minilm
 from salience.study.word_models import accuracy
-from salience.training.recipe import Recipe
 
 __all__ = ["PUBLISHED", "Cell", "cells", "report", "run"]  # a table of `salience reproduce`
 
@@ -54,10 +49,7 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
     """One training, and of each class its leading channels with their words, how often, and how much its own."""
     started, data = time.time(), load(cell.set, data_dir, cell.seed)
     data = replace(data, training=drawn(data.training, ROWS, cell.seed))
-    set_seed(cell.seed)
-    model, tokenizer = load_classifier("minilm", data.labels)
-    recipe = Recipe(data=cell.set, method="dropmix-c", seed=cell.seed)
-    reader, _ = train_reader(Reader(model, tokenizer, LONGEST), data, recipe, METHODS["dropmix-c"]())
+    reader = train_minilm(data, "dropmix-c", cell.seed, LONGEST)
     texts = encode(reader, data.training)
     found, classes = scan_channels(reader.model, texts, RATIO), len(data.labels)
     own = belonging(texts, classes)
@@ -66,7 +58,7 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
         "most preferred": dict(zip(data.labels, found.preference(classes).max(1).tolist(), strict=True)),
         "channels": {
             data.labels[label]: {
-                str(channel): words(counts, own[label], tokenizer) for channel, counts in channels.items()
+                str(channel): words(counts, own[label], reader.tokenizer) for channel, counts in channels.items()
             }
             for label, channels in found.leading(classes, TOP).items()
         },

@@ -17,21 +17,16 @@ from transformers import set_seed
 from salience.explain import EXPLAINERS, IntegratedGradients
 from salience.explain.corpus import explain_words
 from salience.faithfulness.erasing import leave_one_out
-from salience.mixing import METHODS
 from salience.models.attention_models import PRESETS, build_attention_classifier
-from salience.models.loading import load_classifier
 from salience.study.datasets import DataSet, load
 from salience.study.faithfulness import DRAWS, Reader, mean_of, one_draw
 from salience.study.statistics import difference, spread
-from salience.study.training import as_texts, drawn, encode, train_reader
+from salience.study.training import as_texts, drawn, encode, train_minilm, train_reader
 from salience.study.word_models import accuracy
 from salience.training.recipe import Recipe
 
 PUBLISHED = {"sst2": None, "trec": None}  # no paper asks
-TRAININGS = {
-    "plain": None, "ssmix": METHODS["ssmix"], "attentionmix": METHODS["attentionmix"],
-    "dropmix-g": METHODS["dropmix-g"], "vat": None,
-}  # fmt: skip
+TRAININGS = ("plain", "ssmix", "attentionmix", "dropmix-g", "vat")
 EXPLAINED = {name: EXPLAINERS[name] for name in ("gradient", "gradient-x-input")} | {
     "integrated-gradients": IntegratedGradients(8)
 }
@@ -73,16 +68,14 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
 
 
 def train(cell: Cell, data: DataSet) -> Reader:
+    if cell.training != "vat":
+        return train_minilm(data, cell.training, cell.seed, LONGEST)
     set_seed(cell.seed)
-    if cell.training == "vat":
-        model, tokenizer = build_attention_classifier(
-            PRESETS["bert-vat"], data.labels, data.training.texts, lambda line: None
-        )
-    else:
-        model, tokenizer = load_classifier("minilm", data.labels)
-    method = TRAININGS[cell.training]
+    model, tokenizer = build_attention_classifier(
+        PRESETS["bert-vat"], data.labels, data.training.texts, lambda line: None
+    )
     recipe = Recipe(data=cell.set, method="plain", iterations=1, seed=cell.seed)
-    return train_reader(Reader(model, tokenizer, LONGEST), data, recipe, method and method())[0]
+    return train_reader(Reader(model, tokenizer, LONGEST), data, recipe)[0]
 
 
 def measured(scores: list[np.ndarray], reader: Reader, words, apart: list[np.ndarray]) -> dict[str, float]:

@@ -9,9 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from transformers import set_seed
 
 from salience.data.encoding import Encoded, encode_texts
 from salience.explain.explanations import Text
+from salience.mixing.choosing import choose_method
+from salience.models.loading import load_classifier
 from salience.study.datasets import DataSet, Split
 from salience.study.faithfulness import Reader
 from salience.training.fitting import build_trainer
@@ -19,15 +22,21 @@ from salience.training.recipe import Recipe
 from salience.training.turns import fit_model
 
 
+def train_minilm(data: DataSet, method: str, seed: int, longest: int) -> Reader:
+    """The packaged MiniLM, trained with a method and the default recipe."""
+    set_seed(seed)
+    model, tokenizer = load_classifier("minilm", data.labels)
+    recipe = Recipe(data=data.name, method=method, seed=seed)
+    return train_reader(Reader(model, tokenizer, longest), data, recipe)[0]
+
+
 def train_reader(
-    reader: Reader, data: DataSet, recipe: Recipe, method: Callable | None = None,
-    watch: Callable[[Reader], None] = lambda reader: None,
-) -> tuple[Reader, list[dict]]:  # fmt: skip
+    reader: Reader, data: DataSet, recipe: Recipe, watch: Callable[[Reader], None] = lambda reader: None
+) -> tuple[Reader, list[dict]]:
     """Trains a reader's model up to what validation chose.
 
     Args:
         recipe: where it leaves something open, the data decide.
-        method: a mixing method; None is plain training.
         watch: shown the model after every iteration of a training by turns.
 
     Returns:
@@ -36,8 +45,8 @@ def train_reader(
     training, validation = encode(reader, data.training), encode(reader, data.validation)
     resolved = recipe.resolved(len(training), len(data.labels), reader.model.config.hidden_size)
     build = partial(
-        build_trainer, model=reader.model, tokenizer=reader.tokenizer, method=method, training=training,
-        validation=validation,
+        build_trainer, model=reader.model, tokenizer=reader.tokenizer, method=choose_method(recipe.method),
+        training=training, validation=validation,
     )  # fmt: skip
     with TemporaryDirectory() as folder:
         model, _, iterations = fit_model(
