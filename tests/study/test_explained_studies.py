@@ -8,7 +8,7 @@ from test_datasets import write
 
 import families
 from salience.study import faithful_training, training, vat
-from salience.study.datasets import Split
+from salience.study.datasets import DataSet, Split
 
 GOOD, BAD, PLAIN = ("lovely", "great"), ("dull", "awful"), ("film", "plot", "cast", "scene", "story")
 
@@ -100,3 +100,17 @@ def test_trainings_are_compared_beyond_chance(tmp_path, monkeypatch):
     line = next(row for row in faithful_training.report(runs).splitlines() if "| gradient | AOPC@5" in row)
     excess = plain["explainers"]["gradient"]["AOPC@5"] - plain["random"]["AOPC@5"]
     assert f"| {excess:.2f} ± 0.00 |" in line and line.count("+0.00") >= 2
+
+
+def test_every_training_is_by_its_own_method(monkeypatch):
+    """VAT and plain training read the texts as they are."""
+    asked, data = [], DataSet("sst2", ("negative", "positive"), *[Split(["a film"], [0])] * 3, True)
+    for module in (training, faithful_training):
+        monkeypatch.setattr(module, "train_reader", lambda reader, data, recipe: asked.append(recipe) or (reader, []))
+    monkeypatch.setattr(training, "load_classifier", lambda *values: (None, None))
+    monkeypatch.setattr(faithful_training, "build_attention_classifier", lambda *values: (None, None))
+    for name in faithful_training.TRAININGS:
+        faithful_training.train(faithful_training.Cell("sst2", name, 7), data)
+    assert [own.method for own in asked] == ["plain", "ssmix", "attentionmix", "dropmix-g", "plain"]
+    assert [own.iterations for own in asked][-1] == 1
+    assert {own.seed for own in asked} == {7}
