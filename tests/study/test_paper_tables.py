@@ -9,6 +9,7 @@ import pytest
 import torch
 from test_datasets import write
 
+import families
 from salience.analysis.association import NEUTRAL, NONE
 from salience.analysis.synthetic import synthetic
 from salience.analysis.token_scores import TokenScores
@@ -207,7 +208,7 @@ def test_separation_is_that_of_a_loop(classes, kinds, with_test):
 @pytest.mark.parametrize(
     ("name", "pooling", "scale", "alignment"),
     [("sst2", "dot", 10, 0), ("sst2-100", "dot", 100, 0), ("sst2-100-penalty", "dot", 100, 1e-4),
-     ("sst2-additive", "additive", 10, 0)],
+     ("sst2-additive", "additive", 10, 0), ("sst2-pretrained", "dot", 10, 0)],
 )  # fmt: skip
 def test_a_figure_is_run_with_its_model(folder, monkeypatch, name, pooling, scale, alignment):
     asked = []
@@ -227,10 +228,28 @@ def test_a_figure_is_run_with_its_model(folder, monkeypatch, name, pooling, scal
     monkeypatch.setattr(uaftc_figures, "sweep", sweep)
     found = uaftc_figures.run(uaftc_figures.Cell(name, 0), folder)
     assert asked == [{"alignment": alignment}]
-    assert [(options.encoder, options.pooling) for options in swept] == [("embeddings", pooling)]
+    vectors = "minilm" if name == "sst2-pretrained" else None
+    assert [(own.encoder, own.pooling, own.embeddings) for own in swept] == [("embeddings", pooling, vectors)]
     assert found["scale"] == scale and found["accuracy"] > 0.5
     assert found["words"]["0"] >= 1 and found["words"]["1"] >= 1 and found["words"]["neutral"] >= 2
     assert set(found["area"]) == {"0", "1"}
+
+
+def test_the_figure_of_a_transformer(folder, monkeypatch):
+    """A tiny BERT in MiniLM's place; its words' counts are those of all training rows, whichever it was trained on."""
+    tokenizer = families.tiny_tokenizer(["film plot actor scene awful lovely the of"])
+
+    def build(options, labels, texts, say):
+        assert (options.encoder, options.pooling, options.scale) == ("minilm", "dot", 10)
+        model = families.attention_classifier(vocabulary=len(tokenizer), classes=2, pooling="dot", scale=10.0)
+        model.config.id2label = dict(enumerate(labels))
+        return model, tokenizer
+
+    monkeypatch.setattr(uaftc_figures, "build_attention_classifier", build)
+    monkeypatch.setattr(uaftc_figures, "ROWS", 30)
+    found = uaftc_figures.run(uaftc_figures.Cell("sst2-transformer", 0), folder)
+    assert found["words"]["0"] == found["words"]["1"] == 1 and found["words"]["neutral"] >= 2
+    assert found["scale"] == 10 and set(found["area"]) == {"0", "1"}
 
 
 def test_figures_are_printed_beside_what_the_paper_sees():
