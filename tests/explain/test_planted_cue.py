@@ -11,7 +11,7 @@ import families
 import word_models
 from salience import EXPLAINERS, Batch
 from salience.data.batching import Collator
-from salience.explain import Attention
+from salience.explain import Attention, ClsAttention
 from salience.explain.corpus import explain_words
 from salience.explain.explanations import Text
 from salience.models.vocabulary import word_tokenizer
@@ -91,7 +91,7 @@ def test_the_models_have_learned_the_cue(readers, model):
 @pytest.mark.parametrize(
     ("model", "name"),
     [
-        *(("words", name) for name in EXPLAINERS if name not in ("attention", "random")),
+        *(("words", name) for name in EXPLAINERS if name not in ("attention", "cls-attention", "random")),
         # Gradient times input is left out for BERT: a first order at a place behind a LayerNorm, where rows hold
         # positions too, finds the cue in a quarter to three quarters of the texts.
         *(("bert", name) for name in ("gradient", "integrated-gradients", "occlusion")),
@@ -106,6 +106,11 @@ def test_self_attention_of_this_model_finds_the_cue(readers, layer):
     """Nothing promises that: of three seeds, the first layer's ranks the cue first in 86 to 100 % of the texts, and
     the last one's in two classes of three or in all. This is the seed in which both do."""
     assert part_found(readers.bert, Attention(layer)) >= NEARLY_ALL
+
+
+def test_what_the_first_token_of_this_model_attends_to_is_the_cue(readers):
+    """In its last layer, behind which the head reads this token alone."""
+    assert part_found(readers.bert, ClsAttention()) >= NEARLY_ALL
 
 
 @pytest.mark.parametrize("model", ["bert", "words"])

@@ -98,9 +98,14 @@ def report(rows: list[dict]) -> str:
         own = [[head for layer in row["relative"] for head in layer] for row in rows if row["set"] == name]
         if own:
             opinion = [sum(all(head.get(tag, 0) > 1 for tag in OPINION) for head in heads) for heads in own]
-            signs = [sum(max(head, key=head.get) == "PUNCT" for head in heads) for heads in own]
+            signs = [sum(highest(head) == "PUNCT" for head in heads) for heads in own]
             lines.append(f"| {name} | {len(own)} | {spread(opinion)} of {len(own[0])} | {spread(signs)} |")
     return "\n".join(lines).strip()
+
+
+def highest(head: dict[str, float]) -> str:
+    """Of the frequent tags: an interjection or two would often be the highest."""
+    return max(TAGS, key=lambda tag: head.get(tag, 0))
 
 
 def mean_of(heads: list[dict[str, float]], tag: str) -> float:
