@@ -49,6 +49,7 @@ def small(monkeypatch):
     monkeypatch.setattr(uaftc_synthetic, "run", partial(uaftc_synthetic.run, epochs=10))
     monkeypatch.setitem(vat.PLANS, "lstm", replace(vat.PLANS["lstm"], epochs=1, iterations=1, most=5))
     monkeypatch.setattr(vat, "ENCODERS", ("lstm-random",))
+    monkeypatch.setattr(vat, "OF_ONE_DIRECTION", ())
     narrow = {name: replace(vat.PRESETS[name], width=8) for name in ("lstm-base", "lstm-vat")}
     monkeypatch.setattr(vat, "PRESETS", narrow)
 

@@ -24,7 +24,7 @@ from salience.study import (
     vat,
     vat_report,
 )
-from salience.study.datasets import SOURCES
+from salience.study.datasets import SOURCES, DataSet, Split
 from salience.study.word_models import WordRecipe
 
 
@@ -438,9 +438,31 @@ def test_the_marked_words_are_printed_beside_the_papers():
 
 
 def test_the_cells_of_vat():
-    found = vat.cells(["sst2", "trec"], [0, 1])
-    assert len(found) == len(set(found)) == 2 * 2 * 3
-    assert {cell.encoder for cell in found} == {"lstm-random", "lstm-minilm", "bert-minilm"}
+    """With both directions for every seed, with one for the first."""
+    found = vat.cells(["sst2", "trec"], [3, 1])
+    assert len(found) == len(set(found)) == 2 * 2 * 3 + 2 * 2
+    for seed, encoders in ((3, 5), (1, 3)):
+        own = {cell.encoder for cell in found if cell.seed == seed}
+        assert len(own) == encoders and {"bilstm-random", "bilstm-minilm", "bert-minilm"} <= own
+
+
+@pytest.mark.parametrize(
+    ("encoder", "preset", "options"),
+    [
+        ("bilstm-random", "lstm-vat", (True, None)), ("bilstm-minilm", "lstm-vat", (True, "minilm")),
+        ("lstm-random", "lstm-vat", (False, None)), ("lstm-minilm", "lstm-vat", (False, "minilm")),
+        ("bert-minilm", "bert-vat", (False, None)),
+    ],
+)  # fmt: skip
+def test_the_models_of_vat(monkeypatch, encoder, preset, options):
+    asked = []
+    monkeypatch.setattr(
+        vat, "build_attention_classifier", lambda *values, **_: asked.append(values[0]) or (None, None)
+    )
+    monkeypatch.setattr(vat, "train_reader", lambda *values, **_: None)
+    data = DataSet("sst2", ("negative", "positive"), *[Split(["a film"] * 32, [0] * 32)] * 3, True)
+    vat.train(vat.Cell("sst2", encoder, 0), data, vat.PLANS[vat.family(encoder)], "vat")
+    assert asked == [replace(vat.PRESETS[preset], bidirectional=options[0], embeddings=options[1])]
 
 
 def test_a_run_of_vat(folder, monkeypatch):

@@ -50,6 +50,11 @@ WORDS = {
 EXPLANATIONS = ("random", "ATT", "VAT")
 
 
+def family(encoder: str) -> str:
+    """The encoder of the paper that "bilstm-random", "bert-minilm" and so on stand for."""
+    return "bert" if encoder.startswith("bert") else "lstm"
+
+
 def report(rows: list[dict]) -> str:
     """All five tables as markdown."""
     accuracies = {
@@ -91,7 +96,7 @@ def three(rows: list[dict], columns: dict[str, Callable[[dict], float]], publish
     ]
     for (name, encoder), own in grouped(rows).items():
         values = [np.array([read(row) for row in own]) for read in columns.values()]
-        told = published[name] and published[name][3 * encoder.startswith("bert") :][:3]
+        told = published[name] and published[name][3 * (family(encoder) == "bert") :][:3]
         paper = "-" if told is None else " ".join(f"{value:.1f}" for value in told)
         lines.append(
             f"| {name} | {encoder} | {len(own)} | " + " | ".join(map(spread, values))
@@ -108,7 +113,7 @@ def words(rows: list[dict]) -> list[str]:
             for place, polarity in enumerate(("positive", "negative")):
                 found = [row["explanations"][name][polarity] for row in own if polarity in row["explanations"][name]]
                 if found:
-                    told = WORDS[encoder.split("-")[0]][name]
+                    told = WORDS[family(encoder)][name]
                     lines.append(
                         f"| {encoder} | {name} | {polarity} | {len(found)} | {numbers(np.mean(found, axis=0))} | "
                         f"{'-' if told is None else numbers(told[place])} |"
