@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,49 +23,65 @@ from salience.training.recipe import Recipe
 
 __all__ = ["PUBLISHED", "Cell", "cells", "report", "run"]  # a table of `salience reproduce`
 
-# Which figure shows which model on which set, and what the paper sees there.
+PENALTY, ROWS = 1e-4, 1000
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One trained model that is looked at, and what the paper sees in its figure."""
+
+    told: str
+    data: str = "sst2"
+    encoder: str = "embeddings"
+    pooling: str = "dot"
+    scale: float = 10.0
+    penalty: float = 0.0  # of the size of V^T W
+    embeddings: str | None = None
+
+    @property
+    def options(self) -> AttentionOptions:
+        return AttentionOptions(self.encoder, self.pooling, scale=self.scale, embeddings=self.embeddings)
+
+
+BY_CLASS = "polarity by the class, neutral near 0; "
 PUBLISHED = {
-    "sst2": "polarity by the class, neutral near 0; class words are attended to more, positive less than negative",
-    "imdb": "polarity by the class, neutral near 0; both classes' words are attended to more",
-    "20news-1": "polarity by the class, neutral near 0; both classes' words are attended to more",
-    "sst2-100": "scale 100: polarities are larger; positive words are attended to less than neutral and negative ones",
-    "sst2-100-penalty": "scale 100 with |V^T W| penalised: both classes' words are attended to more than neutral ones",
-    "20news-2": "the classes' words are attended to more than neutral ones",
-    "sst2-additive": "additive attention: as dot attention",
-    "sst2-pretrained": "embeddings that begin as MiniLM's word rows: left open",
-    "sst2-transformer": "dot attention over MiniLM: left open",
+    "sst2": Figure(BY_CLASS + "class words are attended to more, positive less than negative"),
+    "imdb": Figure(BY_CLASS + "both classes' words are attended to more", data="imdb"),
+    "20news-1": Figure(BY_CLASS + "both classes' words are attended to more", data="20news-1"),
+    "sst2-100": Figure(
+        "polarities are larger; positive words are attended to less than neutral and negative ones", scale=100.0
+    ),
+    "sst2-100-penalty": Figure(
+        "both classes' words are attended to more than neutral ones", scale=100.0, penalty=PENALTY
+    ),
+    "20news-2": Figure("the classes' words are attended to more than neutral ones", data="20news-2"),
+    "sst2-additive": Figure("as dot attention", pooling="additive"),
+    "sst2-pretrained": Figure("left open: embeddings that begin as MiniLM's word rows", embeddings="minilm"),
+    "sst2-transformer": Figure("left open: attention over MiniLM", encoder="minilm"),
 }
-PENALTY, SCALE, ROWS = 1e-4, 10.0, 1000
 
 
 def run(cell: Cell, data_dir: Path | None) -> dict:
-    started = time.time()
-    name = next(own for own in ("sst2", "imdb", "20news-1", "20news-2") if cell.set.startswith(own))
-    train = over_a_transformer if "transformer" in cell.set else from_scratch
-    found = train(cell, load(name, data_dir, cell.seed))
+    started, figure = time.time(), PUBLISHED[cell.set]
+    train = from_scratch if figure.encoder == "embeddings" else over_a_transformer
+    found = train(figure, load(figure.data, data_dir, cell.seed), cell.seed)
     return {"accuracy": found.test_accuracy, "scale": found.scale} | separation(found) | {
         "seconds": round(time.time() - started, 1)
     }  # fmt: skip
 
 
-def from_scratch(cell: Cell, data: DataSet) -> Analysis:
-    options = AttentionOptions(
-        "embeddings", "additive" if "additive" in cell.set else "dot",
-        embeddings="minilm" if "pretrained" in cell.set else None,
-    )  # fmt: skip
-    recipe = WordRecipe(alignment=PENALTY if "penalty" in cell.set else 0.0, **RECIPES.get(data.name, {}))
-    scale = 100.0 if "-100" in cell.set else SCALE
-    (found,) = sweep(options, recipe, data, [scale], cell.seed, LONGEST, say=lambda line: None)
+def from_scratch(figure: Figure, data: DataSet, seed: int) -> Analysis:
+    recipe = WordRecipe(alignment=figure.penalty, **RECIPES.get(data.name, {}))
+    (found,) = sweep(figure.options, recipe, data, [figure.scale], seed, LONGEST, say=lambda line: None)
     return found
 
 
-def over_a_transformer(cell: Cell, data: DataSet) -> Analysis:
+def over_a_transformer(figure: Figure, data: DataSet, seed: int) -> Analysis:
     """Trained on 1,000 rows with the default recipe; words, here word pieces, are counted in all of them."""
-    set_seed(cell.seed)
-    options = AttentionOptions("minilm", "dot", scale=SCALE)
-    model, tokenizer = build_attention_classifier(options, data.labels, data.training.texts, lambda line: None)
-    recipe = Recipe(data=data.name, method="plain", seed=cell.seed)
-    some = replace(data, training=drawn(data.training, ROWS, cell.seed))
+    set_seed(seed)
+    model, tokenizer = build_attention_classifier(figure.options, data.labels, data.training.texts, lambda line: None)
+    recipe = Recipe(data=data.name, method="plain", seed=seed)
+    some = replace(data, training=drawn(data.training, ROWS, seed))
     reader, _ = train_reader(Reader(model, tokenizer, LONGEST), some, recipe)
     found = analyse(reader.model, reader.tokenizer, data, LONGEST)
     return replace(found, test_accuracy=accuracy(reader.model, encode(reader, data.test)))
@@ -96,11 +112,11 @@ def separation(analysis: Analysis) -> dict:
 def report(rows: list[dict]) -> str:
     lines = ["| set | seeds | words | attention score | polarity score | median weight | area over neutral | paper |",
              "|---|---|---|---|---|---|---|---|"]  # fmt: skip
-    for name, told in PUBLISHED.items():
+    for name, figure in PUBLISHED.items():
         own = [row for row in rows if row["set"] == name]
         if own:
             columns = (shown(own, key) for key in ("words", "attention", "polarity", "median weight", "area"))
-            lines.append(f"| {name} | {len(own)} | " + " | ".join(columns) + f" | {told} |")
+            lines.append(f"| {name} | {len(own)} | " + " | ".join(columns) + f" | {figure.told} |")
     return "\n".join([*lines, "", "Categories: 0, 1, ... are the classes (1 of two is the positive one)."])
 
 
