@@ -29,8 +29,8 @@ EVERY = 10  # epochs between two looks
 
 # Conditions, with what the paper's pictures show of them at the end, read off by eye.
 PUBLISHED = {
-    "data-1": "|polarity| of the classes' words about 15; attention about .55 positive, .45 negative, -.05 neutral",
-    "data-2": "|polarity| of the classes' words about 9",
+    "data-1": "polarity of the classes' words about ±15; attention about .55 positive, .45 negative, -.05 neutral",
+    "data-2": "polarity of the classes' words about ±9",
     "data-1-penalty": "attention about .63 positive, .60 negative: the gap of .15 shrinks to .03",
     "ratio-1:2": "V^T W about -44 (here and below: in the paper's units)",
     "ratio-1:5": "V^T W about -62",
