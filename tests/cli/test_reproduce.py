@@ -87,11 +87,18 @@ def test_a_kept_table_is_drawn(reproduce, tmp_path, monkeypatch):
     assert {file.name for file in (tmp_path / "pictures").iterdir()} == {
         f"scales-{name}.{kind}" for name in ("sst2", "imdb") for kind in ("png", "svg")
     }
-    monkeypatch.setattr(vat, "run", lambda cell, data_dir: {"accuracy": 0.5})
-    monkeypatch.setattr(vat, "report", lambda rows: "the table")
-    answer = reproduce("vat", "--sets", "sst2", "--pictures", tmp_path / "none")
-    assert answer.code == 0, answer.err
-    assert "vat has no pictures" in answer.out
+
+
+def test_pictures_that_cannot_be_drawn_are_refused_before_anything_is_run(reproduce, tmp_path, monkeypatch):
+    monkeypatch.setattr(vat, "run", None)
+    monkeypatch.setattr(uaftc_table2, "run", None)
+    refused(reproduce("vat", "--sets", "sst2", "--pictures", tmp_path / "none"),
+            "--pictures: vat has none; these tables have some: uaftc-table2")  # fmt: skip
+    assert not (tmp_path / "none").exists()
+    (tmp_path / "a file").write_text("")
+    for place in ("a file", "a file/below"):
+        refused(reproduce("uaftc-table2", "--sets", "sst2", "--pictures", tmp_path / place),
+                "a file", "where a folder is needed: choose another place")  # fmt: skip
 
 
 def test_it_goes_on_where_it_was(reproduce, tmp_path, monkeypatch):

@@ -82,12 +82,11 @@ def test_heads_are_bars_tag_by_tag():
         ("uaftc-synthetic", TRAININGS, ["dynamics", "coupling"]),
         ("uaftc-synthetic", TRAININGS[:1], ["dynamics"]),
         ("attentionmix-figures", [HEADS], ["pos-mr"]),
-        ("vat", [], []),
     ],
 )
 def test_pictures_are_written(table, rows, names, tmp_path):
     assert table in TABLES
-    assert draw_table(table, rows, tmp_path / "new") == names
-    written = {file.name for file in (tmp_path / "new").iterdir()}
+    assert draw_table(table, rows, tmp_path) == names
+    written = {file.name for file in tmp_path.iterdir()}
     assert written == {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
-    assert all((tmp_path / "new" / name).stat().st_size > 1000 for name in written)
+    assert all((tmp_path / name).stat().st_size > 1000 for name in written)

@@ -79,6 +79,10 @@ def explain(error: Exception) -> int:
         )
     if isinstance(error, PermissionError):
         return complain(f"not allowed to use {error.filename}: choose another place or change its rights", USAGE)
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        return complain(
+            f"{error.filename} leads through a file, where a folder is needed: choose another place", USAGE
+        )
     if isinstance(error, BrokenPipeError):
         # The reader of our output has gone (`| head`); what is still buffered must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -28,11 +28,11 @@ def reproduce(
         raise unknown("table", table, TABLES)
     if pictures is not None:
         from salience.report.pictures import check_pictures
+        from salience.report.table_pictures import check_table, draw_table
 
         check_pictures()
+        check_table(table)
+        pictures.mkdir(parents=True, exist_ok=True)  # what is wrong with it is better known before hours of runs
     rows = run_table(table, data_dir, sets, seeds, results or Path("results") / f"{table}.jsonl", part)
     if pictures is not None:
-        from salience.report.table_pictures import draw_table
-
-        drawn = draw_table(table, rows, pictures)
-        print(f"{pictures}: {', '.join(drawn)}, each as png and svg" if drawn else f"{table} has no pictures")
+        print(f"{pictures}: {', '.join(draw_table(table, rows, pictures))}, each as png and svg")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -58,7 +58,8 @@ def analyse_parts_of_speech(
     output.mkdir(parents=True, exist_ok=True)
     written = [as_json(own, found[own], met[own]) for own in chosen]
     (output / "pos.json").write_text(json.dumps(written, indent=1), encoding="utf-8")
-    save(lambda axes: bars(axes, found), output / "pos")
+    heights = {named(head): own.relative for head, own in found.items()}
+    save(lambda axes: bars(axes, found[chosen[0]].tags, heights, "Attention by part of speech"), output / "pos")
     first = chosen[0]
     save(lambda axes: meeting_map(axes, met[first], named(first)), output / "meetings", size=(7.5, 6.5))
     print(f"saved: {output}/pos.json, pos.png and meetings.png, both also as svg")
@@ -141,17 +142,16 @@ def as_json(head: Head, found: ByTag, met: Meetings) -> dict:
     }  # fmt: skip
 
 
-def bars(axes, found: Mapping[Head, ByTag]) -> None:
-    """Figures 5 to 7: the mean attention of each part of speech, relative to the head's."""
-    first = next(iter(found.values()))
-    place, width = np.arange(len(first.tags)), 0.8 / len(found)
-    for index, (head, own) in enumerate(found.items()):
-        shift = width * (index - (len(found) - 1) / 2)
-        axes.bar(place + shift, own.relative, width, color=COLOURS[index % len(COLOURS)], label=named(head))
+def bars(axes, tags: Sequence[str], heads: Mapping[str, Sequence[float]], title: str) -> None:
+    """Figures 5 to 7: the mean attention of each part of speech by head, relative to the head's."""
+    place, width = np.arange(len(tags)), 0.8 / len(heads)
+    for index, (head, heights) in enumerate(heads.items()):
+        shift = width * (index - (len(heads) - 1) / 2)
+        axes.bar(place + shift, heights, width, color=COLOURS[index % len(COLOURS)], label=head)
     axes.axhline(1, color="black", linewidth=0.6)
-    axes.set_xticks(place, first.tags, rotation=60)
+    axes.set_xticks(place, tags, rotation=60)
     axes.set_ylabel("attention, relative to the mean")
-    axes.set_title("Attention by part of speech", loc="left")
+    axes.set_title(title, loc="left")
     axes.legend(frameon=False)
 
 

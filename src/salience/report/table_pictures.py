@@ -8,16 +8,26 @@ from pathlib import Path
 
 import numpy as np
 
+from salience.errors import InputError, listed
 from salience.report.pictures import COLOURS, GREY, save
-from salience.study import attentionmix_figures, uaftc_synthetic, uaftc_table2
+from salience.report.pos_report import bars, named
+from salience.study import uaftc_synthetic, uaftc_table2
+from salience.study.attentionmix_figures import TAGS
 
 KINDS = dict(zip(uaftc_synthetic.KINDS, (COLOURS[1], COLOURS[0], GREY), strict=True))
 
 
+def check_table(table: str) -> None:
+    """Raises:
+    InputError: a table has no pictures.
+    """
+    if table not in PICTURES:
+        raise InputError(f"--pictures: {table} has none; these tables have some: {listed(PICTURES)}")
+
+
 def draw_table(table: str, rows: list[dict], folder: Path) -> list[str]:
-    """Writes the pictures of a table, of the runs that there are, as PNG and SVG; gives their names, or none."""
-    folder.mkdir(parents=True, exist_ok=True)
-    return list(PICTURES[table](rows, folder)) if table in PICTURES else []
+    """Writes the pictures of a table, of the runs that there are, as PNG and SVG; gives their names."""
+    return list(PICTURES[table](rows, folder))
 
 
 def accuracy_over_scales(rows: list[dict], folder: Path):
@@ -93,16 +103,11 @@ def parts_of_speech(rows: list[dict], folder: Path):
 
 
 def draw_heads(axes, row: dict) -> None:
-    place = np.arange(len(attentionmix_figures.TAGS))
-    width = 0.8 / len(row["agreeing"])
-    for index, (layer, head) in enumerate(row["agreeing"]):
-        own = [row["relative"][layer][head].get(tag, np.nan) for tag in attentionmix_figures.TAGS]
-        axes.bar(place + width * (index - 0.5), own, width, color=COLOURS[index], label=f"layer {layer}, head {head}")
-    axes.axhline(1, color="black", linewidth=0.6)
-    axes.set_xticks(place, attentionmix_figures.TAGS, rotation=60)
-    axes.set_ylabel("attention, relative to the head's mean")
-    axes.set_title(f"{row['set']}: attention by part of speech", loc="left")
-    axes.legend(frameon=False)
+    heads = {
+        named((layer, head)): [row["relative"][layer][head].get(tag, np.nan) for tag in TAGS]
+        for layer, head in row["agreeing"]
+    }
+    bars(axes, TAGS, heads, f"{row['set']}: attention by part of speech")
 
 
 def sets_of(rows: list[dict]) -> list[str]:

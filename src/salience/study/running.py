@@ -46,8 +46,9 @@ def run_table(
         row = asdict(cell) | table.run(cell, data_dir) | machine()
         results.add(row)
         say(", ".join(f"{key} {value}" for key, value in asdict(cell).items()) + f": {100 * row['accuracy']:.1f}")
-    say(table.report(results.rows()))
-    return results.rows()
+    rows = results.rows()
+    say(table.report(rows))
+    return rows
 
 
 def share_of(part: str) -> tuple[int, int]:
