@@ -41,7 +41,7 @@ class ClsAttention:
         """Scores (B, T), whatever the target."""
         given = attention(model, batch, self.layer, self.head)
         first = batch.attention_mask.argmax(1)  # padding may stand before it
-        return given[torch.arange(len(first)), :, first].mean(1) * batch.attention_mask
+        return given[torch.arange(len(first), device=first.device), :, first].mean(1) * batch.attention_mask
 
 
 def received(given: Tensor, batch: Batch) -> Tensor:

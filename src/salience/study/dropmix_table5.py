@@ -1,4 +1,4 @@
-"""DropMix (2022), Table 5 and Figure 3: which channels of the embeddings matter for which class, and their words.
+"""Kong et al. (EMNLP 2022, DropMix), Table 5 and Figure 3c: which channels matter for which class, and their words.
 
 MiniLM in place of BERT-base, trained with DropMix-C, whose channels these are, on 2,000 rows, in which the words are
 counted. How much a word is a class's own is seen in the texts that have it: half, if the other class has it as often.
