@@ -92,8 +92,8 @@ def test_a_kept_table_is_drawn(reproduce, tmp_path, monkeypatch):
 def test_pictures_that_cannot_be_drawn_are_refused_before_anything_is_run(reproduce, tmp_path, monkeypatch):
     monkeypatch.setattr(vat, "run", None)
     monkeypatch.setattr(uaftc_table2, "run", None)
-    refused(reproduce("vat", "--sets", "sst2", "--pictures", tmp_path / "none"),
-            "--pictures: vat has none; these tables have some: uaftc-table2")  # fmt: skip
+    refused(reproduce("dropmix-table5", "--sets", "sst2", "--pictures", tmp_path / "none"),
+            "--pictures: dropmix-table5 has none; these tables have some: uaftc-table2")  # fmt: skip
     assert not (tmp_path / "none").exists()
     (tmp_path / "a file").write_text("")
     for place in ("a file", "a file/below"):

@@ -3,7 +3,9 @@
 import pytest
 from matplotlib.figure import Figure
 
-from salience.report.table_pictures import draw_coupling, draw_heads, draw_scales, draw_scores, draw_table
+from salience.report.table_pictures import draw_heads, draw_table
+from salience.report.uaftc_pictures import draw_coupling, draw_scales, draw_scores, draw_words
+from salience.report.vat_pictures import draw_curves
 from salience.study import TABLES
 from salience.study.attentionmix_figures import TAGS
 
@@ -37,6 +39,24 @@ TRAININGS = [
 ]
 HEADS = {"set": "mr", "seed": 0, "agreeing": [(0, 1), (1, 0)],
          "relative": [[{}, {"ADJ": 2.0, "PUNCT": 0.5}], [{"ADJ": 3.0}, {}]]}  # fmt: skip
+
+WORDS = {"set": "sst2", "seed": 0, "scale": 10.0, "labels": ["bad", "good"], "points": {
+    "neutral": {"frequency": [3], "attention": [0.5], "polarity": [0.25], "weight": [0.1]},
+    "1": {"frequency": [7, 9], "attention": [2.0, 3.0], "polarity": [4.0, 5.0], "weight": [0.2, 0.4, 0.9]},
+}}  # fmt: skip
+
+
+def judged(seed, without, alone):
+    curves = {"without": [1.0, without], "alone": [0.5, alone]}
+    return {
+        "set": "sst2",
+        "encoder": "bilstm-random",
+        "seed": seed,
+        "explanations": {"random": curves, "ATT": curves, "VAT": {"without": [1.0, 0.0], "alone": [0.5, 1.0]}},
+    }
+
+
+CURVES = [judged(0, 0.25, 0.75), judged(1, 0.75, 1.0)]
 
 
 def test_means_over_seeds_are_lines_and_the_papers_numbers_crosses():
@@ -75,6 +95,27 @@ def test_heads_are_bars_tag_by_tag():
     assert first[TAGS.index("PUNCT")].get_height() == 0.5
 
 
+def test_words_of_each_category_are_points_and_their_weights_boxes():
+    polarity, attention, weights = panels = Figure().subplots(1, 3)
+    draw_words(panels, WORDS)
+    for panel, expected in ((polarity, [[7, 4], [9, 5]]), (attention, [[7, 2], [9, 3]])):
+        neutral, good = panel.collections
+        assert (neutral.get_label(), good.get_label()) == ("neutral", "good")
+        assert len(neutral.get_offsets()) == 1 and good.get_offsets().tolist() == expected
+        assert neutral.get_facecolor().tolist() != good.get_facecolor().tolist()
+    assert [label.get_text() for label in weights.get_xticklabels()] == ["neutral", "good"]
+    middles = [own.get_ydata()[0] for own in weights.get_lines()[4::5]]
+    assert middles == [0.1, 0.4]
+
+
+def test_curves_over_words_are_means_over_seeds():
+    without, alone = panels = Figure().subplots(1, 2)
+    draw_curves(panels, CURVES)
+    assert lines(without)["random"] == lines(without)["ATT"] == [[0, 1], [100, 50]]
+    assert lines(without)["VAT"] == [[0, 1], [100, 0]]
+    assert lines(alone)["ATT"] == [[0, 1], [50, 87.5]]
+
+
 @pytest.mark.parametrize(
     ("table", "rows", "names"),
     [
@@ -82,6 +123,8 @@ def test_heads_are_bars_tag_by_tag():
         ("uaftc-synthetic", TRAININGS, ["dynamics", "coupling"]),
         ("uaftc-synthetic", TRAININGS[:1], ["dynamics"]),
         ("attentionmix-figures", [HEADS], ["pos-mr"]),
+        ("uaftc-figures", [WORDS | {"set": "imdb"}, WORDS], ["words-imdb", "words-sst2"]),
+        ("vat", CURVES, ["words-sst2-bilstm-random"]),
     ],
 )
 def test_pictures_are_written(table, rows, names, tmp_path):

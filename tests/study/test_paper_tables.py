@@ -181,8 +181,8 @@ def made_up_analysis(classes: int, kinds: int, with_test: bool = True) -> Simple
     )
     alone = scores(draw.normal(size=40).round(1), draw.normal(size=(40, kinds)), np.ones(40), np.ones(40))
     return SimpleNamespace(
-        words=SimpleNamespace(category=category), alone=alone, in_texts=in_texts,
-        in_test=in_test if with_test else None, alignment=1.5,
+        words=SimpleNamespace(category=category, counts=draw.integers(0, 9, (40, classes))), alone=alone,
+        in_texts=in_texts, in_test=in_test if with_test else None, alignment=1.5,
     )  # fmt: skip
 
 
@@ -210,6 +210,33 @@ def test_separation_is_that_of_a_loop(classes, kinds, with_test):
             assert found["area"][key] == pytest.approx(sum(wins) / len(wins))
     assert set(found["area"]) == {str(own) for own in range(classes)}
     assert found["|V^T W|"] == 1.5
+
+
+@pytest.mark.parametrize(("most", "every"), [(300, 1), (16, 1), (15, 2), (7, 3)])
+def test_the_points_of_the_pictures_are_words_of_their_category(most, every, monkeypatch):
+    """Of 16 neutral words every n-th."""
+    monkeypatch.setattr(uaftc_figures, "DRAWN", most)
+    analysis = made_up_analysis(2, 1)
+    category, alone, tested = analysis.words.category.tolist(), analysis.alone, analysis.in_test
+    found = uaftc_figures.points(analysis)
+    assert list(found) == ["neutral", "0", "1"]
+    rows = [row for row in range(40) if category[row] == NEUTRAL]
+    assert len(rows) == 16
+    neutral, own = found["neutral"], rows[::every]
+    assert neutral["frequency"] == [sum(analysis.words.counts[row].tolist()) for row in own]
+    assert neutral["attention"] == pytest.approx([float(alone.attention[row]) for row in own], rel=1e-3)
+    assert neutral["polarity"] == pytest.approx([float(alone.polarity[row, 0]) for row in own], rel=1e-3)
+    weights = [float(tested.weight[row]) for row in rows if tested.occurrences[row] > 0]
+    assert 7 < len(weights) < 16
+    assert neutral["weight"] == pytest.approx(weights[:: -(-len(weights) // most)], rel=1e-3)
+
+
+def test_the_points_of_a_class_among_several_have_the_polarity_for_it():
+    analysis = made_up_analysis(3, 3)
+    for own in range(3):
+        rows = np.flatnonzero(analysis.words.category == own)
+        expected = analysis.alone.polarity[rows, own].tolist()
+        assert uaftc_figures.points(analysis)[str(own)]["polarity"] == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize(

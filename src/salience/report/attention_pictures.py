@@ -20,9 +20,9 @@ def draw_all(analyses: Sequence[Analysis], labels: Sequence[str], shown: int, fo
     """
     own = analyses[shown]
     pictures: dict[str, Callable] = {
-        "polarity": lambda axes: by_frequency(axes, own, labels, own.in_texts.polarity[:, -1], "polarity score"),
-        "attention": lambda axes: by_frequency(axes, own, labels, own.in_texts.attention, "attention score"),
-        "weights": lambda axes: weight_boxes(axes, own, labels),
+        "polarity": lambda axes: scores(axes, own, labels, own.in_texts.polarity[:, -1], "polarity score"),
+        "attention": lambda axes: scores(axes, own, labels, own.in_texts.attention, "attention score"),
+        "weights": lambda axes: mean_weights(axes, own, labels),
     }
     if len(analyses) > 1:
         pictures["scales"] = lambda axes: over_scales(axes, analyses, labels)
@@ -40,35 +40,43 @@ def present(analysis: Analysis, labels: Sequence[str]) -> list[tuple[int, str, s
     return [(own, names[own], COLOURS[own % len(COLOURS)] if own >= 0 else GREY) for own in found]
 
 
-def by_frequency(axes, analysis: Analysis, labels: Sequence[str], scores, name: str) -> None:
-    """Figures 2 and 3: every word of a category, its score over how often it occurs."""
-    frequency = analysis.words.counts.sum(1)
+def scores(axes, analysis: Analysis, labels: Sequence[str], values, name: str) -> None:
+    frequency, values = analysis.words.counts.sum(1), np.asarray(values)
     for category, label, colour in present(analysis, labels):
         own = analysis.words.category == category
-        axes.scatter(frequency[own], np.asarray(scores)[own], s=8, alpha=0.6, color=colour, label=f"{label} words",
-                     linewidths=0)  # fmt: skip
-    axes.axhline(0, color="black", linewidth=0.6)
-    axes.set(xscale="log", xlabel="occurrences in the training texts", ylabel=name)
+        by_frequency(axes, frequency[own], values[own], f"{label} words", colour)
+    axes.set_ylabel(name)
     axes.set_title(f"{name.capitalize()} of words, scale {analysis.scale:g}", loc="left")
     axes.legend(frameon=False)
 
 
-def weight_boxes(axes, analysis: Analysis, labels: Sequence[str]) -> None:
-    """Figure 4: the mean attention weight of a category's words, in the test texts if there are any."""
-    found = analysis.in_test or analysis.in_texts
+def mean_weights(axes, analysis: Analysis, labels: Sequence[str]) -> None:
+    """In the test texts if there are any."""
+    found, shown = analysis.in_test or analysis.in_texts, present(analysis, labels)
     seen = found.occurrences.numpy() > 0
-    shown = present(analysis, labels)
     weights = [found.weight.numpy()[(analysis.words.category == category) & seen] for category, *_ in shown]
-    boxes = axes.boxplot(weights, showfliers=False, patch_artist=True, medianprops={"color": "black"})
-    for box, (_, _, colour) in zip(boxes["boxes"], shown, strict=True):
-        box.set_facecolor(colour)
-    axes.set_xticks(range(1, len(shown) + 1), [f"{name} words" for _, name, _ in shown])
-    axes.set_ylabel("mean attention weight of a word")
+    weight_boxes(axes, weights, [f"{name} words" for _, name, _ in shown], [colour for *_, colour in shown])
     axes.set_title(f"Attention weights by category, scale {analysis.scale:g}", loc="left")
 
 
+def by_frequency(axes, frequency, values, name: str, colour: str) -> None:
+    """Figures 2 to 4: every word of a category, its score over how often it occurs."""
+    axes.scatter(frequency, values, s=8, alpha=0.6, color=colour, label=name, linewidths=0)
+    axes.axhline(0, color="black", linewidth=0.6)
+    axes.set(xscale="log", xlabel="occurrences in the training texts")
+
+
+def weight_boxes(axes, weights: Sequence, names: Sequence[str], colours: Sequence[str]) -> None:
+    """Figure 5: the distribution of the mean attention weights of each category's words."""
+    boxes = axes.boxplot(weights, showfliers=False, patch_artist=True, medianprops={"color": "black"})
+    for box, colour in zip(boxes["boxes"], colours, strict=True):
+        box.set_facecolor(colour)
+    axes.set_xticks(range(1, len(names) + 1), names)
+    axes.set_ylabel("mean attention weight of a word")
+
+
 def over_scales(axes, analyses: Sequence[Analysis], labels: Sequence[str]) -> None:
-    """Figure 5: the categories' mean attention scores over the scale, times the scale so that they can be compared."""
+    """The categories' mean attention scores over the scale, times the scale so that they can be compared."""
     for category, label, colour in present(analyses[0], labels):
         means = [own.scale * own.in_texts.attention.numpy()[own.words.category == category].mean() for own in analyses]
         axes.plot([own.scale for own in analyses], means, marker="o", color=colour, label=f"{label} words")

@@ -24,6 +24,7 @@ from salience.training.recipe import Recipe
 __all__ = ["PUBLISHED", "Cell", "cells", "report", "run"]  # a table of `salience reproduce`
 
 PENALTY, ROWS = 1e-4, 1000
+DRAWN = 300  # words of a category in the pictures, at most
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,10 @@ PUBLISHED = {
 def run(cell: Cell, data_dir: Path | None) -> dict:
     started, figure = time.time(), PUBLISHED[cell.set]
     train = from_scratch if figure.encoder == "embeddings" else over_a_transformer
-    found = train(figure, load(figure.data, data_dir, cell.seed), cell.seed)
-    return {"accuracy": found.test_accuracy, "scale": found.scale} | separation(found) | {
-        "seconds": round(time.time() - started, 1)
+    data = load(figure.data, data_dir, cell.seed)
+    found = train(figure, data, cell.seed)
+    return {"accuracy": found.test_accuracy, "scale": found.scale, "labels": list(data.labels)} | separation(found) | {
+        "points": points(found), "seconds": round(time.time() - started, 1)
     }  # fmt: skip
 
 
@@ -92,21 +94,63 @@ def separation(analysis: Analysis) -> dict:
 
     The area under the ROC curve is the chance that a word of the class is attended to more than a neutral one.
     """
-    category = analysis.words.category
-    neutral, attention = category == NEUTRAL, analysis.alone.attention.numpy()
-    polarity, weight = analysis.alone.polarity.numpy(), (analysis.in_test or analysis.in_texts).weight.numpy()
-    tested = (analysis.in_test or analysis.in_texts).occurrences.numpy() > 0
+    neutral, attention = analysis.words.category == NEUTRAL, analysis.alone.attention.numpy()
+    weight, tested = weights(analysis)
     found = {"words": {}, "attention": {}, "polarity": {}, "median weight": {}, "area": {}}
-    for own in sorted(set(category[category >= NEUTRAL].tolist())):
-        chosen, key = category == own, "neutral" if own == NEUTRAL else str(own)
+    for own, key in categories_of(analysis):
+        chosen = analysis.words.category == own
         found["words"][key] = int(chosen.sum())
         found["attention"][key] = float(attention[chosen].mean())
-        found["polarity"][key] = float(polarity[chosen, max(own, 0) % polarity.shape[1]].mean())
+        found["polarity"][key] = float(polarity_of(analysis, own)[chosen].mean())
         found["median weight"][key] = float(np.median(weight[chosen & tested]))
         if own != NEUTRAL:
             both = chosen | neutral
             found["area"][key] = float(roc_auc_score(chosen[both], attention[both]))
     return {**found, "|V^T W|": analysis.alignment}
+
+
+def points(analysis: Analysis) -> dict[str, dict[str, list[float]]]:
+    """What the pictures show: the frequency, the scores and the mean weight of words, some of each category.
+
+    Weights are those of words that the test texts have.
+    """
+    frequency, (weight, tested) = analysis.words.counts.sum(1), weights(analysis)
+    found = {}
+    for own, key in categories_of(analysis):
+        chosen = some(analysis.words.category == own)
+        scores = {"attention": analysis.alone.attention.numpy(), "polarity": polarity_of(analysis, own)}
+        found[key] = {"frequency": frequency[chosen].tolist()} | {
+            name: rounded(values[chosen]) for name, values in scores.items()
+        } | {"weight": rounded(weight[some((analysis.words.category == own) & tested)])}  # fmt: skip
+    return found
+
+
+def categories_of(analysis: Analysis) -> list[tuple[int, str]]:
+    """Number and name of the categories that have words, but for the words of no category."""
+    found = analysis.words.category
+    return [(own, "neutral" if own == NEUTRAL else str(own)) for own in sorted(set(found[found >= NEUTRAL].tolist()))]
+
+
+def polarity_of(analysis: Analysis, category: int) -> np.ndarray:
+    """Polarity scores (V,) of all words, of more than two classes those for the category's own."""
+    polarity = analysis.alone.polarity.numpy()
+    return polarity[:, max(category, 0) % polarity.shape[1]]
+
+
+def weights(analysis: Analysis) -> tuple[np.ndarray, np.ndarray]:
+    """Mean attention weights (V,) in the test texts, if there are any, and which words these have (V,)."""
+    found = analysis.in_test or analysis.in_texts
+    return found.weight.numpy(), found.occurrences.numpy() > 0
+
+
+def some(chosen: np.ndarray) -> np.ndarray:
+    """The numbers of the chosen words, evenly thinned out."""
+    found = np.flatnonzero(chosen)
+    return found[:: max(1, -(-len(found) // DRAWN))]
+
+
+def rounded(values: np.ndarray) -> list[float]:
+    return [float(f"{value:.4g}") for value in values]
 
 
 def report(rows: list[dict]) -> str:
