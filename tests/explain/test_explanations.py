@@ -7,7 +7,10 @@ import pytest
 
 import families
 from salience import EXPLAINERS
+from salience.explain.corpus import explain_words
 from salience.explain.explanations import WINDOW, Explanation, Text, explain_texts
+from salience.explain.word_tokens import encode_words
+from salience.training.predicting import predict_probabilities
 
 
 class Shown(HTMLParser):
@@ -52,6 +55,22 @@ def test_a_notebook_runs_nothing_that_a_text_or_a_label_holds():
 def test_scores_of_nothing_have_no_colour():
     shown = Shown(explanation(["a", "b"], [0.0, 0.0])._repr_html_())
     assert all(style.endswith(",0.00)") for style in shown.words.values())
+
+
+def test_explaining_switches_dropout_off_and_leaves_the_mode(monkeypatch):
+    """In whichever mode the model was; each module returns to its own."""
+    monkeypatch.setattr("salience.data.batching.TOKENS", {"cpu": 8})
+    model, tokenizer = families.build("bert", dropout=0.5), families.tiny_tokenizer(["the film is good"])
+    texts = encode_words(tokenizer, ["the film", "good", "is the film good"])
+    expected = explain_words(model, texts, EXPLAINERS["gradient"]), predict_probabilities(model, texts.encoded)
+    model.train()
+    model.classifier.eval()
+    found = explain_words(model, texts, EXPLAINERS["gradient"]), predict_probabilities(model, texts.encoded)
+    assert all(map(np.array_equal, found[0], expected[0])) and np.array_equal(found[1], expected[1])
+    assert model.training and not model.classifier.training
+    with pytest.raises(ZeroDivisionError):
+        explain_words(model, texts, lambda *values: 1 / 0)
+    assert model.training and not model.classifier.training
 
 
 def test_texts_keep_their_order_over_windows_and_batches():

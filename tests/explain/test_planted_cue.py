@@ -12,6 +12,7 @@ import word_models
 from salience import EXPLAINERS, Batch
 from salience.data.batching import Collator
 from salience.explain import Attention, ClsAttention
+from salience.explain.chance import random_words
 from salience.explain.corpus import explain_words
 from salience.explain.explanations import Text
 from salience.models.vocabulary import word_tokenizer
@@ -117,6 +118,16 @@ def test_what_the_first_token_of_this_model_attends_to_is_the_cue(readers):
 def test_chance_finds_it_by_chance(readers, model):
     """One word in about eight and a half."""
     assert part_found(getattr(readers, model), EXPLAINERS["random"]) < 0.3
+
+
+def test_chance_knows_no_word_lengths():
+    """A word of many pieces is ranked first as often as one of a single piece."""
+    pieces = families.tiny_tokenizer(["sun moon"])
+    text = Text("sun unheardofunspeakable moon", None, 0)
+    words = Reader(families.build("bert", 2, 2, vocabulary=len(pieces)), pieces, 64).encode([text] * 600)
+    assert (words.words_of(0) == 1).sum() > 5 and words.counts[0] == 3
+    first = [own.argmax() for own in random_words(words.counts, np.random.default_rng(0))]
+    assert np.bincount(first).min() > 150
 
 
 @pytest.mark.parametrize("name", ["integrated-gradients", "occlusion"])

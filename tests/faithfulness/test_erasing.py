@@ -1,8 +1,9 @@
 """Words that are taken out or kept alone, on ids, against a loop over texts; and how often the judge is asked."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +49,19 @@ def test_what_a_model_does_not_read_is_no_word(tokenizer):
     assert (found.encoded.lengths <= 5).all()
     assert found.counts[3] < len(TEXTS[3].split())
     assert len(found.names[3]) == found.counts[3]
+
+
+def test_what_is_cut_off_a_pair_is_no_word_of_either(tokenizer):
+    texts, pairs = ["a good film unseen and bad", "bad"], ["the film is good", "no"]
+    for longest in range(4, 24):
+        found = encode_words(tokenizer, texts, pairs, max_length=longest)
+        for row in range(2):
+            own = found.words_of(row)
+            assert sorted(set(own.tolist()) - {SPECIAL}) == list(range(found.counts[row]))
+            first, second = (np.unique(own[found.encoded[row]["segment"] == part]) for part in (1, 2))
+            assert found.second[row] == len(first)
+            assert found.names[row] == texts[row].split()[: len(first)] + pairs[row].split()[: len(second)]
+    assert found.counts.tolist() == [10, 2]  # at the end all are read
 
 
 def test_a_words_score_is_the_sum_over_its_tokens(tokenizer):
@@ -137,14 +151,30 @@ def test_a_text_that_is_what_it_was_is_not_judged_again():
     assert asked_alone == 4 + 2 + 2 + 2 + 2
 
 
-def test_what_is_left_is_nested():
-    texts = encode_words(WORDS, TEXTS)
-    rank = ranks([np.random.default_rng(row).random(len(text.split())) for row, text in enumerate(TEXTS)])
-    before = rank >= 0
-    for count in range(1, 9):
-        now = rank >= count
-        assert (now <= before).all()
-        left = texts.keeping(now, EMPTY)
-        assert (left.lengths <= texts.encoded.lengths).all()
-        before = now
-    assert torch.tensor(before).logical_not().all()
+def judged_texts(curve_of, most=8) -> list[list[list[int]]]:
+    """The ids of the longest text as a judge sees it for K = 0, 1, ... words."""
+    shown = []
+
+    def judge(encoded):
+        shown.append([encoded[row]["input_ids"].tolist() for row in range(len(encoded))])
+        return np.full((len(encoded), 2), 0.5)
+
+    texts = encode_words(WORDS, TEXTS[3:], labels=[0])
+    scores = [np.random.default_rng(0).random(8)]
+    curve_of(judge, texts, ranks(scores), most, EMPTY)
+    return [own for (own,) in shown]
+
+
+def test_what_is_left_is_nested_and_in_order():
+    """Without one word more, a text is what it was but for one word; the words alone are those that went."""
+    without, alone = judged_texts(without_top), judged_texts(top_alone)
+    whole = without[0]
+    assert [len(own) for own in without] == [8, 7, 6, 5, 4, 3, 2, 1, 1]
+    assert without[-1] == [EMPTY]
+    for before, after in pairwise(without[:-1]):
+        assert after in [before[:place] + before[place + 1 :] for place in range(len(before))]
+    assert alone[0] == whole and [len(own) for own in alone[1:]] == [1, 2, 3, 4, 5, 6, 7, 8]
+    for gone, kept in zip(without[1:-1], alone[1:], strict=False):
+        assert sorted(gone + kept) == sorted(whole)
+        places = iter(whole)
+        assert all(word in places for word in kept)  # as a subsequence

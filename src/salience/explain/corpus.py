@@ -10,6 +10,7 @@ import torch
 from salience.data.batching import like_length
 from salience.data.encoding import Encoded
 from salience.explain.word_tokens import WordTokens
+from salience.sites import evaluating
 
 
 def explain_words(model, texts: WordTokens, explainer: Callable, target: np.ndarray | None = None) -> list[np.ndarray]:
@@ -25,9 +26,10 @@ def explain_words(model, texts: WordTokens, explainer: Callable, target: np.ndar
 def explain_tokens(model, texts: Encoded, explainer: Callable, target: np.ndarray | None = None) -> list[np.ndarray]:
     """The scores of each text's tokens (T,), special ones among them; gold labels are not looked at."""
     found: list[np.ndarray] = [np.zeros(0)] * len(texts)
-    for rows, batch in like_length(model, texts):
-        wanted = None if target is None else torch.as_tensor(target[rows], device=model.device)
-        scores = explainer(model, batch, wanted).float().cpu().numpy()
-        for row, own in zip(rows, scores, strict=True):
-            found[row] = own[: texts.lengths[row]]
+    with evaluating(model):
+        for rows, batch in like_length(model, texts):
+            wanted = None if target is None else torch.as_tensor(target[rows], device=model.device)
+            scores = explainer(model, batch, wanted).float().cpu().numpy()
+            for row, own in zip(rows, scores, strict=True):
+                found[row] = own[: texts.lengths[row]]
     return found

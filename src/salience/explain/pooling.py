@@ -16,11 +16,13 @@ def pooling_attention(model: nn.Module, batch: Batch, target: Tensor | None = No
     """Attention weights (B, T), the mean over heads, whatever the target; 0 on padding and special tokens.
 
     Raises:
-        ValueError: the model is no attention classifier, or its pooling has no attention.
+        ValueError: the model is no attention classifier, or its pooling attends to no words.
     """
     model = unwrapped(model)
     if not isinstance(model, AttentionClassifier):
         raise ValueError(f"{type(model).__name__} has no attention pooling; train one with --model attention:additive")
+    if model.config.pooling == "first":
+        raise ValueError("first pooling reads the first token alone, which is no word")
     with torch.no_grad(), evaluating(model):
         _, attention = model.pooling(*pooled_states(model, batch))
     if attention is None:

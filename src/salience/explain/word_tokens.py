@@ -83,6 +83,7 @@ def encode_words(
     ids, segments, words, counts, names, second = [], [], [], [], [], []
     for row, text in enumerate(texts):
         both = [text] if pairs is None else [text, pairs[row]]
+        parted = None
         (found,) = tokenizer(
             *([part] for part in both), truncation=max_length is not None, max_length=max_length, verbose=False
         ).encodings
@@ -90,21 +91,24 @@ def encode_words(
         own = np.full(len(found), SPECIAL, np.int32)
         written: list[str] = []
         for part, whole in enumerate(both, 1):
+            if part == 2:
+                parted = len(written)
             places_of_words = spans(whole)
             ends = np.array([end for _, end in places_of_words])
+            read = 0
             for place in np.flatnonzero(segment == part):
                 start, end = found.offsets[place]
                 number = int(np.searchsorted(ends, start, side="right"))
                 if start < end and number < len(ends) and places_of_words[number][0] < end:
                     own[place] = len(written) + number
-            written += [whole[start:end] for start, end in places_of_words]
-        read = int(own.max(initial=SPECIAL)) + 1  # of a single text what was cut off is at its end
+                    read = number + 1  # what is cut off is at the end of a text
+            written += [whole[start:end] for start, end in places_of_words[:read]]
         ids.append(np.array(found.ids, np.int32))
         segments.append(segment)
         words.append(own)
-        counts.append(read if pairs is None else len(written))
-        names.append(written[: counts[-1]])
-        second.append(None if pairs is None else len(spans(text)))
+        counts.append(len(written))
+        names.append(written)
+        second.append(parted)
     lengths = np.array([len(part) for part in ids], np.int64)
     encoded = Encoded(np.concatenate(ids), np.concatenate(segments), lengths, labels, 0)
     return WordTokens(encoded, np.concatenate(words), np.array(counts, np.int64), names, second)

@@ -1,7 +1,8 @@
 """From the states of a text's tokens to one vector: attention, and what it is compared with.
 
 A pooling is called with states (B, T, D) and a mask (B, T), true where a token may be read, and gives the pooled
-vector (B, D) with its attention (B, H, T): 0 where the mask is false, 1 in sum over the others.
+vector (B, D) with its attention (B, H, T): 0 where the mask is false, 1 in sum over the others. Only `First` looks at
+a place whatever the mask says.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def check_explanations(
     functions = fitting(reader, texts[0]) if explainers is None else chosen_explainers(explainers, None, None)
     set_seed(seed)
     try:
-        found = evaluate(reader, judging, texts, functions, most, at, say=tell)
+        found = evaluate(reader, judging, texts, functions, most, at, seed=seed, say=tell)
     except ValueError as error:
         raise InputError(f"cannot test {name}: {error}") from error
     about = (

@@ -15,11 +15,12 @@ import numpy as np
 from transformers import set_seed
 
 from salience.explain import EXPLAINERS, IntegratedGradients
+from salience.explain.chance import random_words
 from salience.explain.corpus import explain_words
 from salience.faithfulness.erasing import leave_one_out
 from salience.models.attention_models import PRESETS, build_attention_classifier
 from salience.study.datasets import DataSet, load
-from salience.study.faithfulness import DRAWS, Reader, mean_of, one_draw
+from salience.study.faithfulness import DRAWS, Reader, compared, erased, mean_of
 from salience.study.statistics import difference, spread
 from salience.study.training import as_texts, drawn, encode, train_minilm, train_reader
 from salience.study.word_models import accuracy
@@ -53,8 +54,8 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
     texts = as_texts(drawn(data.test, JUDGED, seed=0))
     words = reader.encode(texts)
     apart = leave_one_out(reader.judge, words.take(range(TAU_TEXTS)), reader.empty)
-    random = np.random.default_rng(cell.seed)
-    chance = [measured([random.random(n) for n in words.counts], reader, words, apart) for _ in range(DRAWS)]
+    generator = np.random.default_rng(cell.seed)
+    chance = [measured(random_words(words.counts, generator), reader, words, apart) for _ in range(DRAWS)]
     return {
         "accuracy": accuracy(reader.model, encode(reader, data.test)), "rows": len(data.training.labels),
         "judged": len(texts),
@@ -79,7 +80,7 @@ def train(cell: Cell, data: DataSet) -> Reader:
 
 
 def measured(scores: list[np.ndarray], reader: Reader, words, apart: list[np.ndarray]) -> dict[str, float]:
-    values, _, _ = one_draw(scores, reader, words, apart, MOST, AT, None)
+    values = erased(scores, reader, words, MOST, AT).values | compared(scores, apart, None, AT)
     return {name: mean_of(values[name]) for name in METRICS}
 
 
@@ -95,7 +96,7 @@ def report(rows: list[dict]) -> str:
         if not seeds:
             continue
         right = {training: [100 * own[training, seed]["accuracy"] for seed in seeds] for training in TRAININGS}
-        lines.append(f"| {name} | | accuracy | {len(seeds)} | {compared(right)} |")
+        lines.append(f"| {name} | | accuracy | {len(seeds)} | {against_plain(right)} |")
         for explainer in EXPLAINED:
             for metric in METRICS:
                 found = {
@@ -105,11 +106,11 @@ def report(rows: list[dict]) -> str:
                     ]
                     for training in TRAININGS
                 }
-                lines.append(f"| {name} | {explainer} | {metric} | {len(seeds)} | {compared(found)} |")
+                lines.append(f"| {name} | {explainer} | {metric} | {len(seeds)} | {against_plain(found)} |")
     return "\n".join(lines)
 
 
-def compared(found: dict[str, list[float]]) -> str:
+def against_plain(found: dict[str, list[float]]) -> str:
     values = {name: np.array(own) for name, own in found.items()}
     plain = values.pop("plain")
     return " | ".join([spread(plain), *(str(difference(own, plain)) for own in values.values())])

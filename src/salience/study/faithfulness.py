@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from transformers import PreTrainedModel
 
-from salience.explain.chance import random
+from salience.explain.chance import random_words
 from salience.explain.corpus import explain_words
 from salience.explain.explanations import Text
 from salience.explain.word_tokens import WordTokens, encode_words
@@ -75,6 +75,7 @@ def evaluate(
     at: int = 5,
     tau_texts: int = 200,
     marked: Sequence[Sequence[int]] | None = None,
+    seed: int = 0,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[Row]:
     """The table of explainers by metrics, "random" always among them.
@@ -86,30 +87,44 @@ def evaluate(
         most, at: words go one by one up to `most`; single numbers are given at `at`.
         tau_texts: of how many texts, the first ones, leave-one-out of the explained model is computed.
         marked: the numbers of the words in each text that a person has marked.
+        seed: of the random scores.
     """
     own, judged = reader.encode(texts), judge.encode(texts)
     apart = leave_one_out(reader.judge, own.take(range(min(tau_texts, len(texts)))), reader.empty)
+    generator = np.random.default_rng(seed)
+
+    def measured(scores: list[np.ndarray]) -> Erased:
+        seen = erased(scores, judge, judged, most, at)
+        return replace(seen, values=seen.values | compared(scores, apart, marked, at))
+
     rows = []
-    chosen = {name: explainer for name, explainer in explainers.items() if name != "random"} | {"random": random}
-    for name in chosen:
-        draws = DRAWS if name == "random" else 1
-        found = [
-            one_draw(explain_words(reader.model, own, chosen[name]), judge, judged, apart, most, at, marked)
-            for _ in range(draws)
-        ]
-        values = {metric: np.mean([draw[0][metric] for draw in found], axis=0) for metric in found[0][0]}
-        without, alone = (np.mean([draw[part] for draw in found], axis=0).tolist() for part in (1, 2))
-        metrics = {metric: (mean_of(all_of), *interval(all_of)) for metric, all_of in values.items()}
-        rows.append(Row(name, metrics, without, alone, values))
+    for name in [*(name for name in explainers if name != "random"), "random"]:
+        if name == "random":
+            found = mean_over([measured(random_words(own.counts, generator)) for _ in range(DRAWS)])
+        else:
+            found = measured(explain_words(reader.model, own, explainers[name]))
+        metrics = {metric: (mean_of(all_of), *interval(all_of)) for metric, all_of in found.values.items()}
+        rows.append(Row(name, metrics, found.without.tolist(), found.alone.tolist(), found.values))
         say(f"{name}: AOPC@{at} {metrics[f'AOPC@{at}'][0]:.1f}")
     return rows
 
 
-def one_draw(
-    scores: list[np.ndarray], judge: Reader, judged: WordTokens, apart: list[np.ndarray], most: int, at: int,
-    marked: Sequence[Sequence[int]] | None,
-) -> tuple[dict[str, np.ndarray], list[float], list[float]]:  # fmt: skip
-    """Each metric's values over texts, and the two curves of accuracy, for one scoring of the words."""
+@dataclass(frozen=True)
+class Erased:
+    """What a judge makes of texts that lose words by their scores."""
+
+    values: dict[str, np.ndarray]  # metrics of each text (N,)
+    without: np.ndarray  # (K + 1,) its accuracy without the K highest words
+    alone: np.ndarray  # (K + 1,) on these alone; K = 0 is the whole text
+
+
+def erased(scores: list[np.ndarray], judge: Reader, judged: WordTokens, most: int, at: int) -> Erased:
+    """One scoring of the texts' words, as the judge sees it.
+
+    Args:
+        scores: of each text's words (W,); words that have none come last.
+        judged: the texts as the judge reads them.
+    """
     rank = ranks([fitted(own, count) for own, count in zip(scores, judged.counts, strict=True)])
     without = without_top(judge.judge, judged, rank, most, judge.empty)
     alone = top_alone(judge.judge, judged, rank, most, judge.empty)
@@ -119,13 +134,28 @@ def one_draw(
         "AOPC, probability": 100 * probability_drop(without),
         f"post-hoc@{at}": 100 * post_hoc_accuracy(alone, at),
         "words to flip": np.minimum(flips_after(without), most + 1),
-        "tau": agreement(scores[: len(apart)], apart),
     }
+    return Erased(values, without.right.mean(1), alone.right.mean(1))
+
+
+def compared(
+    scores: list[np.ndarray], apart: list[np.ndarray], marked: Sequence[Sequence[int]] | None, at: int
+) -> dict[str, np.ndarray]:
+    """One scoring beside others: what leave-one-out says of the first texts, and which words people have marked."""
+    values = {"tau": agreement(scores[: len(apart)], apart)}
     if marked is not None:
         for count in (1, at):
             for name, found in zip(("P", "R", "F1"), detection(scores, marked, count), strict=True):
                 values[f"{name}@{count}"] = 100 * found
-    return values, without.right.mean(1).tolist(), alone.right.mean(1).tolist()
+    return values
+
+
+def mean_over(draws: Sequence[Erased]) -> Erased:
+    return Erased(
+        {metric: np.mean([draw.values[metric] for draw in draws], axis=0) for metric in draws[0].values},
+        np.mean([draw.without for draw in draws], axis=0),
+        np.mean([draw.alone for draw in draws], axis=0),
+    )
 
 
 def mean_of(values: np.ndarray) -> float:

@@ -20,13 +20,14 @@ from pathlib import Path
 import numpy as np
 from transformers import set_seed
 
+from salience.explain.chance import random_words
 from salience.explain.corpus import explain_words
-from salience.explain.explanations import Text
 from salience.explain.pooling import pooling_attention
+from salience.explain.word_tokens import WordTokens
 from salience.faithfulness.metrics import detection
 from salience.models.attention_models import PRESETS, build_attention_classifier
 from salience.study.datasets import DataSet, Split, load
-from salience.study.faithfulness import DRAWS, Reader, one_draw
+from salience.study.faithfulness import DRAWS, Reader, erased
 from salience.study.training import as_texts, drawn, encode, train_reader
 from salience.study.vat_report import PUBLISHED, family, report
 from salience.study.word_models import accuracy
@@ -78,12 +79,13 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
     base, _ = train(cell, data, plan, "base")
     seconds_of_base = time.time() - started
     judged = drawn(data.test, plan.judged, seed=0)
+    texts = as_texts(judged)
+    seen = base.encode(texts)
     found = {"base": accuracy(base.model, encode(base, data.test)), "test": [], "explanations": {}}
 
     def explain(reader: Reader, name: str) -> None:
-        texts = as_texts(judged)
         scores = explain_words(reader.model, reader.encode(texts), pooling_attention)
-        found["explanations"][name] = judge(scores, base, texts, judged, plan.most)
+        found["explanations"][name] = judge(scores, base, seen, judged, plan.most)
 
     def watch(reader: Reader) -> None:
         found["test"].append(accuracy(reader.model, encode(reader, data.test)))
@@ -92,7 +94,7 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
 
     reader, iterations = train(cell, data, plan, "vat", watch)
     explain(reader, "VAT")
-    found["explanations"]["random"] = judge_chance(base, as_texts(judged), judged, plan.most, cell.seed)
+    found["explanations"]["random"] = judge_chance(base, seen, judged, plan.most, cell.seed)
     found["validation"] = [row["validation_accuracy"] for row in iterations]
     chosen = int(np.argmax(found["validation"]))
     return found | {
@@ -121,18 +123,19 @@ def train(
     return train_reader(Reader(model, tokenizer, LONGEST), data, recipe, watch=watch)
 
 
-def judge(scores: list[np.ndarray], base: Reader, texts: list[Text], part: Split, most: int) -> dict:
+def judge(scores: list[np.ndarray], base: Reader, texts: WordTokens, part: Split, most: int) -> dict:
     """What base makes of texts without the words of the highest scores, or with these alone (Tables 3 and 4), and
     whether they are words that people have marked (Table 5)."""
-    values, without, alone = one_draw(scores, base, base.encode(texts), [], most, AT, None)
-    found = {name: float(values[name].mean()) for name in (f"AOPC@{AT}", "AOPC over K", f"post-hoc@{AT}")}
-    return found | {"without": without, "alone": alone} | detected(scores, part, base.labels)
+    seen = erased(scores, base, texts, most, AT)
+    found = {name: float(seen.values[name].mean()) for name in (f"AOPC@{AT}", "AOPC over K", f"post-hoc@{AT}")}
+    curves = {"without": seen.without.tolist(), "alone": seen.alone.tolist()}
+    return found | curves | detected(scores, part, base.labels)
 
 
-def judge_chance(base: Reader, texts: list[Text], part: Split, most: int, seed: int) -> dict:
+def judge_chance(base: Reader, texts: WordTokens, part: Split, most: int, seed: int) -> dict:
     """The same for random scores, the mean over draws."""
-    random, counts = np.random.default_rng(seed), base.encode(texts).counts
-    draws = [judge([random.random(count) for count in counts], base, texts, part, most) for _ in range(DRAWS)]
+    generator = np.random.default_rng(seed)
+    draws = [judge(random_words(texts.counts, generator), base, texts, part, most) for _ in range(DRAWS)]
     return {name: np.mean([draw[name] for draw in draws], axis=0).tolist() for name in draws[0]}
 
 

@@ -11,7 +11,7 @@ from torch import nn
 from salience.data.batching import like_length
 from salience.data.encoding import Encoded
 from salience.models.type_scalars import TypeScalars
-from salience.sites import forward
+from salience.sites import evaluating, forward
 
 
 @torch.inference_mode()
@@ -24,14 +24,12 @@ def predict_probabilities(model: nn.Module, encoded: Encoded, precision: str = "
     device = model.device
     half = device.type == "cuda" and torch.cuda.is_bf16_supported() if precision == "auto" else precision == "bf16"
     probabilities = np.empty((len(encoded), model.config.num_labels), np.float32)
-    training = model.training
-    model.eval()
-    judge = partial(forward, model)
-    if TypeScalars.fits(model) and encoded.lengths.sum() > model.config.vocab_size:
-        judge = TypeScalars(model).logits
-    for rows, batch in like_length(model, encoded):
-        with torch.autocast(device.type, torch.bfloat16, enabled=half):
-            logits = judge(batch)
-        probabilities[rows] = logits.float().softmax(1).cpu().numpy()
-    model.train(training)
+    with evaluating(model):
+        judge = partial(forward, model)
+        if TypeScalars.fits(model) and encoded.lengths.sum() > model.config.vocab_size:
+            judge = TypeScalars(model).logits
+        for rows, batch in like_length(model, encoded):
+            with torch.autocast(device.type, torch.bfloat16, enabled=half):
+                logits = judge(batch)
+            probabilities[rows] = logits.float().softmax(1).cpu().numpy()
     return probabilities
