@@ -5,15 +5,21 @@ import json
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
+import torch
+from matplotlib.figure import Figure
 
 from labelled import WORDS, labelled_rows, write_csv
+from salience.analysis.association import NEUTRAL
+from salience.analysis.token_scores import TokenScores
 from salience.cli.main import main
 from salience.models.attention_models import AttentionOptions
-from salience.report.attention_page import write_page
+from salience.report.attention_page import summarise, write_page
 from salience.report.attention_pictures import draw_all
-from salience.study.attention import analyse
-from salience.study.datasets import from_files
+from salience.report.attention_pictures import scores as draw_scores
+from salience.study.attention import Analysis, Words, analyse, sweep
+from salience.study.datasets import DataSet, Split, from_files
 from salience.study.word_models import WordRecipe, fit_words
 
 PICTURES = ["polarity", "attention", "weights", "scales", "training"]
@@ -146,6 +152,47 @@ def test_few_rows_are_trained_on_for_as_long_as_many(tmp_path):
     assert main(["analyse", "attention", str(data), "--epochs", "3", "--output", str(tmp_path / "analysis")]) == 0
     summary = json.loads((tmp_path / "analysis" / "summary.json").read_text(encoding="utf-8"))
     assert [row["epoch"] for row in summary["trajectories"]["10"]] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_what_training_is_watched_by_is_what_is_analysed(classes):
+    """Also where texts are cut, and words that stand behind the cut belong to no class."""
+    labels = tuple(WORDS)[:classes]
+    rows = [(f"the {text} {other}", labels.index(label)) for text, label in labelled_rows(240) if label in labels
+            for other in [WORDS[labels[0]]]]  # fmt: skip
+    part = Split([text for text, _ in rows], [label for _, label in rows])
+    data = DataSet("made up", labels, part, Split(part.texts[:40], part.labels[:40]), Split([], []), False)
+    options, recipe = AttentionOptions("embeddings", "dot"), WordRecipe(epochs=1, batch_size=10)
+    (found,) = sweep(options, recipe, data, [10], max_length=3, say=lambda line: None)
+    last = found.trajectory[-1]
+    for category in np.unique(found.words.category):
+        own = torch.from_numpy(found.words.category == category)
+        assert last[f"attention {category}"] == pytest.approx(found.alone.attention[own].mean().item())
+        assert last[f"polarity {category}"] == pytest.approx(found.alone.polarity[own].mean(0).tolist())
+    assert sum(map(abs, last["V^T W"])) == pytest.approx(found.alignment)
+    assert (found.words.category == 1).any()
+    assert (found.test_accuracy, found.in_test) == (None, None)
+
+
+def test_polarity_is_shown_for_a_words_own_class(tmp_path):
+    """Of three classes: words of each have 6 for it and -3 for the others, neutral ones 0, 0 and 9."""
+    category = np.array([0, 0, 1, 2, NEUTRAL])
+    polarity = torch.tensor([[6.0, -3, -3], [6, -3, -3], [-3, 6, -3], [-3, -3, 6], [0, 0, 9]])
+    scores = TokenScores(torch.zeros(5), polarity, torch.ones(5), torch.ones(5))
+    analysis = Analysis(
+        scale=1, words=Words(list("abcde"), np.ones((5, 3), int), category), alone=scores, in_texts=scores,
+        in_test=None, alignment=0.0, test_accuracy=None, trajectory=[],
+    )  # fmt: skip
+    shown = {row["category"]: row["polarity score"] for row in summarise(analysis, ["R", "G", "B"])}
+    assert shown == {"R": 6, "G": 6, "B": 6, "neutral": 3}
+    axes = Figure().subplots()
+    draw_scores(axes, analysis, ["R", "G", "B"], "polarity")
+    heights = {own.get_label(): own.get_offsets()[:, 1].tolist() for own in axes.collections}
+    assert heights == {"R words": [6, 6], "G words": [6], "B words": [6], "neutral words": [3]}
+    two = replace(analysis, in_texts=replace(scores, polarity=-polarity[:, :1]),
+                  words=replace(analysis.words, category=np.array([0, 0, 1, NEUTRAL, NEUTRAL])))  # fmt: skip
+    shown = {row["category"]: row["polarity score"] for row in summarise(two, ["no", "yes"])}
+    assert shown == {"no": -6, "yes": 3, "neutral": 1.5}
 
 
 def test_names_of_labels_and_files_are_no_markup(tmp_path, opened):

@@ -22,7 +22,7 @@ def by_loops(model) -> float:
     if model.config.pooling in ("additive", "variational"):
         between = model.pooling.key.weight.tolist()  # M_a: V^T M_a W
         query = [sum(query[row] * between[row][column] for row in range(len(query))) for column in range(len(query))]
-    elif model.config.encoder == "affine":
+    if model.config.encoder == "affine":
         between = model.encoder.layers[0].dense.weight.tolist()  # M: V^T M M^T W
         columns = range(len(between[0]))
         query = [sum(query[row] * between[row][column] for row in range(len(query))) for column in columns]
@@ -40,6 +40,7 @@ def by_loops(model) -> float:
         ("lstm", "dot"),
         ("bidirectional", "dot"),
         ("embeddings", "additive"),
+        ("affine", "additive"),
         ("lstm", "additive"),
         ("embeddings", "variational"),
     ],

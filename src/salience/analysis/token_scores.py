@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -30,6 +31,17 @@ class TokenScores:
     polarity: Tensor  # (V, K): K is 1 for two classes, else C
     weight: Tensor  # (V,) mean attention weight, after the softmax; of a type by itself 1
     occurrences: Tensor  # (V,); types without any have scores of 0
+
+
+def polarity_of(polarity: np.ndarray, category: int) -> np.ndarray:
+    """Of polarity scores (..., K) those (...) that a category of words is looked at by.
+
+    Two classes have one polarity. Of several a class's words have that for their class, and the words of no class
+    (a category below 0) the mean over classes.
+    """
+    if polarity.shape[-1] == 1:
+        return polarity[..., 0]
+    return polarity[..., category] if category >= 0 else polarity.mean(-1)
 
 
 def check_scored(model: AttentionClassifier) -> None:

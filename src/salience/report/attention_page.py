@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from salience.analysis.association import category_names
+from salience.analysis.token_scores import polarity_of
 from salience.study.attention import Analysis
 
 TOP = 15  # words of a category in the page
@@ -26,7 +27,8 @@ td:first-child, th:first-child { text-align: left } .words { text-align: left }
 </style>
 <h1>{{ title }}</h1>
 <p>A word belongs to a class if more than 3/4 of its occurrences, and more than 5, are in that class's texts; it is neutral
-if its shares differ by less than 0.1 and its counts by less than 5. Scores are means over its occurrences.</p>
+if its shares differ by less than 0.1 and its counts by less than 5. Scores are means over its occurrences.
+Of several classes, polarity is that for the word's own class, and for neutral words the mean over classes.</p>
 <div class="table"><table>
 <tr>{% for name in summary[0] %}<th>{{ name }}</th>{% endfor %}</tr>
 {% for row in summary %}<tr>{% for value in row.values() %}<td>{{ value }}</td>{% endfor %}</tr>
@@ -74,7 +76,7 @@ def summarise(analysis: Analysis, labels: Sequence[str]) -> list[dict]:
             rows.append({
                 "scale": analysis.scale, "category": name, "words": int(seen.sum()),
                 "attention score": float(analysis.in_texts.attention.numpy()[seen].mean()),
-                "polarity score": float(analysis.in_texts.polarity.numpy()[seen, -1].mean()),
+                "polarity score": float(polarity_of(analysis.in_texts.polarity.numpy()[seen], category).mean()),
                 "attention weight": float(analysis.in_texts.weight.numpy()[seen].mean()),
                 "|V^T W|": analysis.alignment, "test accuracy": analysis.test_accuracy,
             })  # fmt: skip
@@ -82,7 +84,10 @@ def summarise(analysis: Analysis, labels: Sequence[str]) -> list[dict]:
 
 
 def rounded(row: dict) -> dict:
-    return {key: f"{value:.3g}" if isinstance(value, float) else value for key, value in row.items()}
+    return {
+        key: f"{value:.3g}" if isinstance(value, float) else "-" if value is None else value
+        for key, value in row.items()
+    }
 
 
 def write_words(analysis: Analysis, labels: Sequence[str], file: Path) -> None:

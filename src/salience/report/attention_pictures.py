@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from salience.analysis.association import NONE, category_names
+from salience.analysis.token_scores import polarity_of
 from salience.report.pictures import COLOURS, GREY, save
 from salience.study.attention import Analysis
 
@@ -20,8 +21,8 @@ def draw_all(analyses: Sequence[Analysis], labels: Sequence[str], shown: int, fo
     """
     own = analyses[shown]
     pictures: dict[str, Callable] = {
-        "polarity": lambda axes: scores(axes, own, labels, own.in_texts.polarity[:, -1], "polarity score"),
-        "attention": lambda axes: scores(axes, own, labels, own.in_texts.attention, "attention score"),
+        "polarity": lambda axes: scores(axes, own, labels, "polarity"),
+        "attention": lambda axes: scores(axes, own, labels, "attention"),
         "weights": lambda axes: mean_weights(axes, own, labels),
     }
     if len(analyses) > 1:
@@ -40,13 +41,18 @@ def present(analysis: Analysis, labels: Sequence[str]) -> list[tuple[int, str, s
     return [(own, names[own], COLOURS[own % len(COLOURS)] if own >= 0 else GREY) for own in found]
 
 
-def scores(axes, analysis: Analysis, labels: Sequence[str], values, name: str) -> None:
-    frequency, values = analysis.words.counts.sum(1), np.asarray(values)
+def scores(axes, analysis: Analysis, labels: Sequence[str], name: str) -> None:
+    """Attention or polarity scores."""
+    frequency, attention, polarity = (
+        analysis.words.counts.sum(1), analysis.in_texts.attention.numpy(), analysis.in_texts.polarity.numpy()
+    )  # fmt: skip
     for category, label, colour in present(analysis, labels):
-        own = analysis.words.category == category
+        own, values = analysis.words.category == category, attention
+        if name == "polarity":
+            values = polarity_of(polarity, category)
         by_frequency(axes, frequency[own], values[own], f"{label} words", colour)
-    axes.set_ylabel(name)
-    axes.set_title(f"{name.capitalize()} of words, scale {analysis.scale:g}", loc="left")
+    axes.set_ylabel(f"{name} score")
+    axes.set_title(f"{name.capitalize()} score of words, scale {analysis.scale:g}", loc="left")
     axes.legend(frameon=False)
 
 
@@ -92,7 +98,7 @@ def over_training(axes, analysis: Analysis, labels: Sequence[str]) -> None:
     for category, label, colour in present(analysis, labels):
         axes.plot(epochs, [row[f"attention {category}"] for row in analysis.trajectory], color=colour,
                   label=f"{label} words")  # fmt: skip
-        polarity = [row[f"polarity {category}"][-1] for row in analysis.trajectory]
+        polarity = polarity_of(np.array([row[f"polarity {category}"] for row in analysis.trajectory]), category)
         axes.plot(epochs, polarity, color=colour, linestyle=":")
     axes.axhline(0, color="black", linewidth=0.6)
     axes.set(xlabel="epoch", ylabel="mean score: attention —, polarity ···")

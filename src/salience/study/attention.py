@@ -19,8 +19,8 @@ from salience.errors import listed
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.attention_models import AttentionOptions
 from salience.study.datasets import DataSet
-from salience.study.word_models import WordRecipe, fit_words
-from salience.training.alignment import alignment
+from salience.study.word_models import Fitted, WordRecipe, fit_words
+from salience.training.alignment import alignment, coupling
 
 
 @dataclass(frozen=True)
@@ -96,25 +96,31 @@ def sweep(
     """Trains a model for each scale, watching it, and analyses it."""
     found = []
     for scale in scales:
-        watcher = Watcher(data)
+        watcher = Watcher(data, max_length)
         fitted = fit_words(replace(options, scale=scale), recipe, data, seed, max_length, callbacks=[watcher])
         analysis = analyse(fitted.model, fitted.tokenizer, data, max_length, watcher.seen)
         found.append(replace(analysis, test_accuracy=fitted.test_accuracy))
-        say(f"scale {scale:g}: test accuracy {fitted.test_accuracy:.3f}, the best of {recipe.epochs} epochs is the "
-            f"{fitted.best_epoch + 1}.")  # fmt: skip
+        say(f"scale {scale:g}: {told(fitted)}, the best of {recipe.epochs} epochs is the {fitted.best_epoch + 1}.")
     return found
 
 
-class Watcher(TrainerCallback):
-    """Notes after every epoch how the categories' mean global scores stand."""
+def told(fitted: Fitted) -> str:
+    if fitted.test_accuracy is None:
+        return f"validation accuracy {max(fitted.accuracies):.3f}"
+    return f"test accuracy {fitted.test_accuracy:.3f}"
 
-    def __init__(self, data: DataSet):
-        self.data = data
+
+class Watcher(TrainerCallback):
+    """Notes after every epoch how the mean global scores of the words' categories stand, which are `analyse`'s."""
+
+    def __init__(self, data: DataSet, max_length: int | None = None):
+        self.data, self.max_length = data, max_length
         self.category: np.ndarray | None = None
         self.seen: list[dict] = []
 
     def on_train_begin(self, args, state, control, model=None, processing_class=None, **_):
-        encoded = encode_texts(processing_class, self.data.training.texts, labels=self.data.training.labels)
+        training = self.data.training
+        encoded = encode_texts(processing_class, training.texts, labels=training.labels, max_length=self.max_length)
         self.category = words_of(processing_class, encoded, model.config.vocab_size, len(self.data.labels)).category
         self.look(model)
 
@@ -123,17 +129,12 @@ class Watcher(TrainerCallback):
 
     def look(self, model: AttentionClassifier) -> None:
         found = global_scores(model)
-        row = {"epoch": len(self.seen), "alignment": signed_alignment(model)}
+        row = {"epoch": len(self.seen), "V^T W": coupling(model).tolist()}
         for category in np.unique(self.category):
             own = torch.from_numpy(self.category == category)
             row[f"attention {category}"] = found.attention[own].mean().item()
             row[f"polarity {category}"] = found.polarity[own].mean(0).tolist()
         self.seen.append(row)
-
-
-def signed_alignment(model: AttentionClassifier) -> list[float]:
-    """V^T W as it stands between the last layers, for each class vector."""
-    return (model.head.weight.detach() @ model.pooling.query[0].detach()).tolist()
 
 
 def words_of(tokenizer, encoded: Encoded, vocabulary: int, classes: int) -> Words:

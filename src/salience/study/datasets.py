@@ -96,15 +96,16 @@ def load(name: str, data_dir: Path | None, seed: int = 0) -> DataSet:
 
 
 def from_files(data: str, test: str | None, seed: int = 0, **columns) -> DataSet:
-    """A set from files as `salience train` reads them; a part of the training rows is held out for validation."""
+    """A set from files as `salience train` reads them; a part of the training rows is held out for validation.
+
+    Without a test file it has no test texts: those that choose the best epoch are no test.
+    """
     task = read_task(data, test, seed=seed, note=logger.info, **columns)
 
     def split(part: Part | None) -> Split:
         return Split([], []) if part is None else Split(list(part.examples.texts), part.labels.tolist())
 
-    return DataSet(
-        data, tuple(task.names), split(task.train), split(task.validation), split(task.test or task.validation), False
-    )
+    return DataSet(data, tuple(task.names), split(task.train), split(task.validation), split(task.test), False)
 
 
 def rows(source: Source, part: str, data_dir: Path | None) -> list[dict]:

@@ -11,6 +11,7 @@ from sklearn.metrics import roc_auc_score
 from transformers import set_seed
 
 from salience.analysis.association import NEUTRAL
+from salience.analysis.token_scores import polarity_of
 from salience.models.attention_models import AttentionOptions, build_attention_classifier
 from salience.study.attention import Analysis, analyse, sweep
 from salience.study.cells import Cell, cells
@@ -95,13 +96,13 @@ def separation(analysis: Analysis) -> dict:
     The area under the ROC curve is the chance that a word of the class is attended to more than a neutral one.
     """
     neutral, attention = analysis.words.category == NEUTRAL, analysis.alone.attention.numpy()
-    weight, tested = weights(analysis)
+    polarity, (weight, tested) = analysis.alone.polarity.numpy(), weights(analysis)
     found = {"words": {}, "attention": {}, "polarity": {}, "median weight": {}, "area": {}}
     for own, key in categories_of(analysis):
         chosen = analysis.words.category == own
         found["words"][key] = int(chosen.sum())
         found["attention"][key] = float(attention[chosen].mean())
-        found["polarity"][key] = float(polarity_of(analysis, own)[chosen].mean())
+        found["polarity"][key] = float(polarity_of(polarity, own)[chosen].mean())
         found["median weight"][key] = float(np.median(weight[chosen & tested]))
         if own != NEUTRAL:
             both = chosen | neutral
@@ -114,11 +115,12 @@ def points(analysis: Analysis) -> dict[str, dict[str, list[float]]]:
 
     Weights are those of words that the test texts have.
     """
-    frequency, (weight, tested) = analysis.words.counts.sum(1), weights(analysis)
+    frequency, polarity = analysis.words.counts.sum(1), analysis.alone.polarity.numpy()
+    weight, tested = weights(analysis)
     found = {}
     for own, key in categories_of(analysis):
         chosen = some(analysis.words.category == own)
-        scores = {"attention": analysis.alone.attention.numpy(), "polarity": polarity_of(analysis, own)}
+        scores = {"attention": analysis.alone.attention.numpy(), "polarity": polarity_of(polarity, own)}
         found[key] = {"frequency": frequency[chosen].tolist()} | {
             name: rounded(values[chosen]) for name, values in scores.items()
         } | {"weight": rounded(weight[some((analysis.words.category == own) & tested)])}  # fmt: skip
@@ -129,12 +131,6 @@ def categories_of(analysis: Analysis) -> list[tuple[int, str]]:
     """Number and name of the categories that have words, but for the words of no category."""
     found = analysis.words.category
     return [(own, "neutral" if own == NEUTRAL else str(own)) for own in sorted(set(found[found >= NEUTRAL].tolist()))]
-
-
-def polarity_of(analysis: Analysis, category: int) -> np.ndarray:
-    """Polarity scores (V,) of all words, of more than two classes those for the category's own."""
-    polarity = analysis.alone.polarity.numpy()
-    return polarity[:, max(category, 0) % polarity.shape[1]]
 
 
 def weights(analysis: Analysis) -> tuple[np.ndarray, np.ndarray]:

@@ -46,7 +46,7 @@ class Fitted:
     tokenizer: object
     accuracies: list[float]  # on validation, an epoch each
     best_epoch: int  # counted from 0
-    test_accuracy: float
+    test_accuracy: float | None  # where there are test texts
 
 
 def fit_words(
@@ -89,7 +89,8 @@ def fit_words(
         trainer.remove_callback(PrinterCallback)
         trainer.train()
     model.load_state_dict(best.weights)
-    return Fitted(model, tokenizer, best.accuracies, best.epoch, accuracy(model, encoded[2]))
+    tested = accuracy(model, encoded[2]) if len(encoded[2]) else None
+    return Fitted(model, tokenizer, best.accuracies, best.epoch, tested)
 
 
 def adagrad(model: torch.nn.Module, recipe: WordRecipe):

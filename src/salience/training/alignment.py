@@ -15,7 +15,19 @@ from salience.training.recipe import Recipe
 
 
 def alignment(model: nn.Module) -> Tensor:
-    """|V^T W|, summed over classes: of an affine encoder |V^T M M^T W|, of additive attention |V^T M_a W|.
+    """|V^T W|, summed over classes.
+
+    Raises:
+        ValueError: as `coupling`.
+    """
+    return coupling(model).abs().sum()
+
+
+def coupling(model: nn.Module) -> Tensor:
+    """V^T W, of each class vector (C,); of two classes (1,).
+
+    Where words are attended to by V^T M_a h (additive attention, but for its tanh) or h is M e (an affine encoder), V
+    and W are taken back to the embeddings: V^T M_a W, V^T M M^T W, and with both V^T M_a M M^T W.
 
     Raises:
         ValueError: the model is no attention classifier with one head of dot or additive attention and a linear head.
@@ -29,10 +41,10 @@ def alignment(model: nn.Module) -> Tensor:
     attention, polarity = pooling.query[0], model.head.weight.T  # V (D,), W (D, C), for two classes (D, 1)
     if isinstance(pooling, Additive):
         attention = pooling.key.weight.T @ attention
-    elif model.config.encoder == "affine":
+    if model.config.encoder == "affine":
         weight = model.encoder.layers[0].dense.weight
         attention, polarity = weight.T @ attention, weight.T @ polarity
-    return (attention @ polarity).abs().sum()
+    return attention @ polarity
 
 
 def check_alignment(recipe: Recipe, model: nn.Module) -> None:
