@@ -246,6 +246,11 @@ def test_a_meeting_by_hand():
     assert found.kept[1, 1] == pytest.approx((0.75 + 0.5 + 0.5) / 3)
 
 
+def test_texts_whose_words_stand_at_other_places_never_meet():
+    found = meetings(texts_of("1 ADJ .2", "2 NOUN .6"), np.array([1, 0]))
+    assert found.tags == [] and found.count.shape == found.kept.shape == (0, 0)
+
+
 def test_both_sides_of_a_pair_share_everything(reader):
     """The own side of (1, 2) is 1 minus the partner's side of (2, 1)."""
     texts = tagged_attention(*reader, TEXTS, SPANS, Attention(1, 1))

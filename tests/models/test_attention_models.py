@@ -164,6 +164,19 @@ def test_the_same_seed_builds_the_same_model():
     assert bits(built("lstm-vat")[0]) == bits(built("lstm-vat")[0])
 
 
+@pytest.mark.parametrize(
+    ("name", "normal"),
+    [("lstm-att", False), ("lstm-vat", False), ("attention:variational", False), ("attention:additive", True),
+     ("attention:dot", True)],
+)  # fmt: skip
+def test_attention_begins_as_in_its_paper(name, normal):
+    """Sun and Lu's V from N(0, 1); VAT's, and that of its iteration 0, from U(-.1, .1)."""
+    query = built(name, encoder="lstm", width=400)[0].pooling.query.detach()
+    deviation = 1.0 if normal else 0.2 / 12**0.5
+    assert query.std().item() == pytest.approx(deviation, rel=0.15)
+    assert (query.abs().max() > 2) if normal else (query.abs().max() <= 0.1)
+
+
 def test_three_labels():
     assert built("attention:dot", list("xyz"), encoder="affine")[0].head.weight.shape == (3, 100)
 

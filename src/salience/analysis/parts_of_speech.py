@@ -127,6 +127,6 @@ def meetings(texts: TaggedScores, partner: np.ndarray) -> Meetings:
     names, numbers = np.unique(np.concatenate([*own_tags, *other_tags]), return_inverse=True)
     own, other = np.split(numbers, 2)
     cell, size = own * len(names) + other, len(names) ** 2
-    count = np.bincount(cell, minlength=size).reshape(len(names), -1)
-    total = np.bincount(cell, np.concatenate(parts), size).reshape(len(names), -1)
+    count = np.bincount(cell, minlength=size).reshape(len(names), len(names))
+    total = np.bincount(cell, np.concatenate(parts), size).reshape(len(names), len(names))
     return Meetings(names.tolist(), count, part(total, count))

@@ -6,22 +6,39 @@ import numpy as np
 import torch
 from sklearn.manifold import TSNE
 from sklearn.metrics import silhouette_score
+from torch import Tensor
 
+from salience.batch import Batch
 from salience.data.batching import in_order, like_length
 from salience.data.encoding import Encoded
+from salience.levels import unwrapped
+from salience.models.attention_classifier import AttentionClassifier
+from salience.models.states import pooled_states
 from salience.sites import evaluating, forward, reading
 
 
 @torch.no_grad()
 def representations(model, texts: Encoded) -> np.ndarray:
-    """The vectors (N, D) that the last linear map of the head sees, in the order of the texts."""
+    """The vectors (N, D) of texts, in their order.
+
+    Of an attention classifier it is what the pooling makes of a text (R of VAT), of others what the last linear map
+    of the head sees.
+    """
     found = []
     with evaluating(model):
         for rows, batch in like_length(model, texts):
-            with reading(model, "sentence") as seen:
-                forward(model, batch)
-            found.append((rows, seen.value.float().cpu().numpy()))
+            found.append((rows, vectors_of(model, batch).float().cpu().numpy()))
     return in_order(found)
+
+
+def vectors_of(model, batch: Batch) -> Tensor:
+    own = unwrapped(model)
+    if isinstance(own, AttentionClassifier):
+        pooled, _ = own.pooling(*pooled_states(own, batch))
+        return pooled
+    with reading(model, "sentence") as seen:
+        forward(model, batch)
+    return seen.value
 
 
 def silhouette(vectors: np.ndarray, labels: np.ndarray) -> float:

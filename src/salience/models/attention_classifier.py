@@ -167,15 +167,19 @@ class AttentionClassifier(PreTrainedModel):
         self.encoder.set_input_embeddings(table)
 
     def _init_weights(self, module: nn.Module) -> None:
-        """As the papers and their code do: V from N(0, 1), VAT's from U(-.1, .1); torch's defaults for linear maps."""
+        """As the papers and their code do: Sun and Lu's V from N(0, 1), that of VAT and of its iteration 0, which has
+        a perceptron, from U(-.1, .1); torch's defaults for linear maps."""
         if isinstance(module, nn.Embedding):
             init.uniform_(module.weight, -0.1, 0.1)
             if module.padding_idx is not None and not getattr(module.weight, "_is_hf_initialized", False):
                 init.zeros_(module.weight[module.padding_idx])
-        elif isinstance(module, Dot) or (isinstance(module, Additive) and self.config.pooling == "additive"):
+        elif isinstance(module, Dot):
             init.normal_(module.query)
         elif isinstance(module, Additive):
-            init.uniform_(module.query, -0.1, 0.1)
+            if self.config.pooling == "variational" or self.config.head == "perceptron":
+                init.uniform_(module.query, -0.1, 0.1)
+            else:
+                init.normal_(module.query)
         elif isinstance(module, nn.Linear | nn.LSTM):
             bound = module.weight.shape[1] if isinstance(module, nn.Linear) else module.hidden_size
             for weight in module.parameters(recurse=False):
