@@ -290,15 +290,24 @@ def test_the_figure_of_a_transformer(folder, monkeypatch):
 def test_figures_are_printed_beside_what_the_paper_sees():
     def row(name, seed, value):
         kinds = {"0": value, "1": 2 * value, "neutral": 0.0}
-        return {"set": name, "seed": seed, "words": {"0": 3, "1": 4, "neutral": 5}, "attention": kinds,
-                "polarity": kinds, "median weight": kinds, "area": {"0": 0.9, "1": 0.8}}  # fmt: skip
+        return {"set": name, "seed": seed, "labels": ["bad", "good"], "words": {"neutral": 1500, "0": 3, "1": 4},
+                "attention": kinds, "polarity": kinds, "median weight": kinds,
+                "area": {"0": 0.9, "1": 0.8}}  # fmt: skip
 
     text = uaftc_figures.report([row("imdb", 0, 1.0), row("sst2", 0, 0.1), row("sst2", 1, 0.3)])
-    (line,) = lines_of(text, "sst2")
-    assert line[:5] == ["sst2", "2", "0 3, 1 4, neutral 5", "0 0.2, 1 0.4, neutral 0", "0 0.2, 1 0.4, neutral 0"]
-    assert line[6] == "0 0.9, 1 0.8"
-    assert line[7].startswith("polarity by the class, neutral near 0; class words are attended to more, positive less")
-    assert lines_of(text, "imdb", "1") and not lines_of(text, "20news-1")
+    neutral, bad, good = lines_of(text, "sst2", "2")
+    assert neutral[2:8] == ["neutral", "1500", "0", "0", "0", ""]
+    assert bad[2:] == ["bad", "3", "0.2", "0.2", "0.2", "0.9", ""] and good[2:] == [
+        "good",
+        "4",
+        "0.4",
+        "0.4",
+        "0.4",
+        "0.8",
+        "",
+    ]
+    assert neutral[8].startswith("polarity by the class, neutral near 0; class words are attended to more, positive")
+    assert len(lines_of(text, "imdb", "1")) == 3 and not lines_of(text, "20news-1")
 
 
 # ----------------------------------------------------------------------------------------------- UAFTC, made-up texts

@@ -150,15 +150,32 @@ def rounded(values: np.ndarray) -> list[float]:
 
 
 def report(rows: list[dict]) -> str:
-    lines = ["| set | seeds | words | attention score | polarity score | median weight | area over neutral | paper |",
-             "|---|---|---|---|---|---|---|---|"]  # fmt: skip
+    """A line for each category of words, means over seeds; what the paper shows stands in a set's first line."""
+    titles = (
+        "set",
+        "seeds",
+        "category",
+        "words",
+        "attention score",
+        "polarity score",
+        "median weight",
+        "area",
+        "paper",
+    )
+    lines = ["| " + " | ".join(titles) + " |", "|---" * len(titles) + "|"]
     for name, figure in PUBLISHED.items():
-        own = [row for row in rows if row["set"] == name]
-        if own:
-            columns = (shown(own, key) for key in ("words", "attention", "polarity", "median weight", "area"))
-            lines.append(f"| {name} | {len(own)} | " + " | ".join(columns) + f" | {figure.told} |")
-    return "\n".join([*lines, "", "Categories: 0, 1, ... are the classes (1 of two is the positive one)."])
+        own, told = [row for row in rows if row["set"] == name], figure.told
+        for category in own[0]["words"] if own else ():
+            kind = category if category == "neutral" else own[0]["labels"][int(category)]
+            values = (mean(own, key, category) for key in ("attention", "polarity", "median weight", "area"))
+            lines.append(
+                f"| {name} | {len(own)} | {kind} | {mean(own, 'words', category, '.0f')} | "
+                + " | ".join(values) + f" | {told} |"
+            )  # fmt: skip
+            told = ""
+    return "\n".join([*lines, "", "Area: the chance that a word of the class is attended to more than a neutral one."])
 
 
-def shown(rows: list[dict], key: str) -> str:
-    return ", ".join(f"{kind} {np.mean([row[key][kind] for row in rows]):.3g}" for kind in sorted(rows[0][key]))
+def mean(rows: list[dict], key: str, category: str, form: str = ".3g") -> str:
+    found = [row[key][category] for row in rows if category in row[key]]
+    return format(np.mean(found), form) if found else ""
