@@ -27,5 +27,6 @@ def draw_curves(axes, rows: list[dict]) -> None:
             mean = 100 * np.mean([row["explanations"][name][key] for row in rows], axis=0)
             panel.plot(range(len(mean)), mean, color=colour, label=name)
         panel.set(xlabel="K", ylabel="accuracy of base, percent")
+        panel.xaxis.get_major_locator().set_params(integer=True)
         panel.set_title(f"{rows[0]['set']}, {rows[0]['encoder']}: {told}", loc="left")
     axes[0].legend(frameon=False)
