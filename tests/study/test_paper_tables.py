@@ -425,7 +425,7 @@ def rows_of(name, encoder, base, attention, turns, **words) -> list[dict]:
     return [
         {
             "set": name, "encoder": encoder, "seed": seed, "base": values[0], "accuracy": values[2], "chosen": 1,
-            "test": [values[1], values[2], 0.5],
+            "test": [values[1], values[2], 0.5], "validation": [0.8, 0.9, 0.7 + 0.1 * seed],
             "explanations": {
                 own: {"AOPC@5": 10.0 * place + seed, "post-hoc@5": 60.0 + 5 * place} | (words if own == "ATT" else {})
                 for place, own in enumerate(("random", "ATT", "VAT"))
@@ -451,7 +451,7 @@ def test_the_lines_of_vat():
     deleted, alone = (line_in(text, number, "trec", "lstm-random") for number in (3, 4))
     assert deleted[3:7] == ["0.50 ± 0.71", "10.50 ± 0.71", "20.50 ± 0.71", "19.4 31.0 37.2"]
     assert alone[3:7] == ["60.00 ± 0.00", "65.00 ± 0.00", "70.00 ± 0.00", "71.4 73.6 79.2"]
-    assert line_in(text, 6, "trec", "lstm-random")[2:] == ["93.50", "97.00", "50.00"]
+    assert line_in(text, 6, "trec", "lstm-random")[2:] == ["93.50 (80.00)", "97.00 (90.00)", "50.00 (75.00)"]
 
 
 @pytest.mark.parametrize(

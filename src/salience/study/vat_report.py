@@ -68,7 +68,7 @@ def report(rows: list[dict]) -> str:
         columns = {name: picked(name, metric) for name in EXPLANATIONS}
         parts += ["", title, *three(rows, columns, published)]
     parts += ["", "Table 5, words that people marked (paper: in tweets)", *words(rows)]
-    parts += ["", "Table 6, accuracy by iteration, whichever was chosen", *by_iteration(rows)]
+    parts += ["", "Table 6, accuracy by iteration (on validation), whichever was chosen", *by_iteration(rows)]
     return "\n".join(parts)
 
 
@@ -126,10 +126,12 @@ def numbers(values) -> str:
 
 
 def by_iteration(rows: list[dict]) -> list[str]:
+    """On the test texts and, in brackets, on those that choose the iteration."""
     groups = grouped(rows)
     most = max((len(row["test"]) for row in rows), default=0)
     lines = ["", "| set | encoder | " + " | ".join(map(str, range(most))) + " |", "|---" * (most + 2) + "|"]
     for (name, encoder), own in groups.items():
-        means = [f"{100 * value:.2f}" for value in np.mean([row["test"] for row in own], axis=0)]
+        test, validation = (100 * np.mean([row[part] for row in own], axis=0) for part in ("test", "validation"))
+        means = [f"{one:.2f} ({other:.2f})" for one, other in zip(test, validation, strict=True)]
         lines.append(f"| {name} | {encoder} | " + " | ".join(means + ["-"] * (most - len(means))) + " |")
     return lines
