@@ -130,6 +130,6 @@ def report(rows: list[dict]) -> str:
         coupling = [end["V^T W"] for end in ends]
         lines.append(
             f"| {name} | {len(ends)} | {100 * accuracy:.1f} | {attention} | {polarity} | "
-            f"{np.mean(coupling):.1f} ({min(coupling):.1f} .. {max(coupling):.1f}) | {told} |"
+            f"{np.mean(coupling):z.1f} ({min(coupling):z.1f} .. {max(coupling):z.1f}) | {told} |"
         )
     return "\n".join(lines)
