@@ -4,6 +4,7 @@ import csv
 import json
 import sys
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from salience.analysis.tagging import given_tags
 from salience.data.encoding import encode_texts
 from salience.explain import Attention
 from salience.models.loading import load_trained
+from salience.training.predicting import predict_probabilities
 
 LABELS = ["food", "music", "sport"]
 ROWS = labelled_rows(40, seed=2)
@@ -443,7 +445,24 @@ def test_attention_of_a_trained_model(analyse, larger, over_words, tmp_path):
     found = read(tmp_path / "out" / "summary.json")
     assert {row["scale"] for row in found["categories"]} == {10}
     assert found["trajectories"] == {"10": []}
+    assert {row["test accuracy"] for row in found["categories"]} == {None}
+    with (tmp_path / "out" / "words.csv").open() as file:  # nothing is held out
+        rows = {row["word"]: row for row in csv.DictReader(file)}
+    written = Counter(word for text, _ in labelled_rows(150, seed=3) for word in text.split())
+    assert {word: sum(int(row[f"count {label}"]) for label in LABELS) for word, row in rows.items()} == written
     check_pictures(tmp_path / "out", "polarity", "attention", "weights")  # nothing was trained, at one scale
+
+
+def test_the_accuracy_of_a_trained_model_on_test_texts(analyse, larger, over_words, place, tmp_path):
+    answer = analyse("attention", larger, "--model", over_words, "--test", place.test)
+    assert answer.code == 0, answer.err
+    (accuracy,) = {row["test accuracy"] for row in read(tmp_path / "out" / "summary.json")["categories"]}
+    model, tokenizer = load_trained(over_words)
+    with open(place.test, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    texts = encode_texts(tokenizer, [row["text"] for row in rows])
+    predicted = predict_probabilities(model, texts).argmax(1)
+    assert accuracy == np.mean([LABELS[number] == row["label"] for number, row in zip(predicted, rows, strict=True)])
 
 
 @pytest.mark.parametrize("options", [["--pooling", "additive"], ["--encoder", "affine", "--alignment", "0.1"],

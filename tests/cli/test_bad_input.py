@@ -197,6 +197,13 @@ COMMANDS = ["train", "predict", "compare", "explain", "faithfulness", "methods",
             *(f"analyse {own}" for own in ("attention", "pos", "channels", "embeddings"))]  # fmt: skip
 
 
+@pytest.mark.parametrize("command", [[], ["analyse"]], ids=" ".join)
+def test_a_command_alone_shows_its_help_line_by_line(salience, command):
+    answer = salience(*command)
+    assert answer.code == 2 and answer.out == ""
+    assert answer.err.startswith("Usage: salience") and len(answer.err.splitlines()) > 8
+
+
 def test_help_names_every_command(salience):
     listed = salience("--help").out + salience("analyse", "--help").out
     assert all(f"  {command.split()[-1]} " in listed for command in COMMANDS)

@@ -146,6 +146,16 @@ def test_the_class_to_explain_is_asked_for_by_name(place, data, salience, tmp_pa
     assert any(row["predicted"] != row["explained"] for row in found["gold"])
 
 
+def test_the_terminal_says_whose_words_are_marked_if_not_the_predicted_classs(place, salience):
+    shown = [
+        salience("explain", place.model, "--text", "a cup", "--target", target).out
+        for target in ("predicted", *LABELS)
+    ]
+    predicted = shown[0].split()[0]
+    for line, target in zip(shown, (predicted, *LABELS), strict=True):
+        assert (f"[for {target}]" in line) == (target != predicted)
+
+
 def test_a_text_is_explained_the_same_whoever_is_beside_it(place, data, salience, tmp_path):
     names = "attention,gradient,gradient-x-input,integrated-gradients,occlusion"
     output = tmp_path / "all.jsonl"
@@ -326,6 +336,7 @@ def test_an_output_is_replaced_only_when_asked(place, salience, tmp_path, kind):
         (["--text", "a cup"], ["give either a file of texts, or --text"]),
         (["--text-column", "txt", "--label", "label"], ['no column "txt"', 'Did you mean "text"?']),
         (["--device", "abacus"], ["abacus"]),
+        (["--max-length", "-1"], ["--max-length"]),
     ],
     ids=lambda value: " ".join(value) if value[0].startswith("--") else "",
 )
@@ -343,6 +354,13 @@ def test_no_such_file_or_model(place, data, salience, tmp_path):
     refused(salience("explain", place.model, "none.csv"), "none.csv: no such file")
     refused(salience("explain", tmp_path / "none", data), "no model at")
     refused(salience("explain", place.data, data), "no model at")
+
+
+def test_a_folder_of_the_outputs_name(place, salience, tmp_path):
+    (tmp_path / "out.html").mkdir()
+    refused(salience("explain", place.model, "--text", "a cup", "--output", tmp_path / "out.html", "--overwrite"),
+            "out.html is a folder: name a file in it")  # fmt: skip
+    assert [own.name for own in tmp_path.iterdir()] == ["out.html"]
 
 
 @pytest.mark.parametrize("kind", ["html", "jsonl"])

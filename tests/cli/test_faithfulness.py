@@ -7,7 +7,6 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from test_bad_input import refused
-from transformers import set_seed
 
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
@@ -98,9 +97,8 @@ def test_files_hold_what_evaluate_says(place, data, salience, tmp_path):
     assert answer.code == 0, answer.err
     assert sorted(file.name for file in folder.iterdir()) == ["faithfulness.json", "index.html"]
     own = reader(place.model)
-    set_seed(3)
     expected = evaluate(
-        own, own, TEXTS, {name: EXPLAINERS[name] for name in ("occlusion", "gradient", "random")}, 4, 2
+        own, own, TEXTS, {name: EXPLAINERS[name] for name in ("occlusion", "gradient", "random")}, 4, 2, seed=3
     )
     found = strictly(folder / "faithfulness.json")
     agrees(found, expected)
@@ -137,8 +135,11 @@ def test_the_terminals_table_fits_80_columns(place, data, salience, monkeypatch)
     monkeypatch.setenv("COLUMNS", "80")
     answer = salience("faithfulness", place.model, data, "--explainer", "gradient,integrated-gradients", *SHORT)
     assert answer.code == 0, answer.err
-    assert "…" not in answer.out and "integrated-gradients" in answer.out
-    assert max(map(len, answer.out.splitlines())) <= 80
+    lines = answer.out.splitlines()
+    assert "…" not in answer.out and max(map(len, lines)) <= 80
+    assert any("explainer" in line and line.rstrip().endswith("tau") for line in lines)
+    row = next(number for number, line in enumerate(lines) if line.split() and line.split()[0] == "integrated-")
+    assert lines[row + 1].split() == ["gradients"] and lines[row].count("±") == len(METRICS)
 
 
 def test_drawings_have_a_point_for_every_number_of_words(place, data, salience, tmp_path):
@@ -181,14 +182,12 @@ def test_another_model_may_judge(place, judge, data, salience, tmp_path):
     answer = salience("faithfulness", place.model, data, "--judge", judge, "--explainer", "gradient",
                       "--output", folder, *SHORT)  # fmt: skip
     assert answer.code == 0, answer.err
-    set_seed(0)
     chosen = {name: EXPLAINERS[name] for name in ("gradient", "random")}
     expected = evaluate(reader(place.model), reader(judge), TEXTS, chosen, 4, 2)
     found = strictly(folder / "faithfulness.json")
     agrees(found, expected)
     assert "judged by other" in found["about"]
     itself = reader(place.model)
-    set_seed(0)
     assert found["rows"][0]["without"] != pytest.approx(evaluate(itself, itself, TEXTS, chosen, 4, 2)[0].without)
 
 
@@ -208,6 +207,15 @@ def test_rows_without_a_label_that_is_known_are_left_out(place, salience, tmp_pa
                       *SHORT)  # fmt: skip
     assert answer.code == 0, answer.err
     assert strictly(tmp_path / "run" / "faithfulness.json")["about"].startswith("5 texts of some.csv")
+    assert "some.csv: 1 of 6 texts are left out, whose label the model does not know" in answer.err
+
+
+def test_rows_without_a_text_are_counted(place, salience, tmp_path):
+    data = write_csv(tmp_path / "some.csv", [ROWS[0], ("", LABELS[0]), *ROWS[1:4], (" ", LABELS[1])])
+    answer = salience("faithfulness", place.model, data, "--explainer", "gradient", *SHORT)
+    assert answer.code == 0 and "some.csv: 2 rows without a text are left out (row 2, 6)" in answer.err
+    none = salience("faithfulness", place.model, write_csv(tmp_path / "none.csv", [("", LABELS[0])]), *SHORT)
+    assert none.code == 2 and none.err.splitlines()[-1].endswith("none.csv has no texts")
 
 
 def test_pairs(place, salience, tmp_path):
@@ -217,7 +225,6 @@ def test_pairs(place, salience, tmp_path):
                       *SHORT)  # fmt: skip
     assert answer.code == 0, answer.err
     own = reader(place.model)
-    set_seed(0)
     texts = [Text(first, second, LABELS.index(label)) for first, second, label in rows]
     expected = evaluate(own, own, texts, {name: EXPLAINERS[name] for name in ("occlusion", "random")}, 4, 2)
     agrees(strictly(tmp_path / "run" / "faithfulness.json"), expected)

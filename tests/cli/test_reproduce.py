@@ -89,6 +89,10 @@ def test_a_kept_table_is_drawn(reproduce, tmp_path, monkeypatch):
     }
 
 
+def test_seeds_begin_at_0(reproduce):
+    refused(reproduce("vat", "--seeds", "0,-1"), "--seeds 0,-1: seeds begin at 0")
+
+
 def test_pictures_that_cannot_be_drawn_are_refused_before_anything_is_run(reproduce, tmp_path, monkeypatch):
     monkeypatch.setattr(vat, "run", None)
     monkeypatch.setattr(uaftc_table2, "run", None)
@@ -147,7 +151,7 @@ def test_vat(reproduce, tmp_path):
 def test_figures(reproduce):
     answer = reproduce("uaftc-figures", "--sets", "sst2,sst2-additive")
     assert answer.code == 0, answer.err
-    assert "| sst2 | 1 | 0 " in answer.out and "| sst2-additive | 1 | 0 " in answer.out
+    assert "| sst2 | 1 | neutral | " in answer.out and "| sst2-additive | 1 | neutral | " in answer.out
     assert "| imdb |" not in answer.out
 
 

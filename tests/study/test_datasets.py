@@ -192,6 +192,10 @@ def test_from_files(tmp_path):
     check_labels(data, ("x", "y"))
     alone = from_files(str(file), None, seed=1)
     assert alone.validation == data.validation and alone.test == Split([], [])
+    whole = data.whole()
+    assert whole.training.texts == data.training.texts + data.validation.texts
+    assert whole.training.labels == data.training.labels + data.validation.labels
+    assert (whole.validation, whole.test) == (Split([], []), data.test)
     assert from_files(str(file), None, seed=2).validation != alone.validation
 
 

@@ -27,7 +27,7 @@ def explain(
     text_pair: Annotated[str | None, Option(help="Column of a second text. [guessed]")] = None,
     label: Annotated[str | None, Option(help="Column of the label, if there is one. [guessed]")] = None,
     encoding: Annotated[str, Option(help="How csv and tsv files are written.")] = "utf-8",
-    max_length: Annotated[int | None, Option(help="Tokens read of a text.")] = None,
+    max_length: Annotated[int | None, Option(min=1, help="Tokens read of a text.")] = None,
     device: Annotated[str, Option(help="auto, cpu or cuda.")] = "auto",
     overwrite: Annotated[bool, Option("--overwrite", help="Replace the output file.")] = False,
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,

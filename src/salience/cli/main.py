@@ -70,6 +70,9 @@ def explain(error: Exception) -> int:
     """Says in one line what went wrong and what mends it, and gives the exit code."""
     if isinstance(error, InputError):
         return complain(str(error), USAGE)
+    if type(error).__name__ == "NoArgsIsHelpError":  # typer's, whichever click it stands on: its message is the help
+        print(error.format_message(), file=sys.stderr)
+        return USAGE
     if is_usage(error):
         return complain(one_line(error.format_message()), USAGE)
     if is_disk_full(error):
@@ -83,6 +86,10 @@ def explain(error: Exception) -> int:
         return complain(
             f"{error.filename} leads through a file, where a folder is needed: choose another place", USAGE
         )
+    if isinstance(error, IsADirectoryError):
+        return complain(f"{error.filename} is a folder, where a file is needed: choose another name", USAGE)
+    if getattr(error, "errno", None) == errno.EROFS:
+        return complain(f"nothing can be written at {error.filename}: choose another place", USAGE)
     if isinstance(error, BrokenPipeError):
         # The reader of our output has gone (`| head`); what is still buffered must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -22,7 +22,14 @@ def check_output(output: Path | None, overwrite: bool) -> None:
         return
     if output.suffix.lower() not in OPENERS:
         raise unknown("suffix of --output", output.suffix or output.name, sorted(OPENERS))
+    check_file(output, overwrite)
+
+
+def check_file(output: Path | None, overwrite: bool) -> None:
+    """Raises an `InputError` if a file that is to be kept stands there, or a folder."""
     check_free(output, overwrite)
+    if output is not None and output.is_dir():
+        raise InputError(f"{output} is a folder: name a file in it, or another one")
 
 
 def check_free(output: Path | None, overwrite: bool) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from salience.data.writing import check_free, writing
+from salience.data.writing import check_file, writing
 from salience.errors import InputError, unknown
 from salience.explain import EXPLAINERS, Attention, ClsAttention
 from salience.explain.explanations import Explanation, Text, explain_texts
@@ -45,7 +45,7 @@ def explain_file(
         raise InputError("give either a file of texts, or --text, once or several times")
     if output is not None and output.suffix.lower() != f".{kind}":
         raise InputError(f"{output}: name it with .{kind}, or choose the --format that its name says")
-    check_free(output, overwrite)
+    check_file(output, overwrite)
     functions = chosen_explainers(explainers, layer, head)
     reader = load_reader(name, max_length, device)
     rows = [Text(text) for text in texts] if data is None else read_texts(data, reader.labels, most, columns)

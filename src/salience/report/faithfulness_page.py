@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from math import isnan
 from pathlib import Path
+from textwrap import wrap
 
 from rich.box import SIMPLE_HEAD
 from rich.markup import escape as escaped
@@ -15,6 +16,7 @@ from rich.table import Table
 from salience.study.faithfulness import Row
 
 COLOURS = ("#c44e52", "#4c72b0", "#55a868", "#8172b3", "#ccb974", "#64b5cd", "#937860")
+FIRST = 13  # columns of a terminal for an explainer's name, so that all metrics fit into 80
 WIDTH, HEIGHT, LEFT, BOTTOM = 460, 260, 44, 34  # of a drawing, in pixels
 
 PAGE = """<!doctype html>
@@ -53,7 +55,7 @@ def terminal_table(rows: Sequence[Row], about: str) -> Table:
             else:
                 cell = f"{mean:.1f}±{half:.{0 if half >= 9.95 else 1}f}"
             cells.append("-" if isnan(mean) else cell)
-        table.add_row(escaped(row.explainer), *cells)
+        table.add_row(escaped("\n".join(wrap(row.explainer, FIRST))), *cells)
     return table
 
 

@@ -64,6 +64,8 @@ def explanation_line(explanation: Explanation) -> Text:
     """`label (probability, right or wrong): text` with the decisive words marked."""
     label = explanation.labels[explanation.predicted]
     line = Text(f"  {label} ({explanation.probabilities.max():.2f}{verdict(explanation)}): ")
+    if explanation.target != explanation.predicted:
+        line.append(f"[for {explanation.labels[explanation.target]}] ")
     scores = next(iter(explanation.scores.values()))
     strongest = set(np.argsort(-scores, kind="stable")[:DECISIVE].tolist())
     for index, word in enumerate(explanation.words):

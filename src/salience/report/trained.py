@@ -32,16 +32,23 @@ def labelled_texts(data: str, labels: Sequence[str], most: int | None, columns: 
     Raises:
         InputError: there is none.
     """
-    texts = [own for own in read_texts(data, labels, most, columns) if own.label is not None]
+    every = list(read_texts(data, labels, most, columns))
+    if not every:
+        raise InputError(f"{data} has no texts")
+    texts = [own for own in every if own.label is not None]
     if not texts:
         raise InputError(
             f"{data}: no row has a label that the model knows ({listed(labels)}); name its --label column"
         )
+    if len(texts) < len(every):
+        unknown = len(every) - len(texts)
+        tell(f"{data}: {unknown} of {len(every)} texts are left out, whose label the model does not know")
     return texts
 
 
 def read_texts(data: str, labels: list[str], most: int | None, columns: Mapping[str, Any]) -> Iterator[Text]:
-    """The rows of a file; rows without a text are left out, and a label that the model does not know is none."""
+    """The rows of a file; rows without a text are left out, which is said at the end, and a label that the model does
+    not know is none."""
     if most is not None and most < 1:
         raise InputError(f"the number of texts to read must be at least 1, not {most}")
     encoding = columns["encoding"]
@@ -52,19 +59,23 @@ def read_texts(data: str, labels: list[str], most: int | None, columns: Mapping[
     chosen, notes = choose_columns(names, **named, need_label=labelled, source=data)
     for note in notes:
         tell(note)
-    given = 0
+    given, empty = 0, []
     for number, row in enumerate(stream(data, encoding), 1):
         text, pair = (
             None if name is None else value_in(row, name, text_of, number, data)
             for name in (chosen.text, chosen.text_pair)
         )
         if text is None:
+            empty.append(number)
             continue
         if given == most:
             tell(f"{data}: only its first {most} texts are read")
-            return
+            break
         given += 1
         label = None if chosen.label is None else value_in(row, chosen.label, label_of, number, data)
         yield Text(
             text, None if chosen.text_pair is None else pair or "", labels.index(label) if label in labels else None
         )
+    if empty:
+        shown = ", ".join(map(str, empty[:5])) + (", ..." if len(empty) > 5 else "")
+        tell(f"{data}: {len(empty)} rows without a text are left out (row {shown})")

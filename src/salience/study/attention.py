@@ -19,7 +19,7 @@ from salience.errors import listed
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.attention_models import AttentionOptions
 from salience.study.datasets import DataSet
-from salience.study.word_models import Fitted, WordRecipe, fit_words
+from salience.study.word_models import Fitted, WordRecipe, accuracy, fit_words
 from salience.training.alignment import alignment, coupling
 
 
@@ -79,7 +79,7 @@ def analyse(
         in_texts=local_scores(model, batches_of(model, training)),
         in_test=local_scores(model, batches_of(model, test)) if len(test) else None,
         alignment=aligned,
-        test_accuracy=None,
+        test_accuracy=accuracy(model, test) if len(test) else None,
         trajectory=trajectory or [],
     )
 
@@ -99,7 +99,7 @@ def sweep(
         watcher = Watcher(data, max_length)
         fitted = fit_words(replace(options, scale=scale), recipe, data, seed, max_length, callbacks=[watcher])
         analysis = analyse(fitted.model, fitted.tokenizer, data, max_length, watcher.seen)
-        found.append(replace(analysis, test_accuracy=fitted.test_accuracy))
+        found.append(analysis)
         say(f"scale {scale:g}: {told(fitted)}, the best of {recipe.epochs} epochs is the {fitted.best_epoch + 1}.")
     return found
 

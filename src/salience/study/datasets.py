@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -65,6 +65,12 @@ class DataSet:
     validation: Split
     test: Split
     tokenised: bool
+
+    def whole(self) -> DataSet:
+        """With the validation rows among the training rows."""
+        parts = self.training, self.validation
+        joined = Split([text for part in parts for text in part.texts], [own for part in parts for own in part.labels])
+        return replace(self, training=joined, validation=Split([], []))
 
 
 def load(name: str, data_dir: Path | None, seed: int = 0) -> DataSet:

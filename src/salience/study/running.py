@@ -38,9 +38,12 @@ def run_table(
     for own in chosen:
         if own not in known:
             raise unknown(f"data set of {name}:", own, known)
+    wanted = numbers(seeds, ",", "--seeds 0,1,2")
+    if min(wanted) < 0:
+        raise InputError(f"--seeds {seeds}: seeds begin at 0")
     turn, parts = share_of(part)
     results = Results(file)
-    for index, cell in enumerate(table.cells(chosen, numbers(seeds, ",", "--seeds 0,1,2"))):
+    for index, cell in enumerate(table.cells(chosen, wanted)):
         if index % parts != turn - 1 or results.has(**asdict(cell)):
             continue
         row = asdict(cell) | table.run(cell, data_dir) | machine()

@@ -17,9 +17,9 @@ from salience.study.attention import Analysis, analyse, sweep
 from salience.study.cells import Cell, cells
 from salience.study.datasets import DataSet, load
 from salience.study.faithfulness import Reader
-from salience.study.training import drawn, encode, train_reader
+from salience.study.training import drawn, train_reader
 from salience.study.uaftc_table2 import LONGEST, RECIPES
-from salience.study.word_models import WordRecipe, accuracy
+from salience.study.word_models import WordRecipe
 from salience.training.recipe import Recipe
 
 __all__ = ["PUBLISHED", "Cell", "cells", "report", "run"]  # a table of `salience reproduce`
@@ -86,8 +86,7 @@ def over_a_transformer(figure: Figure, data: DataSet, seed: int) -> Analysis:
     recipe = Recipe(data=data.name, method="plain", seed=seed)
     some = replace(data, training=drawn(data.training, ROWS, seed))
     reader, _ = train_reader(Reader(model, tokenizer, LONGEST), some, recipe)
-    found = analyse(reader.model, reader.tokenizer, data, LONGEST)
-    return replace(found, test_accuracy=accuracy(reader.model, encode(reader, data.test)))
+    return analyse(reader.model, reader.tokenizer, data, LONGEST)
 
 
 def separation(analysis: Analysis) -> dict:

@@ -22,11 +22,11 @@ def attention(
     scales: Annotated[str, Option(help="Between commas; the pictures of one model show the first.")] = "10",
     epochs: Annotated[int, Option(help="Of training.")] = 40,
     batch_size: Annotated[int, Option(help="Of training.")] = 100,
-    alignment: Annotated[float, Option(help="The price of |V^T W| in training.")] = 0.0,
-    seed: Annotated[int, Option()] = 0,
+    alignment: Annotated[float, Option(min=0, help="The price of |V^T W| in training.")] = 0.0,
+    seed: Annotated[int, Option(min=0)] = 0,
     text: Annotated[str | None, Option(help="Column of the text. [guessed]")] = None,
     label: Annotated[str | None, Option(help="Column of the label. [guessed]")] = None,
-    max_length: Annotated[int, Option(help="Tokens read of a text.")] = 400,
+    max_length: Annotated[int, Option(min=1, help="Tokens read of a text.")] = 400,
     output: Annotated[Path, Option(help="Folder to write.")] = Path("analysis"),
     overwrite: Annotated[bool, Option("--overwrite", help="Replace an earlier analysis there.")] = False,
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
@@ -52,6 +52,7 @@ def attention(
     found = from_files(data, test, seed, text=text, label=label)
     try:
         if model is not None:
+            found = found.whole()  # nothing is trained, so that nothing need be held out
             analyses = [analyse(*trained, found, max_length)]
         else:
             options = AttentionOptions(encoder, pooling, embeddings=embeddings)

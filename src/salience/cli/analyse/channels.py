@@ -19,7 +19,7 @@ def channels(
     text_pair: Annotated[str | None, Option(help="Column of a second text. [guessed]")] = None,
     label: Annotated[str | None, Option(help="Column of the label. [guessed]")] = None,
     encoding: Annotated[str, Option(help="How csv and tsv files are written.")] = "utf-8",
-    max_length: Annotated[int | None, Option(help="Tokens read of a text.")] = None,
+    max_length: Annotated[int | None, Option(min=1, help="Tokens read of a text.")] = None,
     device: Annotated[str, Option(help="auto, cpu or cuda.")] = "auto",
     output: Annotated[Path, Option(help="Folder to write.")] = Path("channels"),
     overwrite: Annotated[bool, Option("--overwrite", help="Replace an earlier analysis there.")] = False,
