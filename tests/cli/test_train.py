@@ -150,6 +150,18 @@ def test_class_weights_and_label_smoothing_change_the_training(place, salience, 
     assert len(found) == 3
 
 
+def test_class_weights_in_a_yaml_file_are_names_and_weights(run, place, salience, tmp_path):
+    recipe = yaml.safe_load((run[0] / "recipe.yaml").read_text())
+    config = tmp_path / "weighted.yaml"
+    config.write_text(yaml.safe_dump(recipe | {"class_weights": {"sport": 5, "food": 1}}))
+    options = ["--class-weights", "sport=5,food=1"]
+    assert salience("train", "--config", config, "--output", tmp_path / "one").code == 0
+    assert salience("train", "--config", run[0] / "recipe.yaml", *options, "--output", tmp_path / "two").code == 0
+    assert weights(tmp_path / "one") == weights(tmp_path / "two") != weights(run[0])
+    written = yaml.safe_load((tmp_path / "one" / "recipe.yaml").read_text())
+    assert written["class_weights"] == {"sport": 5, "food": 1}
+
+
 def test_without_validation_it_trains_to_the_end(place, salience, tmp_path):
     done = salience(*place.train("--validation-share", "0", "--output", tmp_path / "run"))
     assert done.code == 0, done.err

@@ -58,6 +58,10 @@ def test_labels_that_training_never_saw(complaint):
 
 LABELS = ["a"] * 6 + ["b"] * 3 + ["c"]
 NAMES = ["a", "b", "c"]
+HOW = (
+    "give none, auto, or name=weight,name2=weight; names with commas are weighted in a yaml file, as "
+    "`class_weights: {name: weight}`"
+)
 
 
 def mean_weight(weights):
@@ -69,6 +73,12 @@ def test_weights():
     assert class_weights("auto", LABELS, NAMES) == pytest.approx([10 / 18, 10 / 9, 10 / 3])
     assert class_weights("c=4", LABELS, NAMES) == pytest.approx([1 / 1.3, 1 / 1.3, 4 / 1.3])
     assert class_weights(" a = 0.5, c=2", LABELS, NAMES) == pytest.approx([0.5 / 0.8, 1 / 0.8, 2 / 0.8])
+    assert class_weights({"a": 0.5, "c": "2"}, LABELS, NAMES) == class_weights("a=0.5,c=2", LABELS, NAMES)
+
+
+def test_names_with_commas_are_weighted_by_a_mapping():
+    names = ["yes, very", "1"]
+    assert class_weights({"yes, very": 3, 1: 1}, names, names) == pytest.approx([1.5, 0.5])
 
 
 @pytest.mark.parametrize("spec", ["auto", "a=3", "a=0.1,b=100", "c=1e-3"])
@@ -83,8 +93,11 @@ def test_a_name_may_contain_an_equals_sign():
 @pytest.mark.parametrize(
     ("spec", "reason"),
     [
-        ("atuo", 'class weights "atuo": give none, auto, or name=weight,name2=weight'),
-        ("", 'class weights "": give none, auto, or name=weight,name2=weight'),
+        ("atuo", f'class weights "atuo": {HOW}'),
+        ("", f'class weights "": {HOW}'),
+        (["a"], "class weights ['a']: give none, auto, or the weight of each name"),
+        ({"d": 2}, 'unknown class in the class weights "d"; known: a, b, c.'),
+        ({"a": None}, 'class weights: the weight of "a" is "None"; give a number above 0'),
         ("d=2", 'unknown class in the class weights "d"; known: a, b, c.'),
         ("a=0", 'class weights: the weight of "a" is "0"; give a number above 0'),
         ("a=-1", 'class weights: the weight of "a" is "-1"; give a number above 0'),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from salience.data.examples import Examples
 from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed, unknown
@@ -71,7 +72,7 @@ def encode(labels: Sequence[str], names: Sequence[str], source: str, rows: Seque
     return [number[label] for label in labels]
 
 
-def class_weights(spec: str, labels: Sequence[str], names: Sequence[str]) -> list[float] | None:
+def class_weights(spec: str | Mapping, labels: Sequence[str], names: Sequence[str]) -> list[float] | None:
     """One weight a class, such that the training rows' mean weight is 1 and the loss keeps its scale.
 
     A row's loss is multiplied by its label's weight, a mixed label's by the mean of its two, and the batch's mean is
@@ -79,6 +80,7 @@ def class_weights(spec: str, labels: Sequence[str], names: Sequence[str]) -> lis
 
     Args:
         spec: "none"; "auto", rows / (classes * rows of the class); or "name=weight,name2=weight", the others 1.
+            From Python and in a yaml file also names to weights, which names with commas need.
         labels: those of the training rows.
 
     Raises:
@@ -95,18 +97,32 @@ def class_weights(spec: str, labels: Sequence[str], names: Sequence[str]) -> lis
     return [weights[name] / mean for name in names]
 
 
-def named_weights(spec: str, names: Sequence[str]) -> dict[str, float]:
+def named_weights(spec: str | Mapping, names: Sequence[str]) -> dict[str, float]:
     weights = {}
-    for part in spec.split(","):
-        name, equals, number = (piece.strip() for piece in part.rpartition("="))
-        if not equals:
-            raise InputError(f"class weights {quoted(spec)}: give none, auto, or name=weight,name2=weight")
+    for name, number in parted(spec):
         if name not in names:
             raise unknown("class in the class weights", name, names)
         try:
             weights[name] = float(number)
-        except ValueError:
+        except (TypeError, ValueError):
             weights[name] = math.nan
         if not 0 < weights[name] < math.inf:
-            raise InputError(f"class weights: the weight of {quoted(name)} is {quoted(number)}; give a number above 0")
+            raise InputError(
+                f"class weights: the weight of {quoted(name)} is {quoted(str(number))}; give a number above 0"
+            )
     return weights
+
+
+def parted(spec: str | Mapping) -> list[tuple[str, Any]]:
+    """Names and weights as they are written."""
+    if isinstance(spec, Mapping):
+        return [(str(name), number) for name, number in spec.items()]
+    if not isinstance(spec, str):
+        raise InputError(f"class weights {spec!r}: give none, auto, or the weight of each name")
+    pairs = [part.rpartition("=") for part in spec.split(",")]
+    if not all(equals for _, equals, _ in pairs):
+        raise InputError(
+            f"class weights {quoted(spec)}: give none, auto, or name=weight,name2=weight; names with commas are "
+            "weighted in a yaml file, as `class_weights: {name: weight}`"
+        )
+    return [(name.strip(), number.strip()) for name, _, number in pairs]

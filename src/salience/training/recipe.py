@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -41,7 +42,7 @@ class Recipe:
     warmup: float = 0.1  # the part of the steps in which the learning rate rises
     evaluations: int = 20  # how often validation is looked at
     patience: int = 10  # looks without a better one after which training stops
-    class_weights: str = "none"  # "auto", or "name=weight,..."
+    class_weights: str | Mapping[str, float] = "none"  # "auto", "name=weight,...", or names to weights
     label_smoothing: float = 0.0
     seed: int = 0
     precision: str = "fp32"  # "bf16", "fp16"
