@@ -47,7 +47,9 @@ def polarity_of(polarity: np.ndarray, category: int) -> np.ndarray:
 def check_scored(model: AttentionClassifier) -> None:
     """Refuses models without a polarity or without an attention score."""
     if not isinstance(model, AttentionClassifier) or model.config.head != "linear":
-        raise ValueError("polarity is defined for attention classifiers with a linear head")
+        raise ValueError(
+            "polarity is defined for attention classifiers with a linear head; train one with --model attention:dot"
+        )
     if not isinstance(model.pooling, Attention) or model.pooling.heads != 1:
         raise ValueError("attention scores are defined for dot and additive attention of one head")
 

@@ -83,16 +83,15 @@ def encode_words(
     ids, segments, words, counts, names, second = [], [], [], [], [], []
     for row, text in enumerate(texts):
         both = [text] if pairs is None else [text, pairs[row]]
-        parted = None
         (found,) = tokenizer(
             *([part] for part in both), truncation=max_length is not None, max_length=max_length, verbose=False
         ).encodings
         segment = segment_of(found)
         own = np.full(len(found), SPECIAL, np.int32)
         written: list[str] = []
+        first: list[int] = []  # of each text's words, counted on
         for part, whole in enumerate(both, 1):
-            if part == 2:
-                parted = len(written)
+            first.append(len(written))
             places_of_words = spans(whole)
             ends = np.array([end for _, end in places_of_words])
             read = 0
@@ -100,7 +99,7 @@ def encode_words(
                 start, end = found.offsets[place]
                 number = int(np.searchsorted(ends, start, side="right"))
                 if start < end and number < len(ends) and places_of_words[number][0] < end:
-                    own[place] = len(written) + number
+                    own[place] = first[-1] + number
                     read = number + 1  # what is cut off is at the end of a text
             written += [whole[start:end] for start, end in places_of_words[:read]]
         ids.append(np.array(found.ids, np.int32))
@@ -108,7 +107,7 @@ def encode_words(
         words.append(own)
         counts.append(len(written))
         names.append(written)
-        second.append(parted)
+        second.append(None if pairs is None else first[1])
     lengths = np.array([len(part) for part in ids], np.int64)
     encoded = Encoded(np.concatenate(ids), np.concatenate(segments), lengths, labels, 0)
     return WordTokens(encoded, np.concatenate(words), np.array(counts, np.int64), names, second)

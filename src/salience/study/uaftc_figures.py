@@ -26,6 +26,7 @@ __all__ = ["PUBLISHED", "Cell", "cells", "report", "run"]  # a table of `salienc
 
 PENALTY, ROWS = 1e-4, 1000
 DRAWN = 300  # words of a category in the pictures, at most
+HEAD = "| set | seeds | category | words | attention score | polarity score | median weight | area | paper |"
 
 
 @dataclass(frozen=True)
@@ -150,18 +151,7 @@ def rounded(values: np.ndarray) -> list[float]:
 
 def report(rows: list[dict]) -> str:
     """A line for each category of words, means over seeds; what the paper shows stands in a set's first line."""
-    titles = (
-        "set",
-        "seeds",
-        "category",
-        "words",
-        "attention score",
-        "polarity score",
-        "median weight",
-        "area",
-        "paper",
-    )
-    lines = ["| " + " | ".join(titles) + " |", "|---" * len(titles) + "|"]
+    lines = [HEAD, "|---" * 9 + "|"]
     for name, figure in PUBLISHED.items():
         own, told = [row for row in rows if row["set"] == name], figure.told
         for category in own[0]["words"] if own else ():
