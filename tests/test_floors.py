@@ -10,6 +10,7 @@ import salience
 ROOT = Path(salience.__file__).parent
 FLOORS = {
     "errors": 0,
+    "kinds": 0,
     "_version": 0,
     "opening": 0,
     "batch": 0,

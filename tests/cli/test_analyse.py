@@ -8,6 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from test_bad_input import refused
 from test_train_attention import arguments
 
 import families
@@ -453,6 +454,17 @@ def test_attention_of_a_trained_model(analyse, larger, over_words, tmp_path):
     check_pictures(tmp_path / "out", "polarity", "attention", "weights")  # nothing was trained, at one scale
 
 
+def test_attention_of_a_file_with_faults(analyse, over_words, tmp_path):
+    data = tmp_path / "cp1252.csv"
+    rows = [*labelled_rows(60, seed=3), ("café", LABELS[0]), ("", LABELS[0])]
+    data.write_bytes("".join(f"{text},{label}\n" for text, label in [("text", "label"), *rows]).encode("cp1252"))
+    refused(analyse("attention", data, "--model", over_words), "--encoding cp1252")
+    refused(analyse("attention", data, "--model", over_words, "--encoding", "cp1252"), "--bad-rows skip")
+    answer = analyse("attention", data, "--model", over_words, "--encoding", "cp1252", "--bad-rows", "skip")
+    assert answer.code == 0, answer.err
+    assert "left out 1 row of 62" in answer.out
+
+
 def test_the_accuracy_of_a_trained_model_on_test_texts(analyse, larger, over_words, place, tmp_path):
     answer = analyse("attention", larger, "--model", over_words, "--test", place.test)
     assert answer.code == 0, answer.err
@@ -475,8 +487,8 @@ def test_attention_of_other_models(options, analyse, larger, tmp_path):
 
 BAD_ATTENTION = {
     "scales that are none": (["--scales", "1;10"], ["'1;10' are no numbers", "--scales 1,10,100"]),
-    "a scale of nothing": (["--scales", "0"], ["scale must be above 0"]),
-    "an unknown pooling": (["--pooling", "dott"], ["pooling is one of", "'dott'"]),
+    "a scale of nothing": (["--scales", "0"], ["scale=0.0: give a number above 0"]),
+    "an unknown pooling": (["--pooling", "dott"], ['unknown pooling "dott"', 'Did you mean "dot"?']),
     "a pooling without scores": (["--pooling", "max", "--epochs", "1", "--batch-size", "50"], ["attention scores"]),
     "an unknown encoder": (["--encoder", "lsmt"], ['unknown encoder "lsmt"', 'Did you mean "lstm"?']),
     "no epoch": (["--epochs", "0"], ["epochs"]),

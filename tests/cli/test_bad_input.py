@@ -120,6 +120,27 @@ def test_unknown_option_of_a_method(train):
     refused(train(ROWS, "--set", "windw=0.2"), 'unknown option of ssmix "windw"', 'Did you mean "window"?')
 
 
+BAD_FIELDS = {  # method: a field of it as a user may write it, and what the line asks for
+    "ssmix": ("window=7", "a number from 0 to 1"),
+    "ssmix-nospan": ("window=wide", "a number from 0 to 1"),
+    "randomunk": ("window=-0.1", "a number from 0 to 1"),
+    "wordmixup": ("alpha=-1", "a number above 0"),
+    "tmix": ("alpha=0", "a number above 0"),
+    "embedmix": ("largest=3", "true or false"),
+    "senmixup": ("ratio=1.5", "a number from 0 to 1, or null"),
+    "dropoutmixup": ("dropout=1", "a number from 0 to below 1"),
+    "dropmix-u": ("alpha=no", "a number above 0"),
+    "dropmix-w": ("height=0", "a whole number from 1 on, or null"),
+    "attentionmix": ("layer=1.5", "a whole number"),
+}
+
+
+@pytest.mark.parametrize("method", BAD_FIELDS)
+def test_a_field_that_a_method_does_not_take(train, method):
+    given, wanted = BAD_FIELDS[method]
+    refused(train(ROWS, "--method", method, "--set", given), f"--method {method}: {given.split('=')[0]}=", wanted)
+
+
 def test_option_without_value(train):
     refused(train(ROWS, "--set", "window"), "--set window: write it as field=value")
 

@@ -47,6 +47,20 @@ def test_methods_are_compared_over_seeds(compare, tmp_path):
         assert f"{own['mean']:+.2f}" in answer.out and f"{method}: no difference to plain beyond chance" in answer.out
 
 
+def test_rows_with_faults_are_left_out_when_asked(place, salience, tmp_path):
+    data = tmp_path / "cp1252.csv"
+    rows = [*labelled_rows(40), ("café", "sport"), ("", "sport")]
+    data.write_bytes("".join(f"{text},{label}\n" for text, label in [("text", "label"), *rows]).encode("cp1252"))
+    asked = ["compare", data, "--test", place.test, "--model", place.model, "--methods", "plain,wordmixup",
+             "--seeds", "0,1", "--steps", "2", "--device", "cpu", "--output", tmp_path / "out",
+             "--encoding", "cp1252"]  # fmt: skip
+    answer = salience(*asked)
+    assert answer.code == 2 and "--bad-rows skip" in answer.err
+    answer = salience(*asked, "--bad-rows", "skip")
+    assert answer.code == 0, answer.err
+    assert "left out 1 row of 42" in answer.out
+
+
 def test_runs_are_kept_and_one_that_is_gone_is_run_again(compare, tmp_path):
     first = compare("--seeds", "0,1")
     assert first.code == 0, first.err

@@ -389,7 +389,8 @@ def test_formats(place, salience, tmp_path):
     asked = ["explain", place.model, "--text", "a cup"]
     refused(salience(*asked, "--format", "htlm"), 'unknown --format "htlm"', 'Did you mean "html"?')
     refused(salience(*asked, "--format", "html"), "--format html needs a file")
-    refused(salience(*asked, "--output", tmp_path / "out.csv"), 'unknown --format "csv"')
+    refused(salience(*asked, "--output", tmp_path / "out.csv"), "out.csv: name it with .jsonl or .html")
+    refused(salience(*asked, "--output", tmp_path / "u6"), "u6: name it with .jsonl or .html")
     refused(salience(*asked, "--output", tmp_path / "out.jsonl", "--format", "html"), "name it with .html")
     refused(salience(*asked, "--output", tmp_path / "out.jsonl", "--format", "terminal"), "leave --output out")
     assert not list(tmp_path.iterdir())

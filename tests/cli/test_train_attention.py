@@ -120,6 +120,14 @@ def test_vat_by_turns(place, salience, tmp_path):
     assert [row["iteration"] for row in metrics["iterations"]] == [0, 1]
     recipe = yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text())
     assert (recipe["iterations"], recipe["beta"]) == (1, 0.5)
+    turns = [line for line in answer.out.splitlines() if line.startswith("iteration")]
+    assert turns == [
+        "iteration 0 of 1: encoder, attention and head are trained",
+        "iteration 1 of 1: the compressor trains the attention",
+        "iteration 1 of 1: encoder and head are trained",
+    ]
+    card = (tmp_path / "run" / "README.md").read_text()
+    assert "on `lstm-vat`: " in card and "VAT's 1 turn of compressor and learner with beta 0.5" in card
 
 
 def test_over_a_transformer_from_a_folder(place, salience, tmp_path):
@@ -134,7 +142,8 @@ def test_the_card_says_what_the_checkpoint_needs(place, salience, tmp_path):
     """transformers loads a plain checkpoint by itself, and ours when it has been told of it."""
     needed = "import salience.models.attention_classifier"
     assert salience(*arguments(place, tmp_path / "ours")).code == 0
-    assert needed in (tmp_path / "ours" / "README.md").read_text()
+    card = (tmp_path / "ours" / "README.md").read_text()
+    assert needed in card and "on `attention:dot`: " in card and "VAT" not in card
     assert salience(*place.train("--output", tmp_path / "plain")).code == 0
     card = (tmp_path / "plain" / "README.md").read_text()
     assert needed not in card
@@ -178,7 +187,7 @@ BAD = {  # what is asked for: the options, and what the line says
     "no pooling": (["--model", "attention:"], ["unknown --model attention:"]),
     "an unknown field": (["--set-model", "widht=8"], ['"widht"', 'Did you mean "width"?']),
     "no assignment": (["--set-model", "width"], ["--set-model width: write it as field=value"]),
-    "a scale of nothing": (["--scale", "0"], ["scale must be above 0"]),
+    "a scale of nothing": (["--scale", "0"], ["scale=0.0: give a number above 0"]),
     "an unknown head": (["--set-model", "head=mlp"], ["head is one of linear, perceptron"]),
     "no number": (["--set-model", "width=wide"], ["width"]),
     "no heads": (["--set-model", "pooling_heads=0"], ["pooling_heads"]),
@@ -190,6 +199,11 @@ BAD = {  # what is asked for: the options, and what the line says
     "alignment of two heads": (["--alignment", "1", "--set-model", "pooling_heads=2"], ["V^T W is defined"]),
     "alignment of a mean": (["--alignment", "1", "--model", "attention:mean"], ["V^T W is defined"]),
     "a negative price": (["--beta", "-1"], ["--beta must be from 0"]),
+    "turns of a model that takes none": (["--beta", "1"], ["--beta would have no effect", "attention:variational"]),
+    "a scale without scores": (["--model", "lstm-base", "--scale", "2"], ["scale would have no effect: max"]),
+    "heads of a mean": (["--model", "attention:mean", "--set-model", "pooling_heads=2"], ["would have no effect"]),
+    "a latent size without VAT": (["--set-model", "latent_size=8"], ["latent_size would have no effect"]),
+    "two ways to pool": (["--set-model", "pooling=mean"], ["--model attention:dot says how to pool already"]),
     "turns without a number": (["--iterations", "-1"], ["--iterations must be from 0"]),
 }
 

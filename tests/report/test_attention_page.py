@@ -212,7 +212,7 @@ def test_words_are_no_markup(tmp_path, opened):
     words = {"a": ["<img/src=x/onerror=window.hacked=1>", "</td></table>"], "b": ["<script>window.hacked=1</script>",
              "&lt;b&gt;", "\"'"]}  # fmt: skip
     rows = [(" ".join(["the", *draw.choices(words[label], k=3)]), label) for label in "ab" * 40]
-    data = from_files(str(write_csv(tmp_path / "train.csv", rows)), None, 0)
+    data = from_files(str(write_csv(tmp_path / "train.csv", rows)), None)
     fitted = fit_words(
         AttentionOptions("embeddings", "dot"), WordRecipe(epochs=1, batch_size=10), replace(data, tokenised=True), 0
     )

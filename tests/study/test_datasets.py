@@ -192,11 +192,17 @@ def test_from_files(tmp_path):
     check_labels(data, ("x", "y"))
     alone = from_files(str(file), None, seed=1)
     assert alone.validation == data.validation and alone.test == Split([], [])
-    whole = data.whole()
-    assert whole.training.texts == data.training.texts + data.validation.texts
-    assert whole.training.labels == data.training.labels + data.validation.labels
-    assert (whole.validation, whole.test) == (Split([], []), data.test)
+    whole = from_files(str(file), None, seed=1, validation_share=0)
+    assert whole.training.texts == [f"train {index}" for index in range(40)] and whole.validation == Split([], [])
     assert from_files(str(file), None, seed=2).validation != alone.validation
+
+
+def test_second_texts_are_left_out_and_that_is_said(tmp_path):
+    file, notes = tmp_path / "pairs.csv", []
+    file.write_text("premise,hypothesis,label\n" + "".join(f"a {i},b {i},{'xy'[i % 2]}\n" for i in range(40)))
+    data = from_files(str(file), None, notes.append)
+    assert not any("b" in text for text in data.training.texts)
+    assert notes[-1] == f'{file}: only the column "premise" is read, not the second texts beside it'
 
 
 def test_a_part_that_nobody_has_is_no_error(folder):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from salience.errors import InputError
 from salience.study.results import Results
 
 ROWS = [
@@ -27,6 +28,12 @@ def test_nothing_is_held_at_first(tmp_path):
     assert empty.rows() == []
     assert not empty.has()
     assert not (tmp_path / "none.jsonl").exists()
+
+
+def test_a_line_that_was_broken_by_hand_is_named(results):
+    results.file.write_text(results.file.read_text().replace('"scale": 10', '"scale": ', 1))
+    with pytest.raises(InputError, match=r"table\.jsonl: line 2 is no JSON"):
+        results.rows()
 
 
 def test_what_was_added_is_held(results):

@@ -578,7 +578,9 @@ def place(tmp_path_factory):
 def run(place, output, model: str, **settings):
     options = {"encoder": place.encoder} if model.startswith("bert") else {"width": 8}
     usual = {"data": place.data, "model": model, "model_options": options, "steps": 3, "evaluations": 1,
-             "learning_rate": 0.01, "iterations": 1, "beta": 0.5, "device": "cpu"}  # fmt: skip
+             "learning_rate": 0.01, "device": "cpu"}  # fmt: skip
+    if model.endswith("-vat"):
+        usual |= {"iterations": 1, "beta": 0.5}
     resume = settings.pop("resume", False)
     return train(Recipe(**(usual | settings)), output, note=lambda line: None, resume=resume)
 

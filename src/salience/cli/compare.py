@@ -18,6 +18,8 @@ def compare(
     text: Annotated[str | None, Option(help="Column of the text. [guessed]")] = None,
     text_pair: Annotated[str | None, Option(help="Column of a second text. [guessed]")] = None,
     label: Annotated[str | None, Option(help="Column of the label. [guessed]")] = None,
+    encoding: Annotated[str | None, Option(help="How csv and tsv files are written. [utf-8]")] = None,
+    bad_rows: Annotated[str | None, Option(help="Rows without text or label: error or skip. [error]")] = None,
     model: Annotated[str | None, Option(help="minilm, a folder, a name on the hub, ... [minilm]")] = None,
     steps: Annotated[int | None, Option(help="Training steps. [follow the data]")] = None,
     device: Annotated[str | None, Option(help="auto, cpu or cuda. [auto]")] = None,
@@ -27,8 +29,8 @@ def compare(
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:  # fmt: skip
     """Train methods over several seeds and say whether their differences are beyond chance."""
-    given = {"data": data, "test": test, "text": text, "text_pair": text_pair, "label": label, "model": model,
-             "steps": steps, "device": device}  # fmt: skip
+    given = {"data": data, "test": test, "text": text, "text_pair": text_pair, "label": label, "encoding": encoding,
+             "bad_rows": bad_rows, "model": model, "steps": steps, "device": device}  # fmt: skip
     settings = read_config(config) | {name: value for name, value in given.items() if value is not None}
 
     from salience.report.comparison import show_comparison

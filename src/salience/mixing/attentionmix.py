@@ -8,6 +8,7 @@ from torch import Tensor
 
 from salience.batch import Batch
 from salience.explain.attention import Attention
+from salience.kinds import BOOL, WHOLE, check_fields
 from salience.mixing.mix import Mix
 from salience.mixing.pairing import Pairing, shuffle
 
@@ -29,6 +30,7 @@ class AttentionMix:
     pair: Pairing = shuffle
 
     def __post_init__(self):
+        check_fields(self, {"layer": WHOLE, "specials": BOOL, "mean": BOOL})
         if isinstance(self.head, str) and self.head != "auto":
             raise ValueError(f"head is a number, None or 'auto', not {self.head!r}")
         if self.denominator not in ("both", "own"):

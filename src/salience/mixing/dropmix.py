@@ -8,6 +8,7 @@ from torch import Tensor
 
 from salience.batch import Batch
 from salience.explain.gradient import Explainer, gradient_map
+from salience.kinds import COUNT, PART, POSITIVE, check_fields
 from salience.mixing.interpolation import draw_weights
 from salience.mixing.mix import Mix
 from salience.mixing.pairing import Pairing, shuffle
@@ -36,6 +37,8 @@ class DropMix:
     pair: Pairing = shuffle
 
     def __post_init__(self):
+        window = {"height": COUNT.or_none(), "width": COUNT.or_none()}
+        check_fields(self, window | {"alpha": POSITIVE, "ratio": PART.or_none()})
         if self.direction not in ("replace", "keep"):
             raise ValueError(f"direction is 'replace' or 'keep', not {self.direction!r}")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from salience.batch import Batch
+from salience.kinds import SHARE, check_fields
 from salience.mixing.interpolation import Interpolation
 from salience.mixing.mix import Dropout, Mix
 
@@ -23,6 +24,10 @@ class DropoutMixup(Interpolation):
     dropout: float = 0.1
 
     level = "embeddings"
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_fields(self, {"dropout": SHARE})
 
     def __call__(self, batch: Batch, scores: None = None) -> Mix:
         seed = int(torch.randint(2**62, ()))

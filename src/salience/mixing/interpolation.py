@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from salience.batch import Batch
+from salience.kinds import BOOL, PART, POSITIVE, check_fields
 from salience.mixing.mix import Mix
 from salience.mixing.pairing import Pairing, shuffle
 
@@ -28,6 +29,10 @@ class Interpolation:
 
     guide = None
     level: ClassVar[str | int | float]
+
+    def __post_init__(self):
+        drawn = {"alpha": POSITIVE, "largest": BOOL, "ratio": PART.or_none(), "per_example": BOOL}
+        check_fields(self, drawn)
 
     def __call__(self, batch: Batch, scores: None = None) -> Mix:
         level = self.meeting()

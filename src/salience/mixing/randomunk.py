@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from salience.batch import Batch
+from salience.kinds import PART, WHOLE, check_fields
 from salience.mixing.mix import Mix
 from salience.selection import part_length, random_places
 
@@ -25,6 +26,9 @@ class RandomUNK:
     unknown: int | None = None
 
     guide = None
+
+    def __post_init__(self):
+        check_fields(self, {"window": PART, "unknown": WHOLE.or_none()})
 
     def __call__(self, batch: Batch, scores: None = None) -> Mix:
         words = batch.segment > 0

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from salience.batch import Batch
 from salience.explain.gradient import Explainer, gradient
+from salience.kinds import BOOL, PART, check_fields
 from salience.mixing.mix import Mix
 from salience.mixing.pairing import Pairing, swap_halves
 from salience.selection import best_span, first_place, part_length, random_places, random_span
@@ -32,6 +33,7 @@ class SSMix:
     pair: Pairing = swap_halves
 
     def __post_init__(self):
+        check_fields(self, {"window": PART, "span": BOOL})
         if self.guide is not None and not self.span:
             raise ValueError("scattered tokens are drawn at random: span=False needs guide=None")
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from salience.errors import InputError, nearest, quoted, unknown
+from salience.kinds import BOOL, COUNT, POSITIVE, SHARE, TEXT, check_fields
 from salience.models.attention_classifier import AttentionClassifier, AttentionClassifierConfig, without_pooler
 from salience.models.loading import load_tokenizer, loaded, model_source
-from salience.models.poolings import POOLINGS
+from salience.models.poolings import ATTENDING, POOLINGS
 from salience.models.vocabulary import SPECIAL, word_tokenizer
 from salience.models.word_vectors import fill, read_word_vectors, word_piece_vectors
 
@@ -35,36 +36,41 @@ class AttentionOptions:
     latent_size: int | None = None  # of VAT's compressed vector: the encoder's width
 
     def __post_init__(self):
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is None and field.default is None:
-                continue
-            kind, fits = KINDS[field.name]
-            if not fits(value):
-                raise InputError(f"{field.name}={value!r}: give {kind}")
+        try:
+            check_fields(self, KINDS)
+        except ValueError as error:
+            raise InputError(str(error)) from error
+        if self.pooling not in POOLINGS:
+            raise unknown("pooling", self.pooling, POOLINGS)
+        if self.pooling not in ATTENDING and (idle := self.changed(OF_ATTENTION)):
+            raise InputError(f"{idle} would have no effect: {self.pooling} pooling has no attention scores")
+        if self.pooling != "variational" and (idle := self.changed(OF_COMPRESSOR)):
+            raise InputError(f"{idle} would have no effect: only variational pooling (VAT) compresses")
         if self.encoder in WORD_ENCODERS:
             return
-        idle = [field.name for field in fields(self)
-                if field.name in OF_WORDS and getattr(self, field.name) != field.default]  # fmt: skip
-        if idle:
+        if idle := self.changed(OF_WORDS):
             raise InputError(
-                f"{', '.join(idle)} would have no effect: {self.encoder!r} is a transformer, and these are for "
+                f"{idle} would have no effect: {self.encoder!r} is a transformer, and this is for "
                 f"{', '.join(WORD_ENCODERS)}"
             )
         if (near := nearest(self.encoder, WORD_ENCODERS)) and not Path(self.encoder).is_dir():
             raise InputError(f"unknown encoder {quoted(self.encoder)}.{near}")
 
+    def changed(self, names: Sequence[str]) -> str:
+        """Those of the fields that are set to something else than their default, between commas."""
+        return ", ".join(
+            field.name for field in fields(self) if field.name in names and getattr(self, field.name) != field.default
+        )
 
-TEXT = "a text", lambda value: isinstance(value, str)
-COUNT = "a whole number from 1 on", lambda value: type(value) is int and value >= 1
-SHARE = "a number from 0 to below 1", lambda value: type(value) in (int, float) and 0 <= value < 1
+
 KINDS = {
-    "encoder": TEXT, "pooling": TEXT, "head": TEXT, "embeddings": TEXT,
-    "scale": ("a number above 0", lambda value: type(value) in (int, float)), "pooling_heads": COUNT, "width": COUNT,
-    "minimum_frequency": COUNT, "latent_size": COUNT, "embedding_dropout": SHARE, "dropout": SHARE,
-    "bidirectional": ("true or false", lambda value: isinstance(value, bool)),
+    "encoder": TEXT, "pooling": TEXT, "head": TEXT, "embeddings": TEXT.or_none(),
+    "scale": POSITIVE, "pooling_heads": COUNT, "width": COUNT.or_none(), "minimum_frequency": COUNT,
+    "latent_size": COUNT.or_none(), "embedding_dropout": SHARE.or_none(), "dropout": SHARE.or_none(),
+    "bidirectional": BOOL,
 }  # fmt: skip
 OF_WORDS = ("embeddings", "width", "bidirectional", "minimum_frequency", "embedding_dropout")
+OF_ATTENTION, OF_COMPRESSOR = ("scale", "pooling_heads"), ("latent_size",)
 
 
 # Zhou et al., Findings of ACL 2021, Table 2; "bert" is the default model, or whatever `encoder` names.
@@ -98,7 +104,9 @@ def attention_options(model: str, options: dict) -> AttentionOptions | None:
         )
     else:
         return None
-    names = [field.name for field in fields(AttentionOptions)]
+    names = [field.name for field in fields(AttentionOptions) if field.name != "pooling"]
+    if "pooling" in options:
+        raise InputError(f"--model {model} says how to pool already; another way is --model {PREFIX}NAME")
     for name in options:
         if name not in names:
             raise unknown(f"option of --model {model}:", name, names)

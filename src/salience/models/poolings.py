@@ -88,11 +88,12 @@ class Max(nn.Module):
         return largest.where(mask.any(1, keepdim=True), 0), None
 
 
-POOLINGS = ("first", "max", "mean", "dot", "additive", "variational")
+ATTENDING = ("dot", "additive", "variational")
+POOLINGS = ("first", "max", "mean", *ATTENDING)
 
 
 def pooling(name: str, width: int, heads: int = 1, scale: float = 1.0) -> nn.Module:
     """The pooling of that name; "variational" attends as "additive" does, and is trained otherwise (VAT)."""
-    if name in ("dot", "additive", "variational"):
+    if name in ATTENDING:
         return (Dot if name == "dot" else Additive)(width, heads, scale)
     return {"first": First, "max": Max, "mean": Mean}[name]()

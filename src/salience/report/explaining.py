@@ -34,7 +34,7 @@ def explain_file(
     Raises:
         InputError: the data, the model or an option is at fault; no output file has been written then.
     """
-    kind = kind or ("terminal" if output is None else output.suffix.lstrip(".").lower())
+    kind = kind or ("terminal" if output is None else kind_of(output))
     if kind not in FORMATS:
         raise unknown("--format", kind, FORMATS)
     if kind == "terminal" and output is not None:
@@ -60,6 +60,18 @@ def explain_file(
         raise InputError(f"cannot explain {name}: {error}") from error
     if output is not None:
         tell(f"{written} texts explained: {output}")
+
+
+def kind_of(output: Path) -> str:
+    """What a file's name says is wanted.
+
+    Raises:
+        InputError: it says nothing of the kind.
+    """
+    kind = output.suffix.lstrip(".").lower()
+    if kind not in FORMATS:
+        raise InputError(f"{output}: name it with .jsonl or .html, by which the format is known")
+    return kind
 
 
 def chosen_explainers(names: list[str], layer: int | None, head: int | None) -> dict[str, Callable]:

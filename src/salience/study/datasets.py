@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,8 +12,6 @@ import numpy as np
 from salience.data.reading import stream
 from salience.data.task import Part, read_task
 from salience.errors import InputError, listed, quoted, unknown
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -66,12 +64,6 @@ class DataSet:
     test: Split
     tokenised: bool
 
-    def whole(self) -> DataSet:
-        """With the validation rows among the training rows."""
-        parts = self.training, self.validation
-        joined = Split([text for part in parts for text in part.texts], [own for part in parts for own in part.labels])
-        return replace(self, training=joined, validation=Split([], []))
-
 
 def load(name: str, data_dir: Path | None, seed: int = 0) -> DataSet:
     """A set with its three parts; what is drawn is the same for the same seed.
@@ -101,12 +93,14 @@ def load(name: str, data_dir: Path | None, seed: int = 0) -> DataSet:
     return DataSet(name, source.labels, *split, source.tokenised)
 
 
-def from_files(data: str, test: str | None, seed: int = 0, **columns) -> DataSet:
-    """A set from files as `salience train` reads them; a part of the training rows is held out for validation.
+def from_files(data: str, test: str | None, note: Callable[[str], None] = print, **reading) -> DataSet:
+    """A set from files as `salience train` reads them, of single texts; `reading` is `read_task`'s.
 
     Without a test file it has no test texts: those that choose the best epoch are no test.
     """
-    task = read_task(data, test, seed=seed, note=logger.info, **columns)
+    task = read_task(data, test, note=note, **reading)
+    if task.columns.text_pair is not None:
+        note(f"{data}: only the column {quoted(task.columns.text)} is read, not the second texts beside it")
 
     def split(part: Part | None) -> Split:
         return Split([], []) if part is None else Split(list(part.examples.texts), part.labels.tolist())

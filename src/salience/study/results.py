@@ -6,6 +6,8 @@ import json
 import os
 from pathlib import Path
 
+from salience.errors import InputError
+
 
 class Results:
     """A file of results, a line of JSON for each run; several processes may add to it.
@@ -20,7 +22,15 @@ class Results:
 
     def rows(self) -> list[dict]:
         text = self.file.read_text(encoding="utf-8") if self.file.exists() else ""
-        return [json.loads(line) for line in text.split("\n")[:-1]]
+        return [self.read(line, number) for number, line in enumerate(text.split("\n")[:-1], 1)]
+
+    def read(self, line: str, number: int) -> dict:
+        try:
+            return json.loads(line)
+        except ValueError as error:
+            raise InputError(
+                f"{self.file}: line {number} is no JSON ({error}); take it out, and its run is made again"
+            ) from error
 
     def has(self, **wanted) -> bool:
         return any(wanted.items() <= row.items() for row in self.rows())

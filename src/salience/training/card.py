@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from huggingface_hub import ModelCard, ModelCardData
 
 from salience.data.task import Task
+from salience.errors import counted
 from salience.training.recipe import Recipe
 
 TEMPLATE = """---
@@ -75,16 +76,23 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, ours: boo
 
 def training_words(recipe: Recipe, metrics: dict) -> str:
     method = "the texts as they are" if recipe.method == "plain" else f"{recipe.method}, clean part {recipe.clean}"
+    turns = (
+        f", VAT's {counted(recipe.iterations, 'turn')} of compressor and learner with beta {recipe.beta:g}"
+        if "iterations" in metrics
+        else ""
+    )
     return (
         f"{metrics['rows']['training']} rows of `{file_name(recipe.data)}` on `{file_name(recipe.model)}`: {method}, "
         f"{recipe.steps} steps of {recipe.batch_size} texts at most (stopped after {metrics['steps']}), "
-        f"learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
+        f"learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}{turns}"
     )
 
 
 def file_name(source: str) -> str:
     """A card is published: of a path on somebody's machine it shows the last part only."""
-    return Path(source).name if Path(source).exists() else urlsplit(source).path
+    if Path(source).exists():
+        return Path(source).name
+    return urlsplit(source).path if "://" in source else source
 
 
 def score_table(metrics: dict) -> str:

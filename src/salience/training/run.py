@@ -28,7 +28,7 @@ from salience.training.predicting import predict_probabilities
 from salience.training.recipe import Recipe
 from salience.training.results import measure, write_results
 from salience.training.settling import rehearse, settle
-from salience.training.turns import fit_model
+from salience.training.turns import check_turns, fit_model
 
 LOOK = 256  # training rows on which a method that leaves something open chooses it
 
@@ -101,6 +101,7 @@ def train(
     method = settle(method, model, tokenizer, looks, note)
     rehearse(recipe.method, method, model, as_batch(tokenizer, encoded["training"], 0, 2))
     check_alignment(recipe, model)
+    check_turns(recipe, model)
     if main:
         folder.open(recipe.as_mapping(), resume)
     PartialState().wait_for_everyone()  # the main process has prepared the folder
@@ -108,7 +109,7 @@ def train(
         build_trainer, model=model, tokenizer=tokenizer, method=method, training=encoded["training"],
         validation=encoded.get("validation"), class_weights=weights, callbacks=callbacks,
     )  # fmt: skip
-    model, state, iterations = fit_model(recipe, build, folder.checkpoints)
+    model, state, iterations = fit_model(recipe, build, folder.checkpoints, note=note)
     if main:
         probabilities = {role: predict_probabilities(model, encoded[role]) for role in encoded if role != "training"}
         metrics = measure(task, probabilities) | {

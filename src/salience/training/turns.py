@@ -17,6 +17,7 @@ import numpy as np
 from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel, TrainerState, set_seed
 
+from salience.errors import InputError
 from salience.training.compressing import compress, frozen
 from salience.training.features import encode_features
 from salience.training.fitting import fit
@@ -26,28 +27,49 @@ from salience.training.trainer import MixTrainer
 
 Build = Callable[[Recipe, Path], MixTrainer]  # a trainer for a recipe, with its folder of checkpoints
 Watch = Callable[[PreTrainedModel], None]
+Note = Callable[[str], None]
+OF_TURNS = ("iterations", "beta")  # fields of a recipe
+
+
+def silent(line: str) -> None:
+    """A `Note` that nobody reads."""
+
+
+def check_turns(recipe: Recipe, model: PreTrainedModel) -> None:
+    """Refuses settings of turns for a model that is trained once, before anything is written.
+
+    Raises:
+        InputError: says which models are trained by turns.
+    """
+    idle = [f"--{name}" for name in OF_TURNS if getattr(recipe, name) != getattr(Recipe, name)]
+    if idle and getattr(model, "compressor", None) is None:
+        raise InputError(
+            f"{', '.join(idle)} would have no effect: only VAT is trained by turns, --model attention:variational, "
+            "lstm-vat or bert-vat"
+        )
 
 
 def fit_model(
-    recipe: Recipe, build: Build, folder: Path, watch: Watch | None = None
+    recipe: Recipe, build: Build, folder: Path, watch: Watch | None = None, note: Note = silent
 ) -> tuple[PreTrainedModel, TrainerState, list[dict]]:
     """Trains once or, where the pooling is variational, by turns.
 
     Args:
         folder: what an interrupted run goes on from.
         watch: shown the model after every iteration.
+        note: told which turn begins.
 
     Returns:
         The model, its state of training, and what every iteration came to if there were any.
     """
     trainer = build(recipe, folder)
     if getattr(trainer.model, "compressor", None) is not None:
-        return fit_by_turns(recipe, build, folder, watch)
+        return fit_by_turns(recipe, build, folder, watch, note)
     return *fit(trainer, recipe), []
 
 
 def fit_by_turns(
-    recipe: Recipe, build: Build, folder: Path, watch: Watch | None = None
+    recipe: Recipe, build: Build, folder: Path, watch: Watch | None = None, note: Note = silent
 ) -> tuple[PreTrainedModel, TrainerState, list[dict]]:
     """As `fit_model`, by turns; every finished phase lies in `folder`.
 
@@ -62,8 +84,11 @@ def fit_by_turns(
         place = folder / f"iteration-{iteration}"
         trainer = build(own, place / "learner")
         model = trainer.model
+        turn = f"iteration {iteration} of {recipe.iterations}"
         if iteration > 0:
+            note(f"{turn}: the compressor trains the attention")
             compressor_phase(own, trainer, place)
+        note(f"{turn}: {'encoder and head' if iteration else 'encoder, attention and head'} are trained")
         state = learner_phase(own, trainer, place, joint=iteration == 0)
         if watch is not None:
             watch(model)

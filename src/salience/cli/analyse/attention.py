@@ -26,6 +26,8 @@ def attention(
     seed: Annotated[int, Option(min=0)] = 0,
     text: Annotated[str | None, Option(help="Column of the text. [guessed]")] = None,
     label: Annotated[str | None, Option(help="Column of the label. [guessed]")] = None,
+    encoding: Annotated[str, Option(help="How csv and tsv files are written.")] = "utf-8",
+    bad_rows: Annotated[str, Option(help="Rows without text or label: error or skip.")] = "error",
     max_length: Annotated[int, Option(min=1, help="Tokens read of a text.")] = 400,
     output: Annotated[Path, Option(help="Folder to write.")] = Path("analysis"),
     overwrite: Annotated[bool, Option("--overwrite", help="Replace an earlier analysis there.")] = False,
@@ -49,10 +51,13 @@ def attention(
 
     if model is not None:
         trained = load_trained(model)
-    found = from_files(data, test, seed, text=text, label=label)
+    # Where nothing is trained, nothing need be held out.
+    held_out = None if model is None else 0
+    found = from_files(
+        data, test, seed=seed, validation_share=held_out, encoding=encoding, bad_rows=bad_rows, text=text, label=label
+    )
     try:
         if model is not None:
-            found = found.whole()  # nothing is trained, so that nothing need be held out
             analyses = [analyse(*trained, found, max_length)]
         else:
             options = AttentionOptions(encoder, pooling, embeddings=embeddings)
