@@ -126,7 +126,16 @@ def test_without_a_file_json_lines_are_all_that_is_printed(place, salience):
     assert answer.code == 0, answer.err
     rows = [json.loads(line) for line in answer.out.splitlines()]
     assert [row["words"] for row in rows] == [[SCRIPT], ["ä", "song"]]
-    assert [row["label"] for row in rows] == [None, None]
+    assert [(row["row"], row["label"]) for row in rows] == [(None, None)] * 2
+
+
+def test_a_row_of_a_file_is_known_by_its_number(place, salience, tmp_path):
+    """Rows without a text are left out, and the others keep their numbers."""
+    data, page = write_csv(tmp_path / "holes.csv", [("a cup", "x"), ("", "x"), ("a song", "x")]), tmp_path / "o.html"
+    asked = ["explain", place.model, data, *COLUMNS]
+    assert [json.loads(line)["row"] for line in salience(*asked, "--format", "jsonl").out.splitlines()] == [1, 3]
+    assert salience(*asked, "--output", page).code == 0
+    assert '"row": 1' in page.read_text() and '"row": 3' in page.read_text()
 
 
 def test_the_class_to_explain_is_asked_for_by_name(place, data, salience, tmp_path):

@@ -2,6 +2,7 @@
 
 import random
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -133,6 +134,11 @@ def test_a_text_with_its_verdict(shown):
     assert page.locator(".verdict").text_content() == "sport 0.70 rightmusic 0.20food 0.10"
     assert said(page) == "1 of 1 texts"
     assert page.locator(".word").first.is_visible()
+
+
+def test_a_row_of_a_file_shows_its_number(shown):
+    page = shown([replace(explanation("goal"), row=12), explanation("song")])
+    assert page.locator(".row").all_text_contents() == ["row 12"]
 
 
 @pytest.mark.parametrize(

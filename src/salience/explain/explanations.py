@@ -19,11 +19,12 @@ WINDOW = 512  # texts in memory at a time
 
 @dataclass(frozen=True)
 class Text:
-    """What is to be explained: a text or a pair, and its label's number where it is known."""
+    """What is to be explained: a text or a pair, its label's number where it is known, and where it stood."""
 
     text: str
     pair: str | None = None
     label: int | None = None
+    row: int | None = None  # of its file: 1 is the first below the header
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Explanation:
     target: int  # the class that the scores speak of
     gold: int | None
     scores: dict[str, np.ndarray]  # (W,) by the explainer's name
+    row: int | None = None  # of the text's file
 
     @property
     def predicted(self) -> int:
@@ -98,7 +100,7 @@ def explain_window(model, tokenizer, window: Sequence[Text], explainers, target,
             found[row] = Explanation(
                 words=encoded.names[row], second=encoded.second[row], labels=names,
                 probabilities=probabilities[index].float().cpu().numpy(), target=int(wanted[index]),
-                gold=window[row].label,
+                gold=window[row].label, row=window[row].row,
                 scores={name: encoded.scores_of_words(row, own[index]) for name, own in scores.items()},
             )  # fmt: skip
     return found

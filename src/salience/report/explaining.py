@@ -130,7 +130,7 @@ def say(rows: list[dict]) -> None:
 
 def as_json(own: Explanation) -> dict:
     return {
-        "words": own.words, "second": own.second, "predicted": own.labels[own.predicted],
+        "row": own.row, "words": own.words, "second": own.second, "predicted": own.labels[own.predicted],
         "explained": own.labels[own.target], "label": None if own.gold is None else own.labels[own.gold],
         "probabilities": {
             name: round(float(value), 6) for name, value in zip(own.labels, own.probabilities, strict=True)

@@ -27,7 +27,7 @@ header { position: sticky; top: 0; background: #fff; padding: .5rem 0; border-bo
 header label { margin-right: 1rem; display: inline-block; white-space: nowrap } header select { max-width: 15rem }
 article { border-bottom: 1px solid #e4e4e4; padding: .6rem 0 }
 .verdict { font-size: .85rem; color: #555 } .wrong { color: #b00020; font-weight: 600 }
-.bars { margin-left: .8rem } .bars span { margin-right: .7rem; white-space: nowrap; display: inline-block }
+.row { color: #777 } .bars { margin-left: .8rem } .bars span { margin-right: .7rem; white-space: nowrap; display: inline-block }
 .word { border-radius: .2rem; padding: 0 .1rem } .second { border-left: 2px solid #888; padding-left: .5rem; margin-left: .3rem }
 footer { color: #666; font-size: .85rem; padding: 1rem 0 }
 </style>
@@ -86,6 +86,7 @@ function article(row) {
     if (index !== own && value >= 0.01) bars.append(element("span", `${data.labels[index]} ${value.toFixed(2)}`));
   });
   verdict.append(bars);
+  if (row.row !== null) verdict.append(element("span", `row ${row.row}`, "row"));
   const text = element("div", undefined, "text"), scores = row.scores[explainer.selectedIndex];
   const largest = Math.max(1e-12, ...scores.map(Math.abs));
   row.words.forEach((word, index) => {
@@ -141,7 +142,7 @@ def write_explanations(explanations: Iterable[Explanation], title: str, file: Pa
     for own in explanations:
         labels, names = own.labels, list(own.scores)
         rows.append({
-            "words": own.words, "second": own.second, "gold": own.gold, "target": own.target,
+            "row": own.row, "words": own.words, "second": own.second, "gold": own.gold, "target": own.target,
             "predicted": own.predicted,
             "probabilities": [known(round(float(value), 4)) for value in own.probabilities],
             "scores": [[known(float(f"{value:.3g}")) for value in scores] for scores in own.scores.values()],

@@ -73,9 +73,8 @@ def read_texts(data: str, labels: list[str], most: int | None, columns: Mapping[
             break
         given += 1
         label = None if chosen.label is None else value_in(row, chosen.label, label_of, number, data)
-        yield Text(
-            text, None if chosen.text_pair is None else pair or "", labels.index(label) if label in labels else None
-        )
+        known = labels.index(label) if label in labels else None
+        yield Text(text, None if chosen.text_pair is None else pair or "", known, number)
     if empty:
         shown = ", ".join(map(str, empty[:5])) + (", ..." if len(empty) > 5 else "")
         tell(f"{data}: {len(empty)} rows without a text are left out (row {shown})")
