@@ -213,7 +213,7 @@ def test_rows_without_a_label_that_is_known_are_left_out(place, salience, tmp_pa
 def test_rows_without_a_text_are_counted(place, salience, tmp_path):
     data = write_csv(tmp_path / "some.csv", [ROWS[0], ("", LABELS[0]), *ROWS[1:4], (" ", LABELS[1])])
     answer = salience("faithfulness", place.model, data, "--explainer", "gradient", *SHORT)
-    assert answer.code == 0 and "some.csv: 2 rows without a text are left out (row 2, 6)" in answer.err
+    assert answer.code == 0 and "some.csv: left out 2 rows without a text (rows 2, 6)" in answer.err
     none = salience("faithfulness", place.model, write_csv(tmp_path / "none.csv", [("", LABELS[0])]), *SHORT)
     assert none.code == 2 and none.err.splitlines()[-1].endswith("none.csv has no texts")
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from transformers import set_seed
 
 from salience.data.writing import check_free
-from salience.errors import InputError, listed
+from salience.errors import InputError, counted, listed
 from salience.explain import EXPLAINERS
 from salience.explain.explanations import Text, explain_texts
 from salience.report.explaining import chosen_explainers
@@ -51,7 +51,8 @@ def check_explanations(
     except ValueError as error:
         raise InputError(f"cannot test {name}: {error}") from error
     about = (
-        f"{len(texts)} texts of {Path(data).name}, explained for the class that {Path(name).name} predicts, judged by "
+        f"{counted(len(texts), 'text')} of {Path(data).name}, explained for the class that {Path(name).name} "
+        "predicts, judged by "
         + ("the model itself" if judge is None else Path(judge).name)
         + "; means with 95 % bootstrap intervals, random over 5 draws; words to flip: "
         f"{most + 1} where {most} are not enough"

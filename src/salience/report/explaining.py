@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 
 from salience.data.writing import check_file, writing
-from salience.errors import InputError, unknown
+from salience.errors import InputError, counted, unknown
 from salience.explain import EXPLAINERS, Attention, ClsAttention
 from salience.explain.explanations import Explanation, Text, explain_texts
 from salience.explain.from_captum import FromCaptum
@@ -59,7 +59,7 @@ def explain_file(
     except ValueError as error:
         raise InputError(f"cannot explain {name}: {error}") from error
     if output is not None:
-        tell(f"{written} texts explained: {output}")
+        tell(f"{counted(written, 'text')} explained: {output}")
 
 
 def kind_of(output: Path) -> str:

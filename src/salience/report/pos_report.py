@@ -16,7 +16,7 @@ from salience.analysis.parts_of_speech import ByTag, Meetings, meetings, tagged_
 from salience.analysis.tagging import SpacyTagger, Tagged, Tagger, given_tags
 from salience.data.reading import stream
 from salience.data.values import text_of
-from salience.errors import InputError, listed, quoted
+from salience.errors import InputError, counted, listed, quoted
 from salience.explain import Attention
 from salience.report.pictures import COLOURS, numbers, save
 from salience.report.trained import load_reader, read_texts
@@ -54,7 +54,9 @@ def analyse_parts_of_speech(
         except ValueError as error:
             raise InputError(f"cannot analyse {name}: {error}") from error
         met[layer, head] = meetings(scores, np.random.default_rng(seed).permutation(len(texts)))
-    Console().print(table(found, f"{len(texts)} texts of {Path(data).name}: attention relative to the head's mean"))
+    Console().print(
+        table(found, f"{counted(len(texts), 'text')} of {Path(data).name}: attention relative to the head's mean")
+    )
     output.mkdir(parents=True, exist_ok=True)
     written = [as_json(own, found[own], met[own]) for own in chosen]
     (output / "pos.json").write_text(json.dumps(written, indent=1), encoding="utf-8")

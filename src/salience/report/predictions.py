@@ -14,7 +14,7 @@ from salience.data.encoding import encode_texts
 from salience.data.reading import column_names, stream
 from salience.data.values import text_of, value_in
 from salience.data.writing import check_output, writing
-from salience.errors import InputError, unknown
+from salience.errors import InputError, counted, unknown
 from salience.models.loading import load_trained, longest_text
 from salience.training.predicting import predict_probabilities
 
@@ -60,7 +60,7 @@ def predict_file(
         tell(f"{cut} of {seen} texts are longer than the {longest} tokens read of each; the rest was cut off")
     if empty:
         tell(f"{empty} of {seen} rows have no text and got no label")
-    tell(f"{seen} rows predicted" + (f": {output}" if output else ""))
+    tell(f"{counted(seen, 'row')} predicted" + (f": {output}" if output else ""))
 
 
 def predict_rows(

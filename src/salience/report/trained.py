@@ -8,7 +8,7 @@ from typing import Any
 from salience.data.columns import LABELS, choose_columns, usual
 from salience.data.reading import column_names, stream
 from salience.data.values import label_of, text_of, value_in
-from salience.errors import InputError, listed
+from salience.errors import InputError, counted, listed, rows_listed
 from salience.explain.explanations import Text
 from salience.models.loading import load_trained, longest_text
 from salience.report.predictions import choose_device, tell
@@ -76,5 +76,4 @@ def read_texts(data: str, labels: list[str], most: int | None, columns: Mapping[
         known = labels.index(label) if label in labels else None
         yield Text(text, None if chosen.text_pair is None else pair or "", known, number)
     if empty:
-        shown = ", ".join(map(str, empty[:5])) + (", ..." if len(empty) > 5 else "")
-        tell(f"{data}: {len(empty)} rows without a text are left out (row {shown})")
+        tell(f"{data}: left out {counted(len(empty), 'row')} without a text ({rows_listed(empty)})")
