@@ -211,7 +211,7 @@ BAD_POS = {  # the file, the options, and what the line says
     "no such layer": ("tagged.csv", ["--tags", "pos", "--heads", "7"], ["layers 0 to 1", "not 7"]),
     "no such column": ("tagged.csv", ["--tags", "tags"], ['no column "tags" for --tags', "text, label, pos"]),
     "no column of texts": ("tagged.jsonl", ["--tags", "tags"], ['no column "text" for --text', "body, tags"]),
-    "other tags": ("tagged.csv", ["--tags", "label"], ["row 1 has", "but 1 tag"]),
+    "other tags": ("tagged.csv", ["--tags", "label"], ["tagged.csv: row 1 has", "but 1 tag", 'in the column "label"']),
     "no such file": ("tagges.csv", ["--tags", "pos"], ["tagges.csv: no such file", 'Did you mean "tagged.csv"?']),
     "no such module": (
         "texts.csv",
@@ -374,7 +374,13 @@ def test_labels_that_the_model_does_not_know(command, analyse, model, tmp_path):
 
 def test_one_class_alone_has_no_silhouette(analyse, model, tmp_path):
     file = write_csv(tmp_path / "one.csv", [row for row in ROWS if row[1] == "food"])
-    refused_at_last(analyse("embeddings", model, file), tmp_path, "one.csv", "labels")
+    refused_at_last(
+        analyse("embeddings", model, file),
+        tmp_path,
+        "of ",
+        "one.csv: there is no silhouette",
+        "take more texts or classes",
+    )
 
 
 @pytest.mark.parametrize("command", ["pos", "channels", "embeddings", "attention"])

@@ -75,11 +75,12 @@ class AttentionClassifierConfig(PreTrainedConfig):
             hidden_size, vocab_size = encoder_config.hidden_size, encoder_config.vocab_size
         elif encoder == "embeddings":
             hidden_size = embedding_size
-        if not scale > 0 or pooling_heads < 1 or hidden_size % pooling_heads or (bidirectional and hidden_size % 2):
-            raise ValueError(
-                f"scale must be above 0, and the width {hidden_size} divisible by pooling_heads {pooling_heads} and, "
-                "with two directions, by 2"
-            )
+        if not scale > 0:
+            raise ValueError(f"scale must be above 0, not {scale}")
+        if pooling_heads < 1 or hidden_size % pooling_heads:
+            raise ValueError(f"the width {hidden_size} must be divisible by pooling_heads {pooling_heads}")
+        if bidirectional and hidden_size % 2:
+            raise ValueError(f"two directions share the width, and {hidden_size} is odd")
         self.encoder, self.encoder_config = encoder, encoder_config
         self.pooling, self.scale, self.pooling_heads, self.head = pooling, scale, pooling_heads, head
         self.vocab_size, self.embedding_size, self.hidden_size = vocab_size, embedding_size, hidden_size

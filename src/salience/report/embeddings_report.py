@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from salience.analysis.representations import map_of, representations, silhouette
-from salience.errors import InputError, listed
+from salience.errors import InputError, counted, listed
 from salience.report.pictures import COLOURS, save
 from salience.report.trained import labelled_texts, load_reader
 
@@ -46,7 +46,8 @@ def analyse_embeddings(
         try:
             value = silhouette(vectors, gold)
         except ValueError as error:
-            raise InputError(f"{data}: {error}") from error
+            drawn = f"{counted(len(texts), 'text')} of {data}"
+            raise InputError(f"{drawn}: there is no silhouette; take more texts or classes ({error})") from error
         maps.append(map_of(vectors, seed))
         found.append({"model": Path(name).name, "texts": len(texts), "width": vectors.shape[1], "silhouette": value})
         print(f"{name}: silhouette {value:.3f} over {len(texts)} texts")

@@ -109,7 +109,10 @@ def ready_tagged(data: str, column: str, most: int | None, columns: Mapping) -> 
         if text is None:
             continue
         texts.append(text)
-        tagged.append(given_tags(text, tags if isinstance(tags, list) else str(tags).split(), number))
+        try:
+            tagged.append(given_tags(text, tags if isinstance(tags, list) else str(tags).split(), number))
+        except InputError as error:
+            raise InputError(f"{data}: {error}, in the column {quoted(column)}") from error
         if len(texts) == most:
             break
     return texts, tagged
