@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,7 +28,7 @@ from salience.training.arguments import check_device
 from salience.training.fitting import build_trainer
 from salience.training.predicting import predict_probabilities
 from salience.training.recipe import Recipe
-from salience.training.turns import fit_model
+from salience.training.turns import check_turns, fit_model
 
 SETTINGS = "salience.json"
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         model: "minilm", a folder, a name on the hub, or an attention classifier such as "attention:dot".
         method_options: fields of the method, such as {"window": 0.2}.
         model_options: of an attention classifier, such as {"encoder": "embeddings", "scale": 10}.
-        class_weights: "none", "auto", or "name=weight,...".
+        class_weights: "none", "auto", "name=weight,...", or names to weights.
         random_state: seeds the split, the fresh head, and everything drawn in training.
         others: as `salience train` names them; None follows the data.
 
@@ -66,7 +66,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         learning_rate: float | None = None,
         max_length: int | None = None,
         validation_share: float | None = None,
-        class_weights: str = "none",
+        class_weights: str | Mapping[str, float] = "none",
         label_smoothing: float = 0.0,
         precision: str = "fp32",
         device: str = "auto",
@@ -127,6 +127,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
             tokenizer, texts, pairs, numbers.tolist(), longest_text(model, tokenizer, self.max_length)
         )
         check_alignment(recipe, model)
+        check_turns(recipe, model)
         recipe = recipe.resolved(len(kept), len(names), model.config.hidden_size)
         with TemporaryDirectory() as checkpoints:
             build = partial(

@@ -460,6 +460,23 @@ def test_attention_of_a_trained_model(analyse, larger, over_words, tmp_path):
     check_pictures(tmp_path / "out", "polarity", "attention", "weights")  # nothing was trained, at one scale
 
 
+def test_attention_of_too_few_texts(analyse, over_words, tmp_path):
+    """No word is of a class or neutral: nothing is left behind, and nothing was trained in vain."""
+    data = write_csv(tmp_path / "few.csv", [(f"one{row} two{row}", LABELS[row % 2]) for row in range(12)])
+    answer = analyse("attention", data, "--epochs", "1")
+    refused(answer, "few.csv: no word stands in enough texts")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("option", [["--scales", "1,10"], ["--seed", "1"], ["--batch-size", "5"]], ids=" ".join)
+def test_options_of_training_have_no_effect_on_a_trained_model(option, analyse, larger, over_words):
+    refused(analyse("attention", larger, "--model", over_words, *option), f"{option[0]} would have no effect")
+
+
+def test_a_transformer_is_not_trained_as_the_paper_trains_words(analyse, larger):
+    refused(analyse("attention", larger, "--encoder", "minilm"), '--encoder "minilm" is not trained here', "--model")
+
+
 def test_attention_of_a_file_with_faults(analyse, over_words, tmp_path):
     data = tmp_path / "cp1252.csv"
     rows = [*labelled_rows(60, seed=3), ("café", LABELS[0]), ("", LABELS[0])]
@@ -496,7 +513,7 @@ BAD_ATTENTION = {
     "a scale of nothing": (["--scales", "0"], ["scale=0.0: give a number above 0"]),
     "an unknown pooling": (["--pooling", "dott"], ['unknown pooling "dott"', 'Did you mean "dot"?']),
     "a pooling without scores": (["--pooling", "max", "--epochs", "1", "--batch-size", "50"], ["attention scores"]),
-    "an unknown encoder": (["--encoder", "lsmt"], ['unknown encoder "lsmt"', 'Did you mean "lstm"?']),
+    "an unknown encoder": (["--encoder", "lsmt"], ['--encoder "lsmt" is not trained', 'Did you mean "lstm"?']),
     "no epoch": (["--epochs", "0"], ["epochs"]),
     "no batch": (["--batch-size", "0"], ["batch"]),
     "no such column": (["--text", "txt"], ['no column "txt"', 'Did you mean "text"?']),
@@ -512,7 +529,7 @@ def test_bad_attention_is_one_line(case, analyse, larger, tmp_path):
 
 
 def test_attention_of_a_model_without_scores(analyse, larger, model, tmp_path):
-    refused_at_last(analyse("attention", larger, "--model", model), tmp_path, "cannot analyse this model", "polarity")
+    refused_at_last(analyse("attention", larger, "--model", model), tmp_path, "cannot analyse", "polarity")
 
 
 def test_attention_of_a_model_for_other_labels(analyse, over_words, tmp_path):

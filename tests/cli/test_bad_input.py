@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from labelled import labelled_rows, write_csv
+from salience.cli.train import merged
 
 ROWS = labelled_rows(60)
 
@@ -171,6 +172,17 @@ def test_unknown_setting_in_a_config(place, salience, tmp_path):
     refused(salience("train", "--config", config), "is not yaml")
     refused(salience("train", "--config", tmp_path / "none.yaml"), "cannot read --config")
     refused(salience("train"), "no data named")
+
+
+def test_options_of_a_config_are_kept_under_those_of_the_command_line():
+    file = {"model": "lstm-att", "model_options": {"width": 8, "scale": 2}, "method": "ssmix",
+            "method_options": {"window": 0.2}}  # fmt: skip
+    assert merged(file, {"model_options": {"scale": 5}})["model_options"] == {"width": 8, "scale": 5}
+    assert merged(file, {"method_options": {"window": 0.3}})["method_options"] == {"window": 0.3}
+    assert merged(file, {"model": "lstm-att"}) == file == merged(file, {})
+    assert "model_options" not in merged(file, {"model": "minilm"})  # they were of the other model
+    changed = merged(file, {"method": "tmix", "method_options": {"alpha": 1}})
+    assert changed["method_options"] == {"alpha": 1} and changed["model_options"] == file["model_options"]
 
 
 def test_output_folder_exists(place, salience, tmp_path):

@@ -1,7 +1,7 @@
 """`salience explain`: words that decided, in the terminal, as JSON lines, and as a page in which texts are data."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -13,6 +13,7 @@ from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience import EXPLAINERS
 from salience.explain.explanations import Text, explain_texts
 from salience.models.loading import load_trained
+from salience.report.explaining import as_json
 
 LABELS = ["LABEL_0", "LABEL_1"]  # of the tiny model
 COLUMNS = ["--text-column", "text", "--label", "label"]  # named: nothing is guessed, and nothing said of it
@@ -127,6 +128,13 @@ def test_without_a_file_json_lines_are_all_that_is_printed(place, salience):
     rows = [json.loads(line) for line in answer.out.splitlines()]
     assert [row["words"] for row in rows] == [[SCRIPT], ["ä", "song"]]
     assert [(row["row"], row["label"]) for row in rows] == [(None, None)] * 2
+
+
+def test_json_lines_know_no_nan(place):
+    (own,) = explained(place, [Text("a song")], ["gradient"])
+    broken = replace(own, scores={"gradient": np.full(2, np.nan)}, probabilities=np.array([np.nan, 1]))
+    found = json.loads(json.dumps(as_json(broken), allow_nan=False))
+    assert found["scores"] == {"gradient": [None, None]} and found["probabilities"] == {"LABEL_0": None, "LABEL_1": 1}
 
 
 def test_a_row_of_a_file_is_known_by_its_number(place, salience, tmp_path):

@@ -11,7 +11,9 @@ from test_bad_input import refused
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience import EXPLAINERS
+from salience.explain.corpus import explain_words
 from salience.explain.explanations import Text
+from salience.faithfulness.metrics import detection
 from salience.models.loading import load_trained, longest_text
 from salience.study.faithfulness import Reader, evaluate
 
@@ -319,3 +321,54 @@ def test_a_file_cannot_become_a_folder(place, data, salience, tmp_path):
 def test_no_such_file_or_model(place, data, salience, tmp_path):
     refused(salience("faithfulness", place.model, "none.csv", *SHORT), "none.csv: no such file")
     refused(salience("faithfulness", tmp_path / "none", data, *SHORT), "no model at")
+
+
+# ------------------------------------------------------------------------------------------------------ marked words
+
+
+MARKS = [" ".join(label if word in WORDS["sport"] else "-" for word in text.split()) for text, label in ROWS]
+OF_MARKS = ["--marks", "marks", "--explainer", "occlusion"]
+
+
+def test_marked_words_are_found_or_not(place, salience, tmp_path, monkeypatch):
+    """The column's words of the text's own label, as `detection` counts them."""
+    monkeypatch.setenv("COLUMNS", "250")
+    rows = [(*row, marks) for row, marks in zip(ROWS, MARKS, strict=True)]
+    data, folder = write_csv(tmp_path / "marked.csv", rows, ("text", "label", "marks")), tmp_path / "run"
+    answer = salience("faithfulness", place.model, data, *OF_MARKS, *COLUMNS, "--output", folder, *SHORT)
+    assert answer.code == 0, answer.err
+    found = {row["explainer"]: row["marked"] for row in strictly(folder / "faithfulness.json")["rows"]}
+    own = reader(place.model)
+    scores = explain_words(own.model, own.encode(TEXTS), EXPLAINERS["occlusion"])
+    marked = [place for place, (_, label) in enumerate(ROWS) if label in MARKS[place].split()]
+    assert marked and found.keys() == {"occlusion", "random"}
+    for label, values in found["occlusion"].items():
+        places = [row for row in marked if ROWS[row][1] == label]
+        gold = [[at for at, mark in enumerate(MARKS[row].split()) if mark == label] for row in places]
+        expected = [100 * own.mean() for count in (1, 2)
+                    for own in detection([scores[row] for row in places], gold, count)]  # fmt: skip
+        assert list(values) == ["P@1", "R@1", "F1@1", "P@2", "R@2", "F1@2"]
+        assert list(values.values()) == pytest.approx(expected)
+        cells = ["occlusion", label, *(f"{value:.1f}" for value in expected)]
+        assert [[cell] for cell in cells] in Cells(folder / "index.html").rows
+        assert " ".join(cells) in " ".join(answer.out.split())
+
+
+def test_marks_that_do_not_fit_are_one_line(place, salience, tmp_path):
+    rows = [(*row, marks) for row, marks in zip(ROWS, MARKS, strict=True)]
+    data = write_csv(tmp_path / "marked.csv", [*rows, ("a cup", LABELS[0], "-")], ("text", "label", "marks"))
+    asked = ["faithfulness", place.model, data, *COLUMNS, *SHORT]
+    refused(salience(*asked, "--marks", "mark"), 'marked.csv: no column "mark" for --marks', "text, label, marks")
+    refused(
+        salience(*asked, "--marks", "marks"), 'marked.csv: row 25, column "marks": 1 mark, but the text has 2 words'
+    )
+    pairs = write_csv(tmp_path / "pairs.csv", [("a cup", "a song", LABELS[0], "- -")], ("a", "b", "label", "marks"))
+    asked = ["faithfulness", place.model, pairs, "--text", "a", "--text-pair", "b", "--label", "label", *SHORT]
+    refused(salience(*asked, "--marks", "marks"), "words are marked in single texts only")
+
+
+def test_marks_of_no_label_are_said_to_be_none(place, data, salience, tmp_path):
+    rows = [(*row, " ".join("-" for _ in row[0].split())) for row in ROWS]
+    data = write_csv(tmp_path / "marked.csv", rows, ("text", "label", "marks"))
+    answer = salience("faithfulness", place.model, data, *OF_MARKS, *COLUMNS, *SHORT)
+    assert answer.code == 0 and "no word of a text is marked with the text's label" in answer.err

@@ -127,7 +127,12 @@ def test_vat_by_turns(place, salience, tmp_path):
         "iteration 1 of 1: encoder and head are trained",
     ]
     card = (tmp_path / "run" / "README.md").read_text()
-    assert "on `lstm-vat`: " in card and "VAT's 1 turn of compressor and learner with beta 0.5" in card
+    (kept,) = (row["iteration"] for row in metrics["iterations"] if row["kept"])
+    steps = " + ".join(str(row["steps"]) for row in metrics["iterations"])
+    assert "on `lstm-vat`: " in card
+    assert (
+        f"{steps} steps of 16 texts in iterations 0 to 1 of VAT, beta 0.5, of which iteration {kept} was kept" in card
+    )
 
 
 def test_over_a_transformer_from_a_folder(place, salience, tmp_path):
@@ -203,6 +208,7 @@ BAD = {  # what is asked for: the options, and what the line says
     "a scale without scores": (["--model", "lstm-base", "--scale", "2"], ["scale would have no effect: max"]),
     "heads of a mean": (["--model", "attention:mean", "--set-model", "pooling_heads=2"], ["would have no effect"]),
     "a latent size without VAT": (["--set-model", "latent_size=8"], ["latent_size would have no effect"]),
+    "alignment by turns": (["--alignment", "1", "--model", "attention:variational"], ["compressor's turns"]),
     "two ways to pool": (["--set-model", "pooling=mean"], ["--model attention:dot says how to pool already"]),
     "turns without a number": (["--iterations", "-1"], ["--iterations must be from 0"]),
 }
@@ -301,6 +307,7 @@ def test_texts_that_say_nothing_are_predicted_too(encoder):
         ({"model": "attention:dott"}, 'Did you mean "dot"'),
         ({"model_options": {"widht": 3}}, 'Did you mean "width"'),
         ({"model": "minilm"}, "takes no encoder, width"),
+        ({"iterations": 2}, "--iterations would have no effect"),
         ({"model_options": {"encoder": "lstm", "pooling_heads": 3}}, "pooling_heads 3"),
     ],
 )

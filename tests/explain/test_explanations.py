@@ -1,5 +1,6 @@
 """An explanation as a value: what it predicts, whose class it speaks of, and how it shows itself in a notebook."""
 
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -10,6 +11,7 @@ from salience import EXPLAINERS
 from salience.explain.corpus import explain_words
 from salience.explain.explanations import WINDOW, Explanation, Text, explain_texts
 from salience.explain.word_tokens import encode_words
+from salience.report.terminal import explanation_line
 from salience.training.predicting import predict_probabilities
 
 
@@ -35,6 +37,19 @@ class Shown(HTMLParser):
 
 def explanation(words: list[str], scores: list[float], labels=("bad", "good")) -> Explanation:
     return Explanation(words, None, list(labels), np.array([0.25, 0.75]), 1, None, {"gradient": np.array(scores)})
+
+
+def test_a_notebook_says_whose_words_are_coloured_and_where_a_second_text_begins():
+    own = explanation(["a", "cup", "won"], [1.0, -1.0, 0.5])
+    assert "gradient for" not in own._repr_html_() and "|" not in own._repr_html_()
+    other = replace(own, target=0, second=1)._repr_html_()
+    assert "<small>gradient for bad</small>" in other
+    assert other.index(">a<") < other.index("|") < other.index(">cup<")
+
+
+def test_the_terminal_marks_no_word_that_speaks_against_the_class():
+    line = explanation_line(explanation(["good", "bad", "awful", "so"], [1.0, -1.0, -2.0, 0.0])).plain
+    assert line.split()[2:] == ["*good*", "bad", "awful", "so"]
 
 
 def test_a_notebook_shows_words_as_strong_as_their_scores():

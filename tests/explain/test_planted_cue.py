@@ -1,6 +1,7 @@
 """A word that alone decides must be found by every explainer that claims to know, and chance must look like chance."""
 
 import random
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -192,14 +193,18 @@ def test_leave_one_out_agrees_with_itself(readers):
 
 
 def test_marked_words_are_found_by_who_finds_the_cue(readers):
-    marked = [[place] for place in PLACES]
-    rows = evaluate(readers.words, readers.words, TEST, EXPLAINERS_OF_WORDS, most=3, at=3, marked=marked)
-    *informed, chance = rows
+    labels = readers.words.labels
+    marked = [
+        replace(text, marks=[labels[text.label] if at == place else "-" for at in range(len(text.text.split()))])
+        for text, place in zip(TEST, PLACES, strict=True)
+    ]
+    *informed, chance = evaluate(readers.words, readers.words, marked, EXPLAINERS_OF_WORDS, most=3, at=3)
     for row in informed:
-        assert row.metrics["P@1"][0] >= 100 * NEARLY_ALL
-        assert row.metrics["R@3"][0] >= 100 * NEARLY_ALL
-        assert row.metrics["P@3"][0] == pytest.approx(row.metrics["R@3"][0] / 3)
-    assert chance.metrics["P@1"][2] < 40
+        assert row.detected.keys() == set(labels)
+        for precision, recall, _, *at_three in row.detected.values():
+            assert precision >= 100 * NEARLY_ALL and recall == precision
+            assert at_three[1] >= 100 * NEARLY_ALL and at_three[0] == pytest.approx(at_three[1] / 3)
+    assert all(values[0] < 40 for values in chance.detected.values())
 
 
 def test_the_judge_need_not_be_the_model_that_is_explained(readers):

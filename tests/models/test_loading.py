@@ -1,11 +1,14 @@
 """Models by name: the embedded one checked before it is trusted, folders of every family, and what is refused."""
 
+from functools import partial
+
 import pytest
 import torch
 
 import families
 from salience.errors import InputError
 from salience.models import embedded
+from salience.models.attention_models import AttentionOptions, build_attention_classifier
 from salience.models.embedded import EMBEDDED, check_hash, embedded_folder
 from salience.models.loading import load_classifier, load_trained, longest_text
 
@@ -77,9 +80,24 @@ def test_code_of_a_model_is_not_run(tmp_path):
         )
     )
     (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'was-here')!r}, 'w')\n")
-    with pytest.raises(InputError, match="cannot load the model"):
-        load_classifier(str(tmp_path), ["a", "b"])
+    for load in (partial(load_classifier, labels=["a", "b"]), load_trained):
+        with pytest.raises(InputError, match="cannot load the model"):
+            load(str(tmp_path))
     assert not (tmp_path / "was-here").exists()
+
+
+def test_half_a_precision_is_loaded_in_full(tmp_path):
+    """The weights as they are stored, but what is computed with them is not rounded again."""
+    families.save_tiny_model(tmp_path / "full", ["a good film", "a bad film"], classes=2)
+    stored, tokenizer = load_trained(tmp_path / "full")
+    stored.bfloat16().save_pretrained(tmp_path / "half")
+    tokenizer.save_pretrained(tmp_path / "half")
+    for model, _ in (load_trained(tmp_path / "half"), load_classifier(str(tmp_path / "half"), ["a", "b"])):
+        assert {weight.dtype for weight in model.parameters()} == {torch.float32}
+        word = model.get_input_embeddings().weight
+        assert torch.equal(word, stored.get_input_embeddings().weight.float())
+    model, _ = build_attention_classifier(AttentionOptions(str(tmp_path / "half"), "dot"), ["a", "b"], ["a"])
+    assert {weight.dtype for weight in model.parameters()} == {torch.float32}
 
 
 def test_an_encoder_without_a_head_is_no_trained_classifier():

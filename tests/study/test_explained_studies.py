@@ -7,8 +7,11 @@ import pytest
 from test_datasets import write
 
 import families
+from salience.explain.explanations import Text, second_texts
+from salience.models.vocabulary import word_tokenizer
 from salience.study import faithful_training, training, vat
 from salience.study.datasets import DataSet, Split
+from salience.study.faithfulness import Reader, as_judged
 
 GOOD, BAD, PLAIN = ("lovely", "great"), ("dull", "awful"), ("film", "plot", "cast", "scene", "story")
 
@@ -64,7 +67,7 @@ def test_marked_words_are_found_polarity_by_polarity():
     )
     labels = ("very negative", "negative", "neutral", "positive", "very positive")
     scores = [np.array([0.0, 1.0, 0.5]), np.array([1.0, 0.0, 0.5]), np.array([1.0, 0.0]), np.array([1.0, 0.0, 0.0])]
-    found = vat.detected(scores, part, labels)
+    found = vat.found_marked(scores, part, labels)
     assert found["positive"][:3] == [100, 100, 100]  # the fourth text's words are not parted as its marks are
     assert found["negative"][:3] == [0, 0, 0]
     assert found["negative"][4] == 100  # recall at 5: all three words are taken
@@ -114,3 +117,22 @@ def test_every_training_is_by_its_own_method(monkeypatch):
     assert [own.method for own in asked] == ["plain", "ssmix", "attentionmix", "dropmix-g", "plain"]
     assert [own.iterations for own in asked][-1] == 1
     assert {own.seed for own in asked} == {7}
+
+
+def test_scores_of_a_pair_stay_with_their_words_where_the_judge_reads_more():
+    """The explained model reads a, b | p, q, the judge a, b, c | p, q, r."""
+    tokenizer, pair = word_tokenizer(["a b c p q r"]), [Text("a b c", "p q r")]
+    whole = len(tokenizer(["a b c"], ["p q r"])["input_ids"][0])
+    own, judged = (Reader(None, tokenizer, longest).encode(pair) for longest in (whole - 2, whole))
+    assert (own.names, judged.names) == ([["a", "b", "p", "q"]], [["a", "b", "c", "p", "q", "r"]])
+    (found,) = as_judged([np.array([1.0, 2.0, 3.0, 4.0])], own, judged)
+    assert found.tolist() == [1, 2, -np.inf, 3, 4, -np.inf]
+    (back,) = as_judged([np.arange(6.0)], judged, own)
+    assert back.tolist() == [0, 1, 3, 4]
+
+
+def test_texts_are_all_pairs_or_none_is():
+    mixed = [Text("a good film"), Text("a good film", "a bad plot")]
+    with pytest.raises(ValueError, match="1 of 2 texts have a second text"):
+        second_texts(mixed)
+    assert second_texts(mixed[:1]) is None and second_texts(mixed[1:]) == ["a bad plot"]

@@ -132,7 +132,7 @@ def test_a_price_of_alignment_lowers_it():
     coupling = [abs((model.head.weight @ model.pooling.query[0]).item()) for model in (free, priced)]
     assert coupling[1] < 0.5 * coupling[0]
     with pytest.raises(ValueError, match=r"V\^T W is defined"):
-        fit_words(replace(OPTIONS, pooling="mean"), replace(RECIPE, alignment=1.0), DATA, seed=0)
+        fit_words(replace(OPTIONS, pooling="mean", scale=1), replace(RECIPE, alignment=1.0), DATA, seed=0)
 
 
 def test_accuracy_is_counted():

@@ -5,13 +5,17 @@ from __future__ import annotations
 import copy
 import json
 import math
+import subprocess
+import sys
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from launching_turns import trained_by_turns
 from safetensors.torch import load_file
 from transformers import TrainerCallback, set_seed
 
@@ -229,7 +233,8 @@ def test_phases_in_their_order(encoder, tmp_path, monkeypatch):
         ("learner_phase", 2, learnt),
     ]
     assert found == [
-        {"iteration": number, "steps": steps, "validation_accuracy": None} for number, steps in enumerate([8, 4, 4])
+        {"iteration": number, "steps": steps, "validation_accuracy": None, "kept": number == 2}
+        for number, steps in enumerate([8, 4, 4])
     ]
 
 
@@ -618,3 +623,22 @@ def test_a_killed_run_of_a_preset_is_resumed(place, tmp_path, monkeypatch):
     assert bits(again.model) == bits(whole.model)
     assert np.array_equal(again.probabilities, whole.probabilities)
     assert again.metrics["iterations"] == whole.metrics["iterations"]
+
+
+# ------------------------------------------------------------------------------------------------- several processes
+
+
+def test_two_processes_train_as_one_does(place, tmp_path):
+    """They share a folder, in which only one of them writes."""
+    alone = trained_by_turns(place.data, str(tmp_path / "alone"))
+    script = Path(__file__).with_name("launching_turns.py")
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script, place.data]
+    done = subprocess.run([sys.executable, *launch, tmp_path / "both"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    both = load_file(tmp_path / "both" / "model.safetensors")
+    start = load_file(tmp_path / "alone" / "model.safetensors")
+    assert start.keys() == both.keys()
+    for name, weight in start.items():
+        assert torch.allclose(weight, both[name], rtol=0, atol=1e-5), name
+    rows = json.loads((tmp_path / "both" / "metrics.json").read_text())["iterations"]
+    assert rows == alone.metrics["iterations"] and [row["kept"] for row in rows] == [False, False, True]

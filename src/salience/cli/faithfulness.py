@@ -19,9 +19,12 @@ def faithfulness(
     text: Annotated[str | None, Option(help="Column of the text. [guessed]")] = None,
     text_pair: Annotated[str | None, Option(help="Column of a second text. [guessed]")] = None,
     label: Annotated[str | None, Option(help="Column of the label. [guessed]")] = None,
+    marks: Annotated[
+        str | None, Option(help="Column with a label for every word, as people have marked them; P, R, F1 of these.")
+    ] = None,
     encoding: Annotated[str, Option(help="How csv and tsv files are written.")] = "utf-8",
     max_length: Annotated[int | None, Option(min=1, help="Tokens read of a text.")] = None,
-    seed: Annotated[int, Option(min=0, help="Of the random scores.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Of all that is drawn at random.")] = 0,
     device: Annotated[str, Option(help="auto, cpu or cuda.")] = "auto",
     output: Annotated[Path | None, Option(help="A folder for a JSON file and a page.")] = None,
     overwrite: Annotated[bool, Option("--overwrite", help="Replace what is there.")] = False,
@@ -33,5 +36,5 @@ def faithfulness(
     check_explanations(
         model, data, judge=judge, explainers=None if explainer is None else explainer.split(","), most=most, at=at,
         rows=rows, seed=seed, device=device, output=output, overwrite=overwrite, max_length=max_length,
-        columns={"text": text, "text_pair": text_pair, "label": label, "encoding": encoding},
+        columns={"text": text, "text_pair": text_pair, "label": label, "encoding": encoding, "marks": marks},
     )  # fmt: skip

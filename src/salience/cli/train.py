@@ -82,7 +82,7 @@ def train(
         "patience": patience, "class_weights": class_weights, "label_smoothing": label_smoothing, "seed": seed,
         "precision": precision, "device": device,
     }  # fmt: skip
-    settings = read_config(config) | {name: value for name, value in given.items() if value is not None}
+    settings = merged(read_config(config), {name: value for name, value in given.items() if value is not None})
 
     # From here on torch is needed, and a moment's patience.
     from salience.report.progress import Progress
@@ -97,6 +97,18 @@ def train(
     with Progress() as progress:
         run = run_training(recipe, output, overwrite, resume, note=progress.note, callbacks=[progress.callback])
     show_run(run)
+
+
+def merged(file: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The file's settings under those given; options of its model and method stay while these are not changed."""
+    settings = file | given
+    for owner in ("model", "method"):
+        name = f"{owner}_options"
+        if owner not in given and isinstance(file.get(name), dict) and name in given:
+            settings[name] = file[name] | given[name]
+        elif given.get(owner, file.get(owner)) != file.get(owner) and name not in given:
+            settings.pop(name, None)
+    return settings
 
 
 def assigned(option: str, assignments: list[str] | None) -> dict[str, Any]:

@@ -19,12 +19,25 @@ WINDOW = 512  # texts in memory at a time
 
 @dataclass(frozen=True)
 class Text:
-    """What is to be explained: a text or a pair, its label's number where it is known, and where it stood."""
+    """What is to be explained: a text or a pair, and what is known of it."""
 
     text: str
     pair: str | None = None
-    label: int | None = None
+    label: int | None = None  # its number
     row: int | None = None  # of its file: 1 is the first below the header
+    marks: Sequence[str] | None = None  # what a person has said of each word, as white space parts them
+
+
+def second_texts(texts: Sequence[Text]) -> list[str] | None:
+    """The second texts of pairs; None of single texts.
+
+    Raises:
+        ValueError: some are pairs and others are not.
+    """
+    pairs = [own.pair for own in texts if own.pair is not None]
+    if pairs and len(pairs) < len(texts):
+        raise ValueError(f"{len(pairs)} of {len(texts)} texts have a second text: give all of them one, or none")
+    return pairs or None
 
 
 @dataclass(frozen=True)
@@ -48,12 +61,15 @@ class Explanation:
         """In a notebook: the label, and the words with a colour as strong as their score."""
         name, scores = next(iter(self.scores.items()))
         largest = max(np.abs(scores).max(initial=0), 1e-12)
-        shown = " ".join(
+        shown = [
             f'<span style="background:{colour(score / largest)}" title="{score:.3g}">{escape(word)}</span>'
             for word, score in zip(self.words, scores, strict=True)
-        )
+        ]
+        if self.second is not None:
+            shown.insert(self.second, "|")
         label = f"{self.labels[self.predicted]} ({self.probabilities.max():.2f})"
-        return f"<div><b>{escape(label)}</b> <small>{escape(name)}</small><br>{shown}</div>"
+        about = name if self.target == self.predicted else f"{name} for {self.labels[self.target]}"
+        return f"<div><b>{escape(label)}</b> <small>{escape(about)}</small><br>{' '.join(shown)}</div>"
 
 
 def colour(strength: float) -> str:
@@ -83,13 +99,12 @@ def explain_texts(
 
 
 def explain_window(model, tokenizer, window: Sequence[Text], explainers, target, max_length) -> list[Explanation]:
-    pairs = None if window[0].pair is None else [own.pair or "" for own in window]
-    encoded = encode_words(tokenizer, [own.text for own in window], pairs, max_length=max_length)
+    encoded = encode_words(tokenizer, [own.text for own in window], second_texts(window), max_length=max_length)
     names = [model.config.id2label[number] for number in range(model.config.num_labels)]
     found: list[Explanation | None] = [None] * len(window)
     for rows, batch in like_length(model, encoded.encoded):
         with torch.no_grad(), evaluating(model):
-            probabilities = forward(model, batch).softmax(1)
+            probabilities = forward(model, batch).float().softmax(1)
         wanted = torch.tensor([target_number(window[row], own, target) for row, own in zip(
             rows, probabilities.argmax(1).tolist(), strict=True)], device=model.device)  # fmt: skip
         with evaluating(model):
@@ -99,7 +114,7 @@ def explain_window(model, tokenizer, window: Sequence[Text], explainers, target,
         for index, row in enumerate(rows):
             found[row] = Explanation(
                 words=encoded.names[row], second=encoded.second[row], labels=names,
-                probabilities=probabilities[index].float().cpu().numpy(), target=int(wanted[index]),
+                probabilities=probabilities[index].cpu().numpy(), target=int(wanted[index]),
                 gold=window[row].label, row=window[row].row,
                 scores={name: encoded.scores_of_words(row, own[index]) for name, own in scores.items()},
             )  # fmt: skip

@@ -32,6 +32,10 @@ class WordTokens:
         inside = own != SPECIAL
         return np.bincount(own[inside], scores[: len(own)][inside], self.counts[row]).astype(float)
 
+    def starts_of_texts(self, row: int) -> list[int]:
+        """The number of the first word of a second text, if there is one."""
+        return [] if self.second[row] is None else [self.second[row]]
+
     def words_of(self, row: int) -> np.ndarray:
         """The number of each token's word (T,), `SPECIAL` where it has none."""
         return self.words[self.encoded.starts[row] : self.encoded.starts[row + 1]]

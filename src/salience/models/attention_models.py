@@ -9,7 +9,7 @@ from pathlib import Path
 from salience.errors import InputError, nearest, quoted, unknown
 from salience.kinds import BOOL, COUNT, POSITIVE, SHARE, TEXT, check_fields
 from salience.models.attention_classifier import AttentionClassifier, AttentionClassifierConfig, without_pooler
-from salience.models.loading import load_tokenizer, loaded, model_source
+from salience.models.loading import SAFELY, load_tokenizer, loaded, model_source
 from salience.models.poolings import ATTENDING, POOLINGS
 from salience.models.vocabulary import SPECIAL, word_tokenizer
 from salience.models.word_vectors import fill, read_word_vectors, word_piece_vectors
@@ -119,7 +119,6 @@ def build_attention_classifier(
     texts: Iterable[str],
     note: Callable[[str], None] = print,
     split: bool = True,
-    trust_remote_code: bool = False,
 ) -> tuple[AttentionClassifier, object]:
     """A fresh attention classifier for `labels`, and its tokenizer.
 
@@ -138,7 +137,7 @@ def build_attention_classifier(
     }  # fmt: skip
     if options.encoder in WORD_ENCODERS:
         return over_words(options, common, texts, note, split)
-    return over_transformer(options, common, trust_remote_code)
+    return over_transformer(options, common)
 
 
 def over_words(options: AttentionOptions, common: dict, texts: Iterable[str], note: Callable, split: bool):
@@ -167,15 +166,12 @@ def over_words(options: AttentionOptions, common: dict, texts: Iterable[str], no
     return model, tokenizer
 
 
-def over_transformer(options: AttentionOptions, common: dict, trust_remote_code: bool):
+def over_transformer(options: AttentionOptions, common: dict):
     from transformers import AutoModel
 
     source = model_source(options.encoder)
-    encoder = loaded(
-        options.encoder,
-        lambda: AutoModel.from_pretrained(source, use_safetensors=True, trust_remote_code=trust_remote_code),
-    )
-    tokenizer = load_tokenizer(options.encoder, trust_remote_code)
+    encoder = loaded(options.encoder, lambda: AutoModel.from_pretrained(source, **SAFELY)).float()
+    tokenizer = load_tokenizer(options.encoder)
     special = sorted(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
     model = configured(
         common

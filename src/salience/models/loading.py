@@ -9,10 +9,12 @@ from pathlib import Path
 from salience.errors import InputError, nearest, quoted
 from salience.models.embedded import EMBEDDED, embedded_folder
 
+# No pickles, no code from the hub, and no question in the middle of a run whether to run it.
+SAFELY = {"use_safetensors": True, "trust_remote_code": False}
 LONGEST = 512  # tokens read of a text unless asked for more: what BERT was trained on
 
 
-def load_classifier(name: str, labels: Sequence[str], trust_remote_code: bool = False):
+def load_classifier(name: str, labels: Sequence[str]):
     """A sequence classifier with a fresh head for `labels`, and its tokenizer.
 
     Args:
@@ -35,12 +37,11 @@ def load_classifier(name: str, labels: Sequence[str], trust_remote_code: bool = 
             id2label=numbered,
             label2id={label: number for number, label in numbered.items()},
             problem_type="single_label_classification",
-            use_safetensors=True,
-            trust_remote_code=trust_remote_code,
+            **SAFELY,
             ignore_mismatched_sizes=True,  # a head for other labels gives way to a fresh one
         ),
     )
-    return model, load_tokenizer(name, trust_remote_code)
+    return model.float(), load_tokenizer(name)  # weights stored in half precision are trained, and judged, in full
 
 
 def load_trained(folder: str | Path):
@@ -57,22 +58,18 @@ def load_trained(folder: str | Path):
     source = model_source(name)
     model, found = loaded(
         name,
-        lambda: AutoModelForSequenceClassification.from_pretrained(
-            source, use_safetensors=True, output_loading_info=True
-        ),
+        lambda: AutoModelForSequenceClassification.from_pretrained(source, **SAFELY, output_loading_info=True),
     )
     if found["missing_keys"]:
         raise InputError(f"{name} holds no trained classifier: train one first, with salience train --model {name}")
-    return model, load_tokenizer(name)
+    return model.float(), load_tokenizer(name)
 
 
-def load_tokenizer(name: str, trust_remote_code: bool = False):
+def load_tokenizer(name: str):
     """The model's fast tokenizer, padding and cutting on the right."""
     from transformers import AutoTokenizer
 
-    tokenizer = loaded(
-        name, lambda: AutoTokenizer.from_pretrained(model_source(name), trust_remote_code=trust_remote_code)
-    )
+    tokenizer = loaded(name, lambda: AutoTokenizer.from_pretrained(model_source(name), trust_remote_code=False))
     if not tokenizer.is_fast:
         raise InputError(f"{name}: its tokenizer has no fast form, which alone tells which token is which word")
     tokenizer.padding_side = tokenizer.truncation_side = "right"

@@ -14,10 +14,10 @@ from salience.errors import InputError, counted, listed
 from salience.explain import EXPLAINERS
 from salience.explain.explanations import Text, explain_texts
 from salience.report.explaining import chosen_explainers
-from salience.report.faithfulness_page import terminal_table, write_faithfulness
+from salience.report.faithfulness_page import marked_table, terminal_table, write_faithfulness
 from salience.report.predictions import tell
 from salience.report.trained import labelled_texts, load_reader
-from salience.study.faithfulness import Reader, evaluate
+from salience.study.faithfulness import DRAWS, TAU_TEXTS, Reader, evaluate
 
 
 def check_explanations(
@@ -54,13 +54,17 @@ def check_explanations(
         f"{counted(len(texts), 'text')} of {Path(data).name}, explained for the class that {Path(name).name} "
         "predicts, judged by "
         + ("the model itself" if judge is None else Path(judge).name)
-        + "; means with 95 % bootstrap intervals, random over 5 draws; words to flip: "
-        f"{most + 1} where {most} are not enough"
+        + f"; means with 95 % bootstrap intervals, random over {DRAWS} draws; words to flip: {most + 1} where "
+        f"{most} are not enough; tau over {counted(min(TAU_TEXTS, len(texts)), 'text')}"
     )
     Console().print(terminal_table(found, about))
+    if any(row.detected for row in found):
+        Console().print(marked_table(found, at))
+    elif columns.get("marks") is not None:
+        tell(f"{data}: no word of a text is marked with the text's label; the labels are {listed(reader.labels)}")
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
-        write_faithfulness(found, f"Faithfulness of {Path(name).name}", about, output)
+        write_faithfulness(found, f"Faithfulness of {Path(name).name}", about, at, output)
         tell(f"saved: {output}/faithfulness.json, index.html")
 
 

@@ -16,7 +16,7 @@ from salience.errors import InputError, counted, unknown
 from salience.explain import EXPLAINERS, Attention, ClsAttention
 from salience.explain.explanations import Explanation, Text, explain_texts
 from salience.explain.from_captum import FromCaptum
-from salience.report.explanation_page import write_explanations
+from salience.report.explanation_page import known, write_explanations
 from salience.report.predictions import tell
 from salience.report.terminal import explanation_line
 from salience.report.trained import load_reader, read_texts
@@ -133,7 +133,7 @@ def as_json(own: Explanation) -> dict:
         "row": own.row, "words": own.words, "second": own.second, "predicted": own.labels[own.predicted],
         "explained": own.labels[own.target], "label": None if own.gold is None else own.labels[own.gold],
         "probabilities": {
-            name: round(float(value), 6) for name, value in zip(own.labels, own.probabilities, strict=True)
+            name: known(round(float(value), 6)) for name, value in zip(own.labels, own.probabilities, strict=True)
         },
-        "scores": {name: [round(float(value), 8) for value in scores] for name, scores in own.scores.items()},
+        "scores": {name: [known(round(float(value), 8)) for value in scores] for name, scores in own.scores.items()},
     }  # fmt: skip

@@ -13,10 +13,11 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape as escaped
 from rich.table import Table
 
+from salience.report.pictures import COLOURS, GREY
 from salience.study.faithfulness import Row
 
-COLOURS = ("#c44e52", "#4c72b0", "#55a868", "#8172b3", "#ccb974", "#64b5cd", "#937860")
 FIRST = 13  # columns of a terminal for an explainer's name, so that all metrics fit into 80
+MARKED = "whether the words are found that people have marked with the text's label, in percent"
 WIDTH, HEIGHT, LEFT, BOTTOM = 460, 260, 44, 34  # of a drawing, in pixels
 
 PAGE = """<!doctype html>
@@ -32,7 +33,8 @@ td:first-child, th:first-child {{ text-align: left }} small {{ color: #666 }}
 figure {{ display: inline-block; margin: 1rem 1rem 0 0 }} text {{ font: 12px system-ui, sans-serif }}
 </style></head><body>
 <h1>{title}</h1><p>{about}</p>
-<div class="table">{table}</div>
+{table}
+{marked}
 <figure><figcaption>accuracy without the K highest words: lower is better</figcaption>{without}</figure>
 <figure><figcaption>accuracy on the K highest words alone: higher is better</figcaption>{alone}</figure>
 </body></html>
@@ -59,7 +61,24 @@ def terminal_table(rows: Sequence[Row], about: str) -> Table:
     return table
 
 
-def write_faithfulness(rows: Sequence[Row], title: str, about: str, folder: Path) -> None:
+def marked_table(rows: Sequence[Row], at: int) -> Table:
+    """Whether the words are found that people have marked, by class."""
+    table = Table(title=MARKED, title_justify="left", box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
+    for name in ("explainer", "class"):
+        table.add_column(name)
+    for name in marked_metrics(at):
+        table.add_column(name, justify="right")
+    for row in rows:
+        for label, values in row.detected.items():
+            table.add_row(escaped(row.explainer), escaped(label), *(f"{value:.1f}" for value in values))
+    return table
+
+
+def marked_metrics(at: int) -> list[str]:
+    return [f"{name}@{count}" for count in (1, at) for name in ("P", "R", "F1")]
+
+
+def write_faithfulness(rows: Sequence[Row], title: str, about: str, at: int, folder: Path) -> None:
     """Writes faithfulness.json and index.html."""
     kept = ("explainer", "metrics", "without", "alone")
     found = [{name: getattr(row, name) for name in kept} for row in rows]
@@ -67,23 +86,45 @@ def write_faithfulness(rows: Sequence[Row], title: str, about: str, folder: Path
         own["metrics"] = {
             name: [None if isnan(value) else value for value in values] for name, values in own["metrics"].items()
         }
+    for own, row in zip(found, rows, strict=True):
+        if row.detected:
+            own["marked"] = {
+                label: dict(zip(marked_metrics(at), values, strict=True)) for label, values in row.detected.items()
+            }
     (folder / "faithfulness.json").write_text(json.dumps({"about": about, "rows": found}, indent=1), encoding="utf-8")
     page = PAGE.format(
-        title=escape(title), about=escape(about), table=html_table(rows),
+        title=escape(title), about=escape(about), table=html_table(rows), marked=html_marked(rows, at),
         without=drawing(rows, "without"), alone=drawing(rows, "alone"),
     )  # fmt: skip
     (folder / "index.html").write_text(page, encoding="utf-8")
 
 
 def html_table(rows: Sequence[Row]) -> str:
-    head = "".join(f"<th>{escape(metric)}</th>" for metric in rows[0].metrics)
-    body = ""
+    body = []
     for row in rows:
-        cells = ""
-        for mean, low, high in row.metrics.values():
-            cells += f"<td>{mean:.2f}<br><small>{low:.2f} to {high:.2f}</small></td>"
-        body += f"<tr><td>{escape(row.explainer)}</td>{cells}</tr>"
-    return f"<table><tr><th>explainer</th>{head}</tr>{body}</table>"
+        told = [
+            "-" if isnan(mean) else f"{mean:.2f}<br><small>{low:.2f} to {high:.2f}</small>"
+            for mean, low, high in row.metrics.values()
+        ]
+        body.append([escape(row.explainer), *told])
+    return html(["explainer", *map(escape, rows[0].metrics)], body)
+
+
+def html_marked(rows: Sequence[Row], at: int) -> str:
+    body = [
+        [escape(row.explainer), escape(label), *(f"{value:.1f}" for value in values)]
+        for row in rows
+        for label, values in row.detected.items()
+    ]
+    return f"<p>{MARKED}</p>{html(['explainer', 'class', *marked_metrics(at)], body)}" if body else ""
+
+
+def html(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """A table of cells that are html already."""
+    lines = ["".join(f"<th>{cell}</th>" for cell in head)]
+    lines += ["".join(f"<td>{cell}</td>" for cell in row) for row in body]
+    rows = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f'<div class="table"><table>{rows}</table></div>'
 
 
 def drawing(rows: Sequence[Row], which: str) -> str:
@@ -113,7 +154,7 @@ def drawing(rows: Sequence[Row], which: str) -> str:
         x, _ = at(count, low).split(",")
         parts.append(f'<text x="{x}" y="{HEIGHT - 14}" text-anchor="middle">{count}</text>')
     for index, (name, curve) in enumerate(curves.items()):
-        colour = "#8c8c8c" if name == "random" else COLOURS[index % len(COLOURS)]
+        colour = GREY if name == "random" else COLOURS[index % len(COLOURS)]
         dash = f' stroke-dasharray="{4 * (index // len(COLOURS))} 3"' if index >= len(COLOURS) else ""
         points = " ".join(at(count, value) for count, value in enumerate(curve))
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')

@@ -19,6 +19,7 @@ from salience.data.values import text_of
 from salience.errors import InputError, counted, listed, quoted
 from salience.explain import Attention
 from salience.report.pictures import COLOURS, numbers, save
+from salience.report.predictions import tell
 from salience.report.trained import load_reader, read_texts
 
 Head = tuple[int, int | None]  # layer, head; None: the mean over heads
@@ -36,7 +37,10 @@ def analyse_parts_of_speech(
     chosen = [head_of(own) for own in heads.split(",")]
     reader = load_reader(name, max_length, device)
     if tags is None:
-        texts = [own.text for own in read_texts(data, reader.labels, most, columns)]
+        rows = list(read_texts(data, reader.labels, most, columns))
+        if any(own.pair is not None for own in rows):
+            tell(f"{data}: only first texts are read, not the second ones beside them")
+        texts = [own.text for own in rows]
         tagged = list(tagger_named(tagger)(texts))
         if len(tagged) != len(texts):
             raise InputError(f"--tagger {tagger}: it gave the tags of {len(tagged)} texts for {len(texts)}")

@@ -67,7 +67,8 @@ def explanation_line(explanation: Explanation) -> Text:
     if explanation.target != explanation.predicted:
         line.append(f"[for {explanation.labels[explanation.target]}] ")
     scores = next(iter(explanation.scores.values()))
-    strongest = set(np.argsort(-scores, kind="stable")[:DECISIVE].tolist())
+    # The highest ones, unless they speak against the class.
+    strongest = {place for place in np.argsort(-scores, kind="stable")[:DECISIVE].tolist() if scores[place] > 0}
     for index, word in enumerate(explanation.words):
         if index == explanation.second:
             line.append("| ")

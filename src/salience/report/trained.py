@@ -8,8 +8,9 @@ from typing import Any
 from salience.data.columns import LABELS, choose_columns, usual
 from salience.data.reading import column_names, stream
 from salience.data.values import label_of, text_of, value_in
-from salience.errors import InputError, counted, listed, rows_listed
+from salience.errors import InputError, counted, listed, quoted, rows_listed
 from salience.explain.explanations import Text
+from salience.explain.words import word_spans
 from salience.models.loading import load_trained, longest_text
 from salience.report.predictions import choose_device, tell
 from salience.study.faithfulness import Reader
@@ -51,9 +52,11 @@ def read_texts(data: str, labels: list[str], most: int | None, columns: Mapping[
     not know is none."""
     if most is not None and most < 1:
         raise InputError(f"the number of texts to read must be at least 1, not {most}")
-    encoding = columns["encoding"]
-    named = {name: value for name, value in columns.items() if name != "encoding"}
+    encoding, marks = columns["encoding"], columns.get("marks")
+    named = {name: value for name, value in columns.items() if name not in ("encoding", "marks")}
     names = column_names(data, encoding)
+    if marks is not None and marks not in names:
+        raise InputError(f"{data}: no column {quoted(marks)} for --marks; the columns are {listed(names)}")
     # A label is welcome, but need not be there: only usual names are taken for one.
     labelled = named.get("label") is not None or (len(names) > 1 and usual(names, LABELS) is not None)
     chosen, notes = choose_columns(names, **named, need_label=labelled, source=data)
@@ -74,6 +77,28 @@ def read_texts(data: str, labels: list[str], most: int | None, columns: Mapping[
         given += 1
         label = None if chosen.label is None else value_in(row, chosen.label, label_of, number, data)
         known = labels.index(label) if label in labels else None
-        yield Text(text, None if chosen.text_pair is None else pair or "", known, number)
+        pair = None if chosen.text_pair is None else pair or ""
+        yield Text(
+            text, pair, known, number, None if marks is None else marks_in(row, marks, text, pair, number, data)
+        )
     if empty:
         tell(f"{data}: left out {counted(len(empty), 'row')} without a text ({rows_listed(empty)})")
+
+
+def marks_in(row: Mapping, column: str, text: str, pair: str | None, number: int, source: str) -> list[str]:
+    """What a column says of each word: a list, or parted by white space.
+
+    Raises:
+        InputError: the row has more of one than of the other, or is a pair.
+    """
+    place = f"{source}: row {number}, column {quoted(column)}"
+    if pair is not None:
+        raise InputError(f"{place}: words are marked in single texts only, not in pairs")
+    value = row.get(column)
+    marks = [str(mark) for mark in value] if isinstance(value, list) else str(value or "").split()
+    words = len(word_spans(text))
+    if len(marks) != words:
+        raise InputError(
+            f"{place}: {counted(len(marks), 'mark')}, but the text has {counted(words, 'word')} between white space"
+        )
+    return marks

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from transformers import TrainerCallback
 
-from salience.analysis.association import association, categories, counts
+from salience.analysis.association import NONE, association, categories, counts
 from salience.analysis.token_scores import TokenScores, check_scored, global_scores, local_scores
 from salience.batch import Batch
 from salience.data.batching import like_length
@@ -138,9 +138,17 @@ class Watcher(TrainerCallback):
 
 
 def words_of(tokenizer, encoded: Encoded, vocabulary: int, classes: int) -> Words:
+    """What is known of the vocabulary from encoded training texts.
+
+    Raises:
+        ValueError: no word is of a class or neutral.
+    """
     texts = [encoded[row]["input_ids"][encoded[row]["segment"] > 0] for row in range(len(encoded))]
     counted = counts(texts, encoded.labels, vocabulary, classes)
-    return Words(tokenizer.convert_ids_to_tokens(list(range(vocabulary))), counted, categories(counted))
+    found = categories(counted)
+    if (found == NONE).all():
+        raise ValueError("no word stands in enough texts to be of a class, or in enough of each to be neutral")
+    return Words(tokenizer.convert_ids_to_tokens(list(range(vocabulary))), counted, found)
 
 
 def batches_of(model: AttentionClassifier, encoded: Encoded) -> Iterator[Batch]:

@@ -18,9 +18,10 @@ from salience.explain import EXPLAINERS, IntegratedGradients
 from salience.explain.chance import random_words
 from salience.explain.corpus import explain_words
 from salience.faithfulness.erasing import leave_one_out
+from salience.faithfulness.metrics import agreement
 from salience.models.attention_models import PRESETS, build_attention_classifier
 from salience.study.datasets import DataSet, load
-from salience.study.faithfulness import DRAWS, Reader, compared, erased, mean_of
+from salience.study.faithfulness import DRAWS, Reader, erased, mean_of
 from salience.study.statistics import difference, spread
 from salience.study.training import as_texts, drawn, encode, train_minilm, train_reader
 from salience.study.word_models import accuracy
@@ -83,7 +84,7 @@ def train(cell: Cell, data: DataSet) -> Reader:
 
 
 def measured(scores: list[np.ndarray], reader: Reader, words, apart: list[np.ndarray]) -> dict[str, float]:
-    values = erased(scores, reader, words, MOST, AT).values | compared(scores, apart, None, AT)
+    values = erased(scores, reader, words, MOST, AT).values | {"tau": agreement(scores[: len(apart)], apart)}
     return {name: mean_of(values[name]) for name in METRICS}
 
 

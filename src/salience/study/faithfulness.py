@@ -10,7 +10,7 @@ from transformers import PreTrainedModel
 
 from salience.explain.chance import random_words
 from salience.explain.corpus import explain_words
-from salience.explain.explanations import Text
+from salience.explain.explanations import Text, second_texts
 from salience.explain.word_tokens import WordTokens, encode_words
 from salience.faithfulness.erasing import leave_one_out, ranks, top_alone, without_top
 from salience.faithfulness.metrics import (
@@ -26,6 +26,7 @@ from salience.faithfulness.metrics import (
 from salience.training.predicting import predict_probabilities
 
 DRAWS = 5  # of random scores
+TAU_TEXTS = 200
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,8 @@ class Reader:
     longest: int
 
     def encode(self, texts: Sequence[Text]) -> WordTokens:
-        pairs = None if texts[0].pair is None else [own.pair or "" for own in texts]
         labels = None if texts[0].label is None else [own.label for own in texts]
-        return encode_words(self.tokenizer, [own.text for own in texts], pairs, labels, self.longest)
+        return encode_words(self.tokenizer, [own.text for own in texts], second_texts(texts), labels, self.longest)
 
     def judge(self, encoded) -> np.ndarray:
         return predict_probabilities(self.model, encoded, "fp32")
@@ -57,13 +57,14 @@ class Reader:
 
 @dataclass(frozen=True)
 class Row:
-    """One explainer: each metric with its mean over texts and a 95 % bootstrap interval; the curves over K."""
+    """One explainer: each metric with its mean over texts and a 95 % bootstrap interval, and the curves over K."""
 
     explainer: str
     metrics: dict[str, tuple[float, float, float]]
     without: list[float]  # the judge's accuracy without the K top words, K = 0, 1, ...
     alone: list[float]  # on the K top words alone; K = 0 is the whole text
     values: dict[str, np.ndarray] = field(repr=False, default_factory=dict)  # of each text, for other comparisons
+    detected: dict[str, list[float]] = field(default_factory=dict)  # by class, as `detected` gives it
 
 
 def evaluate(
@@ -73,8 +74,7 @@ def evaluate(
     explainers: Mapping[str, Callable],
     most: int = 20,
     at: int = 5,
-    tau_texts: int = 200,
-    marked: Sequence[Sequence[int]] | None = None,
+    tau_texts: int = TAU_TEXTS,
     seed: int = 0,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[Row]:
@@ -83,19 +83,23 @@ def evaluate(
     Args:
         reader: the model that is explained, for the class that it predicts.
         judge: the model whose decisions are watched while words go, over labels in the same order.
-        texts: with labels.
+        texts: with labels; with marks, if it is to be told whether the marked words are found (`detected`).
         most, at: words go one by one up to `most`; single numbers are given at `at`.
-        tau_texts: of how many texts, the first ones, leave-one-out of the explained model is computed.
-        marked: the numbers of the words in each text that a person has marked.
-        seed: of the random scores.
+        tau_texts: of how many texts, drawn at random, leave-one-out of the explained model is computed.
+        seed: of what is drawn.
     """
     own, judged = reader.encode(texts), judge.encode(texts)
-    apart = leave_one_out(reader.judge, own.take(range(min(tau_texts, len(texts)))), reader.empty)
     generator = np.random.default_rng(seed)
+    drawn = np.sort(generator.permutation(len(texts))[:tau_texts])
+    apart = leave_one_out(reader.judge, own.take(drawn), reader.empty)
+    marks = None if any(text.marks is None for text in texts) else [text.marks for text in texts]
+    gold = [reader.labels[text.label] for text in texts]
 
     def measured(scores: list[np.ndarray]) -> Erased:
-        seen = erased(scores, judge, judged, most, at)
-        return replace(seen, values=seen.values | compared(scores, apart, marked, at))
+        seen = erased(as_judged(scores, own, judged), judge, judged, most, at)
+        tau = agreement([scores[row] for row in drawn], apart)
+        found = {} if marks is None else detected(scores, marks, gold, reader.labels, at)
+        return replace(seen, values=seen.values | {"tau": tau}, detected=found)
 
     rows = []
     for name in [*(name for name in explainers if name != "random"), "random"]:
@@ -104,7 +108,7 @@ def evaluate(
         else:
             found = measured(explain_words(reader.model, own, explainers[name]))
         metrics = {metric: (mean_of(all_of), *interval(all_of)) for metric, all_of in found.values.items()}
-        rows.append(Row(name, metrics, found.without.tolist(), found.alone.tolist(), found.values))
+        rows.append(Row(name, metrics, found.without.tolist(), found.alone.tolist(), found.values, found.detected))
         say(f"{name}: AOPC@{at} {metrics[f'AOPC@{at}'][0]:.1f}")
     return rows
 
@@ -116,16 +120,17 @@ class Erased:
     values: dict[str, np.ndarray]  # metrics of each text (N,)
     without: np.ndarray  # (K + 1,) its accuracy without the K highest words
     alone: np.ndarray  # (K + 1,) on these alone; K = 0 is the whole text
+    detected: dict[str, list[float]] = field(default_factory=dict)
 
 
 def erased(scores: list[np.ndarray], judge: Reader, judged: WordTokens, most: int, at: int) -> Erased:
     """One scoring of the texts' words, as the judge sees it.
 
     Args:
-        scores: of each text's words (W,); words that have none come last.
+        scores: of each text's words (W,), as the judge reads them.
         judged: the texts as the judge reads them.
     """
-    rank = ranks([fitted(own, count) for own, count in zip(scores, judged.counts, strict=True)])
+    rank = ranks(scores)
     without = without_top(judge.judge, judged, rank, most, judge.empty)
     alone = top_alone(judge.judge, judged, rank, most, judge.empty)
     values = {
@@ -138,16 +143,28 @@ def erased(scores: list[np.ndarray], judge: Reader, judged: WordTokens, most: in
     return Erased(values, without.right.mean(1), alone.right.mean(1))
 
 
-def compared(
-    scores: list[np.ndarray], apart: list[np.ndarray], marked: Sequence[Sequence[int]] | None, at: int
-) -> dict[str, np.ndarray]:
-    """One scoring beside others: what leave-one-out says of the first texts, and which words people have marked."""
-    values = {"tau": agreement(scores[: len(apart)], apart)}
-    if marked is not None:
-        for count in (1, at):
-            for name, found in zip(("P", "R", "F1"), detection(scores, marked, count), strict=True):
-                values[f"{name}@{count}"] = 100 * found
-    return values
+def detected(
+    scores: Sequence[np.ndarray], marks: Sequence[Sequence[str]], gold: Sequence[str], classes: Sequence[str], at: int
+) -> dict[str, list[float]]:
+    """Whether the words are found that people have marked (Zhou et al., 2021, Table 5).
+
+    Args:
+        marks: what is said of each word of each text.
+        gold: the texts' labels. Of a class, the words marked with its name count, in its own texts.
+
+    Returns:
+        P, R and F1 at 1 and at `at` words, in percent, means over texts, of every class of which a word is marked.
+    """
+    found = {}
+    for name in classes:
+        own = [row for row, label in enumerate(gold) if label == name and name in marks[row]]
+        marked = [[place for place, mark in enumerate(marks[row]) if mark == name] for row in own]
+        if own:
+            chosen = [scores[row] for row in own]
+            found[name] = [
+                100 * float(values.mean()) for count in (1, at) for values in detection(chosen, marked, count)
+            ]
+    return found
 
 
 def mean_over(draws: Sequence[Erased]) -> Erased:
@@ -155,6 +172,7 @@ def mean_over(draws: Sequence[Erased]) -> Erased:
         {metric: np.mean([draw.values[metric] for draw in draws], axis=0) for metric in draws[0].values},
         np.mean([draw.without for draw in draws], axis=0),
         np.mean([draw.alone for draw in draws], axis=0),
+        {name: np.mean([draw.detected[name] for draw in draws], axis=0).tolist() for name in draws[0].detected},
     )
 
 
@@ -164,6 +182,18 @@ def mean_of(values: np.ndarray) -> float:
     return float(known.mean()) if len(known) else float("nan")
 
 
+def as_judged(scores: Sequence[np.ndarray], own: WordTokens, judged: WordTokens) -> list[np.ndarray]:
+    """Scores of the words that the judge reads: those that the explained model has not read come last.
+
+    A model that reads less lacks words at the end of a text, and of either text of a pair.
+    """
+    found = []
+    for row, values in enumerate(scores):
+        parts = np.split(values, own.starts_of_texts(row))
+        counts = np.diff([0, *judged.starts_of_texts(row), judged.counts[row]])
+        found.append(np.concatenate([fitted(part, count) for part, count in zip(parts, counts, strict=True)]))
+    return found
+
+
 def fitted(scores: np.ndarray, count: int) -> np.ndarray:
-    """Scores for as many words as the judge reads: words that the explained model has not read come last."""
     return np.concatenate([scores[:count], np.full(max(count - len(scores), 0), -np.inf)])

@@ -10,7 +10,7 @@ from scipy.stats import ttest_rel
 
 @dataclass(frozen=True)
 class Difference:
-    """A mean difference and the interval in which it lies as far as its runs can tell; None of a single run."""
+    """A mean difference and the interval in which it lies as far as its runs can tell; None where they cannot."""
 
     mean: float
     low: float | None
@@ -30,14 +30,14 @@ def difference(values: np.ndarray, others: np.ndarray, comparisons: int = 1) -> 
     """`values` - `others`, paired run by run, with the 95 % interval of Student's t.
 
     Args:
+        values, others: (S,); a single run gives no interval, nor do runs that all differ by the same: what has no
+            spread at all is too few texts, or one model twice, and says nothing of other seeds.
         comparisons: how many intervals are shown together. All of them hold at 95 % (Bonferroni): each is as wide as
             one at a level of 1 - 0.05 / comparisons.
     """
     apart = np.asarray(values, float) - np.asarray(others, float)
-    if len(apart) < 2:
+    if len(apart) < 2 or np.ptp(apart) < 1e-12:
         return Difference(float(apart.mean()), None, None)
-    if np.ptp(apart) < 1e-12:  # t would divide by 0
-        return Difference(float(apart.mean()), float(apart.mean()), float(apart.mean()))
     low, high = ttest_rel(values, others).confidence_interval(1 - 0.05 / comparisons)
     return Difference(float(apart.mean()), float(low), float(high))
 

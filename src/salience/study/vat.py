@@ -24,10 +24,9 @@ from salience.explain.chance import random_words
 from salience.explain.corpus import explain_words
 from salience.explain.pooling import pooling_attention
 from salience.explain.word_tokens import WordTokens
-from salience.faithfulness.metrics import detection
 from salience.models.attention_models import PRESETS, build_attention_classifier
 from salience.study.datasets import DataSet, Split, load
-from salience.study.faithfulness import DRAWS, Reader, erased
+from salience.study.faithfulness import DRAWS, Reader, as_judged, detected, erased
 from salience.study.training import as_texts, drawn, encode, train_reader
 from salience.study.vat_report import PUBLISHED, family, report
 from salience.study.word_models import accuracy
@@ -84,8 +83,9 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
     found = {"base": accuracy(base.model, encode(base, data.test)), "test": [], "explanations": {}}
 
     def explain(reader: Reader, name: str) -> None:
-        scores = explain_words(reader.model, reader.encode(texts), pooling_attention)
-        found["explanations"][name] = judge(scores, base, seen, judged, plan.most)
+        own = reader.encode(texts)
+        scores = explain_words(reader.model, own, pooling_attention)
+        found["explanations"][name] = judge(as_judged(scores, own, seen), base, seen, judged, plan.most)
 
     def watch(reader: Reader) -> None:
         found["test"].append(accuracy(reader.model, encode(reader, data.test)))
@@ -129,7 +129,7 @@ def judge(scores: list[np.ndarray], base: Reader, texts: WordTokens, part: Split
     seen = erased(scores, base, texts, most, AT)
     found = {name: float(seen.values[name].mean()) for name in (f"AOPC@{AT}", "AOPC over K", f"post-hoc@{AT}")}
     curves = {"without": seen.without.tolist(), "alone": seen.alone.tolist()}
-    return found | curves | detected(scores, part, base.labels)
+    return found | curves | found_marked(scores, part, base.labels)
 
 
 def judge_chance(base: Reader, texts: WordTokens, part: Split, most: int, seed: int) -> dict:
@@ -139,22 +139,14 @@ def judge_chance(base: Reader, texts: WordTokens, part: Split, most: int, seed: 
     return {name: np.mean([draw[name] for draw in draws], axis=0).tolist() for name in draws[0]}
 
 
-def detected(scores: list[np.ndarray], part: Split, labels: Sequence[str]) -> dict[str, list[float]]:
+def found_marked(scores: list[np.ndarray], part: Split, labels: Sequence[str]) -> dict[str, list[float]]:
     """Table 5: P, R, F1 @1 and @5 in percent, of positive words in positive texts, and of negative ones in negative.
 
-    A text is left out whose marked words are not parted by spaces as its words are.
+    Very positive ones are positive. A text is left out whose marked words are not parted by spaces as its words are.
     """
     if part.word_labels is None:
         return {}
-    found = {}
-    for polarity in ("positive", "negative"):
-        rows = [
-            row for row, label in enumerate(part.labels)
-            if labels[label].endswith(polarity) and len(part.word_labels[row]) == len(part.texts[row].split())
-        ]  # fmt: skip
-        own = [scores[row] for row in rows]
-        marked = [
-            [place for place, label in enumerate(part.word_labels[row]) if label.endswith(polarity)] for row in rows
-        ]
-        found[polarity] = [100 * float(values.mean()) for count in (1, AT) for values in detection(own, marked, count)]
-    return found
+    rows = [row for row, text in enumerate(part.texts) if len(part.word_labels[row]) == len(text.split())]
+    marks = [[label.removeprefix("very ") for label in part.word_labels[row]] for row in rows]
+    gold = [labels[part.labels[row]].removeprefix("very ") for row in rows]
+    return detected([scores[row] for row in rows], marks, gold, ("positive", "negative"), AT)

@@ -53,8 +53,14 @@ def check_alignment(recipe: Recipe, model: nn.Module) -> None:
     Raises:
         InputError: says which models have it.
     """
-    if recipe.alignment:
-        try:
-            alignment(model)
-        except ValueError as error:
-            raise InputError(f"--alignment: {error}") from error
+    if not recipe.alignment:
+        return
+    if getattr(model, "compressor", None) is not None:
+        raise InputError(
+            "--alignment: the compressor's turns of VAT would not pay it; take a model that is trained once, as "
+            "attention:additive"
+        )
+    try:
+        alignment(model)
+    except ValueError as error:
+        raise InputError(f"--alignment: {error}") from error

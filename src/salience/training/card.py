@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 from huggingface_hub import ModelCard, ModelCardData
 
 from salience.data.task import Task
-from salience.errors import counted
 from salience.training.recipe import Recipe
 
 TEMPLATE = """---
@@ -76,15 +75,20 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, ours: boo
 
 def training_words(recipe: Recipe, metrics: dict) -> str:
     method = "the texts as they are" if recipe.method == "plain" else f"{recipe.method}, clean part {recipe.clean}"
-    turns = (
-        f", VAT's {counted(recipe.iterations, 'turn')} of compressor and learner with beta {recipe.beta:g}"
-        if "iterations" in metrics
-        else ""
-    )
     return (
         f"{metrics['rows']['training']} rows of `{file_name(recipe.data)}` on `{file_name(recipe.model)}`: {method}, "
-        f"{recipe.steps} steps of {recipe.batch_size} texts at most (stopped after {metrics['steps']}), "
-        f"learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}{turns}"
+        f"{training_steps(recipe, metrics)}, learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
+    )
+
+
+def training_steps(recipe: Recipe, metrics: dict) -> str:
+    if "iterations" not in metrics:
+        return f"{recipe.steps} steps of {recipe.batch_size} texts at most (stopped after {metrics['steps']})"
+    steps = " + ".join(str(row["steps"]) for row in metrics["iterations"])
+    (kept,) = (row["iteration"] for row in metrics["iterations"] if row["kept"])
+    return (
+        f"{steps} steps of {recipe.batch_size} texts in iterations 0 to {recipe.iterations} of VAT, beta "
+        f"{recipe.beta:g}, of which iteration {kept} was kept"
     )
 
 

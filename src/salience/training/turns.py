@@ -14,10 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from accelerate import PartialState
 from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel, TrainerState, set_seed
 
 from salience.errors import InputError
+from salience.training.arguments import is_main_process
 from salience.training.compressing import compress, frozen
 from salience.training.features import encode_features
 from salience.training.fitting import fit
@@ -76,7 +78,7 @@ def fit_by_turns(
     The phases of later iterations are half as long as iteration 0, for they begin with a trained model.
     """
     found: list[dict] = []
-    best: tuple[dict, TrainerState] | None = None
+    best: tuple[dict, TrainerState, dict] | None = None
     for iteration in range(recipe.iterations + 1):
         # What is drawn differs between phases, and is the same in a run that was interrupted.
         steps = recipe.steps if iteration == 0 else math.ceil(recipe.steps / 2)
@@ -93,23 +95,28 @@ def fit_by_turns(
         if watch is not None:
             watch(model)
         accuracy = validation_accuracy(trainer)
-        if accuracy is None or best is None or accuracy > max(row["validation_accuracy"] for row in found):
-            best = {name: weight.detach().clone() for name, weight in model.state_dict().items()}, state
-        found.append({"iteration": iteration, "steps": state.global_step, "validation_accuracy": accuracy})
-    weights, state = best
+        row = {"iteration": iteration, "steps": state.global_step, "validation_accuracy": accuracy}
+        if accuracy is None or best is None or accuracy > best[2]["validation_accuracy"]:
+            best = {name: weight.detach().clone() for name, weight in model.state_dict().items()}, state, row
+        found.append(row)
+    weights, state, kept = best
     model.load_state_dict(weights)
-    return model, state, found
+    return model, state, [row | {"kept": row is kept} for row in found]
 
 
 def compressor_phase(recipe: Recipe, trainer: MixTrainer, place: Path) -> None:
-    """Trains attention and compressor on the states of the frozen encoder, which runs over the texts once."""
-    if take_up(trainer.model, place / "compressed") is not None:
-        return
-    set_seed(recipe.seed)
-    features = encode_features(trainer.model, trainer.train_dataset, place)
-    compress(trainer.model, features, recipe.steps, recipe.batch_size, recipe.beta, trainer.loss)
-    put_down(trainer.model, place / "compressed", {"global_step": recipe.steps})
-    (place / "features.npy").unlink(missing_ok=True)
+    """Trains attention and compressor on the states of the frozen encoder, which runs over the texts once.
+
+    The main process does it alone, and others take up what it puts down: the phase is a small part of the whole.
+    """
+    with PartialState().main_process_first():
+        if take_up(trainer.model, place / "compressed") is not None:
+            return
+        set_seed(recipe.seed)
+        features = encode_features(trainer.model, trainer.train_dataset, place)
+        compress(trainer.model, features, recipe.steps, recipe.batch_size, recipe.beta, trainer.loss)
+        put_down(trainer.model, place / "compressed", {"global_step": recipe.steps})
+        (place / "features.npy").unlink(missing_ok=True)
 
 
 def learner_phase(recipe: Recipe, trainer: MixTrainer, place: Path, joint: bool) -> TrainerState:
@@ -122,7 +129,10 @@ def learner_phase(recipe: Recipe, trainer: MixTrainer, place: Path, joint: bool)
         learnt, state = fit(trainer, recipe)
     if learnt is not model:  # an interrupted run whose training was over
         model.load_state_dict(learnt.state_dict())
-    put_down(model, place / "learnt", {"global_step": state.global_step, "best_global_step": state.best_global_step})
+    if is_main_process():
+        found = {"global_step": state.global_step, "best_global_step": state.best_global_step}
+        put_down(model, place / "learnt", found)
+    PartialState().wait_for_everyone()
     return state
 
 

@@ -7,8 +7,6 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from salience.errors import InputError
-
 
 def attention(
     data: Annotated[str, Argument(help="Labelled training texts, as for `salience train`.")],
@@ -16,14 +14,16 @@ def attention(
     model: Annotated[
         str | None, Option(help="A trained attention classifier; without one, one is trained for every scale.")
     ] = None,
-    pooling: Annotated[str, Option(help="Of those trained: dot or additive.")] = "dot",
-    encoder: Annotated[str, Option(help="Of those trained: embeddings, affine or lstm.")] = "embeddings",
-    embeddings: Annotated[str | None, Option(help="Their initial embeddings: a file, or minilm.")] = None,
-    scales: Annotated[str, Option(help="Between commas; the pictures of one model show the first.")] = "10",
-    epochs: Annotated[int, Option(help="Of training.")] = 40,
-    batch_size: Annotated[int, Option(help="Of training.")] = 100,
-    alignment: Annotated[float, Option(min=0, help="The price of |V^T W| in training.")] = 0.0,
-    seed: Annotated[int, Option(min=0)] = 0,
+    pooling: Annotated[str | None, Option(help="Of those trained: dot or additive. [dot]")] = None,
+    encoder: Annotated[str | None, Option(help="Of those trained: embeddings, affine or lstm. [embeddings]")] = None,
+    embeddings: Annotated[str | None, Option(help="Their initial embeddings: a file, or minilm. [random]")] = None,
+    scales: Annotated[
+        str | None, Option(help="Between commas; words.csv and the pictures of one model show the first. [10]")
+    ] = None,
+    epochs: Annotated[int | None, Option(min=1, help="Of training. [40]")] = None,
+    batch_size: Annotated[int | None, Option(min=1, help="Of training. [100]")] = None,
+    alignment: Annotated[float | None, Option(min=0, help="The price of |V^T W| in training. [0]")] = None,
+    seed: Annotated[int | None, Option(min=0, help="Of training. [0]")] = None,
     text: Annotated[str | None, Option(help="Column of the text. [guessed]")] = None,
     label: Annotated[str | None, Option(help="Column of the label. [guessed]")] = None,
     encoding: Annotated[str, Option(help="How csv and tsv files are written.")] = "utf-8",
@@ -40,36 +40,12 @@ def attention(
     check_pictures()
     check_free(output, overwrite)
 
-    from salience.models.attention_models import AttentionOptions
-    from salience.models.loading import load_trained
-    from salience.report.attention_page import write_page
-    from salience.report.attention_pictures import draw_all
-    from salience.study.attention import analyse, sweep
-    from salience.study.datasets import from_files
-    from salience.study.running import numbers
-    from salience.study.word_models import WordRecipe
+    from salience.report.attention_report import analyse_attention
 
-    if model is not None:
-        trained = load_trained(model)
-    # Where nothing is trained, nothing need be held out.
-    held_out = None if model is None else 0
-    found = from_files(
-        data, test, seed=seed, validation_share=held_out, encoding=encoding, bad_rows=bad_rows, text=text, label=label
-    )
-    try:
-        if model is not None:
-            analyses = [analyse(*trained, found, max_length)]
-        else:
-            options = AttentionOptions(encoder, pooling, embeddings=embeddings)
-            recipe = WordRecipe(epochs=epochs, batch_size=batch_size, alignment=alignment)
-            analyses = sweep(
-                options, recipe, found, numbers(scales, ",", "--scales 1,10,100", float), seed, max_length
-            )
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(f"cannot analyse this model: {error}") from error
-    output.mkdir(parents=True, exist_ok=True)
-    pictures = draw_all(analyses, found.labels, 0, output)
-    write_page(analyses, found.labels, 0, pictures, f"Attention on {Path(data).name}", output)
-    print(f"saved: {output}/index.html, words.csv, summary.json and {len(pictures)} pictures")
+    training = {"pooling": pooling, "encoder": encoder, "embeddings": embeddings, "scales": scales, "epochs": epochs,
+                "batch_size": batch_size, "alignment": alignment, "seed": seed}  # fmt: skip
+    analyse_attention(
+        data, test, model, {name: value for name, value in training.items() if value is not None},
+        max_length=max_length, output=output,
+        reading={"text": text, "label": label, "encoding": encoding, "bad_rows": bad_rows},
+    )  # fmt: skip
