@@ -13,12 +13,41 @@ PAGE = (HERE / "docs" / "reproduction.md").read_text(encoding="utf-8").splitline
 RUN = sorted(file.stem for file in (HERE / "results").glob("*.jsonl") if file.stem in TABLES)
 
 
+def printed(table: str) -> list[str]:
+    """What the command prints from what is kept, line by line."""
+    rows = [json.loads(line) for line in (HERE / "results" / f"{table}.jsonl").read_text("utf-8").splitlines()]
+    return import_module(TABLES[table]).report(rows).splitlines()
+
+
+def tables(page: list[str]) -> list[list[str]]:
+    """Lines that stand together."""
+    found = [[]]
+    for line in page:
+        if line.startswith("|"):
+            found[-1].append(line)
+        elif found[-1]:
+            found.append([])
+    return [own for own in found if own]
+
+
 @pytest.mark.parametrize("table", RUN)
 def test_every_line_of_a_table_is_on_the_page_as_the_command_prints_it(table):
-    rows = [json.loads(line) for line in (HERE / "results" / f"{table}.jsonl").read_text("utf-8").splitlines()]
-    printed = [line for line in import_module(TABLES[table]).report(rows).splitlines() if line.startswith("|")]
-    assert len(printed) > 2
-    assert [line for line in printed if line not in PAGE] == []
+    lines = [line for line in printed(table) if line.startswith("|")]
+    assert len(lines) > 2
+    assert [line for line in lines if line not in PAGE] == []
+
+
+def test_every_line_of_a_table_on_the_page_is_one_that_a_command_prints():
+    """No line of earlier results is left."""
+    known = {line for table in RUN for line in printed(table)}
+    assert tables(PAGE)
+    assert [line for own in tables(PAGE) for line in own if line not in known] == []
+
+
+def test_how_many_cells_are_near_the_papers_is_as_counted():
+    counted = sorted(f"{line}." for line in printed("uaftc-table2") if "within" in line)
+    assert len(counted) >= 3
+    assert sorted(line for line in PAGE if line.startswith("scale 10 and larger")) == counted
 
 
 @pytest.mark.parametrize("table", RUN)
