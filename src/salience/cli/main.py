@@ -130,7 +130,7 @@ def share_cores() -> None:
     """Threads that wait for each other go to sleep soon, unless the user has said how they are to wait.
 
     By default they spin. On a laptop that does anything else besides, a spinning thread keeps the one it waits for
-    from running: a training step took 6.0 s instead of 0.7 s with one of two cores busy (docs/benchmarks.md).
+    from running: a training step of half a second takes several.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
