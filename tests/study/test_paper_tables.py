@@ -451,7 +451,7 @@ def test_the_lines_of_vat():
     deleted, alone = (line_in(text, number, "trec", "lstm-random") for number in (3, 4))
     assert deleted[3:7] == ["0.50 ± 0.71", "10.50 ± 0.71", "20.50 ± 0.71", "19.4 31.0 37.2"]
     assert alone[3:7] == ["60.00 ± 0.00", "65.00 ± 0.00", "70.00 ± 0.00", "71.4 73.6 79.2"]
-    assert line_in(text, 6, "trec", "lstm-random")[2:] == ["93.50 (80.00)", "97.00 (90.00)", "50.00 (75.00)"]
+    assert line_in(text, 6, "trec", "lstm-random")[2:] == ["93.50 (80.00)", "97.00 (90.00)", "50.00 (75.00)", "1 1"]
 
 
 @pytest.mark.parametrize(

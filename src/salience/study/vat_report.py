@@ -126,12 +126,13 @@ def numbers(values) -> str:
 
 
 def by_iteration(rows: list[dict]) -> list[str]:
-    """On the test texts and, in brackets, on those that choose the iteration."""
+    """On the test texts and, in brackets, on those that choose the iteration; and which one each seed chose."""
     groups = grouped(rows)
     most = max((len(row["test"]) for row in rows), default=0)
-    lines = ["", "| set | encoder | " + " | ".join(map(str, range(most))) + " |", "|---" * (most + 2) + "|"]
+    lines = ["", "| set | encoder | " + " | ".join(map(str, range(most))) + " | kept |", "|---" * (most + 3) + "|"]
     for (name, encoder), own in groups.items():
         test, validation = (100 * np.mean([row[part] for row in own], axis=0) for part in ("test", "validation"))
         means = [f"{one:.2f} ({other:.2f})" for one, other in zip(test, validation, strict=True)]
-        lines.append(f"| {name} | {encoder} | " + " | ".join(means + ["-"] * (most - len(means))) + " |")
+        kept = " ".join(str(row["chosen"]) for row in own)
+        lines.append(f"| {name} | {encoder} | " + " | ".join([*means, *["-"] * (most - len(means)), kept]) + " |")
     return lines
