@@ -111,7 +111,7 @@ def test_table_2_is_printed_beside_the_papers():
     assert lines_of(first, "10") == [["10", "82.0 (82.2)", "- (81.7)", "- (80.8)", "- (80.3)"]]
     assert lines_of(first, "0.001") == [["0.001", "55.0 (55.3)", "- (79.8)", "- (67.9)", "- (62.8)"]]
     assert lines_of(first, "10000") == [["10000", "- (79.6)", "- (81.4)", "- (79.3)", "75.0 (80.8)"]]
-    # 80 and 84 for 82.2 are off by 2.2 and 1.8, 75 for 80.8 by 5.8; what is below scale 10 does not count.
+    # The mean of 80 and 84 is off 82.2 by 0.2, 75 is off 80.8 by 5.8; what is below scale 10 does not count.
     assert "scale 10 and larger: 1 of 2 within 2 points" in first
     assert lines_of(second, "50") == [["50", "- (94.9)", "90.0 (92.3)", "- (92.9)", "- (93.8)"]]
     assert "scale 10 and larger: 1 of 1 within 3 points" in second
