@@ -41,10 +41,14 @@ def test_methods_are_compared_over_seeds(compare, tmp_path):
         apart = np.array([100 * (right[method, seed].mean() - right["plain", seed].mean()) for seed in SEEDS])
         half = t.ppf(1 - 0.025 / 2, 1) * apart.std(ddof=1) / 2**0.5  # two comparisons
         own = found["differences"][method]["accuracy"]
-        assert [own["mean"], own["low"], own["high"]] == pytest.approx(
-            [apart.mean(), apart.mean() - half, apart.mean() + half]
-        )
-        assert f"{own['mean']:+.2f}" in answer.out and f"{method}: no difference to plain beyond chance" in answer.out
+        assert own["mean"] == pytest.approx(apart.mean())
+        if half:  # seeds that all differ by the same give no interval
+            assert [own["low"], own["high"]] == pytest.approx([apart.mean() - half, apart.mean() + half])
+            verdict = f"{method}: no difference to plain beyond chance"
+        else:
+            assert own["low"] is own["high"] is None
+            verdict = f"{method}: at every seed the same difference to plain, so that chance cannot be told"
+        assert f"{own['mean']:+.2f}" in answer.out and verdict in answer.out
 
 
 def test_rows_with_faults_are_left_out_when_asked(place, salience, tmp_path):
@@ -130,19 +134,19 @@ def test_rows_that_chose_the_checkpoint_do_not_judge(compare, tmp_path):
 
 
 def runs(right: dict[str, np.ndarray]) -> dict:
-    """Results of two seeds each with the same rows right."""
+    """Results of two seeds each with the same rows right, but for a tenth of a point by which ssmix does better."""
     return {
         (method, seed): {
             "right": own,
             "metrics": {"test": dict.fromkeys(("macro_f1", "calibration_error", "log_loss"), 0.5)
-                        | {"accuracy": own.mean() + 0.001 * seed}},
+                        | {"accuracy": own.mean() + 0.001 * seed * (method == "ssmix")}},
         }
         for method, own in right.items() for seed in SEEDS
     }  # fmt: skip
 
 
 def test_a_gain_on_few_rows_is_not_believed():
-    """The same gain at every seed: beyond chance on 1,000 rows, not on ten, since another ten might say otherwise."""
+    """Nearly the same at every seed: beyond chance on 1,000 rows, not on ten, for other ten might say otherwise."""
     for rows, verdict in ((10, "no difference to plain beyond chance"), (1000, "better than plain beyond chance")):
         right = {"plain": np.arange(rows) < rows // 2, "ssmix": np.arange(rows) < 0.6 * rows}
         found = compared(runs(right), list(right), list(SEEDS))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from salience.cli.train import read_config
+from salience.cli.train import merged, read_config
 
 
 def compare(
@@ -31,7 +31,7 @@ def compare(
     """Train methods over several seeds and say whether their differences are beyond chance."""
     given = {"data": data, "test": test, "text": text, "text_pair": text_pair, "label": label, "encoding": encoding,
              "bad_rows": bad_rows, "model": model, "steps": steps, "device": device}  # fmt: skip
-    settings = read_config(config) | {name: value for name, value in given.items() if value is not None}
+    settings = merged(read_config(config), {name: value for name, value in given.items() if value is not None})
 
     from salience.report.comparison import show_comparison
     from salience.report.progress import Progress

@@ -46,6 +46,8 @@ class Comparison:
     def verdict(self, method: str) -> str:
         """Whether accuracy is another than the baseline's beyond what seeds and rows explain by chance."""
         found = self.differences[method]["accuracy"]
+        if found.low is None:
+            return f"{method}: at every seed the same difference to {self.baseline}, so that chance cannot be told"
         if not (found.beyond_chance and abs(found.mean) > self.by_rows[method]):
             return f"{method}: no difference to {self.baseline} beyond chance"
         return f"{method}: {'better' if found.mean > 0 else 'worse'} than {self.baseline} beyond chance"
