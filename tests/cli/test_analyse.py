@@ -210,8 +210,8 @@ BAD_POS = {  # the file, the options, and what the line says
     "no such head": ("tagged.csv", ["--tags", "pos", "--heads", "0:9"], ["heads 0 to 1", "not 9"]),
     "no such layer": ("tagged.csv", ["--tags", "pos", "--heads", "7"], ["layers 0 to 1", "not 7"]),
     "no such column": ("tagged.csv", ["--tags", "tags"], ['no column "tags" for --tags', "text, label, pos"]),
-    "no column of texts": ("tagged.jsonl", ["--tags", "tags"], ['no column "text" for --text', "body, tags"]),
-    "other tags": ("tagged.csv", ["--tags", "label"], ["tagged.csv: row 1 has", "but 1 tag", 'in the column "label"']),
+    "no column of texts": ("tagged.jsonl", ["--tags", "tags", "--text", "text"], ['no column "text"', '"body"']),
+    "other tags": ("tagged.csv", ["--tags", "label"], ['tagged.csv: row 1, column "label": 1 mark, but the text has']),
     "no such file": ("tagges.csv", ["--tags", "pos"], ["tagges.csv: no such file", 'Did you mean "tagged.csv"?']),
     "no such module": (
         "texts.csv",

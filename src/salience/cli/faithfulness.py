@@ -36,5 +36,5 @@ def faithfulness(
     check_explanations(
         model, data, judge=judge, explainers=None if explainer is None else explainer.split(","), most=most, at=at,
         rows=rows, seed=seed, device=device, output=output, overwrite=overwrite, max_length=max_length,
-        columns={"text": text, "text_pair": text_pair, "label": label, "encoding": encoding, "marks": marks},
+        columns={"text": text, "text_pair": text_pair, "label": label, "encoding": encoding}, marks=marks,
     )  # fmt: skip

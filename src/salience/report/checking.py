@@ -23,6 +23,7 @@ from salience.study.faithfulness import DRAWS, TAU_TEXTS, Reader, evaluate
 def check_explanations(
     name: str, data: str, *, judge: str | None, explainers: list[str] | None, most: int, at: int, rows: int | None,
     seed: int, device: str, output: Path | None, overwrite: bool, max_length: int | None, columns: Mapping[str, Any],
+    marks: str | None = None,
 ) -> None:  # fmt: skip
     """Prints the table and, if a folder is named, writes it there with its curves.
 
@@ -43,7 +44,9 @@ def check_explanations(
             f"{judge} knows the labels {listed(judging.labels)}, but {name} {listed(reader.labels)}: they must be "
             "the same"
         )
-    texts = labelled_texts(data, reader.labels, rows, columns)
+    texts = labelled_texts(data, reader.labels, rows, columns, marks)
+    if marks is not None and texts[0].pair is not None:
+        raise InputError(f"{data}: words are marked in single texts only, not in pairs")
     functions = fitting(reader, texts[0]) if explainers is None else chosen_explainers(explainers, None, None)
     set_seed(seed)
     try:
@@ -60,7 +63,7 @@ def check_explanations(
     Console().print(terminal_table(found, about))
     if any(row.detected for row in found):
         Console().print(marked_table(found, at))
-    elif columns.get("marks") is not None:
+    elif marks is not None:
         tell(f"{data}: no word of a text is marked with the text's label; the labels are {listed(reader.labels)}")
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)

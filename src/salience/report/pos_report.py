@@ -13,10 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from salience.analysis.parts_of_speech import ByTag, Meetings, meetings, tagged_attention
-from salience.analysis.tagging import SpacyTagger, Tagged, Tagger, given_tags
-from salience.data.reading import stream
-from salience.data.values import text_of
-from salience.errors import InputError, counted, listed, quoted
+from salience.analysis.tagging import SpacyTagger, Tagger, given_tags
+from salience.errors import InputError, counted, quoted
 from salience.explain import Attention
 from salience.report.pictures import COLOURS, numbers, save
 from salience.report.predictions import tell
@@ -36,16 +34,16 @@ def analyse_parts_of_speech(
     """
     chosen = [head_of(own) for own in heads.split(",")]
     reader = load_reader(name, max_length, device)
-    if tags is None:
-        rows = list(read_texts(data, reader.labels, most, columns))
-        if any(own.pair is not None for own in rows):
-            tell(f"{data}: only first texts are read, not the second ones beside them")
-        texts = [own.text for own in rows]
-        tagged = list(tagger_named(tagger)(texts))
-        if len(tagged) != len(texts):
-            raise InputError(f"--tagger {tagger}: it gave the tags of {len(tagged)} texts for {len(texts)}")
+    rows = list(read_texts(data, reader.labels, most, columns, tags, "--tags"))
+    if any(own.pair is not None for own in rows):
+        tell(f"{data}: only first texts are read, not the second ones beside them")
+    texts = [own.text for own in rows]
+    if tags is not None:
+        tagged = [given_tags(own.text, own.marks, own.row) for own in rows]
     else:
-        texts, tagged = ready_tagged(data, tags, most, columns)
+        tagged = list(tagger_named(tagger)(texts))
+    if len(tagged) != len(texts):
+        raise InputError(f"--tagger {tagger}: it gave the tags of {len(tagged)} texts for {len(texts)}")
     if not texts:
         raise InputError(f"{data} has no texts")
     found: dict[Head, ByTag] = {}
@@ -99,27 +97,6 @@ def tagger_named(name: str | None) -> Tagger:
     if not callable(found):
         raise InputError(f"--tagger {name}: {function} is no function")
     return found
-
-
-def ready_tagged(data: str, column: str, most: int | None, columns: Mapping) -> tuple[list[str], list[Tagged]]:
-    """Texts and the tags in a column of theirs, a list or parted by white space."""
-    name = columns["text"] or "text"
-    texts, tagged = [], []
-    for number, row in enumerate(stream(data, columns["encoding"]), 1):
-        for wanted, option in ((name, "--text"), (column, "--tags")):
-            if wanted not in row:
-                raise InputError(f"{data}: no column {quoted(wanted)} for {option}; the columns are {listed(row)}")
-        text, tags = text_of(row[name]), row[column]
-        if text is None:
-            continue
-        texts.append(text)
-        try:
-            tagged.append(given_tags(text, tags if isinstance(tags, list) else str(tags).split(), number))
-        except InputError as error:
-            raise InputError(f"{data}: {error}, in the column {quoted(column)}") from error
-        if len(texts) == most:
-            break
-    return texts, tagged
 
 
 def table(found: Mapping[Head, ByTag], title: str) -> Table:

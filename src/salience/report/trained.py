@@ -27,13 +27,15 @@ def load_reader(name: str, max_length: int | None, device: str) -> Reader:
     return Reader(model.to(chosen).eval(), tokenizer, longest_text(model, tokenizer, max_length))
 
 
-def labelled_texts(data: str, labels: Sequence[str], most: int | None, columns: Mapping[str, Any]) -> list[Text]:
+def labelled_texts(
+    data: str, labels: Sequence[str], most: int | None, columns: Mapping[str, Any], marks: str | None = None
+) -> list[Text]:
     """The rows of a file whose label the model knows.
 
     Raises:
         InputError: there is none.
     """
-    every = list(read_texts(data, labels, most, columns))
+    every = list(read_texts(data, labels, most, columns, marks))
     if not every:
         raise InputError(f"{data} has no texts")
     texts = [own for own in every if own.label is not None]
@@ -47,16 +49,19 @@ def labelled_texts(data: str, labels: Sequence[str], most: int | None, columns: 
     return texts
 
 
-def read_texts(data: str, labels: list[str], most: int | None, columns: Mapping[str, Any]) -> Iterator[Text]:
+def read_texts(
+    data: str, labels: Sequence[str], most: int | None, columns: Mapping[str, Any], marks: str | None = None,
+    option: str = "--marks",
+) -> Iterator[Text]:  # fmt: skip
     """The rows of a file; rows without a text are left out, which is said at the end, and a label that the model does
     not know is none."""
     if most is not None and most < 1:
         raise InputError(f"the number of texts to read must be at least 1, not {most}")
-    encoding, marks = columns["encoding"], columns.get("marks")
-    named = {name: value for name, value in columns.items() if name not in ("encoding", "marks")}
+    encoding = columns["encoding"]
+    named = {name: value for name, value in columns.items() if name != "encoding"}
     names = column_names(data, encoding)
     if marks is not None and marks not in names:
-        raise InputError(f"{data}: no column {quoted(marks)} for --marks; the columns are {listed(names)}")
+        raise InputError(f"{data}: no column {quoted(marks)} for {option}; the columns are {listed(names)}")
     # A label is welcome, but need not be there: only usual names are taken for one.
     labelled = named.get("label") is not None or (len(names) > 1 and usual(names, LABELS) is not None)
     chosen, notes = choose_columns(names, **named, need_label=labelled, source=data)
@@ -78,27 +83,23 @@ def read_texts(data: str, labels: list[str], most: int | None, columns: Mapping[
         label = None if chosen.label is None else value_in(row, chosen.label, label_of, number, data)
         known = labels.index(label) if label in labels else None
         pair = None if chosen.text_pair is None else pair or ""
-        yield Text(
-            text, pair, known, number, None if marks is None else marks_in(row, marks, text, pair, number, data)
-        )
+        yield Text(text, pair, known, number, None if marks is None else marks_in(row, marks, text, number, data))
     if empty:
         tell(f"{data}: left out {counted(len(empty), 'row')} without a text ({rows_listed(empty)})")
 
 
-def marks_in(row: Mapping, column: str, text: str, pair: str | None, number: int, source: str) -> list[str]:
+def marks_in(row: Mapping, column: str, text: str, number: int, source: str) -> list[str]:
     """What a column says of each word: a list, or parted by white space.
 
     Raises:
-        InputError: the row has more of one than of the other, or is a pair.
+        InputError: the row has more of one than of the other.
     """
-    place = f"{source}: row {number}, column {quoted(column)}"
-    if pair is not None:
-        raise InputError(f"{place}: words are marked in single texts only, not in pairs")
     value = row.get(column)
-    marks = [str(mark) for mark in value] if isinstance(value, list) else str(value or "").split()
+    marks = [str(mark) for mark in value] if isinstance(value, list) else ("" if value is None else str(value)).split()
     words = len(word_spans(text))
     if len(marks) != words:
         raise InputError(
-            f"{place}: {counted(len(marks), 'mark')}, but the text has {counted(words, 'word')} between white space"
+            f"{source}: row {number}, column {quoted(column)}: {counted(len(marks), 'mark')}, but the text has "
+            f"{counted(words, 'word')} between white space"
         )
     return marks
