@@ -59,6 +59,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         model_options: dict[str, Any] | None = None,
         clean: float = 0.5,
         alignment: float = 0.0,
+        alignment_form: str = "absolute",
         iterations: int = 3,
         beta: float = 0.1,
         steps: int | None = None,
@@ -78,6 +79,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         self.model_options = model_options
         self.clean = clean
         self.alignment = alignment
+        self.alignment_form = alignment_form
         self.iterations = iterations
         self.beta = beta
         self.steps = steps

@@ -203,6 +203,11 @@ BAD = {  # what is asked for: the options, and what the line says
     "a method without its attention": (["--method", "attentionmix"], ["no self-attention to read"]),
     "alignment of two heads": (["--alignment", "1", "--set-model", "pooling_heads=2"], ["V^T W is defined"]),
     "alignment of a mean": (["--alignment", "1", "--model", "attention:mean"], ["V^T W is defined"]),
+    "a form without a price": (["--alignment-form", "square"], ["--alignment-form square would have no effect"]),
+    "an unknown form": (
+        ["--alignment", "1", "--alignment-form", "cube"],
+        ['unknown --alignment-form "cube"; known: absolute, square'],
+    ),
     "a negative price": (["--beta", "-1"], ["--beta must be from 0"]),
     "turns of a model that takes none": (["--beta", "1"], ["--beta would have no effect", "attention:variational"]),
     "a scale without scores": (["--model", "lstm-base", "--scale", "2"], ["scale would have no effect: max"]),

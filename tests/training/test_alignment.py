@@ -8,7 +8,8 @@ import families
 from salience import EmbedMix, MixTrainer, SSMix
 from salience.data.encoding import Encoded
 from salience.mixing import neighbours
-from salience.training.alignment import alignment
+from salience.study.word_models import WordRecipe
+from salience.training.alignment import alignment, check_alignment, coupling, penalty
 from salience.training.fitting import build_trainer
 from salience.training.objectives import penalised, plain
 from salience.training.recipe import Recipe
@@ -52,6 +53,25 @@ def test_the_alignment_is_its_formula(encoder, pooling, classes):
     assert found.shape == ()
     assert found.item() == pytest.approx(by_loops(model), abs=1e-12)
     assert found > 1e-3
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_squares_form_is_a_sum_of_squares(classes):
+    model = word_classifier("affine", classes=classes).double()
+    found = alignment(model, "square")
+    assert found.item() == pytest.approx(sum(value**2 for value in coupling(model).tolist()), abs=1e-12)
+    assert found.item() != pytest.approx(alignment(model).item(), rel=0.01)
+    assert penalty(0.3, "square")(model).item() == pytest.approx(0.3 * found.item(), abs=1e-12)
+    assert penalty(0.0) is None
+
+
+@pytest.mark.parametrize(("price", "form"), [(1.0, "cube"), (0.0, "cube"), (0.0, "square")])
+def test_a_form_is_a_known_one_and_has_a_price(price, form):
+    with pytest.raises(ValueError, match="--alignment-form"):
+        WordRecipe(alignment=price, alignment_form=form)
+    recipe = Recipe(data="texts", alignment=price, alignment_form=form)
+    with pytest.raises(ValueError, match="--alignment-form"):
+        check_alignment(recipe, word_classifier())
 
 
 def test_over_a_transformer_it_is_that_of_dot_and_additive():
@@ -164,6 +184,13 @@ def test_a_recipes_alignment_reaches_the_training(tmp_path):
     assert bits(plain) == bits(trained(tmp_path / "2", alignment=0.0))
     assert alignment(priced).item() < before - 0.3
     assert alignment(priced).item() < alignment(plain).item()
+
+
+def test_a_recipes_form_of_alignment_reaches_the_training(tmp_path):
+    absolute, square = (
+        trained(tmp_path / form, alignment=1.0, alignment_form=form) for form in ("absolute", "square")
+    )
+    assert bits(absolute) != bits(square)
 
 
 def test_a_recipes_alignment_is_a_price():

@@ -48,6 +48,7 @@ def train(
     iterations: Annotated[int | None, Option(help="VAT: turns of compressor and learner. [3]")] = None,
     beta: Annotated[float | None, Option(help="VAT: the price of information. [0.1]")] = None,
     alignment: Annotated[float | None, Option(help="The price of |V^T W| of an attention model. [0]")] = None,
+    alignment_form: Annotated[str | None, Option(help="absolute or square. [absolute]")] = None,
     clean: Annotated[float | None, Option(help="The part of the loss on the texts as they are. [0.5]")] = None,
     steps: Annotated[int | None, Option(help="Training steps. [follow the data]")] = None,
     batch_size: Annotated[int | None, Option(help="Texts in a step. [16, from 2,000 rows on 32]")] = None,
@@ -77,10 +78,10 @@ def train(
         "text_pair": text_pair, "label": label, "encoding": encoding, "bad_rows": bad_rows, "model": model,
         "model_options": model_options or None, "max_length": max_length, "method": method,
         "method_options": assigned("--set", set_) or None, "clean": clean, "iterations": iterations, "beta": beta,
-        "alignment": alignment, "steps": steps, "batch_size": batch_size, "accumulation": accumulation,
-        "learning_rate": learning_rate, "weight_decay": weight_decay, "evaluations": evaluations,
-        "patience": patience, "class_weights": class_weights, "label_smoothing": label_smoothing, "seed": seed,
-        "precision": precision, "device": device,
+        "alignment": alignment, "alignment_form": alignment_form, "steps": steps, "batch_size": batch_size,
+        "accumulation": accumulation, "learning_rate": learning_rate, "weight_decay": weight_decay,
+        "evaluations": evaluations, "patience": patience, "class_weights": class_weights,
+        "label_smoothing": label_smoothing, "seed": seed, "precision": precision, "device": device,
     }  # fmt: skip
     settings = merged(read_config(config), {name: value for name, value in given.items() if value is not None})
 

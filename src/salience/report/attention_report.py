@@ -17,7 +17,7 @@ from salience.study.running import numbers
 from salience.study.word_models import WordRecipe
 
 BUILT = {"pooling": "dot", "encoder": "embeddings", "embeddings": None}  # what is trained, unless said otherwise
-FITTED = ("epochs", "batch_size", "alignment")  # and how
+FITTED = ("epochs", "batch_size", "alignment", "alignment_form")  # and how
 
 
 def analyse_attention(

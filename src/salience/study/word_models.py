@@ -18,7 +18,7 @@ from transformers import PrinterCallback, TrainerCallback, TrainingArguments, se
 from salience.data.encoding import Encoded, encode_texts
 from salience.models.attention_models import AttentionOptions, build_attention_classifier
 from salience.study.datasets import DataSet
-from salience.training.alignment import alignment
+from salience.training.alignment import check_form, penalty
 from salience.training.predicting import predict_probabilities
 from salience.training.trainer import MixTrainer
 
@@ -33,11 +33,13 @@ class WordRecipe:
     decay: float = 0.001  # of the learning rate, over steps
     weight_decay: float = 0.0  # L2, of all weights but the embeddings
     alignment: float = 0.0  # what |V^T W| costs
+    alignment_form: str = "absolute"  # or "square"
 
     def __post_init__(self):
         for name in ("epochs", "batch_size"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        check_form(self.alignment, self.alignment_form)
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def fit_words(
                 max_grad_norm=0, save_strategy="no", logging_strategy="no", report_to="none", disable_tqdm=True,
                 dataloader_pin_memory=False,
             ),
-            penalty=(lambda model: recipe.alignment * alignment(model)) if recipe.alignment else None,
+            penalty=penalty(recipe.alignment, recipe.alignment_form),
             train_dataset=encoded[0],
             processing_class=tokenizer,
             optimizers=adagrad(model, recipe),

@@ -19,7 +19,7 @@ from transformers import (
 
 from salience.data.encoding import Encoded
 from salience.models.loading import load_trained
-from salience.training.alignment import alignment
+from salience.training.alignment import penalty
 from salience.training.arguments import training_arguments
 from salience.training.checkpoints import is_finished, last_checkpoint, read_state
 from salience.training.metrics import scores, selection
@@ -47,7 +47,7 @@ def build_trainer(
         clean=recipe.clean,
         args=training_arguments(recipe, checkpoints, has_validation=validation is not None),
         class_weights=class_weights,
-        penalty=(lambda model: recipe.alignment * alignment(model)) if recipe.alignment else None,
+        penalty=penalty(recipe.alignment, recipe.alignment_form),
         train_dataset=training,
         eval_dataset=by_length(validation),
         processing_class=tokenizer,

@@ -31,6 +31,7 @@ class Recipe:
     method_options: dict[str, Any] = field(default_factory=dict)  # the method's fields
     clean: float = 0.5  # the part of the loss on the texts as they are
     alignment: float = 0.0  # what |V^T W| of an attention classifier costs
+    alignment_form: str = "absolute"  # or "square", and then (V^T W)^2 does
     iterations: int = 3  # of compressing and learning by turns, where the pooling is variational (VAT)
     beta: float = 0.1  # what a nat of VAT's compressed vector costs
 

@@ -27,7 +27,7 @@ class MixTrainer(Trainer):
             on the first training rows, and `trainer.method` is what it became.
         clean: the part of the loss on the texts as they are; 0 trains on mixtures only.
         class_weights: one weight a class, relative to a mean of 1 over the training data.
-        penalty: one more loss of a step, a function of the model; `salience.training.alignment` has one.
+        penalty: one more loss of a step, a function of the model; `salience.training.alignment` makes one.
         group_by_length: texts of like length in one batch (`LengthGrouped`), every batch full.
         others: as the Trainer takes them. Data sets hold `input_ids` and `labels`; `salience.data.encoding` makes
             them. `label_smoothing_factor` is applied to hard and mixed labels alike.

@@ -23,6 +23,7 @@ def attention(
     epochs: Annotated[int | None, Option(min=1, help="Of training. [40]")] = None,
     batch_size: Annotated[int | None, Option(min=1, help="Of training. [100]")] = None,
     alignment: Annotated[float | None, Option(min=0, help="The price of |V^T W| in training. [0]")] = None,
+    alignment_form: Annotated[str | None, Option(help="absolute or square. [absolute]")] = None,
     seed: Annotated[int | None, Option(min=0, help="Of training. [0]")] = None,
     text: Annotated[str | None, Option(help="Column of the text. [guessed]")] = None,
     label: Annotated[str | None, Option(help="Column of the label. [guessed]")] = None,
@@ -43,7 +44,8 @@ def attention(
     from salience.report.attention_report import analyse_attention
 
     training = {"pooling": pooling, "encoder": encoder, "embeddings": embeddings, "scales": scales, "epochs": epochs,
-                "batch_size": batch_size, "alignment": alignment, "seed": seed}  # fmt: skip
+                "batch_size": batch_size, "alignment": alignment, "alignment_form": alignment_form,
+                "seed": seed}  # fmt: skip
     analyse_attention(
         data, test, model, {name: value for name, value in training.items() if value is not None},
         max_length=max_length, output=output,
