@@ -213,6 +213,19 @@ BAD = {  # what is asked for: the options, and what the line says
     "a scale without scores": (["--model", "lstm-base", "--scale", "2"], ["scale would have no effect: max"]),
     "heads of a mean": (["--model", "attention:mean", "--set-model", "pooling_heads=2"], ["would have no effect"]),
     "a latent size without VAT": (["--set-model", "latent_size=8"], ["latent_size would have no effect"]),
+    "a shared head of another width": (
+        ["--model", "lstm-vat", "--set-model", "shared_head=true", "--set-model", "latent_size=8"],
+        ["a shared head reads vectors of the width"],
+    ),
+    "a shared head without VAT": (["--set-model", "shared_head=true"], ["shared_head would have no effect"]),
+    "an unknown inference": (
+        ["--model", "lstm-vat", "--set-model", "inference=both"],
+        ["inference is one of learner, compressor"],
+    ),
+    "a compressor that is never trained": (
+        ["--model", "lstm-vat", "--set-model", "inference=compressor", "--iterations", "0"],
+        ["--iterations 0 trains no compressor"],
+    ),
     "alignment by turns": (["--alignment", "1", "--model", "attention:variational"], ["compressor's turns"]),
     "two ways to pool": (["--set-model", "pooling=mean"], ["--model attention:dot says how to pool already"]),
     "turns without a number": (["--iterations", "-1"], ["--iterations must be from 0"]),

@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from launching_turns import trained_by_turns
 from safetensors.torch import load_file
-from transformers import TrainerCallback, set_seed
+from transformers import AutoModelForSequenceClassification, TrainerCallback, set_seed
 
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
@@ -27,6 +27,7 @@ from salience.data.batching import Collator, LengthGrouped
 from salience.data.encoding import Encoded, encode_texts
 from salience.models import compressor
 from salience.models.compressor import Compressor, divergence, sample
+from salience.models.states import pooled_states
 from salience.models.vocabulary import word_tokenizer
 from salience.sites import forward
 from salience.training import turns
@@ -142,6 +143,7 @@ def test_the_compressors_loss_as_worked_by_hand():
         pooling=lambda states, mask: (states[:, 0], None),
         compressor=worked_compressor((1.0, 0.0), (1.0, 2.0), (math.log(3), 0.0)),
     )
+    model.classify_compressed = model.compressor.classifier
     states, mask, labels = torch.randn(1, 3, 2).double(), torch.ones(1, 3).bool(), torch.tensor([0])
     assert compression_loss(model, states, mask, labels, beta=0.0).item() == pytest.approx(0.2876821, abs=1e-6)
     assert compression_loss(model, states, mask, labels, beta=0.1).item() == pytest.approx(0.4183674, abs=1e-6)
@@ -164,13 +166,14 @@ def test_the_compressor_is_the_papers_formula():
         return maps[2].weight @ (maps[0].weight @ values + maps[0].bias).tanh() + maps[2].bias
 
     torch.default_generator.manual_seed(1)
-    logits, kept = found(pooled)
+    compressed, kept = found(pooled)
     torch.default_generator.manual_seed(1)
     noise = torch.randn_like(torch.empty(5, 3).double())
     for row in range(5):
         mean = by_hand(found.mean, pooled[row])
         deviation = torch.log1p(by_hand(found.deviation, pooled[row]).exp()) + 1e-6
-        assert close(logits[row], by_hand(found.classifier, mean + deviation * noise[row]))
+        assert close(compressed[row], mean + deviation * noise[row])
+        assert close(found.classifier(compressed)[row], by_hand(found.classifier, mean + deviation * noise[row]))
         assert close(kept[row], sum((u**2 + s**2 - 1) / 2 - s.log() for u, s in zip(mean, deviation, strict=True)))
 
 
@@ -181,10 +184,36 @@ def test_without_deviation_the_compressor_is_deterministic():
     torch.nn.init.constant_(found.deviation[-1].bias, -100.0)
     first, _ = found(pooled)
     assert close(first, found(pooled)[0], 1e-4)
-    assert close(first, found.classifier(found.mean(pooled)), 1e-4)
+    assert close(first, found.mean(pooled), 1e-4)
 
 
 # -------------------------------------------------------------------------------------------- what a phase may change
+
+
+@pytest.mark.parametrize(("head", "classes"), [("linear", 2), ("linear", 3), ("perceptron", 2)])
+def test_a_shared_head_classifies_what_is_compressed(head, classes):
+    model = model_of(head=head, classes=classes, shared_head=True, dropout=0.0)
+    states, mask, labels = torch.randn(4, 3, 6), torch.ones(4, 3).bool(), torch.tensor([0, 1, 1, 0])
+    torch.manual_seed(0)
+    found = compression_loss(model, states, mask, labels, beta=0.5)
+    torch.manual_seed(0)
+    compressed, kept = model.compressor(model.pooling(states, mask)[0])
+    scores = model.head(compressed)
+    logits = torch.cat([-scores / 2, scores / 2], 1) if scores.shape[1] == 1 else scores
+    assert logits.shape == (4, classes)
+    assert close(found, F.cross_entropy(logits, labels) + 0.5 * kept.mean(), 1e-6)
+    assert model.compressor.classifier is None
+
+
+def test_a_shared_head_is_trained_in_both_phases(tmp_path):
+    model = model_of(shared_head=True)
+    before = parts(model)
+    trainer = building(model, validation=False)(RECIPE, tmp_path / "learner")
+    turns.compressor_phase(RECIPE, trainer, tmp_path)
+    between = parts(model)
+    assert changed(before, between) == {"pooling", "compressor", "head"}
+    turns.learner_phase(RECIPE, trainer, tmp_path, joint=False)
+    assert changed(between, parts(model)) == {"encoder", "head"}
 
 
 def test_the_compressor_phase_changes_attention_and_compressor_alone(tmp_path):
@@ -305,6 +334,59 @@ def test_the_best_iteration_on_validation_is_kept(accuracies, best, tmp_path, mo
     assert [row["validation_accuracy"] for row in found] == list(accuracies)
     kept = [load_file(tmp_path / f"iteration-{number}" / "learnt" / "weights.safetensors") for number in range(3)]
     assert [bits(own) == bits(model) for own in kept] == [number == best for number in range(3)]
+
+
+# -------------------------------------------------------------------------------- by which of the two it predicts
+
+
+def test_a_compressor_predicts_by_the_mean_of_what_it_keeps(tmp_path):
+    model = model_of(inference="compressor", dropout=0.0)
+    everything = encoded()
+    own = Batch(**Collator.of(TOKENIZER)([everything[row] for row in range(5)]))
+    by_compressor = forward(model.eval(), own)
+    states, mask = pooled_states(model, own)
+    pooled, _ = model.pooling(states, mask)
+    assert torch.equal(by_compressor, model.compressor.classifier(model.compressor.mean(pooled)))
+    assert torch.equal(forward(model.train(), own), model.head(pooled))  # what is trained is the learner
+    model.save_pretrained(tmp_path)
+    again = AutoModelForSequenceClassification.from_pretrained(tmp_path).eval()
+    assert torch.equal(forward(again, own), by_compressor)
+
+
+def test_which_of_the_two_predicts_changes_no_training(tmp_path):
+    """Checkpoints within a turn are chosen by the learner, whose turn it is."""
+    for inference in ("learner", "compressor"):
+        model, _, found = fit_by_turns(RECIPE, building(model_of(inference=inference)), tmp_path / inference)
+        assert model.config.inference == inference
+    learnt = [
+        [bits(load_file(tmp_path / inference / f"iteration-{number}" / "learnt" / "weights.safetensors"))
+         for number in range(3)]
+        for inference in ("learner", "compressor")
+    ]  # fmt: skip
+    assert learnt[0] == learnt[1]
+    assert not found[0]["kept"]
+    (kept,) = (row for row in found if row["kept"])
+    assert bits(model) == learnt[1][kept["iteration"]]
+    trainer = building(model)(RECIPE, tmp_path / "again")
+    assert turns.validation_accuracy(trainer) == kept["validation_accuracy"]
+
+
+@pytest.mark.parametrize(
+    ("inference", "accuracies", "best"),
+    [("learner", (0.9, 0.5, 0.7), 0), ("compressor", (0.9, 0.5, 0.7), 2), ("compressor", (None, None, None), 2)],
+)
+def test_an_untrained_compressor_is_never_kept(inference, accuracies, best, tmp_path, monkeypatch):
+    given = iter(accuracies)
+    monkeypatch.setattr(turns, "validation_accuracy", lambda trainer: next(given))
+    _, _, found = fit_by_turns(RECIPE, building(model_of(inference=inference), validation=False), tmp_path)
+    assert [row["kept"] for row in found] == [number == best for number in range(3)]
+
+
+def test_without_turns_there_is_no_compressor_to_predict_by():
+    recipe = Recipe(**(vars(RECIPE) | {"iterations": 0}))
+    turns.check_turns(recipe, model_of())
+    with pytest.raises(ValueError, match="--iterations 0 trains no compressor"):
+        turns.check_turns(recipe, model_of(inference="compressor"))
 
 
 def test_the_accuracy_of_an_iteration_is_the_models(tmp_path):

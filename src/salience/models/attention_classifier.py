@@ -27,6 +27,7 @@ from salience.models.word_encoders import WordEncoder
 
 ENCODERS = ("embeddings", "affine", "lstm", "transformer")
 HEADS = ("linear", "perceptron")
+INFERENCES = ("learner", "compressor")
 
 
 class AttentionClassifierConfig(PreTrainedConfig):
@@ -40,6 +41,9 @@ class AttentionClassifierConfig(PreTrainedConfig):
         head: "linear" without a bias (Sun and Lu), or a "perceptron" with one hidden layer (Zhou et al.).
         special_token_ids: tokens that are no words; no pooling but "first" reads them.
         latent_size: the width of VAT's compressed vector; None is the encoder's.
+        shared_head: VAT's compressor classifies by the learner's head, not by one of its own; the paper does not say.
+        inference: by which of VAT's two a text is classified in evaluation mode, "learner" or "compressor", which
+            takes the mean of the compressed vector; the paper does not say.
     """
 
     model_type = "salience-attention"
@@ -59,12 +63,14 @@ class AttentionClassifierConfig(PreTrainedConfig):
         embedding_dropout: float = 0.5,
         dropout: float = 0.5,
         latent_size: int | None = None,
+        shared_head: bool = False,
+        inference: str = "learner",
         special_token_ids: Sequence[int] = (),
         pad_token_id: int = 0,
         **others,
     ):
         for name, value, allowed in (("encoder", encoder, ENCODERS), ("pooling", pooling, POOLINGS),
-                                     ("head", head, HEADS)):  # fmt: skip
+                                     ("head", head, HEADS), ("inference", inference, INFERENCES)):  # fmt: skip
             if value not in allowed:
                 raise ValueError(f"{name} is one of {', '.join(allowed)}, not {value!r}")
         if isinstance(encoder_config, dict):
@@ -81,12 +87,14 @@ class AttentionClassifierConfig(PreTrainedConfig):
             raise ValueError(f"the width {hidden_size} must be divisible by pooling_heads {pooling_heads}")
         if bidirectional and hidden_size % 2:
             raise ValueError(f"two directions share the width, and {hidden_size} is odd")
+        if shared_head and latent_size not in (None, hidden_size):
+            raise ValueError(f"a shared head reads vectors of the width {hidden_size}: leave latent_size out")
         self.encoder, self.encoder_config = encoder, encoder_config
         self.pooling, self.scale, self.pooling_heads, self.head = pooling, scale, pooling_heads, head
         self.vocab_size, self.embedding_size, self.hidden_size = vocab_size, embedding_size, hidden_size
         self.bidirectional = bidirectional
         self.embedding_dropout, self.dropout = embedding_dropout, dropout
-        self.latent_size = latent_size
+        self.latent_size, self.shared_head, self.inference = latent_size, shared_head, inference
         self.special_token_ids = list(special_token_ids)
         super().__init__(pad_token_id=pad_token_id, **others)
 
@@ -108,7 +116,9 @@ class AttentionClassifier(PreTrainedModel):
             self.encoder = WordEncoder(config)
         self.pooling = pooling(config.pooling, width, config.pooling_heads, config.scale)
         self.compressor = (
-            Compressor(width, config.latent_size or width, classes) if config.pooling == "variational" else None
+            Compressor(width, config.latent_size or width, None if config.shared_head else classes)
+            if config.pooling == "variational"
+            else None
         )
         self.dropout = nn.Dropout(config.dropout)
         if config.head == "perceptron":
@@ -138,7 +148,10 @@ class AttentionClassifier(PreTrainedModel):
             word_mask = attention_mask.bool() & ~torch.isin(input_ids, self.special)
         encoded = self.encoder(input_ids=input_ids, attention_mask=attention_mask, **self.known(others))
         pooled, attention = self.pooled(encoded.last_hidden_state, attention_mask, word_mask)
-        logits = self.classify(pooled)
+        if self.predicts_compressed and not self.training:
+            logits = self.classify_compressed(self.compressor.mean(pooled))
+        else:
+            logits = self.classify(pooled)
         return SequenceClassifierOutput(
             loss=None if labels is None else F.cross_entropy(logits, labels),
             logits=logits,
@@ -152,6 +165,15 @@ class AttentionClassifier(PreTrainedModel):
     def classify(self, pooled: Tensor) -> Tensor:
         """Logits (B, C)."""
         return as_logits(self.head(self.dropout(pooled)), self.config.num_labels)
+
+    def classify_compressed(self, compressed: Tensor) -> Tensor:
+        """Logits (B, C) of VAT's compressed vectors z (B, Z)."""
+        own = self.compressor.classifier
+        return as_logits(self.head(compressed), self.config.num_labels) if own is None else own(compressed)
+
+    @property
+    def predicts_compressed(self) -> bool:
+        return self.compressor is not None and self.config.inference == "compressor"
 
     @property
     def special(self) -> Tensor:

@@ -34,6 +34,8 @@ class AttentionOptions:
     embedding_dropout: float | None = None  # 0.5 of word encoders; a transformer has its own
     dropout: float | None = None  # of the pooled vector: 0.5, over a transformer 0.1
     latent_size: int | None = None  # of VAT's compressed vector: the encoder's width
+    shared_head: bool = False  # VAT's compressor classifies by the learner's head
+    inference: str = "learner"  # or "compressor": by which of VAT's two texts are classified
 
     def __post_init__(self):
         try:
@@ -67,10 +69,10 @@ KINDS = {
     "encoder": TEXT, "pooling": TEXT, "head": TEXT, "embeddings": TEXT.or_none(),
     "scale": POSITIVE, "pooling_heads": COUNT, "width": COUNT.or_none(), "minimum_frequency": COUNT,
     "latent_size": COUNT.or_none(), "embedding_dropout": SHARE.or_none(), "dropout": SHARE.or_none(),
-    "bidirectional": BOOL,
+    "bidirectional": BOOL, "shared_head": BOOL, "inference": TEXT,
 }  # fmt: skip
 OF_WORDS = ("embeddings", "width", "bidirectional", "minimum_frequency", "embedding_dropout")
-OF_ATTENTION, OF_COMPRESSOR = ("scale", "pooling_heads"), ("latent_size",)
+OF_ATTENTION, OF_COMPRESSOR = ("scale", "pooling_heads"), ("latent_size", "shared_head", "inference")
 
 
 # Zhou et al., Findings of ACL 2021, Table 2; "bert" is the default model, or whatever `encoder` names.
@@ -131,7 +133,8 @@ def build_attention_classifier(
     """
     common = {
         "pooling": options.pooling, "scale": options.scale, "pooling_heads": options.pooling_heads,
-        "head": options.head, "latent_size": options.latent_size, "num_labels": len(labels),
+        "head": options.head, "latent_size": options.latent_size, "shared_head": options.shared_head,
+        "inference": options.inference, "num_labels": len(labels),
         "id2label": dict(enumerate(labels)), "label2id": {label: number for number, label in enumerate(labels)},
         "problem_type": "single_label_classification",
     }  # fmt: skip

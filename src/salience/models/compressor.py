@@ -12,20 +12,20 @@ SMALLEST = 1e-6  # of a standard deviation
 class Compressor(nn.Module):
     """z = u + sigma * epsilon, epsilon ~ N(0, I), with u and sigma from the pooled vector R, and a class from z.
 
-    u and sigma have a hidden layer each, and so has the classifier of z; sigma is a standard deviation (VA2), and the
-    classifier is the compressor's own, not the learner's (VA3).
+    u and sigma have a hidden layer each, and so has the classifier of z; sigma is a standard deviation. With
+    `classes=None` there is no such classifier, and z is for the learner's.
     """
 
-    def __init__(self, width: int, latent: int, classes: int):
+    def __init__(self, width: int, latent: int, classes: int | None):
         super().__init__()
         self.mean = perceptron(width, latent)
         self.deviation = perceptron(width, latent)
-        self.classifier = perceptron(latent, classes)
+        self.classifier = None if classes is None else perceptron(latent, classes)
 
     def forward(self, pooled: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits (B, C) of one sample of z a text, and how many nats z keeps of each text (B,): its divergence."""
+        """One sample of z a text (B, Z), and how many nats z keeps of each text (B,): its divergence."""
         mean, deviation = self.mean(pooled), F.softplus(self.deviation(pooled)) + SMALLEST
-        return self.classifier(sample(mean, deviation)), divergence(mean, deviation)
+        return sample(mean, deviation), divergence(mean, deviation)
 
 
 def sample(mean: Tensor, deviation: Tensor) -> Tensor:

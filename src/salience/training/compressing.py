@@ -1,7 +1,7 @@
 """VAT's compressor phase (Zhou et al., Findings of ACL 2021, Eq. 8): attention that lets through what the label needs.
 
 The encoder is frozen, so its states are features that are computed once. Attention and compressor are trained on them;
-the learner's head has no part in it.
+the learner's head has no part in it, unless the two share one.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def compression_loss(
     slip of the sign.
     """
     pooled, _ = model.pooling(states, mask)
-    logits, kept = model.compressor(pooled)
-    return loss(logits, labels) + beta * kept.mean()
+    compressed, kept = model.compressor(pooled)
+    return loss(model.classify_compressed(compressed), labels) + beta * kept.mean()
 
 
 def compress(
@@ -50,13 +50,15 @@ def compress(
     loss: CrossEntropy = cross_entropy,
     learning_rate: float = LEARNING_RATE,
 ) -> list[float]:
-    """Trains attention and compressor on features for so many steps; nothing else of the model changes.
+    """Trains attention and compressor on features for so many steps, and a head if they share the learner's; nothing
+    else of the model changes.
 
     Returns:
         The loss of every step.
     """
     losses = []
-    with training_only(model, model.pooling, model.compressor) as weights:
+    head = [model.head] if model.config.shared_head else []
+    with training_only(model, model.pooling, model.compressor, *head) as weights:
         optimizer = torch.optim.Adam(weights, learning_rate, fused=True)
         for rows in batches(features.lengths, batch_size, steps):
             states, mask, labels = features.batch(rows)

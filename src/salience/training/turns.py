@@ -2,14 +2,17 @@
 
 Iteration 0 trains encoder, attention and head together, which is the paper's ATT. Every further one first trains the
 attention with the compressor while the encoder is frozen, then encoder and head while the attention is frozen. The
-iteration that does best on validation is kept, and predicts as a learner: attention, pooled vector, head.
+iteration that does best on validation is kept, and predicts as a learner: attention, pooled vector, head. A model that
+is to predict as a compressor is still trained as a learner; its iteration 0, whose compressor has learnt nothing, is
+never kept.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,6 +52,8 @@ def check_turns(recipe: Recipe, model: PreTrainedModel) -> None:
             f"{', '.join(idle)} would have no effect: only VAT is trained by turns, --model attention:variational, "
             "lstm-vat or bert-vat"
         )
+    if recipe.iterations == 0 and getattr(model, "predicts_compressed", False):
+        raise InputError("--iterations 0 trains no compressor, by which inference=compressor is to predict")
 
 
 def fit_model(
@@ -96,7 +101,8 @@ def fit_by_turns(
             watch(model)
         accuracy = validation_accuracy(trainer)
         row = {"iteration": iteration, "steps": state.global_step, "validation_accuracy": accuracy}
-        if accuracy is None or best is None or accuracy > best[2]["validation_accuracy"]:
+        untrained = iteration == 0 and model.predicts_compressed
+        if not untrained and (accuracy is None or best is None or accuracy > best[2]["validation_accuracy"]):
             best = {name: weight.detach().clone() for name, weight in model.state_dict().items()}, state, row
         found.append(row)
     weights, state, kept = best
@@ -125,7 +131,7 @@ def learner_phase(recipe: Recipe, trainer: MixTrainer, place: Path, joint: bool)
     if (state := take_up(model, place / "learnt")) is not None:
         return TrainerState(**state)
     set_seed(recipe.seed)  # whether the compressor's turn was run now or before an interruption
-    with frozen(model.compressor, *([] if joint else [model.pooling])):
+    with frozen(model.compressor, *([] if joint else [model.pooling])), predicting_as_learner(model):
         learnt, state = fit(trainer, recipe)
     if learnt is not model:  # an interrupted run whose training was over
         model.load_state_dict(learnt.state_dict())
@@ -134,6 +140,17 @@ def learner_phase(recipe: Recipe, trainer: MixTrainer, place: Path, joint: bool)
         put_down(model, place / "learnt", found)
     PartialState().wait_for_everyone()
     return state
+
+
+@contextmanager
+def predicting_as_learner(model: PreTrainedModel) -> Iterator[None]:
+    """Inside the `with`, checkpoints are chosen by what is trained."""
+    before = model.config.inference
+    model.config.inference = "learner"
+    try:
+        yield
+    finally:
+        model.config.inference = before
 
 
 def validation_accuracy(trainer: MixTrainer) -> float | None:
