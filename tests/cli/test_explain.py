@@ -61,6 +61,25 @@ def test_in_the_terminal_the_three_highest_words_are_marked(place, salience):
         assert line.split() == [label, f"({own.probabilities.max():.2f}):", *words]
 
 
+def test_a_words_score_may_be_its_highest_pieces(place, salience, tmp_path):
+    model, tokenizer = load_trained(place.model)
+    rows = [["xylophonist's team, and a new cup"], ["a song"]]
+    data = write_csv(tmp_path / "few.csv", rows, header=["text"])
+    found = {}
+    for pieces in ("sum", "max"):
+        output = tmp_path / f"{pieces}.jsonl"
+        answer = salience("explain", place.model, data, "--output", output, "--pieces", pieces, "--device", "cpu")
+        assert answer.code == 0, answer.err
+        found[pieces] = [own["scores"]["gradient"] for own in jsonl(output)]
+        expected = explain_texts(
+            model.eval(), tokenizer, [Text(*row) for row in rows], {"g": EXPLAINERS["gradient"]}, pieces=pieces
+        )
+        for own, other in zip(found[pieces], expected, strict=True):
+            assert own == pytest.approx(other.scores["g"].tolist(), rel=1e-5)
+    assert found["sum"][0][0] > 1.1 * found["max"][0][0]  # of several pieces
+    refused(salience("explain", place.model, data, "--pieces", "mean"), 'unknown --pieces "mean"; known: max, sum')
+
+
 def test_several_explainers_are_a_line_each_and_say_which(place, salience):
     names = ["occlusion", "attention", "gradient-x-input"]
     answer = salience("explain", place.model, "--text", "the team and a new cup", "--explainer", ",".join(names))

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -50,6 +51,24 @@ def strictly(file) -> dict:
         raise AssertionError(f"{constant} is no JSON")
 
     return json.loads(file.read_text(encoding="utf-8"), parse_constant=refuse)
+
+
+def test_a_words_score_may_be_its_highest_pieces(place, salience, tmp_path):
+    rows = [(f"quartz's {text} xylophonists", label) for text, label in ROWS]
+    data = write_csv(tmp_path / "data.csv", rows)
+    options = [place.model, data, *COLUMNS, *SHORT, "--explainer", "gradient", "--pieces", "max"]
+    answer = salience("faithfulness", *options, "--output", tmp_path / "found")
+    assert answer.code == 0, answer.err
+    texts = [Text(text, None, LABELS.index(label)) for text, label in rows]
+    summed = reader(place.model)
+    highest = replace(summed, pieces="max")
+    usual, expected = (
+        evaluate(own, own, texts, {"gradient": EXPLAINERS["gradient"]}, 4, 2)[0].metrics["tau"][0]
+        for own in (summed, highest)
+    )
+    found, _ = strictly(tmp_path / "found" / "faithfulness.json")["rows"]
+    assert found["metrics"]["tau"][0] == pytest.approx(expected) != pytest.approx(usual)
+    assert "a word's score is its highest token's" in " ".join(answer.out.split())
 
 
 class Cells(HTMLParser):

@@ -1,5 +1,6 @@
 """Words that are taken out or kept alone, on ids, against a loop over texts; and how often the judge is asked."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -8,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import families
-from salience.data.encoding import encode_texts
-from salience.explain.word_tokens import SPECIAL, encode_words
+from salience.data.encoding import Encoded, encode_texts
+from salience.explain.word_tokens import SPECIAL, WordTokens, encode_words
 from salience.faithfulness.erasing import ranks, top_alone, without_top
 from salience.models.vocabulary import word_tokenizer
 
@@ -73,6 +74,25 @@ def test_a_words_score_is_the_sum_over_its_tokens(tokenizer):
             sum(scores[place] for place in range(len(own)) if own[place] == word) for word in range(found.counts[row])
         ]
         assert found.scores_of_words(row, scores) == pytest.approx(np.array(expected))
+
+
+def test_or_its_highest_tokens(tokenizer):
+    found = encode_words(tokenizer, TEXTS, PAIRS, pieces="max").take(range(len(TEXTS)))
+    several = 0
+    for row in range(len(TEXTS)):
+        own = found.words_of(row)
+        scores = -np.random.default_rng(row).random(len(own) + 3)  # below 0, which is no word's score
+        expected = [max(scores[place] for place in np.flatnonzero(own == word)) for word in range(found.counts[row])]
+        assert found.scores_of_words(row, scores) == pytest.approx(np.array(expected))
+        several += len(own[own != SPECIAL]) - found.counts[row]
+    assert several > 0 or tokenizer is WORDS
+
+
+def test_a_word_that_has_no_token_has_the_score_0():
+    found = WordTokens(Encoded(np.arange(2), np.ones(2, int), np.array([2]), None, 0), np.array([0, 2]),
+                       np.array([3]), [["a", "b", "c"]], [None])  # fmt: skip
+    for pieces in ("sum", "max"):
+        assert replace(found, pieces=pieces).scores_of_words(0, np.array([-1.0, -2.0])).tolist() == [-1, 0, -2]
 
 
 @given(st.data())

@@ -20,6 +20,7 @@ def explain(
     target: Annotated[str, Option(help="The class to explain: predicted, gold, or a label.")] = "predicted",
     layer: Annotated[int | None, Option(help="Of attention: 0 is the first, negative ones count back. [-1]")] = None,
     head: Annotated[int | None, Option(help="Of attention. [the mean over heads]")] = None,
+    pieces: Annotated[str, Option(help="What a word's score is of its tokens': sum or max.")] = "sum",
     output: Annotated[Path | None, Option(help="A .jsonl or .html file. [the terminal]")] = None,
     format_: Annotated[str | None, Option("--format", help="terminal, jsonl or html. [by the file's name]")] = None,
     most: Annotated[int | None, Option(help="Texts explained of a file. [all]")] = None,
@@ -37,7 +38,7 @@ def explain(
 
     explain_file(
         model, data, text or [], output, explainers=explainer.split(","), target=target, layer=layer, head=head,
-        kind=format_, most=most, device=device, overwrite=overwrite, max_length=max_length,
+        pieces=pieces, kind=format_, most=most, device=device, overwrite=overwrite, max_length=max_length,
         columns={"text": text_column, "text_pair": text_pair, "label": label, "encoding": encoding,
                  "text_option": "--text-column"},
     )  # fmt: skip

@@ -13,6 +13,7 @@ def faithfulness(
     data: Annotated[str, Argument(help="Labelled texts that it was not trained on.")],
     judge: Annotated[str | None, Option(help="Another trained classifier, which judges. [the model itself]")] = None,
     explainer: Annotated[str | None, Option(help="Some, between commas; random always. [all that fit]")] = None,
+    pieces: Annotated[str, Option(help="What a word's score is of its tokens': sum or max.")] = "sum",
     most: Annotated[int, Option(help="Words go one by one, up to this many.")] = 20,
     at: Annotated[int, Option(help="For how many words single numbers are given.")] = 5,
     rows: Annotated[int | None, Option(help="Only so many texts, the first ones. [all]")] = None,
@@ -37,4 +38,5 @@ def faithfulness(
         model, data, judge=judge, explainers=None if explainer is None else explainer.split(","), most=most, at=at,
         rows=rows, seed=seed, device=device, output=output, overwrite=overwrite, max_length=max_length,
         columns={"text": text, "text_pair": text_pair, "label": label, "encoding": encoding}, marks=marks,
+        pieces=pieces,
     )  # fmt: skip

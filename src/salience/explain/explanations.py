@@ -84,22 +84,27 @@ def explain_texts(
     explainers: Mapping[str, Callable],
     target: int | str = "predicted",
     max_length: int | None = None,
+    pieces: str = "sum",
 ) -> Iterator[Explanation]:
     """The texts' explanations in their order; any number of texts, of which a window is in memory.
 
     Args:
         target: the class to explain: "predicted", "gold", or a class's number.
+        pieces: what a word's score is of its tokens', "sum" or "max".
 
     Raises:
         ValueError: an explainer does not fit the model; or "gold" is asked for where a label is not known.
     """
     rows = iter(texts)
     while window := list(islice(rows, WINDOW)):
-        yield from explain_window(model, tokenizer, window, explainers, target, max_length)
+        yield from explain_window(model, tokenizer, window, explainers, target, max_length, pieces)
 
 
-def explain_window(model, tokenizer, window: Sequence[Text], explainers, target, max_length) -> list[Explanation]:
-    encoded = encode_words(tokenizer, [own.text for own in window], second_texts(window), max_length=max_length)
+def explain_window(
+    model, tokenizer, window: Sequence[Text], explainers, target, max_length, pieces
+) -> list[Explanation]:
+    texts, pairs = [own.text for own in window], second_texts(window)
+    encoded = encode_words(tokenizer, texts, pairs, max_length=max_length, pieces=pieces)
     names = [model.config.id2label[number] for number in range(model.config.num_labels)]
     found: list[Explanation | None] = [None] * len(window)
     for rows, batch in like_length(model, encoded.encoded):

@@ -11,6 +11,7 @@ from salience.data.encoding import Encoded, segment_of
 from salience.explain.words import Span, word_spans
 
 SPECIAL = -1  # the word of a token that is none's
+PIECES = {"sum": (np.add, 0.0), "max": (np.maximum, -np.inf)}  # how tokens' scores become a word's, from what
 
 
 @dataclass(frozen=True)
@@ -22,15 +23,19 @@ class WordTokens:
     counts: np.ndarray  # (N,) words of each text that the model reads
     names: list[list[str]]  # of each text's words, as they are written
     second: list[int | None]  # the number of the first word of a second text
+    pieces: str = "sum"  # a key of `PIECES`
 
     def __len__(self) -> int:
         return len(self.counts)
 
     def scores_of_words(self, row: int, scores: np.ndarray) -> np.ndarray:
-        """The scores of a text's words (W,), sums over their tokens' (T,)."""
+        """The scores of a text's words (W,) from its tokens' (T,); 0 for a word that has no token."""
         own = self.words_of(row)
         inside = own != SPECIAL
-        return np.bincount(own[inside], scores[: len(own)][inside], self.counts[row]).astype(float)
+        take_together, nothing = PIECES[self.pieces]
+        found = np.full(self.counts[row], nothing)
+        take_together.at(found, own[inside], scores[: len(own)][inside])
+        return np.where(found == -np.inf, 0, found)
 
     def starts_of_texts(self, row: int) -> list[int]:
         """The number of the first word of a second text, if there is one."""
@@ -45,7 +50,7 @@ class WordTokens:
         flat = [self.words_of(row) for row in rows]
         return WordTokens(
             self.encoded.take(rows), np.concatenate([np.zeros(0, np.int32), *flat]), self.counts[list(rows)],
-            [self.names[row] for row in rows], [self.second[row] for row in rows],
+            [self.names[row] for row in rows], [self.second[row] for row in rows], self.pieces,
         )  # fmt: skip
 
     def keeping(self, kept: np.ndarray, empty: int) -> Encoded:
@@ -78,11 +83,13 @@ def encode_words(
     labels: Sequence[int] | None = None,
     max_length: int | None = None,
     spans: Callable[[str], list[Span]] = word_spans,
+    pieces: str = "sum",
 ) -> WordTokens:
     """Tokenises texts, or pairs, and finds each token's word by the tokenizer's own offsets.
 
     Args:
         spans: where the words of a text stand; what white space parts, unless said otherwise.
+        pieces: what a word's score is of its tokens', "sum" or "max".
     """
     ids, segments, words, counts, names, second = [], [], [], [], [], []
     for row, text in enumerate(texts):
@@ -114,4 +121,4 @@ def encode_words(
         second.append(None if pairs is None else first[1])
     lengths = np.array([len(part) for part in ids], np.int64)
     encoded = Encoded(np.concatenate(ids), np.concatenate(segments), lengths, labels, 0)
-    return WordTokens(encoded, np.concatenate(words), np.array(counts, np.int64), names, second)
+    return WordTokens(encoded, np.concatenate(words), np.array(counts, np.int64), names, second, pieces)

@@ -23,7 +23,7 @@ from salience.study.faithfulness import DRAWS, TAU_TEXTS, Reader, evaluate
 def check_explanations(
     name: str, data: str, *, judge: str | None, explainers: list[str] | None, most: int, at: int, rows: int | None,
     seed: int, device: str, output: Path | None, overwrite: bool, max_length: int | None, columns: Mapping[str, Any],
-    marks: str | None = None,
+    marks: str | None = None, pieces: str = "sum",
 ) -> None:  # fmt: skip
     """Prints the table and, if a folder is named, writes it there with its curves.
 
@@ -37,7 +37,7 @@ def check_explanations(
         raise InputError(f"{output} is a file; --output names a folder")
     if rows is not None and rows < 1:
         raise InputError(f"--rows must be at least 1, not {rows}")
-    reader = load_reader(name, max_length, device)
+    reader = load_reader(name, max_length, device, pieces)
     judging = reader if judge is None else load_reader(judge, max_length, device)
     if judging.labels != reader.labels:
         raise InputError(
@@ -57,6 +57,7 @@ def check_explanations(
         f"{counted(len(texts), 'text')} of {Path(data).name}, explained for the class that {Path(name).name} "
         "predicts, judged by "
         + ("the model itself" if judge is None else Path(judge).name)
+        + ("; a word's score is its highest token's" if pieces == "max" else "")
         + f"; means with 95 % bootstrap intervals, random over {DRAWS} draws; words to flip: {most + 1} where "
         f"{most} are not enough; tau over {counted(min(TAU_TEXTS, len(texts)), 'text')}"
     )

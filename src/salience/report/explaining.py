@@ -26,7 +26,7 @@ FORMATS = ("terminal", "jsonl", "html")
 
 def explain_file(
     name: str, data: str | None, texts: list[str], output: Path | None, *, explainers: list[str], target: str,
-    layer: int | None, head: int | None, kind: str | None, most: int | None, device: str, overwrite: bool,
+    layer: int | None, head: int | None, pieces: str, kind: str | None, most: int | None, device: str, overwrite: bool,
     max_length: int | None, columns: Mapping[str, Any],
 ) -> None:  # fmt: skip
     """Explains texts given one by one, or the rows of a file.
@@ -47,12 +47,13 @@ def explain_file(
         raise InputError(f"{output}: name it with .{kind}, or choose the --format that its name says")
     check_file(output, overwrite)
     functions = chosen_explainers(explainers, layer, head)
-    reader = load_reader(name, max_length, device)
+    reader = load_reader(name, max_length, device, pieces)
     rows = [Text(text) for text in texts] if data is None else read_texts(data, reader.labels, most, columns)
     try:
         found = explain_texts(
-            reader.model, reader.tokenizer, rows, functions, target_of(target, reader.labels), reader.longest
-        )
+            reader.model, reader.tokenizer, rows, functions, target_of(target, reader.labels), reader.longest,
+            reader.pieces,
+        )  # fmt: skip
         written = write(found, kind, output, f"{Path(name).name}: {Path(data).name if data else 'explanations'}")
     except InputError:
         raise

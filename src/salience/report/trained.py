@@ -8,23 +8,26 @@ from typing import Any
 from salience.data.columns import LABELS, choose_columns, usual
 from salience.data.reading import column_names, stream
 from salience.data.values import label_of, text_of, value_in
-from salience.errors import InputError, counted, listed, quoted, rows_listed
+from salience.errors import InputError, counted, listed, quoted, rows_listed, unknown
 from salience.explain.explanations import Text
+from salience.explain.word_tokens import PIECES
 from salience.explain.words import word_spans
 from salience.models.loading import load_trained, longest_text
 from salience.report.predictions import choose_device, tell
 from salience.study.faithfulness import Reader
 
 
-def load_reader(name: str, max_length: int | None, device: str) -> Reader:
+def load_reader(name: str, max_length: int | None, device: str, pieces: str = "sum") -> Reader:
     """A trained classifier on its device, ready to read.
 
     Raises:
-        InputError: there is no such model or device.
+        InputError: there is no such model, device or way to take pieces together.
     """
+    if pieces not in PIECES:
+        raise unknown("--pieces", pieces, PIECES)
     chosen = choose_device(device)
     model, tokenizer = load_trained(name)
-    return Reader(model.to(chosen).eval(), tokenizer, longest_text(model, tokenizer, max_length))
+    return Reader(model.to(chosen).eval(), tokenizer, longest_text(model, tokenizer, max_length), pieces)
 
 
 def labelled_texts(

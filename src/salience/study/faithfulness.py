@@ -31,15 +31,18 @@ TAU_TEXTS = 200
 
 @dataclass(frozen=True)
 class Reader:
-    """A model, its tokenizer, and how much of a text it reads."""
+    """A model, its tokenizer, how much of a text it reads, and what a word's score is of its pieces'."""
 
     model: PreTrainedModel
     tokenizer: object
     longest: int
+    pieces: str = "sum"
 
     def encode(self, texts: Sequence[Text]) -> WordTokens:
         labels = None if texts[0].label is None else [own.label for own in texts]
-        return encode_words(self.tokenizer, [own.text for own in texts], second_texts(texts), labels, self.longest)
+        return encode_words(
+            self.tokenizer, [own.text for own in texts], second_texts(texts), labels, self.longest, pieces=self.pieces
+        )
 
     def judge(self, encoded) -> np.ndarray:
         return predict_probabilities(self.model, encoded, "fp32")
