@@ -17,16 +17,19 @@ def budget(rows: int, columns: int, weight: float) -> int:
     return math.floor(weight * rows * columns + 1e-9)
 
 
-def window_size(rows: int, columns: int, weight: float, height: int | None, width: int | None) -> tuple[int, int]:
-    """(n, d) for one text: None is the whole axis, and no window is taller than its text (DM11).
+def window_size(
+    rows: int, columns: int, weight: float, height: int | None, width: int | None, counted: int | None = None
+) -> tuple[int, int]:
+    """(n, d) for one text: None is the whole axis, and no window is taller than its rows (DM11).
 
-    n whole words (width None) are cut to floor(l N) rows as well, or they would hardly ever fit into a short text.
+    n whole words (width None) are cut to floor(l N) rows as well, or they would hardly ever fit into a short text;
+    N is `counted` where more rows count than windows may cover.
     """
     if height is None:
         return rows, columns if width is None else width
     tall = min(height, rows)
     if width is None:
-        return min(tall, max(1, math.floor(weight * rows + 1e-9))), columns
+        return min(tall, max(1, math.floor(weight * (counted or rows) + 1e-9))), columns
     return tall, width
 
 
@@ -42,17 +45,22 @@ def ranked_windows(saliency: list[list[float]], tall: int, wide: int) -> list[tu
 
 
 def patch(
-    saliency: list[list[float]], columns: int, weight: float, height: int | None, width: int | None
+    saliency: list[list[float]],
+    columns: int,
+    weight: float,
+    height: int | None,
+    width: int | None,
+    counted: int | None = None,
 ) -> set[tuple[int, int]]:
     """The units (row, column) of one text's patch: the largest prefix of the ranking that the budget pays for (Eq. 4).
 
-    `saliency` has the text's own N rows only, so that N may be 0.
+    `saliency` has the rows that windows may cover only, by default all N that count, so that there may be none.
     """
     rows = len(saliency)
     if rows == 0:
         return set()
-    limit = budget(rows, columns, weight)
-    ranking = ranked_windows(saliency, *window_size(rows, columns, weight, height, width))
+    limit = budget(counted or rows, columns, weight)
+    ranking = ranked_windows(saliency, *window_size(rows, columns, weight, height, width, counted))
     covered: set[tuple[int, int]] = set()
     at = 0
     while at < len(ranking):
@@ -72,26 +80,34 @@ def dropmix_reference(
     height: int | None,
     width: int | None,
     direction: str = "replace",
+    within: str = "own",
+    partner: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """What of its own each text keeps (B, T, D), and how much of its own label (B,): Eq. 5 with the realised part.
 
-    A text whose scores are not all numbers keeps everything, and so does padding.
+    A text whose scores are not all numbers keeps everything, and so do places that windows may not cover. Padding
+    matters nothing: where windows may cover it, its saliency is 0.
     """
     texts, places, columns = scores.shape
     keep = torch.ones(texts, places, columns, dtype=torch.bool)
     shares = []
     for row in range(texts):
-        length = int(mask[row].sum())
-        saliency = scores[row, :length].tolist()
+        own = int(mask[row].sum())
+        length = counted = own
+        if within != "own":
+            theirs = int(mask[int(partner[row])].sum())
+            length = {"overlap": min(own, theirs), "both": max(own, theirs), "padded": places}[within]
+            counted = own if within == "overlap" else length
+        saliency = [scores[row, place].tolist() if place < own else [0.0] * columns for place in range(length)]
         taken = 0
         if all(math.isfinite(value) for word in saliency for value in word):
-            chosen = patch(saliency, columns, weight, height, width)
+            chosen = patch(saliency, columns, weight, height, width, counted)
             for place in range(length):
                 for column in range(columns):
                     if ((place, column) in chosen) == (direction == "replace"):
                         keep[row, place, column] = False
                         taken += 1
-        shares.append(1 - taken / (length * columns) if length else 1.0)
+        shares.append(1 - taken / (counted * columns) if counted else 1.0)
     return keep, torch.tensor(shares, dtype=torch.float64)
 
 

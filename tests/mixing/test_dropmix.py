@@ -123,6 +123,32 @@ def test_a_short_text_keeps_as_much_of_itself_as_of_its_label():
     assert mix.share.tolist() == pytest.approx([0.8, 0.8], abs=1e-6)
 
 
+def test_where_windows_may_lie():
+    """Two tokens beside four, padded to five: what an eighth, a half and all of the units come to."""
+    own, partner = texts([2, 4], extra_padding=1), torch.tensor([1, 0])
+    scores = torch.arange(20.0).view(2, 5, 2) + 1
+    sizes = {}
+    for within in WITHIN:
+        mixes = [DropMix(ratio=ratio, within=within, pair=lambda _: partner)(own, scores) for ratio in (0.125, 0.5, 1)]
+        sizes[within] = [[int((1 - mix.keep.int()).sum((1, 2))[row]) for mix in mixes] for row in (0, 1)]
+        assert mixes[2].share.tolist() == ([0, 0.5] if within == "overlap" else [0, 0])
+    assert sizes == {
+        "own": [[0, 2, 4], [1, 4, 8]],
+        "overlap": [[0, 2, 4], [1, 4, 4]],  # of eight units four have a partner's
+        "both": [[1, 4, 8], [1, 4, 8]],
+        "padded": [[1, 4, 10], [1, 5, 10]],  # what padding has is worth nothing, and enters all at once or not at all
+    }
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_who_gives_up_both_texts_is_the_partner(family):
+    model, own = FAMILIES[family]().eval(), batch([3, 5, 2])
+    clean = forward(model, own)
+    mix = DropMix(ratio=1.0, within="both", pair=neighbours)(own, torch.rand(3, own.input_ids.shape[1], 16))
+    assert mix.share.tolist() == [0, 0, 0]
+    assert close(forward_mixed(model, own, mix), clean[mix.partner], 1e-5)
+
+
 def test_words_are_mixed_in_a_short_text():
     """DM11: thirteen tokens, windows of eight words, a budget of three rows."""
     found = chosen(untied(13, 4), 8, None, 0.25)
@@ -158,20 +184,26 @@ def examples(draw, numbers):
     generator = torch.Generator().manual_seed(draw(st.integers(0, 2**32)))
     scores = numbers((len(tokens), own.input_ids.shape[1], columns), generator)
     partner = torch.tensor(draw(st.permutations(range(len(tokens)))))
-    return own, scores, height, width, ratio, partner, draw(st.sampled_from(["replace", "keep"]))
+    direction = draw(st.sampled_from(["replace", "keep"]))
+    return own, scores, height, width, ratio, partner, direction, draw(st.sampled_from(WITHIN))
+
+
+WITHIN = ["own", "overlap", "both", "padded"]
 
 
 def compare(example):
-    own, scores, height, width, ratio, partner, direction = example
-    mix = DropMix(height, width, ratio=ratio, direction=direction, pair=lambda _: partner)(own, scores)
-    keep, share = dropmix_reference(scores, own.attention_mask, ratio, height, width, direction)
+    own, scores, height, width, ratio, partner, direction, within = example
+    method = DropMix(height, width, ratio=ratio, direction=direction, within=within, pair=lambda _: partner)
+    mix = method(own, scores)
+    keep, share = dropmix_reference(scores, own.attention_mask, ratio, height, width, direction, within, partner)
     some = own.attention_mask.any(1)  # what a row without any token keeps of its label has a test of its own
     assert mix.level == "embeddings"
     assert torch.equal(mix.partner, partner)
-    assert mix.keep.dtype == torch.bool
-    assert torch.equal(mix.keep.expand_as(keep), keep)
+    assert mix.keep.dtype == (torch.bool if within in ("own", "overlap") else scores.dtype)
+    assert torch.equal(mix.keep.bool().expand_as(keep), keep)
     assert close(mix.share[some], share[some], 1e-6)
-    assert mix.keep[own.attention_mask == 0].all()
+    if within in ("own", "overlap"):
+        assert mix.keep[own.attention_mask == 0].all()
     representation = torch.arange(scores.numel()).view(scores.shape).double()
     assert torch.equal(mix.blend(representation), exchanged(representation, keep, partner))
 

@@ -21,8 +21,12 @@ class DropMix:
 
     F_ij = (sum of I^2 over the window)^1/2, I = |d loss / d X_A| (section 4.1). The largest prefix of the windows by
     F that covers no more than floor(l N D) units, l ~ Beta(alpha, alpha) for each text, is taken from the partner,
-    and its realised part S / (N D) is the partner's part of the label (Eq. 5). N is one's own true length, not the
-    128 that the paper pads to, with which a short text loses all its tokens and keeps most of its label.
+    and its realised part S / (N D) is the partner's part of the label (Eq. 5).
+
+    `within`: N and the windows are those of one's "own" text; past the end of a shorter partner its padding enters. Or
+    windows lie where both texts "overlap", N being one's own; or N and windows are those of the longer of "both", and
+    both are attended to; or of the "padded" batch, as in the paper, which pads to 128 and says no more: a short text
+    loses all its tokens then, and keeps most of its label.
 
     `direction`: "replace" drops what matters most (section 1, Eq. 4, Fig. 3); "keep" keeps it and drops all else
     (section 4.1 read to the letter). The label follows either way.
@@ -33,6 +37,7 @@ class DropMix:
     alpha: float = 0.1
     ratio: float | None = None  # fixes l instead of drawing it
     direction: str = "replace"  # or "keep"
+    within: str = "own"  # or "overlap", "both", "padded"
     guide: Explainer = gradient_map
     pair: Pairing = shuffle
 
@@ -41,21 +46,30 @@ class DropMix:
         check_fields(self, window | {"alpha": POSITIVE, "ratio": PART.or_none()})
         if self.direction not in ("replace", "keep"):
             raise ValueError(f"direction is 'replace' or 'keep', not {self.direction!r}")
+        if self.within not in ("own", "overlap", "both", "padded"):
+            raise ValueError(f"within is 'own', 'overlap', 'both' or 'padded', not {self.within!r}")
 
     def __call__(self, batch: Batch, scores: Tensor) -> Mix:
         partner = self.pair(batch)
         own = batch.attention_mask.bool()
+        theirs = own[partner]
+        reach = {"own": own, "overlap": own & theirs, "both": own | theirs, "padded": own.new_ones(own.shape)}
+        inside = reach[self.within]
+        counted = own if self.within == "overlap" else inside  # the N tokens
         weight = self.ratio
         if weight is None:
             weight = draw_weights(len(batch), self.alpha).to(scores.device)
-        units = own.sum(1) * scores.shape[2]
+        units = counted.sum(1) * scores.shape[2]
         budget = part_length(units, weight)
 
+        saliency = scores.nan_to_num().masked_fill(~own[..., None], 0)
+        keep = best_patch(saliency, inside, budget, self.height, self.width)
+        if self.direction == "replace":
+            keep = ~keep
         # What overflowed in half precision stays as it is, and so does a row without a token.
         sound = scores.isfinite().flatten(1).all(1) & (units > 0)
-        patch = best_patch(scores.nan_to_num(), own, budget, self.height, self.width) & sound[:, None, None]
-        part = patch.sum((1, 2)) / units.clamp(min=1)
-        if self.direction == "replace":
-            return Mix("embeddings", partner, keep=~patch, share=1 - part)
-        whole = ~own[..., None] | ~sound[:, None, None]
-        return Mix("embeddings", partner, keep=patch | whole, share=part.where(sound, 1))
+        keep = keep | ~inside[..., None] | ~sound[:, None, None]
+        share = (keep & counted[..., None]).sum((1, 2)) / units.clamp(min=1)
+        if self.within in ("both", "padded"):
+            keep = keep.to(scores.dtype)  # as numbers: both texts are attended to
+        return Mix("embeddings", partner, keep=keep, share=share.where(sound, 1))
