@@ -158,6 +158,14 @@ def test_a_number_that_is_none(salience):
     refused(salience("train", "x.csv", "--steps", "many"), "Invalid value for '--steps'")
 
 
+@pytest.mark.parametrize("command", ["predict", "compare", "analyse", "explain", "faithfulness", "reproduce"])
+def test_several_processes_are_for_training(command, salience, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    refused(salience(command, "data.csv"), f"salience {command} runs in one process", "without torchrun")
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert "torchrun" not in salience(command, "data.csv").err
+
+
 def test_unknown_model(place, salience, tmp_path):
     for model, message in (("./nowhere", "no model at ./nowhere"), ("minlm", 'Did you mean "minilm"?')):
         refused(salience("train", place.data, "--model", model, "--output", tmp_path / "run"), message)

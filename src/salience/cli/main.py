@@ -36,10 +36,18 @@ app.command("reproduce")(reproduce.reproduce)
 
 
 @app.callback(invoke_without_command=True)
-def common(version: bool = typer.Option(False, "--version", help="Print the version and stop.")) -> None:
+def common(
+    context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version and stop.")
+) -> None:
     if version:
         print(f"salience {__version__}")
         raise typer.Exit
+    command = context.invoked_subcommand
+    if command not in (None, "train") and int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise InputError(
+            f"salience {command} runs in one process, and each of several would do all of it: start it without "
+            "torchrun, which is for salience train"
+        )
 
 
 def run(arguments: Sequence[str] | None = None) -> None:
