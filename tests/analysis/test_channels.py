@@ -11,7 +11,7 @@ import families
 import word_models
 from salience.analysis.channels import Channels, scan_channels
 from salience.batch import Batch
-from salience.data.batching import Collator
+from salience.data.batching import DIFFERENTIATED, Collator
 from salience.data.encoding import Encoded, encode_texts
 from salience.explain.gradient import gradient_map
 from salience.mixing.dropmix import DropMix
@@ -36,7 +36,7 @@ def texts_of(family: str, pairs: bool = False) -> Encoded:
 @pytest.fixture
 def narrow_batches(monkeypatch):
     """Several batches of a few texts each, in order of length, not of rows."""
-    monkeypatch.setattr("salience.data.batching.TOKENS", {"cpu": 24})
+    monkeypatch.setitem(DIFFERENTIATED, "cpu", 24)
 
 
 def gradient_by_hand(model, row: dict) -> torch.Tensor:

@@ -11,6 +11,7 @@ import families
 import word_models
 from salience.analysis.representations import map_of, representations, silhouette
 from salience.batch import Batch
+from salience.data.batching import TOKENS
 from salience.data.encoding import Encoded
 
 LENGTHS = [5, 1, 9, 3, 12, 7, 2, 9]
@@ -37,7 +38,7 @@ def encoded(own: Batch) -> Encoded:
 @pytest.fixture
 def narrow_batches(monkeypatch):
     """Several batches of a few texts each, in order of length, not of rows."""
-    monkeypatch.setattr("salience.data.batching.TOKENS", {"cpu": 24})
+    monkeypatch.setitem(TOKENS, "cpu", 24)
 
 
 def logits_of_vectors(model, name: str, vectors: np.ndarray) -> torch.Tensor:

@@ -8,6 +8,7 @@ import pytest
 
 import families
 from salience import EXPLAINERS
+from salience.data.batching import DIFFERENTIATED, TOKENS
 from salience.explain.corpus import explain_words
 from salience.explain.explanations import WINDOW, Explanation, Text, explain_texts
 from salience.explain.word_tokens import encode_words
@@ -74,7 +75,8 @@ def test_scores_of_nothing_have_no_colour():
 
 def test_explaining_switches_dropout_off_and_leaves_the_mode(monkeypatch):
     """In whichever mode the model was; each module returns to its own."""
-    monkeypatch.setattr("salience.data.batching.TOKENS", {"cpu": 8})
+    monkeypatch.setitem(TOKENS, "cpu", 8)
+    monkeypatch.setitem(DIFFERENTIATED, "cpu", 8)
     model, tokenizer = families.build("bert", dropout=0.5), families.tiny_tokenizer(["the film is good"])
     texts = encode_words(tokenizer, ["the film", "good", "is the film good"])
     expected = explain_words(model, texts, EXPLAINERS["gradient"]), predict_probabilities(model, texts.encoded)
@@ -86,6 +88,22 @@ def test_explaining_switches_dropout_off_and_leaves_the_mode(monkeypatch):
     with pytest.raises(ZeroDivisionError):
         explain_words(model, texts, lambda *values: 1 / 0)
     assert model.training and not model.classifier.training
+
+
+def test_batches_that_are_differentiated_are_small(monkeypatch):
+    """Activations stay in memory for the backward pass."""
+    monkeypatch.setitem(DIFFERENTIATED, "cpu", 8)
+    model, tokenizer = families.build("bert").eval(), families.tiny_tokenizer(["a cup"])
+    seen = []
+
+    def explainer(model, batch, target):
+        seen.append(batch.input_ids.numel())
+        return batch.segment.float()
+
+    explain_words(model, encode_words(tokenizer, ["a cup"] * 6), explainer)
+    list(explain_texts(model, tokenizer, [Text("a cup")] * 6, {"own": explainer}))
+    assert seen == [8] * 6  # two texts of four tokens
+    assert DIFFERENTIATED["cuda"] < TOKENS["cuda"]
 
 
 def test_texts_keep_their_order_over_windows_and_batches():

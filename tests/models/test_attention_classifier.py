@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-from transformers import AutoConfig, AutoModelForSequenceClassification
+from transformers import AutoConfig, AutoModelForSequenceClassification, Trainer, TrainingArguments
 
 import families
 from reference import close, soft_cross_entropy
@@ -328,6 +328,49 @@ def test_an_lstm_is_torchs_over_packed_sequences(encoder):
     for ending, own in zip(("", "_reverse"), layer.directions, strict=False):
         for name, weight in own.named_parameters():
             assert close(weight.grad, getattr(packed, name + ending).grad)
+
+
+def test_an_lstm_that_is_explained_leaves_cudnn_alone(monkeypatch):
+    """cuDNN refuses the backward pass in evaluation mode, and only there."""
+    model, own, seen = word_classifier("bidirectional"), word_batch([4, 2]), []
+    reads = torch.nn.LSTM.forward
+
+    def watched(self, states):
+        seen.append(torch.backends.cudnn.enabled)
+        return reads(self, states)
+
+    monkeypatch.setattr(torch.nn.LSTM, "forward", watched)
+    forward(model.eval(), own)
+    with torch.no_grad():
+        forward(model, own)
+    forward(model.train(), own)
+    assert seen == [False, False, True, True, True, True]
+    assert torch.backends.cudnn.enabled
+
+
+@pytest.mark.parametrize("encoder", ["embeddings", "transformer"])
+def test_the_stock_trainer_may_accumulate(encoder, tmp_path):
+    """A step is the same in one piece and in four: the mean over the batch is divided among them."""
+    steps = []
+    for pieces in (1, 4):
+        torch.manual_seed(0)
+        model = classifier(encoder, "dot")
+        own = batch_for(encoder, [3] * 8)
+        rows = [
+            {"input_ids": own.input_ids[row], "attention_mask": own.attention_mask[row], "labels": row % 2}
+            for row in range(8)
+        ]
+        before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+        settings = TrainingArguments(
+            tmp_path, max_steps=1, per_device_train_batch_size=8 // pieces, gradient_accumulation_steps=pieces,
+            learning_rate=0.1, optim="sgd", lr_scheduler_type="constant", max_grad_norm=0, report_to="none",
+            save_strategy="no", disable_tqdm=True, use_cpu=True,
+        )  # fmt: skip
+        Trainer(model, settings, train_dataset=rows).train()
+        steps.append({name: weight.detach() - before[name] for name, weight in model.named_parameters()})
+    assert steps[0]["head.weight"].abs().max() > 1e-4
+    for name, change in steps[0].items():
+        assert close(steps[1][name], change, 1e-6), name
 
 
 @pytest.mark.parametrize("encoder", LAYERED)

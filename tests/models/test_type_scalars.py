@@ -25,8 +25,11 @@ def test_logits_are_the_models(encoder, pooling, classes, scale):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"pooling": "mean"}, {"head": "perceptron"}, {"pooling_heads": 2}, {"encoder": "lstm"}], ids=str
-)
+    "settings",
+    [{"pooling": "mean"}, {"head": "perceptron"}, {"pooling_heads": 2}, {"encoder": "lstm"},
+     {"pooling": "variational", "inference": "compressor"}],
+    ids=str,
+)  # fmt: skip
 def test_other_models_do_not_fit(settings):
     """Their states, or their logits, are no sums of two scalars."""
     assert not TypeScalars.fits(word_models.word_classifier(**({"encoder": "embeddings"} | settings)))

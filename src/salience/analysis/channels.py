@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from salience.data.batching import in_order, like_length
+from salience.data.batching import DIFFERENTIATED, in_order, like_length
 from salience.data.encoding import Encoded
 from salience.explain.gradient import gradient_map
 from salience.selection import best_patch, part_length
@@ -66,7 +66,7 @@ def scan_channels(model, texts: Encoded, ratio: float) -> Channels:
             the gold label. Those that tie at the end are all left out.
     """
     selected, strongest = [], []
-    for rows, batch in like_length(model, texts, labelled=True):
+    for rows, batch in like_length(model, texts, labelled=True, tokens=DIFFERENTIATED):
         with evaluating(model):
             scores = gradient_map(model, batch)  # (B, T, D)
         own, word = batch.attention_mask.bool(), batch.segment > 0

@@ -50,6 +50,8 @@ def check_scored(model: AttentionClassifier) -> None:
         raise ValueError(
             "polarity is defined for attention classifiers with a linear head; train one with --model attention:dot"
         )
+    if model.predicts_compressed:
+        raise ValueError("what it predicts by, VAT's compressor, is no sum of its words' polarities")
     if not isinstance(model.pooling, Attention) or model.pooling.heads != 1:
         raise ValueError("attention scores are defined for dot and additive attention of one head")
 

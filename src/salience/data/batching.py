@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from salience.data.encoding import Encoded
 
 # Padded tokens in a batch: enough to keep the device busy, few enough to stay in a CPU's cache.
 TOKENS = {"cpu": 2048, "cuda": 65536}
+DIFFERENTIATED = {"cpu": 2048, "cuda": 8192}  # where activations stay for a backward pass: BERT-base's take 5 GB
 
 
 @dataclass(frozen=True)
@@ -109,10 +110,16 @@ def length_batches(lengths: np.ndarray, tokens: int) -> Iterator[np.ndarray]:
         start = stop
 
 
-def like_length(model: nn.Module, texts: Encoded, labelled: bool = False) -> Iterator[tuple[np.ndarray, Batch]]:
-    """Batches of texts of like length on the model's device, each with the numbers of its rows."""
+def like_length(
+    model: nn.Module, texts: Encoded, labelled: bool = False, tokens: Mapping[str, int] = TOKENS
+) -> Iterator[tuple[np.ndarray, Batch]]:
+    """Batches of texts of like length on the model's device, each with the numbers of its rows.
+
+    Args:
+        tokens: padded ones in a batch, at most, by kind of device.
+    """
     collate = Collator(padding=model.config.pad_token_id or 0)
-    for rows in length_batches(texts.lengths, TOKENS.get(model.device.type, TOKENS["cpu"])):
+    for rows in length_batches(texts.lengths, tokens.get(model.device.type, tokens["cpu"])):
         fields = collate([texts[row] for row in rows])
         if not labelled:
             fields.pop("labels", None)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from salience.data.batching import like_length
+from salience.data.batching import DIFFERENTIATED, like_length
 from salience.data.encoding import Encoded
 from salience.explain.word_tokens import WordTokens
 from salience.sites import evaluating
@@ -27,7 +27,7 @@ def explain_tokens(model, texts: Encoded, explainer: Callable, target: np.ndarra
     """The scores of each text's tokens (T,), special ones among them; gold labels are not looked at."""
     found: list[np.ndarray] = [np.zeros(0)] * len(texts)
     with evaluating(model):
-        for rows, batch in like_length(model, texts):
+        for rows, batch in like_length(model, texts, tokens=DIFFERENTIATED):
             wanted = None if target is None else torch.as_tensor(target[rows], device=model.device)
             scores = explainer(model, batch, wanted).float().cpu().numpy()
             for row, own in zip(rows, scores, strict=True):

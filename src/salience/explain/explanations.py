@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 import torch
 
-from salience.data.batching import like_length
+from salience.data.batching import DIFFERENTIATED, like_length
 from salience.explain.word_tokens import encode_words
 from salience.sites import evaluating, forward
 
@@ -107,7 +107,7 @@ def explain_window(
     encoded = encode_words(tokenizer, texts, pairs, max_length=max_length, pieces=pieces)
     names = [model.config.id2label[number] for number in range(model.config.num_labels)]
     found: list[Explanation | None] = [None] * len(window)
-    for rows, batch in like_length(model, encoded.encoded):
+    for rows, batch in like_length(model, encoded.encoded, tokens=DIFFERENTIATED):
         with torch.no_grad(), evaluating(model):
             probabilities = forward(model, batch).float().softmax(1)
         wanted = torch.tensor([target_number(window[row], own, target) for row, own in zip(

@@ -56,6 +56,7 @@ class FromCaptum:
             offered = {
                 "baselines": empty, "feature_mask": tokens.repeat(1, 1, embeddings.shape[2]),
                 "sliding_window_shapes": (1, embeddings.shape[2]),
+                "internal_batch_size": len(embeddings),  # else all steps of an integral are one batch
             }  # fmt: skip
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # that it sets hooks, and asks for gradients

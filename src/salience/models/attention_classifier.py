@@ -106,6 +106,7 @@ class AttentionClassifier(PreTrainedModel):
     base_model_prefix = "encoder"  # where texts can meet is looked for in there
     supports_gradient_checkpointing = True
     _supports_sdpa = _supports_flash_attn = _supports_attention_backend = True
+    accepts_loss_kwargs = False  # the loss is a mean over the batch, which a Trainer that accumulates must divide
 
     def __init__(self, config: AttentionClassifierConfig):
         super().__init__(config)

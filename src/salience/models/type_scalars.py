@@ -35,6 +35,7 @@ class TypeScalars:
             and model.config.head == "linear"
             and isinstance(model.pooling, Attention)
             and model.pooling.heads == 1
+            and not model.predicts_compressed
         )
 
     def logits(self, batch: Batch) -> Tensor:

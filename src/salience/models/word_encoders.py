@@ -52,11 +52,13 @@ class LSTM(nn.Module):
         )
 
     def forward(self, states: Tensor, attention_mask: Tensor) -> Tensor:
-        found = [self.directions[0](states)[0]]
-        if len(self.directions) > 1:
-            turned = turned_around(attention_mask)[..., None]
-            back = self.directions[1](states.gather(1, turned.expand_as(states)))[0]
-            found.append(back.gather(1, turned.expand_as(back)))
+        # cuDNN has no backward pass of an LSTM in evaluation mode, which is what explainers ask for.
+        with torch.backends.cudnn.flags(enabled=self.training or not torch.is_grad_enabled()):
+            found = [self.directions[0](states)[0]]
+            if len(self.directions) > 1:
+                turned = turned_around(attention_mask)[..., None]
+                back = self.directions[1](states.gather(1, turned.expand_as(states)))[0]
+                found.append(back.gather(1, turned.expand_as(back)))
         return torch.cat(found, -1) * attention_mask[..., None]
 
 

@@ -18,7 +18,7 @@ from salience.analysis.parts_of_speech import by_tag, tagged_attention
 from salience.analysis.tagging import SpacyTagger
 from salience.attending import attention
 from salience.batch import Batch
-from salience.data.batching import like_length
+from salience.data.batching import DIFFERENTIATED, like_length
 from salience.explain.attention import received
 from salience.levels import depth
 from salience.mixing.heads import rank_heads
@@ -55,7 +55,9 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
         by_head = [by_tag(own, tags) for own in scores.T]
         relative.append([dict(zip(own.tags, own.relative.round(3).tolist(), strict=True)) for own in by_head])
     texts = encode(reader, looked_at)
-    ranked = rank_heads(reader.model, (batch for _, batch in like_length(reader.model, texts, labelled=True)))
+    ranked = rank_heads(
+        reader.model, (batch for _, batch in like_length(reader.model, texts, labelled=True, tokens=DIFFERENTIATED))
+    )
     return {
         "accuracy": accuracy(reader.model, texts), "rows": len(data.training.labels),
         "texts": len(texts), "tokens": dict(zip(by_head[0].tags, by_head[0].count.tolist(), strict=True)),

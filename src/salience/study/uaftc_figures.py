@@ -18,7 +18,7 @@ from salience.study.cells import Cell, cells
 from salience.study.datasets import DataSet, load
 from salience.study.faithfulness import Reader
 from salience.study.training import drawn, train_reader
-from salience.study.uaftc_table2 import LONGEST, RECIPES
+from salience.study.uaftc_table2 import L2, LONGEST, RECIPES
 from salience.study.word_models import WordRecipe
 from salience.training.recipe import Recipe
 
@@ -75,7 +75,8 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
 
 
 def from_scratch(figure: Figure, data: DataSet, seed: int) -> Analysis:
-    recipe = WordRecipe(alignment=figure.penalty, **RECIPES.get(data.name, {}))
+    decay = L2 if figure.pooling == "additive" else 0.0  # as in Table 2
+    recipe = WordRecipe(weight_decay=decay, alignment=figure.penalty, **RECIPES.get(data.name, {}))
     (found,) = sweep(figure.options, recipe, data, [figure.scale], seed, LONGEST, say=lambda line: None)
     return found
 

@@ -72,7 +72,7 @@ def run(cell: Cell, data_dir: Path | None = None, epochs: int = EPOCHS) -> dict:
     objective = penalised(plain, lambda model: PENALTY * alignment(model)) if "penalty" in cell.set else plain
     optimizer = torch.optim.SGD(model.parameters(), LEARNING_RATE)
     ids, labels = torch.from_numpy(data.ids), torch.from_numpy(data.labels)
-    trajectory = [look(model, ids, labels, 0, float("nan"))]
+    trajectory = [look(model, ids, labels, 0, None)]
     for epoch in range(1, epochs + 1):
         model.train()
         total = 0.0
@@ -96,7 +96,7 @@ def as_batch(ids: torch.Tensor, labels: torch.Tensor) -> Batch:
 
 
 @torch.no_grad()
-def look(model: AttentionClassifier, ids: torch.Tensor, labels: torch.Tensor, epoch: int, loss: float) -> dict:
+def look(model: AttentionClassifier, ids: torch.Tensor, labels: torch.Tensor, epoch: int, loss: float | None) -> dict:
     """Mean scores by kind of word, V^T W, ||W||^2, the mean dot products between kinds of words, and the mean of
     beta = sigmoid(-y s), the probability of the wrong class, which every gradient is in proportion to."""
     scores, table = global_scores(model), model.get_input_embeddings().weight
