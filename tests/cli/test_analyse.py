@@ -182,8 +182,13 @@ def taggers(tmp_path, monkeypatch):
         "        yield [(*m.span(), 'LONG' if len(m.group()) > 3 else 'SHORT') for m in re.finditer(r'\\S+', text)]\n"
         "def too_few(texts):\n"
         "    yield [(0, 1, 'X')]\n"
+        "def pairs(texts):\n"
+        "    return [[('a', 'X')] for text in texts]\n"
+        "def fails(texts):\n"
+        "    return {}['tag']\n"
         "number = 3\n"
     )
+    (tmp_path / "broken_tagger.py").write_text("def f(texts) return\n")
     monkeypatch.syspath_prepend(tmp_path)
     yield
     sys.modules.pop("my_taggers", None)
@@ -222,7 +227,18 @@ BAD_POS = {  # the file, the options, and what the line says
     "no module": ("texts.csv", ["--tagger", ":f"], ["--tagger :f"]),
     "no function": ("texts.csv", ["--tagger", "my_taggers:number"], ["--tagger my_taggers:number"]),
     "too few texts": ("texts.csv", ["--tagger", "my_taggers:too_few"], ["--tagger my_taggers:too_few"]),
-    "no room for a word": ("tagged.csv", ["--tags", "pos", "--max-length", "2"], ["no word has a part of speech"]),
+    "pairs, as others give them": (
+        "texts.csv",
+        ["--tagger", "my_taggers:pairs"],
+        ["--tagger my_taggers:pairs: a word is (from, to, tag)", "not ('a', 'X')"],
+    ),
+    "a tagger that fails": ("texts.csv", ["--tagger", "my_taggers:fails"], ["my_taggers:fails: KeyError: 'tag'"]),
+    "a module that fails": (
+        "texts.csv",
+        ["--tagger", "broken_tagger:f"],
+        ["--tagger broken_tagger:f: ", "(broken_tagger.py, line 1)"],
+    ),
+    "no room for a word": ("tagged.csv", ["--tags", "pos", "--max-length", "2"], ["--max-length 2 leaves no place"]),
 }
 
 
@@ -369,7 +385,9 @@ def test_bad_options_are_one_line(case, analyse, model, data, tmp_path):
 @pytest.mark.parametrize("command", ["channels", "embeddings"])
 def test_labels_that_the_model_does_not_know(command, analyse, model, tmp_path):
     file = write_csv(tmp_path / "other.csv", [("a song", "pop"), ("the guitar", "rock")])
-    refused_at_last(analyse(command, model, file), tmp_path, "other.csv: no row has a label", "food, music, sport")
+    refused_at_last(
+        analyse(command, model, file), tmp_path, "other.csv: 2 rows with a label", '"food", "music", "sport"'
+    )
 
 
 def test_one_class_alone_has_no_silhouette(analyse, model, tmp_path):
@@ -458,6 +476,18 @@ def test_attention_of_a_trained_model(analyse, larger, over_words, tmp_path):
     written = Counter(word for text, _ in labelled_rows(150, seed=3) for word in text.split())
     assert {word: sum(int(row[f"count {label}"]) for label in LABELS) for word, row in rows.items()} == written
     check_pictures(tmp_path / "out", "polarity", "attention", "weights")  # nothing was trained, at one scale
+
+
+def test_attention_of_texts_that_are_longer_than_the_model_reads(analyse, tmp_path):
+    rows = [*labelled_rows(150, seed=3), (" ".join(["very"] * 3 * families.POSITIONS), LABELS[0])]
+    data = write_csv(tmp_path / "long.csv", rows)
+    tokenizer = families.tiny_tokenizer([text for text, _ in rows])
+    model = families.attention_classifier(pooling="dot", vocabulary=len(tokenizer))
+    model.config.id2label, model.config.label2id = dict(enumerate(LABELS)), {name: i for i, name in enumerate(LABELS)}
+    for saved in (model, tokenizer):
+        saved.save_pretrained(tmp_path / "model")
+    answer = analyse("attention", data, "--model", tmp_path / "model")
+    assert answer.code == 0, answer.err
 
 
 def test_attention_of_too_few_texts(analyse, over_words, tmp_path):

@@ -1,11 +1,14 @@
 """`salience explain`: words that decided, in the terminal, as JSON lines, and as a page in which texts are data."""
 
 import json
+import shutil
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 from test_bad_input import refused
 
 import families
@@ -78,6 +81,65 @@ def test_a_words_score_may_be_its_highest_pieces(place, salience, tmp_path):
             assert own == pytest.approx(other.scores["g"].tolist(), rel=1e-5)
     assert found["sum"][0][0] > 1.1 * found["max"][0][0]  # of several pieces
     refused(salience("explain", place.model, data, "--pieces", "mean"), 'unknown --pieces "mean"; known: max, sum')
+
+
+def test_texts_that_are_cut_are_counted(place, salience, tmp_path):
+    texts = ["--text", "the team and a new cup", "--text", "a song", "--text", "the song of a team"]
+    for kind in ("terminal", "jsonl", "html"):
+        output = [] if kind == "terminal" else ["--output", tmp_path / f"out.{kind}"]
+        answer = salience("explain", place.model, *texts, "--max-length", "4", "--device", "cpu", *output)
+        assert answer.code == 0, answer.err
+        assert "2 of 3 texts are longer than the 4 tokens read of each; the rest was cut off" in answer.err
+    assert "longer" not in salience("explain", place.model, *texts, "--device", "cpu").err
+
+
+@pytest.mark.parametrize("command", ["explain", "predict", "faithfulness"])
+def test_a_text_needs_a_place_for_a_word(command, place, salience, tmp_path):
+    """A tokenizer that is to leave none cuts nothing."""
+    output = [] if command == "faithfulness" else ["--output", tmp_path / "out.jsonl"]
+    data = write_csv(tmp_path / "data.csv", [("a cup", "LABEL_0"), ("a song", "LABEL_1")])
+    answer = salience(command, place.model, data, "--max-length", "2", *output)
+    assert answer.code == 2
+    assert answer.err.splitlines()[-1] == (
+        "salience: --max-length 2 leaves no place for words: 2 tokens of each text are special"
+    )
+    assert [file.name for file in tmp_path.iterdir()] == ["data.csv"]
+
+
+def test_small_scores_keep_their_digits(place, salience, tmp_path):
+    """A model that is very sure has gradients of next to nothing."""
+    sure = tmp_path / "sure"
+    shutil.copytree(place.model, sure)
+    weights = load_file(sure / "model.safetensors")
+    weights["classifier.bias"] += torch.tensor([16.0, 0.0])
+    save_file(weights, sure / "model.safetensors", metadata={"format": "pt"})
+    output = tmp_path / "out.jsonl"
+    assert salience("explain", sure, "--text", "a cup", "--output", output, "--device", "cpu").code == 0
+    (found,) = jsonl(output)
+    model, tokenizer = load_trained(sure)
+    (expected,) = explain_texts(model.eval(), tokenizer, [Text("a cup")], {"gradient": EXPLAINERS["gradient"]})
+    assert 0 < max(found["scores"]["gradient"]) < 1e-5
+    assert found["scores"]["gradient"] == pytest.approx(expected.scores["gradient"].tolist(), rel=1e-4, abs=0)
+
+
+def test_a_text_steers_no_terminal(place, salience):
+    answer = salience("explain", place.model, "--text", "a \x1b[31mred\x9b cup", "--device", "cpu")
+    assert answer.code == 0, answer.err
+    assert "\x1b" not in answer.out and "\x9b" not in answer.out and "\N{REPLACEMENT CHARACTER}[31mred" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [({"problem_type": "multi_label_classification"}, "several labels at once"),
+     ({"problem_type": "regression", "num_labels": 1}, "a number")],
+)  # fmt: skip
+def test_models_that_choose_no_label_are_refused(settings, told, place, salience, tmp_path):
+    model = families.build("bert", classes=settings.get("num_labels", 2))
+    model.config.problem_type = settings["problem_type"]
+    model.save_pretrained(tmp_path / "other")
+    shutil.copy(place.model / "tokenizer.json", tmp_path / "other")
+    shutil.copy(place.model / "tokenizer_config.json", tmp_path / "other")
+    refused(salience("explain", tmp_path / "other", "--text", "a cup"), f"{tmp_path / 'other'} gives a text", told)
 
 
 def test_several_explainers_are_a_line_each_and_say_which(place, salience):
@@ -404,10 +466,10 @@ def test_gold_labels_that_are_not_there(place, salience, tmp_path, kind):
     """The second text's is missing: the first has been explained by then."""
     data = write_csv(tmp_path / "data.csv", [("a cup", "LABEL_0"), ("a song", "none")])
     output = tmp_path / f"out.{kind}"
-    refused(
-        salience("explain", place.model, data, "--target", "gold", "--output", output, *COLUMNS),
-        "gold labels are to be explained, but a text has none",
-    )
+    answer = salience("explain", place.model, data, "--target", "gold", "--output", output, *COLUMNS)
+    note, last = answer.err.splitlines()
+    assert answer.code == 2 and 'row 2: "none"; it knows "LABEL_0", "LABEL_1"' in note
+    assert last.endswith("gold labels are to be explained, but row 2 has none that the model knows")
     assert [file.name for file in tmp_path.iterdir()] == ["data.csv"]
     refused(salience("explain", place.model, "--text", "a cup", "--target", "gold"), "gold labels")
 

@@ -228,7 +228,35 @@ def test_rows_without_a_label_that_is_known_are_left_out(place, salience, tmp_pa
                       *SHORT)  # fmt: skip
     assert answer.code == 0, answer.err
     assert strictly(tmp_path / "run" / "faithfulness.json")["about"].startswith("5 texts of some.csv")
-    assert "some.csv: 1 of 6 texts are left out, whose label the model does not know" in answer.err
+    assert "some.csv: 1 of 6 texts are left out, whose label is not known" in answer.err
+    assert 'some.csv: 1 row with a label that the model does not know, the first being row 4: "LABEL_9"' in answer.err
+
+
+def test_labels_that_are_nearly_known(place, salience, tmp_path):
+    data = write_csv(tmp_path / "lower.csv", [(text, label.lower()) for text, label in ROWS[:4]])
+    refused(
+        salience("faithfulness", place.model, data, *SHORT, *COLUMNS),
+        'the first being row 1: "label_', 'Did you mean "LABEL_',
+    )  # fmt: skip
+
+
+def test_a_column_of_marks_is_no_label(place, salience, tmp_path):
+    rows = [{"text": text, "class": label, "labels": ["x"] * len(text.split())} for text, label in ROWS[:4]]
+    data = tmp_path / "marked.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    answer = salience("faithfulness", place.model, data, "--marks", "labels", "--explainer", "gradient", *SHORT)
+    assert answer.code == 0, answer.err
+    assert 'label column: "class" (guessed)' in answer.err
+
+
+def test_texts_that_are_cut_are_counted(place, salience, data):
+    answer = salience(
+        "faithfulness", place.model, data, *COLUMNS, *SHORT, "--explainer", "gradient", "--max-length", 6
+    )
+    assert answer.code == 0, answer.err
+    cut = sum(len(text.split()) > 4 for text, _ in ROWS)
+    assert cut > 0
+    assert f"{cut} of 24 texts are longer than the 6 tokens read of each" in answer.err
 
 
 def test_rows_without_a_text_are_counted(place, salience, tmp_path):
@@ -296,7 +324,8 @@ def test_no_label_that_the_model_knows(place, salience, tmp_path):
     output = tmp_path / "run"
     refused(
         salience("faithfulness", place.model, place.test, "--output", output, *SHORT, *COLUMNS),
-        "test.csv: no row has a label that the model knows (LABEL_0, LABEL_1); name its --label column",
+        "test.csv: 30 rows with a label that the model does not know, the first being row 1",
+        'it knows "LABEL_0", "LABEL_1". --label names another column',
     )
     bare = write_csv(tmp_path / "bare.csv", [("a cup",), ("a song",)], ("text",))
     refused(

@@ -90,7 +90,7 @@ def test_or_its_highest_tokens(tokenizer):
 
 def test_a_word_that_has_no_token_has_the_score_0():
     found = WordTokens(Encoded(np.arange(2), np.ones(2, int), np.array([2]), None, 0), np.array([0, 2]),
-                       np.array([3]), [["a", "b", "c"]], [None])  # fmt: skip
+                       np.array([3]), [["a", "b", "c"]], [None], np.zeros(1, bool))  # fmt: skip
     for pieces in ("sum", "max"):
         assert replace(found, pieces=pieces).scores_of_words(0, np.array([-1.0, -2.0])).tolist() == [-1, 0, -2]
 

@@ -7,7 +7,23 @@ from collections.abc import Sequence
 import numpy as np
 from torch.utils.data import Dataset
 
+from salience.errors import InputError, counted
+
 CHUNK = 1000  # texts tokenised in one call
+
+
+def check_room(tokenizer, max_length: int | None, pairs: bool) -> None:
+    """Refuses to cut a text to its special tokens, which a tokenizer would answer by not cutting it at all.
+
+    Raises:
+        InputError: names the length and what it must be above.
+    """
+    special = tokenizer.num_special_tokens_to_add(pairs)
+    if max_length is not None and max_length <= special:
+        raise InputError(
+            f"--max-length {max_length} leaves no place for words: {counted(special, 'token')} of each "
+            f"{'pair' if pairs else 'text'} {'is' if special == 1 else 'are'} special"
+        )
 
 
 class Encoded(Dataset):
@@ -46,7 +62,11 @@ def encode_texts(
 
     Args:
         tokenizer: a fast Hugging Face tokenizer; only it knows which token belongs to which text.
+
+    Raises:
+        InputError: `max_length` leaves no place for words.
     """
+    check_room(tokenizer, max_length, pairs is not None)
     ids, segments, lengths, cut = [], [], [], 0
     for start in range(0, len(texts), CHUNK):
         rows = slice(start, start + CHUNK)

@@ -52,6 +52,7 @@ class Explanation:
     gold: int | None
     scores: dict[str, np.ndarray]  # (W,) by the explainer's name
     row: int | None = None  # of the text's file
+    cut: bool = False  # whether the text is longer than what the model has read
 
     @property
     def predicted(self) -> int:
@@ -120,7 +121,7 @@ def explain_window(
             found[row] = Explanation(
                 words=encoded.names[row], second=encoded.second[row], labels=names,
                 probabilities=probabilities[index].cpu().numpy(), target=int(wanted[index]),
-                gold=window[row].label, row=window[row].row,
+                gold=window[row].label, row=window[row].row, cut=bool(encoded.cut[row]),
                 scores={name: encoded.scores_of_words(row, own[index]) for name, own in scores.items()},
             )  # fmt: skip
     return found
@@ -132,5 +133,6 @@ def target_number(text: Text, predicted: int, target: int | str) -> int:
     if target != "gold":
         return int(target)
     if text.label is None:
-        raise ValueError("gold labels are to be explained, but a text has none")
+        which = "a text" if text.row is None else f"row {text.row}"
+        raise ValueError(f"gold labels are to be explained, but {which} has none that the model knows")
     return text.label

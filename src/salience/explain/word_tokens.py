@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salience.data.encoding import Encoded, segment_of
+from salience.data.encoding import Encoded, check_room, segment_of
 from salience.explain.words import Span, word_spans
 
 SPECIAL = -1  # the word of a token that is none's
@@ -23,6 +23,7 @@ class WordTokens:
     counts: np.ndarray  # (N,) words of each text that the model reads
     names: list[list[str]]  # of each text's words, as they are written
     second: list[int | None]  # the number of the first word of a second text
+    cut: np.ndarray  # (N,) whether the text is longer than what is read
     pieces: str = "sum"  # a key of `PIECES`
 
     def __len__(self) -> int:
@@ -50,7 +51,7 @@ class WordTokens:
         flat = [self.words_of(row) for row in rows]
         return WordTokens(
             self.encoded.take(rows), np.concatenate([np.zeros(0, np.int32), *flat]), self.counts[list(rows)],
-            [self.names[row] for row in rows], [self.second[row] for row in rows], self.pieces,
+            [self.names[row] for row in rows], [self.second[row] for row in rows], self.cut[list(rows)], self.pieces,
         )  # fmt: skip
 
     def keeping(self, kept: np.ndarray, empty: int) -> Encoded:
@@ -90,8 +91,12 @@ def encode_words(
     Args:
         spans: where the words of a text stand; what white space parts, unless said otherwise.
         pieces: what a word's score is of its tokens', "sum" or "max".
+
+    Raises:
+        InputError: `max_length` leaves no place for words.
     """
-    ids, segments, words, counts, names, second = [], [], [], [], [], []
+    check_room(tokenizer, max_length, pairs is not None)
+    ids, segments, words, counts, names, second, cut = [], [], [], [], [], [], []
     for row, text in enumerate(texts):
         both = [text] if pairs is None else [text, pairs[row]]
         (found,) = tokenizer(
@@ -119,6 +124,9 @@ def encode_words(
         counts.append(len(written))
         names.append(written)
         second.append(None if pairs is None else first[1])
+        cut.append(bool(found.overflowing))
     lengths = np.array([len(part) for part in ids], np.int64)
     encoded = Encoded(np.concatenate(ids), np.concatenate(segments), lengths, labels, 0)
-    return WordTokens(encoded, np.concatenate(words), np.array(counts, np.int64), names, second, pieces)
+    return WordTokens(
+        encoded, np.concatenate(words), np.array(counts, np.int64), names, second, np.array(cut, bool), pieces
+    )

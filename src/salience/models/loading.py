@@ -62,6 +62,10 @@ def load_trained(folder: str | Path):
     )
     if found["missing_keys"]:
         raise InputError(f"{name} holds no trained classifier: train one first, with salience train --model {name}")
+    if model.config.problem_type == "multi_label_classification":
+        raise InputError(f"{name} gives a text several labels at once; only classifiers that choose one are read here")
+    if model.config.num_labels < 2:
+        raise InputError(f"{name} gives a text a number, not one of several labels")
     return model.float(), load_tokenizer(name)
 
 

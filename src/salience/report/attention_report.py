@@ -8,9 +8,10 @@ from typing import Any
 
 from salience.errors import InputError, nearest, quoted
 from salience.models.attention_models import WORD_ENCODERS, AttentionOptions
-from salience.models.loading import load_trained
+from salience.models.loading import load_trained, longest_text
 from salience.report.attention_page import write_page
 from salience.report.attention_pictures import draw_all
+from salience.report.trained import cannot
 from salience.study.attention import Analysis, analyse, sweep
 from salience.study.datasets import DataSet, from_files
 from salience.study.running import numbers
@@ -37,18 +38,14 @@ def analyse_attention(
     if model is not None and training:
         idle = ", ".join(f"--{name.replace('_', '-')}" for name in training)
         raise InputError(f"{idle} would have no effect: with --model nothing is trained")
-    try:
+    with cannot(f"analyse {model or data}"):
         if model is None:
             found = from_files(data, test, seed=training.get("seed", 0), **reading)
             analyses = trained_here(training, found, max_length)
         else:
             own = load_trained(model)
             found = from_files(data, test, validation_share=0, **reading)  # nothing need be held out
-            analyses = [analyse(*own, found, max_length)]
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(f"cannot analyse {model or data}: {error}") from error
+            analyses = [analyse(*own, found, longest_text(*own, max_length))]
     output.mkdir(parents=True, exist_ok=True)
     pictures = draw_all(analyses, found.labels, 0, output)
     write_page(analyses, found.labels, 0, pictures, f"Attention on {Path(data).name}", output)

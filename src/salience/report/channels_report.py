@@ -16,7 +16,7 @@ from salience.data.batching import Collator
 from salience.errors import InputError
 from salience.mixing import METHODS
 from salience.report.pictures import COLOURS, numbers, save
-from salience.report.trained import labelled_texts, load_reader
+from salience.report.trained import cannot, labelled_texts, load_reader
 from salience.sites import evaluating
 from salience.study.faithfulness import Reader
 
@@ -37,10 +37,8 @@ def analyse_channels(
         raise InputError(f"--ratio is a part of the channels, between 0 and 1, not {ratio}")
     reader = load_reader(name, max_length, device)
     texts = labelled_texts(data, reader.labels, most, columns)
-    try:
+    with cannot(f"analyse {name}"):
         found = scan_channels(reader.model, reader.encode(texts).encoded, ratio)
-    except ValueError as error:
-        raise InputError(f"cannot analyse {name}: {error}") from error
     words = {
         reader.labels[label]: {str(channel): spelt(counts, reader) for channel, counts in channels.items()}
         for label, channels in found.leading(len(reader.labels), top).items()

@@ -16,7 +16,7 @@ from salience.explain.explanations import Text, explain_texts
 from salience.report.explaining import chosen_explainers
 from salience.report.faithfulness_page import marked_table, terminal_table, write_faithfulness
 from salience.report.predictions import tell
-from salience.report.trained import labelled_texts, load_reader
+from salience.report.trained import cannot, labelled_texts, load_reader
 from salience.study.faithfulness import DRAWS, TAU_TEXTS, Reader, evaluate
 
 
@@ -49,10 +49,8 @@ def check_explanations(
         raise InputError(f"{data}: words are marked in single texts only, not in pairs")
     functions = fitting(reader, texts[0]) if explainers is None else chosen_explainers(explainers, None, None)
     set_seed(seed)
-    try:
+    with cannot(f"test {name}"):
         found = evaluate(reader, judging, texts, functions, most, at, seed=seed, say=tell)
-    except ValueError as error:
-        raise InputError(f"cannot test {name}: {error}") from error
     about = (
         f"{counted(len(texts), 'text')} of {Path(data).name}, explained for the class that {Path(name).name} "
         "predicts, judged by "
@@ -78,6 +76,8 @@ def fitting(reader: Reader, text: Text) -> dict[str, Callable]:
     for name, explainer in EXPLAINERS.items():
         try:
             list(explain_texts(reader.model, reader.tokenizer, [text], {name: explainer}, max_length=reader.longest))
+        except InputError:
+            raise
         except ValueError:
             continue
         found[name] = explainer

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +18,9 @@ from salience.explain import EXPLAINERS, Attention, ClsAttention
 from salience.explain.explanations import Explanation, Text, explain_texts
 from salience.explain.from_captum import FromCaptum
 from salience.report.explanation_page import known, write_explanations
-from salience.report.predictions import tell
+from salience.report.predictions import cut_off, tell
 from salience.report.terminal import explanation_line
-from salience.report.trained import load_reader, read_texts
+from salience.report.trained import cannot, load_reader, read_texts
 
 FORMATS = ("terminal", "jsonl", "html")
 
@@ -49,16 +50,15 @@ def explain_file(
     functions = chosen_explainers(explainers, layer, head)
     reader = load_reader(name, max_length, device, pieces)
     rows = [Text(text) for text in texts] if data is None else read_texts(data, reader.labels, most, columns)
-    try:
+    with cannot(f"explain {name}"):
         found = explain_texts(
             reader.model, reader.tokenizer, rows, functions, target_of(target, reader.labels), reader.longest,
             reader.pieces,
         )  # fmt: skip
-        written = write(found, kind, output, f"{Path(name).name}: {Path(data).name if data else 'explanations'}")
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(f"cannot explain {name}: {error}") from error
+        title = f"{Path(name).name}: {Path(data).name if data else 'explanations'}"
+        written, cut = write(found, kind, output, title)
+    if cut:
+        tell(cut_off(cut, written, reader.longest))
     if output is not None:
         tell(f"{counted(written, 'text')} explained: {output}")
 
@@ -104,24 +104,29 @@ def target_of(target: str, labels: list[str]) -> int | str:
     return labels.index(target)
 
 
-def write(found: Iterable[Explanation], kind: str, output: Path | None, title: str) -> int:
+def write(found: Iterable[Explanation], kind: str, output: Path | None, title: str) -> tuple[int, int]:
+    """Writes as they come; gives the number of texts, and of those that were cut."""
+    seen: Counter[bool] = Counter()
+
+    def noted() -> Iterator[Explanation]:
+        for own in found:
+            seen[own.cut] += 1
+            yield own
+
     if kind == "html":
-        return write_explanations(found, title, output)
-    if kind == "jsonl":
-        number = 0
+        write_explanations(noted(), title, output)
+    elif kind == "jsonl":
         with nullcontext(say) if output is None else writing(output, overwrite=True) as give:
-            for number, own in enumerate(found, 1):  # noqa: B007
+            for own in noted():
                 give([as_json(own)])
-        return number
-    console = Console(highlight=False)
-    number = 0
-    for own in found:
-        for name in own.scores:
-            one = replace(own, scores={name: own.scores[name]})
-            which = f" [{name}]" if len(own.scores) > 1 else ""
-            console.print(explanation_line(one).append(which), soft_wrap=True)
-        number += 1
-    return number
+    else:
+        console = Console(highlight=False)
+        for own in noted():
+            for name in own.scores:
+                one = replace(own, scores={name: own.scores[name]})
+                which = f" [{name}]" if len(own.scores) > 1 else ""
+                console.print(explanation_line(one).append(which), soft_wrap=True)
+    return seen.total(), seen[True]
 
 
 def say(rows: list[dict]) -> None:
@@ -136,5 +141,5 @@ def as_json(own: Explanation) -> dict:
         "probabilities": {
             name: known(round(float(value), 6)) for name, value in zip(own.labels, own.probabilities, strict=True)
         },
-        "scores": {name: [known(round(float(value), 8)) for value in scores] for name, scores in own.scores.items()},
+        "scores": {name: [known(float(f"{value:.6g}")) for value in scores] for name, scores in own.scores.items()},
     }  # fmt: skip

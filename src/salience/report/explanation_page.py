@@ -136,8 +136,8 @@ show();
 """  # noqa: E501
 
 
-def write_explanations(explanations: Iterable[Explanation], title: str, file: Path) -> int:
-    """Writes the page; gives the number of texts in it."""
+def write_explanations(explanations: Iterable[Explanation], title: str, file: Path) -> None:
+    """Writes the page."""
     rows, labels, names = [], [], []
     for own in explanations:
         labels, names = own.labels, list(own.scores)
@@ -155,7 +155,6 @@ def write_explanations(explanations: Iterable[Explanation], title: str, file: Pa
     unfinished = file.with_name(f".{file.name}.unfinished")
     unfinished.write_text(page, encoding="utf-8")
     unfinished.replace(file)
-    return len(rows)
 
 
 def known(value: float) -> float | None:

@@ -36,7 +36,8 @@ figure {{ display: inline-block; margin: 1rem 1rem 0 0 }} text {{ font: 12px sys
 {table}
 {marked}
 <figure><figcaption>accuracy without the K highest words: lower is better</figcaption>{without}</figure>
-<figure><figcaption>accuracy on the K highest words alone: higher is better</figcaption>{alone}</figure>
+<figure><figcaption>accuracy on the K highest words alone (K = 0: on the whole text): higher is better</figcaption>
+{alone}</figure>
 </body></html>
 """
 
@@ -143,7 +144,10 @@ def drawing(rows: Sequence[Row], which: str) -> str:
         x = LEFT + (width - LEFT - names) * count / max(most, 1)
         return f"{x:.1f},{(HEIGHT - BOTTOM) - (HEIGHT - BOTTOM - 12) * (value - low) / span:.1f}"
 
-    parts = [f'<svg viewBox="0 0 {width} {HEIGHT}" width="{width}" height="{HEIGHT}" role="img">']
+    parts = [
+        f'<svg viewBox="0 0 {width} {HEIGHT}" width="{width}" height="{HEIGHT}" role="img" '
+        f'aria-label="accuracy over K, a line for each of {escape(", ".join(curves))}">'
+    ]
     for share in (0, 0.5, 1):
         x, y = at(0, low + share * span).split(",")
         parts.append(

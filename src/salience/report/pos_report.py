@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,12 @@ from rich.console import Console
 from rich.table import Table
 
 from salience.analysis.parts_of_speech import ByTag, Meetings, meetings, tagged_attention
-from salience.analysis.tagging import SpacyTagger, Tagger, given_tags
+from salience.analysis.tagging import SpacyTagger, Tagged, Tagger, given_tags
 from salience.errors import InputError, counted, quoted
 from salience.explain import Attention
 from salience.report.pictures import COLOURS, numbers, save
 from salience.report.predictions import tell
-from salience.report.trained import load_reader, read_texts
+from salience.report.trained import cannot, load_reader, read_texts
 
 Head = tuple[int, int | None]  # layer, head; None: the mean over heads
 
@@ -34,27 +35,23 @@ def analyse_parts_of_speech(
     """
     chosen = [head_of(own) for own in heads.split(",")]
     reader = load_reader(name, max_length, device)
-    rows = list(read_texts(data, reader.labels, most, columns, tags, "--tags"))
+    rows = list(read_texts(data, None, most, columns, tags, "--tags"))
     if any(own.pair is not None for own in rows):
         tell(f"{data}: only first texts are read, not the second ones beside them")
     texts = [own.text for own in rows]
     if tags is not None:
         tagged = [given_tags(own.text, own.marks, own.row) for own in rows]
     else:
-        tagged = list(tagger_named(tagger)(texts))
-    if len(tagged) != len(texts):
-        raise InputError(f"--tagger {tagger}: it gave the tags of {len(tagged)} texts for {len(texts)}")
+        tagged = tagged_by(tagger, texts)
     if not texts:
         raise InputError(f"{data} has no texts")
     found: dict[Head, ByTag] = {}
     met: dict[Head, Meetings] = {}
     for layer, head in chosen:
         attention = Attention(layer, head, mean=not sums)
-        try:
+        with cannot(f"analyse {name}"):
             scores = tagged_attention(reader.model, reader.tokenizer, texts, tagged, attention, reader.longest, words)
             found[layer, head] = scores.by_tag()
-        except ValueError as error:
-            raise InputError(f"cannot analyse {name}: {error}") from error
         met[layer, head] = meetings(scores, np.random.default_rng(seed).permutation(len(texts)))
     Console().print(
         table(found, f"{counted(len(texts), 'text')} of {Path(data).name}: attention relative to the head's mean")
@@ -82,6 +79,27 @@ def named(head: Head) -> str:
     return f"layer {head[0]}, " + ("mean of its heads" if head[1] is None else f"head {head[1]}")
 
 
+def tagged_by(name: str | None, texts: Sequence[str]) -> list[Tagged]:
+    """The tags of a spaCy pipeline, or of a function of the user's.
+
+    Raises:
+        InputError: it fails, or gives something else than tags.
+    """
+    tagger = tagger_named(name)
+    try:
+        found = [list(own) for own in tagger(texts)]
+    except InputError:
+        raise
+    except Exception as error:  # the user's own code
+        raise InputError(f"--tagger {name}: {type(error).__name__}: {error}") from error
+    if len(found) != len(texts):
+        raise InputError(f"--tagger {name}: it gave the tags of {len(found)} texts for {len(texts)}")
+    for own in chain.from_iterable(found):
+        if not (isinstance(own, tuple | list) and [type(part) for part in own] == [int, int, str]):
+            raise InputError(f'--tagger {name}: a word is (from, to, tag), as (0, 3, "DET"), not {own!r:.60}')
+    return found
+
+
 def tagger_named(name: str | None) -> Tagger:
     """A spaCy pipeline, or the user's own function, written module:function, also from the current folder."""
     if name is None or ":" not in name:
@@ -90,7 +108,7 @@ def tagger_named(name: str | None) -> Tagger:
     sys.path.append("")
     try:
         found = getattr(import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # the user's own code
         raise InputError(f"--tagger {name}: {error}") from error
     finally:
         sys.path.remove("")

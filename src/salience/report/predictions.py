@@ -57,7 +57,7 @@ def predict_file(
             seen, cut = seen + len(part), cut + shortened
             empty += sum(row["predicted"] is None for row in predicted)
     if cut:
-        tell(f"{cut} of {seen} texts are longer than the {longest} tokens read of each; the rest was cut off")
+        tell(cut_off(cut, seen, longest))
     if empty:
         tell(f"{empty} of {seen} rows have no text and got no label")
     tell(f"{counted(seen, 'row')} predicted" + (f": {output}" if output else ""))
@@ -109,6 +109,10 @@ def choose_device(device: str) -> torch.device:
     if device == "cuda" and not available:
         raise InputError("--device cuda: this machine has no CUDA device that torch sees; use --device cpu or auto")
     return torch.device("cuda" if available and device != "cpu" else "cpu")
+
+
+def cut_off(cut: int, seen: int, longest: int) -> str:
+    return f"{cut} of {seen} texts are longer than the {longest} tokens read of each; the rest was cut off"
 
 
 def tell(line: str) -> None:

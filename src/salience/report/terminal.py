@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unicodedata import category
+
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -62,14 +64,14 @@ def telling_rows(probabilities: np.ndarray, labels: np.ndarray) -> list[int]:
 
 def explanation_line(explanation: Explanation) -> Text:
     """`label (probability, right or wrong): text` with the decisive words marked."""
-    label = explanation.labels[explanation.predicted]
+    label = printable(explanation.labels[explanation.predicted])
     line = Text(f"  {label} ({explanation.probabilities.max():.2f}{verdict(explanation)}): ")
     if explanation.target != explanation.predicted:
-        line.append(f"[for {explanation.labels[explanation.target]}] ")
+        line.append(f"[for {printable(explanation.labels[explanation.target])}] ")
     scores = next(iter(explanation.scores.values()))
     # The highest ones, unless they speak against the class.
     strongest = {place for place in np.argsort(-scores, kind="stable")[:DECISIVE].tolist() if scores[place] > 0}
-    for index, word in enumerate(explanation.words):
+    for index, word in enumerate(map(printable, explanation.words)):
         if index == explanation.second:
             line.append("| ")
         line.append(f"*{word}*" if index in strongest else word, style="bold yellow" if index in strongest else "")
@@ -77,8 +79,13 @@ def explanation_line(explanation: Explanation) -> Text:
     return line
 
 
+def printable(text: str) -> str:
+    """Without control characters, by which a text could steer the terminal."""
+    return "".join("\N{REPLACEMENT CHARACTER}" if category(letter) == "Cc" else letter for letter in text)
+
+
 def verdict(explanation: Explanation) -> str:
     if explanation.gold is None:
         return ""
     right = explanation.gold == explanation.predicted
-    return ", right" if right else f", wrong, it is {explanation.labels[explanation.gold]}"
+    return ", right" if right else f", wrong, it is {printable(explanation.labels[explanation.gold])}"

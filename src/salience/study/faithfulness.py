@@ -92,6 +92,8 @@ def evaluate(
         seed: of what is drawn.
     """
     own, judged = reader.encode(texts), judge.encode(texts)
+    if own.cut.any():
+        say(f"{own.cut.sum()} of {len(texts)} texts are longer than the {reader.longest} tokens read of each")
     generator = np.random.default_rng(seed)
     drawn = np.sort(generator.permutation(len(texts))[:tau_texts])
     apart = leave_one_out(reader.judge, own.take(drawn), reader.empty)

@@ -12,7 +12,7 @@ def channels(
     model: Annotated[str, Argument(help="A trained classifier.")],
     data: Annotated[str, Argument(help="Labelled texts, usually those it was trained on.")],
     ratio: Annotated[float, Option(help="The part of the channels that is selected, DropMix's lambda.")] = 0.1,
-    top: Annotated[int, Option(help="Channels of a class whose words are listed.")] = 3,
+    top: Annotated[int, Option(min=1, help="Channels of a class whose words are listed.")] = 3,
     sentence: Annotated[str | None, Option(help="A text whose patches are drawn, in four shapes.")] = None,
     most: Annotated[int | None, Option(help="Only so many texts, the first ones. [all]")] = None,
     text: Annotated[str | None, Option(help="Column of the text. [guessed]")] = None,
