@@ -184,9 +184,13 @@ def test_bad_options_are_one_line(case, reproduce, tmp_path):
     assert not list(tmp_path.rglob("*.jsonl"))
 
 
-def test_a_set_on_no_hub_needs_a_folder(salience, tmp_path):
+def test_without_a_hub_a_folder_is_named(salience, tmp_path, monkeypatch):
+    def fail(*names, **settings):
+        raise ConnectionError("no way there")
+
+    monkeypatch.setattr("datasets.load_dataset", fail)
     answer = salience("reproduce", "vat", "--sets", "trec", "--results", tmp_path / "table.jsonl")
-    refused(answer, "trec is on no hub", "--data-dir")
+    refused(answer, "SetFit/TREC-QC", "no way there; --data-dir names a folder with trec/train.jsonl.gz in it")
     assert not list(tmp_path.iterdir())
 
 

@@ -125,11 +125,6 @@ def test_a_missing_folder_is_named(tmp_path):
         load("mr", tmp_path / "nowhere")
 
 
-def test_a_set_on_no_hub_needs_a_folder():
-    with pytest.raises(InputError, match=r"sst2 is on no hub.*--data-dir"):
-        load("sst2", None)
-
-
 def test_an_empty_file(folder):
     write(folder / "sst2", "train", [])
     with pytest.raises(InputError, match=r"train\.jsonl\.gz: no rows"):
@@ -151,30 +146,58 @@ def test_rows_of_another_layout_are_named(folder, row):
 # ------------------------------------------------------------------------------------------------------------- the hub
 
 
-def test_from_the_hub(monkeypatch):
-    """Its labels are numbers, whose names are the beginnings of ours."""
-    from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
+def on_the_hub(monkeypatch, label: str, names: list[str], as_numbers: bool, parts: dict[str, int]) -> list:
+    """A hub with one set; gives the list of what will be asked for."""
+    from datasets import ClassLabel, Dataset, Features, Value
 
-    features = Features({"text": Value("string"), "label": ClassLabel(names=["pos", "neg"])})
-
-    def part(name: str, number: int) -> Dataset:
-        rows = {
-            "text": [f"{name} {index}" for index in range(number)],
-            "label": [index % 2 for index in range(number)],
-        }
-        return Dataset.from_dict(rows, features=features)
-
+    features = Features({"text": Value("string"), label: ClassLabel(names=names) if as_numbers else Value("string")})
     asked = []
 
-    def load_dataset(name):
-        asked.append(name)
-        return DatasetDict({"train": part("train", 20), "test": part("test", 6), "unsupervised": part("none", 3)})
+    def load_dataset(name, config=None, split=None, streaming=False):
+        asked.append((name, split))
+        rows = [index % len(names) for index in range(parts[split])]
+        values = rows if as_numbers else [names[row] for row in rows]
+        made = {"text": [f"{split} {index}" for index in range(len(rows))], label: values}
+        return Dataset.from_dict(made, features=features).to_iterable_dataset()
 
     monkeypatch.setattr("datasets.load_dataset", load_dataset)
+    monkeypatch.setattr("datasets.get_dataset_split_names", lambda name: list(parts))
+    return asked
+
+
+def test_from_the_hub(monkeypatch):
+    """Its labels are numbers, whose names are the beginnings of ours."""
+    asked = on_the_hub(monkeypatch, "label", ["pos", "neg"], True, {"train": 20, "test": 6, "unsupervised": 3})
     data = load("imdb", None)
-    assert set(asked) == {"stanfordnlp/imdb"}
+    assert asked == [("stanfordnlp/imdb", "train"), ("stanfordnlp/imdb", "test")]
     assert [len(own) for own in texts_by_part(data)] == [16, 4, 6]
     check_labels(data, ("positive", "negative"))
+
+
+def test_from_the_hub_with_labels_as_text(monkeypatch):
+    """And with a part for validation, which is called so there."""
+    asked = on_the_hub(
+        monkeypatch, "label_text", ["negative", "positive"], False, {"train": 20, "validation": 8, "test": 6}
+    )
+    data = load("sst2", None)
+    assert asked == [("SetFit/sst2", part) for part in ("train", "validation", "test")]
+    assert [len(own) for own in texts_by_part(data)] == [20, 8, 6]
+    assert data.validation.texts[0] == "validation 0"
+    check_labels(data, ("negative", "positive"))
+
+
+def test_from_the_hub_out_of_a_larger_set(monkeypatch, smaller):
+    names = ["rec.autos", "rec.sport.hockey", "rec.sport.baseball", "sci.space"]
+    on_the_hub(monkeypatch, "label_text", names, False, {"train": 120, "test": 80})
+    data = load("20news-1", None)
+    assert [len(own) for own in texts_by_part(data)] == [60, 15, 13]
+    check_labels(data, names)
+
+
+def test_labels_of_the_hub_that_are_not_ours_are_named(monkeypatch):
+    on_the_hub(monkeypatch, "label_coarse_original", ["ABBR", "abbreviation"], False, {"train": 4, "test": 4})
+    with pytest.raises(InputError, match=r'SetFit/TREC-QC, train: row 2: unknown label "abbreviation"; known: ABBR'):
+        load("trec", None)
 
 
 # --------------------------------------------------------------------------------------------------------------- files

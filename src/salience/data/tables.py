@@ -57,15 +57,27 @@ def hub_rows(name: str, split: str | None) -> Iterator[dict]:
     name, *parts = name.split(":")
     split = split or (parts[-1] if parts else "train")
     config = parts[0] if len(parts) > 1 else None
-    try:
+    with of_the_hub(f"no file {quoted(name)} is here, and it cannot be read as a hub data set, split {quoted(split)}"):
         table = datasets.load_dataset(name, config, split=split, streaming=True)
         batches = table.with_format("arrow").iter(BATCH)
         yield from named(batches, table.features or {})
+
+
+def hub_splits(name: str) -> list[str]:
+    """The names of the parts of a hub data set."""
+    import datasets
+
+    with of_the_hub(f"the parts of the hub data set {quoted(name)} cannot be read"):
+        return datasets.get_dataset_split_names(name)
+
+
+@contextmanager
+def of_the_hub(told: str) -> Iterator[None]:
+    """Inside the `with`, whatever goes wrong with the hub becomes one line."""
+    try:
+        yield
     except Exception as error:  # of many libraries: the network, the hub, the file formats
-        raise InputError(
-            f"no file {quoted(name)} is here, and it cannot be read as a hub data set, split {quoted(split)}: "
-            f"{brief(error)}"
-        ) from error
+        raise InputError(f"{told}: {brief(error)}") from error
 
 
 def named(batches: Iterable, features: dict) -> Iterator[dict]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from salience.data.reading import stream
+from salience.data.tables import hub_rows, hub_splits
 from salience.data.task import Part, read_task
 from salience.errors import InputError, listed, quoted, unknown
 
@@ -19,31 +20,43 @@ class Source:
     """Where a set lies and how it is split.
 
     `sizes` are of training, validation and test, drawn anew from all rows together; without them the set's own parts
-    are taken, and validation is `held_out` of the training rows where there is no part for it.
+    are taken, and validation is `held_out` of the training rows where there is no part for it. On the hub some sets
+    have other rows, or are parted otherwise: IMDB and AG News are whole there, and SST-1 has no labels of words.
     """
 
     folder: str
+    hub: str
     labels: tuple[str, ...]  # in the order of their numbers; of two the second is the positive one
-    hub: str | None = None
+    hub_label: str = "label"  # the column that says them there, as text or as a number with a name
     sizes: tuple[int, int, int] | None = None
     held_out: float = 0.1
     tokenised: bool = False  # words stand between spaces already
 
 
 SOURCES = {
-    "sst2": Source("sst2", ("negative", "positive"), tokenised=True),
-    "imdb": Source("imdb", ("negative", "positive"), hub="stanfordnlp/imdb", held_out=0.2),
-    "20news-1": Source("20news_sports", ("rec.sport.baseball", "rec.sport.hockey"), sizes=(1236, 310, 387)),
-    "20news-2": Source(
-        "20news_moto_med_guns", ("rec.motorcycles", "sci.med", "talk.politics.guns"), sizes=(2300, 240, 274)
+    "sst2": Source("sst2", "SetFit/sst2", ("negative", "positive"), "label_text", tokenised=True),
+    "imdb": Source("imdb", "stanfordnlp/imdb", ("negative", "positive"), held_out=0.2),
+    "20news-1": Source(
+        "20news_sports", "SetFit/20_newsgroups", ("rec.sport.baseball", "rec.sport.hockey"), "label_text",
+        sizes=(1236, 310, 387),
     ),
-    "trec": Source("trec", ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"), held_out=452 / 5452, tokenised=True),
+    "20news-2": Source(
+        "20news_moto_med_guns", "SetFit/20_newsgroups", ("rec.motorcycles", "sci.med", "talk.politics.guns"),
+        "label_text", sizes=(2300, 240, 274),
+    ),
+    "trec": Source(
+        "trec", "SetFit/TREC-QC", ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"), "label_coarse_original",
+        held_out=452 / 5452, tokenised=True,
+    ),
     # SST-1 as trees: the same texts and splits, with the sentiment of every word.
-    "sst5": Source("sst_trees", ("very negative", "negative", "neutral", "positive", "very positive"), tokenised=True),
-    "subj": Source("subj", ("objective", "subjective"), tokenised=True),
-    "mr": Source("mr", ("negative", "positive"), tokenised=True),
-    "ag_news": Source("ag_news", ("World", "Sports", "Business", "Sci/Tech"), hub="fancyzhx/ag_news"),
-}
+    "sst5": Source(
+        "sst_trees", "SetFit/sst5", ("very negative", "negative", "neutral", "positive", "very positive"),
+        "label_text", tokenised=True,
+    ),
+    "subj": Source("subj", "SetFit/subj", ("objective", "subjective"), "label_text", tokenised=True),
+    "mr": Source("mr", "cornell-movie-review-data/rotten_tomatoes", ("negative", "positive"), tokenised=True),
+    "ag_news": Source("ag_news", "fancyzhx/ag_news", ("World", "Sports", "Business", "Sci/Tech")),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -117,16 +130,25 @@ def rows(source: Source, part: str, data_dir: Path | None) -> list[dict]:
         if part == "dev":
             return []
         raise InputError(f"no data set at {file}: --data-dir is a folder with {source.folder}/{part}.jsonl.gz in it")
-    if source.hub is None:
-        raise InputError(f"{source.folder} is on no hub that is known here: name its folder with --data-dir")
-    from datasets import load_dataset
+    try:
+        return list(rows_of_hub(source, part))
+    except InputError as error:
+        raise InputError(f"{error}; --data-dir names a folder with {source.folder}/{part}.jsonl.gz in it") from error
 
-    found = load_dataset(source.hub)
-    if part not in found:
-        return []
-    names = found[part].features["label"].names
-    known = {name: label for name in names for label in source.labels if label.startswith(name)}
-    return [{"text": row["text"], "label": known[names[row["label"]]]} for row in found[part]]
+
+def rows_of_hub(source: Source, part: str) -> Iterator[dict]:
+    """As `rows`, from the hub; of a set that is drawn from a larger one, its own classes."""
+    if part == "dev":
+        part = "validation"
+        if part not in hub_splits(source.hub):
+            return
+    for number, row in enumerate(hub_rows(source.hub, part), 1):
+        name = str(row.get(source.hub_label))
+        label = next((own for own in source.labels if own.startswith(name)), name)  # "pos" is "positive" there
+        if source.sizes is None:
+            yield check({"text": row["text"], "label": label}, source, f"{source.hub}, {part}: row {number}")
+        elif label in source.labels and row["text"].strip():
+            yield {"text": row["text"], "label": label}
 
 
 def check(row: dict, source: Source, place: str) -> dict:
