@@ -19,7 +19,8 @@ from torch import nn
 from transformers import PreTrainedTokenizerFast
 
 from salience import Batch
-from salience.models.attention_classifier import AttentionClassifier, AttentionClassifierConfig
+from salience.models.attention_classifier import AttentionClassifier
+from salience.models.attention_config import AttentionClassifierConfig
 
 VOCABULARY = 104  # more than BERT's [UNK], which is 100
 POSITIONS = 64

@@ -11,7 +11,8 @@ import torch
 
 import families
 from salience import Batch
-from salience.models.attention_classifier import AttentionClassifier, AttentionClassifierConfig
+from salience.models.attention_classifier import AttentionClassifier
+from salience.models.attention_config import AttentionClassifierConfig
 
 PADDING, UNKNOWN, SEPARATOR, FIRST_WORD = 0, 1, 2, 3
 VOCABULARY = 104  # more than BERT's [UNK], which random-UNK takes where it knows no tokenizer

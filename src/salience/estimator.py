@@ -25,7 +25,7 @@ from salience.models.attention_models import attention_options, build_attention_
 from salience.models.loading import load_classifier, load_trained, longest_text
 from salience.training.alignment import check_alignment
 from salience.training.arguments import check_device
-from salience.training.fitting import build_trainer
+from salience.training.fitting import build_trainer, width_of
 from salience.training.predicting import predict_probabilities
 from salience.training.recipe import Recipe
 from salience.training.turns import check_turns, fit_model
@@ -130,7 +130,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         )
         check_alignment(recipe, model)
         check_turns(recipe, model)
-        recipe = recipe.resolved(len(kept), len(names), model.config.hidden_size)
+        recipe = recipe.resolved(len(kept), len(names), width_of(model))
         with TemporaryDirectory() as checkpoints:
             build = partial(
                 build_trainer, model=model, tokenizer=tokenizer, method=method, training=encoded.take(kept),

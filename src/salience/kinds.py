@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 from numbers import Integral, Real
 
 
@@ -28,7 +29,7 @@ TEXT = Kind("a text", lambda value: isinstance(value, str))
 BOOL = Kind("true or false", lambda value: isinstance(value, bool))
 COUNT = Kind("a whole number from 1 on", lambda value: is_whole(value) and value >= 1)
 WHOLE = Kind("a whole number", is_whole)
-POSITIVE = Kind("a number above 0", lambda value: is_number(value) and value > 0)
+POSITIVE = Kind("a number above 0", lambda value: is_number(value) and 0 < value < inf)
 PART = Kind("a number from 0 to 1", lambda value: is_number(value) and 0 <= value <= 1)
 SHARE = Kind("a number from 0 to below 1", lambda value: is_number(value) and 0 <= value < 1)
 

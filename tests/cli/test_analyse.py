@@ -503,6 +503,20 @@ def test_options_of_training_have_no_effect_on_a_trained_model(option, analyse, 
     refused(analyse("attention", larger, "--model", over_words, *option), f"{option[0]} would have no effect")
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [(["--pooling", "variational"], 'unknown --pooling "variational"; known: additive, dot'),
+     (["--pooling", "max"], 'unknown --pooling "max"'),
+     (["--scales", "1,0"], "scale=0.0: give a number above 0"),
+     (["--scales", "inf"], "scale=inf: give a number above 0")],
+)  # fmt: skip
+def test_settings_are_refused_before_anything_is_trained(options, told, analyse, larger):
+    answer = analyse("attention", larger, *options)
+    refused_last = answer.err.splitlines()[-1]
+    assert answer.code == 2 and told in refused_last
+    assert "scale 1:" not in answer.out
+
+
 def test_a_transformer_is_not_trained_as_the_paper_trains_words(analyse, larger):
     refused(analyse("attention", larger, "--encoder", "minilm"), '--encoder "minilm" is not trained here', "--model")
 
@@ -541,8 +555,8 @@ def test_attention_of_other_models(options, analyse, larger, tmp_path):
 BAD_ATTENTION = {
     "scales that are none": (["--scales", "1;10"], ["'1;10' are no numbers", "--scales 1,10,100"]),
     "a scale of nothing": (["--scales", "0"], ["scale=0.0: give a number above 0"]),
-    "an unknown pooling": (["--pooling", "dott"], ['unknown pooling "dott"', 'Did you mean "dot"?']),
-    "a pooling without scores": (["--pooling", "max", "--epochs", "1", "--batch-size", "50"], ["attention scores"]),
+    "an unknown pooling": (["--pooling", "dott"], ['unknown --pooling "dott"', 'Did you mean "dot"?']),
+    "a pooling without scores": (["--pooling", "max", "--epochs", "1", "--batch-size", "50"], ["unknown --pooling"]),
     "an unknown encoder": (["--encoder", "lsmt"], ['--encoder "lsmt" is not trained', 'Did you mean "lstm"?']),
     "no epoch": (["--epochs", "0"], ["epochs"]),
     "no batch": (["--batch-size", "0"], ["batch"]),

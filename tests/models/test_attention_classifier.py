@@ -17,12 +17,8 @@ from salience import METHODS, Batch, forward_mixed, mixed
 from salience.data.batching import Collator
 from salience.data.encoding import encode_texts
 from salience.mixing.pairing import swap_halves
-from salience.models.attention_classifier import (
-    ENCODERS,
-    HEADS,
-    AttentionClassifier,
-    AttentionClassifierConfig,
-)
+from salience.models.attention_classifier import AttentionClassifier
+from salience.models.attention_config import ENCODERS, HEADS, AttentionClassifierConfig
 from salience.models.poolings import POOLINGS
 from salience.models.vocabulary import word_tokenizer
 from salience.sites import forward

@@ -2,9 +2,12 @@
 
 import pytest
 
+import families
 from salience.errors import InputError
 from salience.training.arguments import check_device, training_arguments
+from salience.training.fitting import width_of
 from salience.training.recipe import Recipe, default_learning_rate, default_steps
+from word_models import word_classifier
 
 
 def arguments(tmp_path, **settings):
@@ -52,6 +55,13 @@ def test_the_number_of_steps_follows_the_data(rows, classes, batch_size, epochs)
 def test_narrow_models_take_larger_steps():
     assert default_learning_rate(768) == 5e-5
     assert default_learning_rate(384) == 2e-4
+    assert default_learning_rate(None) == pytest.approx(2.95e-3, rel=1e-3)
+
+
+def test_models_over_words_learn_alike_whatever_their_width():
+    assert width_of(word_classifier("lstm", hidden_size=6)) is None
+    assert width_of(families.attention_classifier()) == families.build("bert").config.hidden_size
+    assert width_of(families.build("bert")) == families.build("bert").config.hidden_size
 
 
 @pytest.mark.parametrize(
@@ -59,6 +69,7 @@ def test_narrow_models_take_larger_steps():
     [
         ({"learning_rate": -1}, "--learning-rate must be from 0 to 10, not -1"),
         ({"steps": "many"}, "--steps must be from 1"),
+        ({"iterations": 1.5}, "--iterations must be a whole number, not 1.5"),
         ({"clean": 1.0}, "--clean must be from 0 to 0.99"),
         ({"precision": "fp8"}, 'unknown --precision "fp8"'),
         ({"bad_rows": "skp"}, 'Did you mean "skip"?'),

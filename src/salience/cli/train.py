@@ -53,7 +53,9 @@ def train(
     steps: Annotated[int | None, Option(help="Training steps. [follow the data]")] = None,
     batch_size: Annotated[int | None, Option(help="Texts in a step. [16, from 2,000 rows on 32]")] = None,
     accumulation: Annotated[int | None, Option(help="Pieces in which a step is computed, to save memory. [1]")] = None,
-    learning_rate: Annotated[float | None, Option(help="Its highest value. [5e-5 * (768 / width)^2]")] = None,
+    learning_rate: Annotated[
+        float | None, Option(help="Its highest value. [5e-5 * (768 / width)^2; over words 0.003]")
+    ] = None,
     weight_decay: Annotated[float | None, Option(help="[0.01]")] = None,
     evaluations: Annotated[int | None, Option(help="How often validation is looked at. [20]")] = None,
     patience: Annotated[int | None, Option(help="Looks without a better one before training stops. [10]")] = None,

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from salience.errors import InputError, nearest, quoted, unknown
 from salience.kinds import BOOL, COUNT, POSITIVE, SHARE, TEXT, check_fields
-from salience.models.attention_classifier import AttentionClassifier, AttentionClassifierConfig, without_pooler
+from salience.models.attention_classifier import AttentionClassifier, without_pooler
+from salience.models.attention_config import AttentionClassifierConfig
 from salience.models.loading import SAFELY, load_tokenizer, loaded, model_source
 from salience.models.poolings import ATTENDING, POOLINGS
 from salience.models.vocabulary import SPECIAL, word_tokenizer

@@ -28,7 +28,8 @@ td:first-child, th:first-child { text-align: left } .words { text-align: left }
 <h1>{{ title }}</h1>
 <p>A word belongs to a class if more than 3/4 of its occurrences, and more than 5, are in that class's texts; it is neutral
 if its shares differ by less than 0.1 and its counts by less than 5. Scores are means over its occurrences.
-Of several classes, polarity is that for the word's own class, and for neutral words the mean over classes.</p>
+{% if labels | length == 2 %}Polarity and gamma above 0 speak for {{ labels[1] }}, below 0 for {{ labels[0] }}.{% else %}Polarity
+is that for the word's own class, and for neutral words the mean over classes.{% endif %}</p>
 <div class="table"><table>
 <tr>{% for name in summary[0] %}<th>{{ name }}</th>{% endfor %}</tr>
 {% for row in summary %}<tr>{% for value in row.values() %}<td>{{ value }}</td>{% endfor %}</tr>
@@ -60,7 +61,7 @@ def write_page(
     write_words(analyses[shown], labels, folder / "words.csv")
     drawn = {name: inline((folder / f"{name}.svg").read_text(encoding="utf-8")) for name in pictures}
     page = Environment(autoescape=True).from_string(PAGE).render(
-        title=title, summary=[rounded(row) for row in summary], pictures=drawn,
+        title=title, labels=labels, summary=[rounded(row) for row in summary], pictures=drawn,
         top=top_words(analyses[shown], labels),
     )  # fmt: skip
     (folder / "index.html").write_text(page, encoding="utf-8")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from salience.errors import InputError, nearest, quoted
+from salience.errors import InputError, nearest, quoted, unknown
 from salience.models.attention_models import WORD_ENCODERS, AttentionOptions
 from salience.models.loading import load_trained, longest_text
 from salience.report.attention_page import write_page
@@ -18,6 +18,7 @@ from salience.study.running import numbers
 from salience.study.word_models import WordRecipe
 
 BUILT = {"pooling": "dot", "encoder": "embeddings", "embeddings": None}  # what is trained, unless said otherwise
+SCORED = ("dot", "additive")  # poolings with one score a word
 FITTED = ("epochs", "batch_size", "alignment", "alignment_form")  # and how
 
 
@@ -55,6 +56,8 @@ def analyse_attention(
 def trained_here(training: Mapping[str, Any], data: DataSet, max_length: int) -> list[Analysis]:
     """A model for every scale, trained the way the paper does, and analysed."""
     built = {name: training.get(name, usual) for name, usual in BUILT.items()}
+    if built["pooling"] not in SCORED:
+        raise unknown("--pooling", built["pooling"], SCORED)
     if built["encoder"] not in WORD_ENCODERS:
         raise InputError(
             f"--encoder {quoted(built['encoder'])} is not trained here, only {', '.join(WORD_ENCODERS)}; train a "

@@ -93,11 +93,16 @@ def sweep(
     max_length: int | None = None,
     say: Callable[[str], None] = print,
 ) -> list[Analysis]:
-    """Trains a model for each scale, watching it, and analyses it."""
+    """Trains a model for each scale, watching it, and analyses it.
+
+    Raises:
+        ValueError: a scale is none; nothing has been trained then.
+    """
     found = []
-    for scale in scales:
+    scaled = {scale: replace(options, scale=scale) for scale in scales}
+    for scale, own in scaled.items():
         watcher = Watcher(data, max_length)
-        fitted = fit_words(replace(options, scale=scale), recipe, data, seed, max_length, callbacks=[watcher])
+        fitted = fit_words(own, recipe, data, seed, max_length, callbacks=[watcher])
         analysis = analyse(fitted.model, fitted.tokenizer, data, max_length, watcher.seen)
         found.append(analysis)
         say(f"scale {scale:g}: {told(fitted)}, the best of {recipe.epochs} epochs is the {fitted.best_epoch + 1}.")

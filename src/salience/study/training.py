@@ -17,7 +17,7 @@ from salience.mixing.choosing import choose_method
 from salience.models.loading import load_classifier
 from salience.study.datasets import DataSet, Split
 from salience.study.faithfulness import Reader
-from salience.training.fitting import build_trainer
+from salience.training.fitting import build_trainer, width_of
 from salience.training.recipe import Recipe
 from salience.training.turns import fit_model
 
@@ -43,7 +43,7 @@ def train_reader(
         The trained reader, and what every iteration came to, if it was trained by turns.
     """
     training, validation = encode(reader, data.training), encode(reader, data.validation)
-    resolved = recipe.resolved(len(training), len(data.labels), reader.model.config.hidden_size)
+    resolved = recipe.resolved(len(training), len(data.labels), width_of(reader.model))
     build = partial(
         build_trainer, model=reader.model, tokenizer=reader.tokenizer, method=choose_method(recipe.method),
         training=training, validation=validation,

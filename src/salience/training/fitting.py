@@ -18,6 +18,7 @@ from transformers import (
 )
 
 from salience.data.encoding import Encoded
+from salience.models.attention_classifier import AttentionClassifier
 from salience.models.loading import load_trained
 from salience.training.alignment import penalty
 from salience.training.arguments import training_arguments
@@ -56,6 +57,12 @@ def build_trainer(
     trainer.compute_metrics = partial(validation_scores, trainer)
     trainer.remove_callback(PrinterCallback)  # raw dicts; whoever wants to see progress brings a callback
     return trainer
+
+
+def width_of(model: PreTrainedModel) -> int | None:
+    """Of a transformer, by which its learning rate goes; None over words."""
+    over_words = isinstance(model, AttentionClassifier) and model.config.encoder != "transformer"
+    return None if over_words else model.config.hidden_size
 
 
 def by_length(encoded: Encoded | None) -> Encoded | None:

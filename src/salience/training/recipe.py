@@ -57,9 +57,14 @@ class Recipe:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and low <= value <= high):
                 raise InputError(f"--{name.replace('_', '-')} must be from {low} to {high}, not {value!r}")
+            if value is not None and name in WHOLE and value != int(value):
+                raise InputError(f"--{name.replace('_', '-')} must be a whole number, not {value!r}")
 
-    def resolved(self, rows: int, classes: int, width: int) -> Recipe:
-        """The recipe for `rows` texts of `classes` and a model of `width` hidden units, with nothing left open."""
+    def resolved(self, rows: int, classes: int, width: int | None) -> Recipe:
+        """The recipe for `rows` texts of `classes` and a transformer of `width` hidden units, with nothing left open.
+
+        Over words, `width` is None.
+        """
         batch_size = self.batch_size or default_batch_size(rows)
         return replace(
             self,
@@ -106,6 +111,7 @@ RANGES = {
     "label_smoothing": (0, 0.99),
     "seed": (0, 2**32 - 1),
 }
+WHOLE = ("max_length", "iterations", "steps", "batch_size", "accumulation", "evaluations", "patience", "seed")
 
 
 def default_batch_size(rows: int) -> int:
@@ -123,6 +129,9 @@ def default_steps(rows: int, classes: int, batch_size: int) -> int:
     return max(1, round(epochs * rows / batch_size))
 
 
-def default_learning_rate(width: int) -> float:
-    """5e-5 for a model of width 768, as BERT's authors advise; narrower models take, and need, larger steps."""
-    return 5e-5 * (768 / width) ** 2
+def default_learning_rate(width: int | None) -> float:
+    """5e-5 for a model of width 768, as BERT's authors advise; narrower models take, and need, larger steps.
+
+    Models over words, which are trained from scratch, have no width here: they learn as one of 100 units would.
+    """
+    return 5e-5 * (768 / (width or 100)) ** 2

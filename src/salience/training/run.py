@@ -22,7 +22,7 @@ from salience.models.attention_models import attention_options, build_attention_
 from salience.models.loading import load_classifier, longest_text
 from salience.training.alignment import check_alignment
 from salience.training.arguments import check_device, is_main_process
-from salience.training.fitting import build_trainer
+from salience.training.fitting import build_trainer, width_of
 from salience.training.folder import RunFolder
 from salience.training.predicting import predict_probabilities
 from salience.training.recipe import Recipe
@@ -91,7 +91,7 @@ def train(
     }
     columns = task.columns
     recipe = replace(recipe, text=columns.text, text_pair=columns.text_pair, label=columns.label, max_length=longest)
-    recipe = recipe.resolved(len(task.train), len(task.names), model.config.hidden_size)
+    recipe = recipe.resolved(len(task.train), len(task.names), width_of(model))
     note(
         f"recipe: {recipe.method} on {recipe.model}, {recipe.steps} steps of {recipe.batch_size} texts, "
         f"learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
