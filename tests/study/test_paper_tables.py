@@ -108,7 +108,7 @@ def test_table_2_is_printed_beside_the_papers():
     first, second = text.split("20news-2, seeds 0")
     assert first.startswith("sst2, seeds 0, 1: ours (paper)")
     assert lines_of(first, "scale") == [["scale", "DP", "DP-L", "DP-A", "AD"]]
-    assert lines_of(first, "10") == [["10", "82.0 (82.2)", "- (81.7)", "- (80.8)", "- (80.3)"]]
+    assert lines_of(first, "10") == [["10", "82.0 ± 2.8 (82.2)", "- (81.7)", "- (80.8)", "- (80.3)"]]
     assert lines_of(first, "0.001") == [["0.001", "55.0 (55.3)", "- (79.8)", "- (67.9)", "- (62.8)"]]
     assert lines_of(first, "10000") == [["10000", "- (79.6)", "- (81.4)", "- (79.3)", "75.0 (80.8)"]]
     # The mean of 80 and 84 is off 82.2 by 0.2, 75 is off 80.8 by 5.8; what is below scale 10 does not count.

@@ -3,6 +3,9 @@
 MiniLM on 400 rows and chosen by 100 others, with the default recipe, by five methods; each model's explanations of
 200 test texts are judged by the model itself. A number is the excess over random scores of the same model: a model
 that breaks down as soon as any words go is not explained better for it.
+
+VAT is another classifier too, not only another training: attention over MiniLM's words and a perceptron, and half as
+many steps more.
 """
 
 from __future__ import annotations

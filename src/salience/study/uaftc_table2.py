@@ -67,7 +67,7 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
 
 
 def report(rows: list[dict]) -> str:
-    """The table as markdown: ours, over seeds the mean, beside the paper's."""
+    """The table as markdown: ours, over seeds the mean and its spread, beside the paper's."""
     lines = []
     for name in dict.fromkeys(row["set"] for row in rows):
         own = [row for row in rows if row["set"] == name]
@@ -80,12 +80,19 @@ def report(rows: list[dict]) -> str:
             for model in MODELS:
                 found = [100 * row["accuracy"] for row in own if (row["model"], row["scale"]) == (model, scale)]
                 told = published(Cell(name, model, scale, 0))
-                entries.append(f"{np.mean(found):.1f} ({told:.1f})" if found else f"- ({told:.1f})")
+                entries.append(f"{ours(found)} ({told:.1f})")
                 if found and scale >= 10:
                     near.append(abs(np.mean(found) - told) <= 100 * tolerance(name))
             lines.append(f"| {scale:g} | " + " | ".join(entries) + " |")
         lines += ["", f"scale 10 and larger: {sum(near)} of {len(near)} within {100 * tolerance(name):g} points"]
     return "\n".join(lines).strip()
+
+
+def ours(found: list[float]) -> str:
+    """The mean and, of several seeds, their standard deviation; a dash for what has not been run."""
+    if not found:
+        return "-"
+    return f"{np.mean(found):.1f}" + (f" ± {np.std(found, ddof=1):.1f}" if len(found) > 1 else "")
 
 
 def tolerance(name: str) -> float:
