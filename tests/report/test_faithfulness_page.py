@@ -77,7 +77,7 @@ def test_what_the_page_shows(shown):
     captions = page.locator("figcaption").all_text_contents()
     assert captions == [
         "accuracy without the K highest words: lower is better",
-        "accuracy on the K highest words alone: higher is better",
+        "accuracy on the K highest words alone (K = 0: on the whole text): higher is better",
     ]
     assert page.locator("svg").first.is_visible() and page.locator("svg").last.is_visible()
 

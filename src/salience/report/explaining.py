@@ -136,8 +136,9 @@ def say(rows: list[dict]) -> None:
 
 def as_json(own: Explanation) -> dict:
     return {
-        "row": own.row, "words": own.words, "second": own.second, "predicted": own.labels[own.predicted],
-        "explained": own.labels[own.target], "label": None if own.gold is None else own.labels[own.gold],
+        "row": own.row, "words": own.words, "second": own.second, "cut": own.cut,
+        "predicted": own.labels[own.predicted], "explained": own.labels[own.target],
+        "label": None if own.gold is None else own.labels[own.gold],
         "probabilities": {
             name: known(round(float(value), 6)) for name, value in zip(own.labels, own.probabilities, strict=True)
         },

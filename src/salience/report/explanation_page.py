@@ -95,6 +95,7 @@ function article(row) {
     part.title = scores[index] === null ? "unknown" : scores[index].toPrecision(3);
     text.append(part, " ");
   });
+  if (row.cut) text.append(element("span", "(the rest was not read)", "row"));
   text.dir = "auto";
   made.append(verdict, text);
   return made;
@@ -142,8 +143,8 @@ def write_explanations(explanations: Iterable[Explanation], title: str, file: Pa
     for own in explanations:
         labels, names = own.labels, list(own.scores)
         rows.append({
-            "row": own.row, "words": own.words, "second": own.second, "gold": own.gold, "target": own.target,
-            "predicted": own.predicted,
+            "row": own.row, "words": own.words, "second": own.second, "cut": own.cut, "gold": own.gold,
+            "target": own.target, "predicted": own.predicted,
             "probabilities": [known(round(float(value), 4)) for value in own.probabilities],
             "scores": [[known(float(f"{value:.3g}")) for value in scores] for scores in own.scores.values()],
         })  # fmt: skip
