@@ -117,8 +117,11 @@ def refused_at_last(answer, folder, *parts: str) -> None:
 def expected_pos(model, head, texts=TEXTS, mean=True, words=False):
     """What the library says of a head."""
     tagged = [given_tags(text, tags_of(text), 1) for text in texts]
-    scores = tagged_attention(*load_trained(model), texts, tagged, Attention(*head, mean=mean), words=words)
-    return scores.by_tag(), meetings(scores, np.random.default_rng(0).permutation(len(texts)))
+    pieces, summed = (
+        tagged_attention(*load_trained(model), texts, tagged, Attention(*head, mean=mean), words=own)
+        for own in (False, words)
+    )
+    return summed.by_tag(), meetings(pieces, np.random.default_rng(0).permutation(len(texts)))
 
 
 def check_pos(found: dict, head, by_tag, met) -> None:

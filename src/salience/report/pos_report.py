@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -49,10 +50,12 @@ def analyse_parts_of_speech(
     met: dict[Head, Meetings] = {}
     for layer, head in chosen:
         attention = Attention(layer, head, mean=not sums)
+        look = partial(tagged_attention, reader.model, reader.tokenizer, texts, tagged, attention, reader.longest)
         with cannot(f"analyse {name}"):
-            scores = tagged_attention(reader.model, reader.tokenizer, texts, tagged, attention, reader.longest, words)
-            found[layer, head] = scores.by_tag()
-        met[layer, head] = meetings(scores, np.random.default_rng(seed).permutation(len(texts)))
+            pieces = look()
+            found[layer, head] = (look(words=True) if words else pieces).by_tag()
+        # Mixtures are made piece by piece, whatever is summed for the table.
+        met[layer, head] = meetings(pieces, np.random.default_rng(seed).permutation(len(texts)))
     Console().print(
         table(found, f"{counted(len(texts), 'text')} of {Path(data).name}: attention relative to the head's mean")
     )
