@@ -342,6 +342,9 @@ def test_an_lstm_that_is_explained_leaves_cudnn_alone(monkeypatch):
     forward(model.train(), own)
     assert seen == [False, False, True, True, True, True]
     assert torch.backends.cudnn.enabled
+    with torch.backends.cudnn.flags(enabled=False):  # by the user: it stays so
+        forward(model.train(), own)
+    assert seen[6:] == [False, False]
 
 
 @pytest.mark.parametrize("encoder", ["embeddings", "transformer"])

@@ -6,6 +6,7 @@ same levels.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import torch
@@ -52,8 +53,10 @@ class LSTM(nn.Module):
         )
 
     def forward(self, states: Tensor, attention_mask: Tensor) -> Tensor:
-        # cuDNN has no backward pass of an LSTM in evaluation mode, which is what explainers ask for.
-        with torch.backends.cudnn.flags(enabled=self.training or not torch.is_grad_enabled()):
+        # cuDNN has no backward pass of an LSTM in evaluation mode, which is what explainers ask for. Elsewhere its
+        # settings are the user's: `flags` would set them all.
+        explained = not self.training and torch.is_grad_enabled()
+        with torch.backends.cudnn.flags(enabled=False) if explained else nullcontext():
             found = [self.directions[0](states)[0]]
             if len(self.directions) > 1:
                 turned = turned_around(attention_mask)[..., None]

@@ -144,7 +144,7 @@ def rows_of_hub(source: Source, part: str) -> Iterator[dict]:
             return
     for number, row in enumerate(hub_rows(source.hub, part), 1):
         name = str(row.get(source.hub_label))
-        label = next((own for own in source.labels if own.startswith(name)), name)  # "pos" is "positive" there
+        label = next((own for own in source.labels if name and own.startswith(name)), name)  # "pos" for "positive"
         if source.sizes is None:
             yield check({"text": row["text"], "label": label}, source, f"{source.hub}, {part}: row {number}")
         elif label in source.labels and row["text"].strip():
