@@ -76,6 +76,15 @@ def test_a_words_score_is_the_sum_over_its_tokens(tokenizer):
         assert found.scores_of_words(row, scores) == pytest.approx(np.array(expected))
 
 
+def test_texts_that_are_cut_are_known(tokenizer):
+    for longest in (None, 5):
+        found = encode_words(tokenizer, TEXTS, max_length=longest)
+        expected = encode_texts(tokenizer, TEXTS, max_length=longest)
+        whole = encode_texts(tokenizer, TEXTS)
+        assert found.cut.tolist() == (expected.lengths < whole.lengths).tolist()
+        assert found.encoded.cut == expected.cut == found.cut.sum()
+
+
 def test_or_its_highest_tokens(tokenizer):
     found = encode_words(tokenizer, TEXTS, PAIRS, pieces="max").take(range(len(TEXTS)))
     several = 0

@@ -126,7 +126,7 @@ def encode_words(
         second.append(None if pairs is None else first[1])
         cut.append(bool(found.overflowing))
     lengths = np.array([len(part) for part in ids], np.int64)
-    encoded = Encoded(np.concatenate(ids), np.concatenate(segments), lengths, labels, 0)
+    encoded = Encoded(np.concatenate(ids), np.concatenate(segments), lengths, labels, sum(cut))
     return WordTokens(
         encoded, np.concatenate(words), np.array(counts, np.int64), names, second, np.array(cut, bool), pieces
     )

@@ -18,6 +18,7 @@ from salience.analysis.parts_of_speech import ByTag, Meetings, meetings, tagged_
 from salience.analysis.tagging import SpacyTagger, Tagged, Tagger, given_tags
 from salience.errors import InputError, counted, quoted
 from salience.explain import Attention
+from salience.kinds import is_whole
 from salience.report.pictures import COLOURS, numbers, save
 from salience.report.predictions import tell
 from salience.report.trained import cannot, load_reader, read_texts
@@ -98,7 +99,8 @@ def tagged_by(name: str | None, texts: Sequence[str]) -> list[Tagged]:
     if len(found) != len(texts):
         raise InputError(f"--tagger {name}: it gave the tags of {len(found)} texts for {len(texts)}")
     for own in chain.from_iterable(found):
-        if not (isinstance(own, tuple | list) and [type(part) for part in own] == [int, int, str]):
+        fits = isinstance(own, tuple | list) and len(own) == 3
+        if not (fits and is_whole(own[0]) and is_whole(own[1]) and isinstance(own[2], str)):
             raise InputError(f'--tagger {name}: a word is (from, to, tag), as (0, 3, "DET"), not {own!r:.60}')
     return found
 
