@@ -131,7 +131,8 @@ BAD_FIELDS = {  # method: a field of it as a user may write it, and what the lin
     "senmixup": ("ratio=1.5", "a number from 0 to 1, or null"),
     "dropoutmixup": ("dropout=1", "a number from 0 to below 1"),
     "dropmix-u": ("alpha=no", "a number above 0"),
-    "dropmix-w": ("height=0", "a whole number from 1 on, or null"),
+    "dropmix-g": ("height=[5,2]", "a whole number from 1 on"),
+    "dropmix-w": ("height=0", "a whole number from 1 on, null, or the two between which it is drawn"),
     "attentionmix": ("layer=1.5", "a whole number"),
 }
 

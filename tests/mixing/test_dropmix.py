@@ -444,6 +444,24 @@ def test_the_seed_decides():
     assert found[0][1] != found[2][1]
 
 
+@pytest.mark.parametrize("width", [1, None])
+def test_a_height_between_two_is_drawn_for_every_batch(width):
+    """DM7: one height for all texts of a batch, the two bounds among them; each is what a fixed height gives."""
+    own, scores = texts([9, 9]), torch.stack([untied(9, 4), untied(9, 4, seed=1)])
+    fixed = [DropMix(height, width, ratio=0.6, pair=alone)(own, scores).keep for height in (2, 3, 4)]
+    drawn = [DropMix((2, 4), width, ratio=0.6, pair=alone)(own, scores).keep for _ in range(60)]
+    assert not any(torch.equal(one, other) for one, other in zip(fixed, fixed[1:] + fixed[:1], strict=True))
+    counts = [sum(torch.equal(keep, one) for keep in drawn) for one in fixed]
+    assert sum(counts) == 60
+    assert min(counts) >= 5  # 20 on average; fewer than 5 once in a million
+
+
+@pytest.mark.parametrize("height", [(0, 3), (5, 2), (2,), (2, 3, 4), (2, None), (1, True), "2-8", 2.5])
+def test_heights_that_are_none(height):
+    with pytest.raises(ValueError, match=r"height=.*: give a whole number from 1 on, null, or the two between"):
+        DropMix(height=height)
+
+
 @pytest.mark.parametrize("direction", ["replace", "keep"])
 def test_padding_draws_nothing_more(direction):
     own, wide = texts([7, 5, 2]), texts([7, 5, 2], extra_padding=6)

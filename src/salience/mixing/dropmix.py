@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from salience.batch import Batch
 from salience.explain.gradient import Explainer, gradient_map
-from salience.kinds import COUNT, PART, POSITIVE, check_fields
+from salience.kinds import COUNT, PART, POSITIVE, Kind, check_fields
 from salience.mixing.interpolation import draw_weights
 from salience.mixing.mix import Mix
 from salience.mixing.pairing import Pairing, shuffle
 from salience.selection import best_patch, part_length
+
+HEIGHT = Kind(
+    "a whole number from 1 on, null, or the two between which it is drawn",
+    lambda value: (
+        COUNT.or_none().fits(value)
+        or (isinstance(value, tuple) and len(value) == 2 and all(map(COUNT.fits, value)) and value[0] <= value[1])
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,7 @@ class DropMix:
     (section 4.1 read to the letter). The label follows either way.
     """
 
-    height: int | None = 1  # rows of a window; None is the whole text
+    height: int | tuple[int, int] | None = 1  # rows of a window; None: the whole text; two: drawn for every batch
     width: int | None = 1  # columns; None is the whole width
     alpha: float = 0.1
     ratio: float | None = None  # fixes l instead of drawing it
@@ -42,7 +51,7 @@ class DropMix:
     pair: Pairing = shuffle
 
     def __post_init__(self):
-        window = {"height": COUNT.or_none(), "width": COUNT.or_none()}
+        window = {"height": HEIGHT, "width": COUNT.or_none()}
         check_fields(self, window | {"alpha": POSITIVE, "ratio": PART.or_none()})
         if self.direction not in ("replace", "keep"):
             raise ValueError(f"direction is 'replace' or 'keep', not {self.direction!r}")
@@ -63,7 +72,10 @@ class DropMix:
         budget = part_length(units, weight)
 
         saliency = scores.nan_to_num().masked_fill(~own[..., None], 0)
-        keep = best_patch(saliency, inside, budget, self.height, self.width)
+        height = self.height
+        if isinstance(height, tuple):  # the paper: "n in [2, 32]"
+            height = int(torch.randint(height[0], height[1] + 1, ()))
+        keep = best_patch(saliency, inside, budget, height, self.width)
         if self.direction == "replace":
             keep = ~keep
         # What overflowed in half precision stays as it is, and so does a row without a token.
