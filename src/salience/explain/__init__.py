@@ -1,5 +1,6 @@
 """Functions of (model, batch) that score every token: what guides a mixing method also explains a decision."""
 
+from salience.explain.alone import EachTextAlone
 from salience.explain.attention import Attention, ClsAttention
 from salience.explain.chance import random
 from salience.explain.gradient import gradient, gradient_map, gradient_x_input
@@ -22,6 +23,7 @@ __all__ = [
     "EXPLAINERS",
     "Attention",
     "ClsAttention",
+    "EachTextAlone",
     "IntegratedGradients",
     "Occlusion",
     "gradient",
