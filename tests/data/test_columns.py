@@ -1,6 +1,6 @@
 import pytest
 
-from salience.data.columns import Columns, choose_columns
+from salience.data.columns import Columns, choose_as_trained, choose_columns
 
 
 @pytest.mark.parametrize(
@@ -89,3 +89,45 @@ def test_what_cannot_be_guessed_is_asked_for(complaint, names, given, option):
     assert complaint(choose_columns, names, source="a.csv", **given) == (
         f"a.csv: no column has a usual name for {what}; name it with {option}. The columns are {listed}"
     )
+
+
+# ------------------------------------------------------------------------------------------------------ as in training
+
+SINGLE, PAIRS = Columns("body", None, "topic"), Columns("first", "second", "same")
+
+
+def test_what_a_model_was_trained_on_comes_before_usual_names():
+    found = choose_as_trained(["text", "label", "body", "topic"], SINGLE, {}, need_label=True)
+    assert found == (Columns("body", None, "topic"),
+                     ['text column: "body" (as in training)', 'label column: "topic" (as in training)'])  # fmt: skip
+    assert choose_as_trained(["body", "topic"], SINGLE, {"text": None}, need_label=False)[0] == Columns("body")
+    found = choose_as_trained(["text", "text_pair", "second", "first"], PAIRS, {}, need_label=False)
+    notes = ['text column: "first" (as in training)', 'second text column: "second" (as in training)']
+    assert found == (Columns("first", "second"), notes)
+
+
+def test_what_is_named_comes_before_what_a_model_was_trained_on():
+    named = {"text": "text", "text_pair": None, "label": "label"}
+    found = choose_as_trained(["text", "label", "body", "topic"], SINGLE, named, need_label=True)
+    assert found == (Columns("text", None, "label"), [])
+    found = choose_as_trained(["a", "first", "second"], PAIRS, {"text": "a", "text_pair": "first"}, need_label=False)
+    assert found == (Columns("a", "first"), [])
+    # A column that is named for one thing is free for nothing else.
+    assert choose_as_trained(["body", "other"], SINGLE, {"label": "body"}, True)[0] == Columns("other", None, "body")
+
+
+def test_where_the_names_of_training_are_not_there_usual_ones_are():
+    assert choose_as_trained(["text", "label"], SINGLE, {}, need_label=True)[0] == Columns("text", None, "label")
+    found = choose_as_trained(["first", "sentence1", "sentence2", "y"], PAIRS, {}, need_label=True)[0]
+    assert found == Columns("sentence1", "sentence2", "y")
+    names = ["premise", "hypothesis", "y"]
+    assert choose_as_trained(names, None, {}, need_label=True) == choose_columns(names)
+
+
+def test_pairs_for_pairs_and_single_texts_for_single_ones(complaint):
+    told = "a.csv: the model was trained on pairs of texts; name both with --text and --text-pair"
+    for names, named in ((["text", "label"], {}), (["first", "second"], {"text": "first"})):
+        assert complaint(choose_as_trained, names, PAIRS, named, False, "a.csv") == told
+    told = "a.csv: the model was trained on single texts, not on pairs; name one with --text-column"
+    for names, named in ((["premise", "hypothesis"], {}), (["body", "topic"], {"text": "body", "text_pair": "topic"})):
+        assert complaint(choose_as_trained, names, SINGLE, named, False, "a.csv", "--text-column") == told

@@ -17,9 +17,9 @@ def faithfulness(
     most: Annotated[int, Option(help="Words go one by one, up to this many.")] = 20,
     at: Annotated[int, Option(help="For how many words single numbers are given.")] = 5,
     rows: Annotated[int | None, Option(help="Only so many texts, the first ones. [all]")] = None,
-    text: Annotated[str | None, Option(help="Column of the text. [guessed]")] = None,
-    text_pair: Annotated[str | None, Option(help="Column of a second text. [guessed]")] = None,
-    label: Annotated[str | None, Option(help="Column of the label. [guessed]")] = None,
+    text: Annotated[str | None, Option(help="Column of the text. [as in training, or guessed]")] = None,
+    text_pair: Annotated[str | None, Option(help="Column of a second text. [as in training, or guessed]")] = None,
+    label: Annotated[str | None, Option(help="Column of the label. [as in training, or guessed]")] = None,
     marks: Annotated[
         str | None, Option(help="Column with a label for every word, as people have marked them; P, R, F1 of these.")
     ] = None,

@@ -12,8 +12,8 @@ def predict(
     model: Annotated[str, Argument(help="A folder that `salience train` wrote, or any trained classifier.")],
     data: Annotated[str, Argument(help="Texts: csv, tsv, jsonl or parquet, also .gz, or a data set on the hub.")],
     output: Annotated[Path | None, Option(help="A csv, jsonl or parquet file. [csv to standard output]")] = None,
-    text: Annotated[str | None, Option(help="Column of the text. [guessed]")] = None,
-    text_pair: Annotated[str | None, Option(help="Column of a second text. [guessed]")] = None,
+    text: Annotated[str | None, Option(help="Column of the text. [as in training, or guessed]")] = None,
+    text_pair: Annotated[str | None, Option(help="Column of a second text. [as in training, or guessed]")] = None,
     encoding: Annotated[str, Option(help="How csv and tsv files are written.")] = "utf-8",
     max_length: Annotated[
         int | None, Option(help="Tokens read of a text. [what the model reads, at most 512]")

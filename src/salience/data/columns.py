@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from salience.errors import InputError, listed, nearest, quoted
@@ -22,6 +22,7 @@ LABELS = [
     "label", "labels", "class", "category", "intent", "sentiment", "target", "topic", "emotion", "stance", "polarity",
     "y", "gold_label", "label_text",
 ]  # fmt: skip
+ROLES = {"text": "text column", "text_pair": "second text column", "label": "label column"}
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,13 @@ def choose_columns(
 
     pair = usual_pair(free) if text is None and text_pair is None else None
     if pair:
-        text, text_pair = guess("text column", pair[0]), guess("second text column", pair[1])
+        text, text_pair = guess(ROLES["text"], pair[0]), guess(ROLES["text_pair"], pair[1])
     # Two columns: whichever is known by its name, the other one is the other one.
     likely_label = usual(free, LABELS) if label is None else None
     if text is None and (found := usual(free, TEXTS) or only(free, but=likely_label)):
-        text = guess("text column", found)
+        text = guess(ROLES["text"], found)
     if label is None and need_label and (found := usual(free, LABELS) or only(free if len(names) == 2 else [])):
-        label = guess("label column", found)
+        label = guess(ROLES["label"], found)
     for option, column, what in ((text_option, text, "the text"), ("--label", label, "the label")):
         if column is None and (need_label or option == text_option):
             raise InputError(
@@ -77,6 +78,40 @@ def choose_columns(
                 f"{listed(map(quoted, names))}"
             )
     return Columns(text, text_pair, label), guessed
+
+
+def choose_as_trained(
+    names: Sequence[str], trained: Columns | None, named: Mapping[str, str | None], need_label: bool, source: str = "",
+    text_option: str = "--text",
+) -> tuple[Columns, list[str]]:  # fmt: skip
+    """As `choose_columns`, but columns of the names that the model was trained on come before usual names.
+
+    Args:
+        trained: None where it is not known.
+        named: `text`, `text_pair` and `label`, as far as the user names them.
+
+    Raises:
+        InputError: also where a model of pairs is given single texts, or one of single texts pairs.
+    """
+    known = {}
+    if trained is not None:
+        free = set(names) - set(named.values())
+        texts = {"text": trained.text} | ({} if trained.text_pair is None else {"text_pair": trained.text_pair})
+        if not any(named.get(role) for role in ("text", "text_pair")) and free.issuperset(texts.values()):
+            known |= texts
+        if need_label and named.get("label") is None and trained.label in free:
+            known["label"] = trained.label
+    chosen, notes = choose_columns(
+        names, **{**named, **known}, need_label=need_label, source=source, text_option=text_option
+    )
+    if trained is not None and (trained.text_pair is None) != (chosen.text_pair is None):
+        raise InputError(
+            f"{prefix(source)}the model was trained on "
+            + ("single texts, not on pairs; name one" if trained.text_pair is None else "pairs of texts; name both")
+            + f" with {text_option}"
+            + ("" if trained.text_pair is None else " and --text-pair")
+        )
+    return chosen, [f"{ROLES[role]}: {quoted(name)} (as in training)" for role, name in known.items()] + notes
 
 
 def check_named(options: dict[str, str | None], names: Sequence[str], source: str) -> None:

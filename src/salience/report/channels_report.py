@@ -19,6 +19,7 @@ from salience.report.pictures import COLOURS, numbers, save
 from salience.report.trained import cannot, labelled_texts, load_reader
 from salience.sites import evaluating
 from salience.study.faithfulness import Reader
+from salience.training.folder import trained_columns
 
 SHAPES = "UCWG"  # of Figure 3a
 WORDS = 15  # of a channel's list
@@ -36,7 +37,7 @@ def analyse_channels(
     if not 0 < ratio < 1:
         raise InputError(f"--ratio is a part of the channels, between 0 and 1, not {ratio}")
     reader = load_reader(name, max_length, device)
-    texts = labelled_texts(data, reader.labels, most, columns)
+    texts = labelled_texts(data, reader.labels, trained_columns(name), most, columns)
     with cannot(f"analyse {name}"):
         found = scan_channels(reader.model, reader.encode(texts).encoded, ratio)
     words = {

@@ -18,6 +18,7 @@ from salience.report.faithfulness_page import marked_table, terminal_table, writ
 from salience.report.predictions import tell
 from salience.report.trained import cannot, labelled_texts, load_reader
 from salience.study.faithfulness import DRAWS, TAU_TEXTS, Reader, evaluate
+from salience.training.folder import trained_columns
 
 
 def check_explanations(
@@ -44,7 +45,7 @@ def check_explanations(
             f"{judge} knows the labels {listed(judging.labels)}, but {name} {listed(reader.labels)}: they must be "
             "the same"
         )
-    texts = labelled_texts(data, reader.labels, rows, columns, marks)
+    texts = labelled_texts(data, reader.labels, trained_columns(name), rows, columns, marks)
     if marks is not None and texts[0].pair is not None:
         raise InputError(f"{data}: words are marked in single texts only, not in pairs")
     functions = fitting(reader, texts[0]) if explainers is None else chosen_explainers(explainers, None, None)

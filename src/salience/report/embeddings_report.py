@@ -13,6 +13,7 @@ from salience.analysis.representations import map_of, representations, silhouett
 from salience.errors import InputError, counted, listed
 from salience.report.pictures import COLOURS, save
 from salience.report.trained import labelled_texts, load_reader
+from salience.training.folder import trained_columns
 
 MARKERS = "os^D"  # of classes, once the colours are used up
 
@@ -36,7 +37,7 @@ def analyse_embeddings(
                 f"{name} knows the labels {listed(reader.labels)}, but {names[0]} {listed(labels)}: they must be the "
                 "same to be compared"
             )
-    texts = labelled_texts(data, labels, None, columns)
+    texts = labelled_texts(data, labels, trained_columns(names[0]), None, columns)
     drawn = np.sort(np.random.default_rng(seed).permutation(len(texts))[:most])
     texts = [texts[index] for index in drawn]
     gold = np.array([own.label for own in texts])

@@ -21,6 +21,7 @@ from salience.report.explanation_page import known, write_explanations
 from salience.report.predictions import cut_off, tell
 from salience.report.terminal import explanation_line
 from salience.report.trained import cannot, load_reader, read_texts
+from salience.training.folder import trained_columns
 
 FORMATS = ("terminal", "jsonl", "html")
 
@@ -49,7 +50,10 @@ def explain_file(
     check_file(output, overwrite)
     functions = chosen_explainers(explainers, layer, head)
     reader = load_reader(name, max_length, device, pieces)
-    rows = [Text(text) for text in texts] if data is None else read_texts(data, reader.labels, most, columns)
+    trained = trained_columns(name)
+    if texts and trained is not None and trained.text_pair is not None:
+        raise InputError(f"{name} was trained on pairs of texts: give them in a file, --text gives single ones")
+    rows = [Text(text) for text in texts] if data is None else read_texts(data, reader.labels, trained, most, columns)
     with cannot(f"explain {name}"):
         found = explain_texts(
             reader.model, reader.tokenizer, rows, functions, target_of(target, reader.labels), reader.longest,

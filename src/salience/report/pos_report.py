@@ -37,7 +37,7 @@ def analyse_parts_of_speech(
     """
     chosen = [head_of(own) for own in heads.split(",")]
     reader = load_reader(name, max_length, device)
-    rows = list(read_texts(data, None, most, columns, tags, "--tags"))
+    rows = list(read_texts(data, labels=None, trained=None, most=most, columns=columns, marks=tags, option="--tags"))
     if any(own.pair is not None for own in rows):
         tell(f"{data}: only first texts are read, not the second ones beside them")
     texts = [own.text for own in rows]

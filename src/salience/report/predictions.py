@@ -9,13 +9,14 @@ from typing import Any
 
 import torch
 
-from salience.data.columns import Columns, choose_columns
+from salience.data.columns import Columns, choose_as_trained
 from salience.data.encoding import encode_texts
 from salience.data.reading import column_names, stream
 from salience.data.values import text_of, value_in
 from salience.data.writing import check_output, writing
 from salience.errors import InputError, counted, unknown
 from salience.models.loading import load_trained, longest_text
+from salience.training.folder import trained_columns
 from salience.training.predicting import predict_probabilities
 
 
@@ -36,9 +37,10 @@ def predict_file(
     if window < 1:
         raise InputError(f"--window must be at least 1, not {window}")
     check_output(output, overwrite)
-    columns, notes = choose_columns(
-        column_names(data, encoding), text=text, text_pair=text_pair, need_label=False, source=data
-    )
+    columns, notes = choose_as_trained(
+        column_names(data, encoding), trained_columns(model), {"text": text, "text_pair": text_pair},
+        need_label=False, source=data,
+    )  # fmt: skip
     classifier, tokenizer = load_trained(model)
     classifier.to(chosen_device)
     longest = longest_text(classifier, tokenizer, max_length)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from salience.data.columns import LABELS, choose_columns, usual
+from salience.data.columns import LABELS, Columns, choose_as_trained, usual
 from salience.data.reading import column_names, stream
 from salience.data.values import label_of, text_of, value_in
 from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed, unknown
@@ -43,14 +43,15 @@ def load_reader(name: str, max_length: int | None, device: str, pieces: str = "s
 
 
 def labelled_texts(
-    data: str, labels: Sequence[str], most: int | None, columns: Mapping[str, Any], marks: str | None = None
-) -> list[Text]:
+    data: str, labels: Sequence[str], trained: Columns | None, most: int | None, columns: Mapping[str, Any],
+    marks: str | None = None,
+) -> list[Text]:  # fmt: skip
     """The rows of a file whose label the model knows.
 
     Raises:
         InputError: there is none.
     """
-    every = list(read_texts(data, labels, most, columns, marks, needed=True))
+    every = list(read_texts(data, labels, trained, most, columns, marks, needed=True))
     if not every:
         raise InputError(f"{data} has no texts")
     texts = [own for own in every if own.label is not None]
@@ -64,14 +65,15 @@ def labelled_texts(
 
 
 def read_texts(
-    data: str, labels: Sequence[str] | None, most: int | None, columns: Mapping[str, Any], marks: str | None = None,
-    option: str = "--marks", needed: bool = False,
+    data: str, labels: Sequence[str] | None, trained: Columns | None, most: int | None, columns: Mapping[str, Any],
+    marks: str | None = None, option: str = "--marks", needed: bool = False,
 ) -> Iterator[Text]:  # fmt: skip
     """The rows of a file; rows without a text are left out, and a label that the model does not know is none, which
     is said at the end.
 
     Args:
         labels: those of the model; None where no label is looked for.
+        trained: the columns that the model was trained on, where they are known.
         needed: some label must be known.
 
     Raises:
@@ -80,16 +82,20 @@ def read_texts(
     if most is not None and most < 1:
         raise InputError(f"the number of texts to read must be at least 1, not {most}")
     encoding = columns["encoding"]
-    named = {name: value for name, value in columns.items() if name != "encoding"}
+    named = {role: columns.get(role) for role in ("text", "text_pair", "label")}
     names = column_names(data, encoding)
     if marks is not None and marks not in names:
         raise InputError(f"{data}: no column {quoted(marks)} for {option}; the columns are {listed(names)}")
     # A label is welcome, but need not be there: only usual names are taken for one.
     free = [name for name in names if name != marks]
     labelled = labels is not None and (
-        named.get("label") is not None or (len(free) > 1 and usual(free, LABELS) is not None)
+        named["label"] is not None
+        or (trained is not None and trained.label in free)
+        or (len(free) > 1 and usual(free, LABELS) is not None)
     )
-    chosen, notes = choose_columns(free, **named, need_label=labelled, source=data)
+    chosen, notes = choose_as_trained(
+        free, trained, named, need_label=labelled, source=data, text_option=columns.get("text_option", "--text")
+    )
     for note in notes:
         tell(note)
     given, empty, strange = 0, [], {}

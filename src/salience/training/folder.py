@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from salience.data.columns import Columns
 from salience.errors import InputError
 
 RECIPE = "recipe.yaml"  # by which a run folder is known
@@ -62,6 +63,17 @@ class RunFolder:
             os.replace(self.output, self.work / "replaced")
         os.replace(self.model, self.output)
         shutil.rmtree(self.work)
+
+
+def trained_columns(model: str | Path) -> Columns | None:
+    """The columns that a run was trained on; None of a model that is no run, or of a recipe that does not say."""
+    try:
+        recipe = yaml.safe_load((Path(model).expanduser() / RECIPE).read_text(encoding="utf-8"))
+        names = [recipe[role] for role in ("text", "text_pair", "label")]
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, TypeError, KeyError):
+        return None
+    strange = not isinstance(names[0], str) or not all(name is None or isinstance(name, str) for name in names)
+    return None if strange else Columns(*names)
 
 
 def work_of(output: Path) -> Path:
