@@ -172,6 +172,22 @@ def test_words_are_coloured_by_their_scores(shown):
     assert titles(page) == ["4.00", "-4.00", "2.00", "0.00", "-0.0400"]
 
 
+def test_scores_can_be_read_without_a_mouse(shown):
+    page = shown([explanation("a b", gradient=[4, -0.5], occlusion=[1, 2])])
+
+    def written() -> list[str]:
+        return page.locator(".word").evaluate_all("all => all.map(own => getComputedStyle(own, '::after').content)")
+
+    assert written() == ["none", "none"]
+    box = page.get_by_label("scores")
+    box.press("Space")
+    assert written() == ['"4.00"', '"-0.500"']
+    page.get_by_label("explainer").select_option("occlusion")
+    assert written() == ['"1.00"', '"2.00"'] and texts(page) == [["a", "b"]]
+    box.uncheck()
+    assert written() == ["none", "none"]
+
+
 def test_the_colours_are_those_of_notebooks(shown):
     scores = np.linspace(-3, 3, 13)
     page = shown([explanation(" ".join("abcdefghijklm"), gradient=scores)])
@@ -396,7 +412,7 @@ def test_orders(order, shown):
 def test_errors_come_first_and_are_called_so(shown):
     rows = many(40)
     page = shown(rows)
-    page.get_by_label("order").select_option(label="errors first, most confident first")
+    page.get_by_label("order").select_option(label="confident errors first")
     errors = sum(row.gold not in (None, row.predicted) for row in rows)
     assert 5 < errors < 35
     called = page.locator("article").evaluate_all("all => all.map(own => own.querySelector('.wrong') !== null)")
@@ -474,7 +490,9 @@ def test_nothing_stands_beside_the_window(case, page, shown):
     shown([explanation(f"see {WIDE[case].strip()} for more")], f"tiny: {WIDE[case].strip()}.csv")
     for width in (1200, 400, 320):
         page.set_viewport_size({"width": width, "height": 800})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for scored in (False, True):
+            page.get_by_label("scores").set_checked(scored)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_in_a_small_window_most_is_left_for_the_texts(page, shown):

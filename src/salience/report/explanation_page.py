@@ -24,11 +24,13 @@ PAGE = """<!doctype html>
 <style>
 body { font: 16px/1.6 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1rem; color: #222; background: #fff; overflow-wrap: anywhere }
 header { position: sticky; top: 0; background: #fff; padding: .5rem 0; border-bottom: 1px solid #ccc }
-header label { margin-right: 1rem; display: inline-block; white-space: nowrap } header select { max-width: 15rem }
+header label { margin-right: 1rem; display: inline-block; white-space: nowrap } header select { max-width: 15rem } #search { width: 9rem } #count { white-space: nowrap; display: inline-block }
 article { border-bottom: 1px solid #e4e4e4; padding: .6rem 0 }
 .verdict { font-size: .85rem; color: #555 } .wrong { color: #b00020; font-weight: 600 }
 .row { color: #777 } .bars { margin-left: .8rem } .bars span { margin-right: .7rem; white-space: nowrap; display: inline-block }
-.word { border-radius: .2rem; padding: 0 .1rem } .second { border-left: 2px solid #888; padding-left: .5rem; margin-left: .3rem }
+.word { border-radius: .2rem; padding: 0 .1rem } .scored .word { display: inline-block }
+.scored .word::after { content: attr(title); font-size: .65rem; color: #444; margin-left: .15rem; vertical-align: super }
+.second { border-left: 2px solid #888; padding-left: .5rem; margin-left: .3rem }
 footer { color: #666; font-size: .85rem; padding: 1rem 0 }
 </style>
 </head>
@@ -41,13 +43,14 @@ footer { color: #666; font-size: .85rem; padding: 1rem 0 }
 <option value="file">as in the file</option>
 <option value="unsure">least confident first</option>
 <option value="sure">most confident first</option>
-<option value="wrong">errors first, most confident first</option>
+<option value="wrong">confident errors first</option>
 </select></label>
+<label><input id="scored" type="checkbox" autocomplete="off"> scores</label>
 <span id="count" role="status"></span>
 </header>
 <main id="texts"></main>
 <footer>Red words speak for the class that is explained, blue ones against it; scores that know no sign are red only.
-The colour is relative to the strongest word of a text. Point at a word for its score.</footer>
+The colour is relative to the strongest word of a text. Point at a word for its score, or tick "scores" for all.</footer>
 <script id="data" type="application/json">__DATA__</script>
 <script>
 "use strict";
@@ -129,6 +132,7 @@ function show(change) {
 
 for (const control of [explainer, order]) control.addEventListener("change", show);
 search.addEventListener("input", show);
+document.getElementById("scored").addEventListener("change", box => main.classList.toggle("scored", box.target.checked));
 for (const event of ["scroll", "resize"]) addEventListener(event, fill, { passive: true });
 show();
 </script>
