@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from salience.data.batching import like_length
 from salience.data.encoding import Encoded
@@ -31,10 +30,14 @@ class Features:
 
     def batch(self, rows: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
         """States (B, T, D), padded with zeros, the mask of what is there (B, T), and labels (B,)."""
-        parts = [torch.from_numpy(np.array(self.states[self.starts[row] : self.starts[row + 1]])) for row in rows]
-        states = pad_sequence(parts, batch_first=True)
-        mask = torch.arange(states.shape[1]) < torch.from_numpy(self.lengths[list(rows)])[:, None]
-        return states.to(self.device), mask.to(self.device), self.labels[list(rows)].to(self.device)
+        rows = np.asarray(rows)
+        places = np.arange(self.lengths[rows].max())
+        mask = places < self.lengths[rows, None]
+        states = self.states[np.where(mask, self.starts[rows, None] + places, 0)]  # one copy for all texts
+        states[~mask] = 0
+        return tuple(
+            own.to(self.device) for own in (torch.from_numpy(states), torch.from_numpy(mask), self.labels[rows])
+        )
 
 
 @torch.inference_mode()
