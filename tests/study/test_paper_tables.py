@@ -361,12 +361,14 @@ def test_trajectories_are_printed_by_their_ends():
     def row(name, seed, value):
         end = {f"{score} {kind}": value * number for number, kind in enumerate(("positive", "negative", "neutral"), 1)
                for score in ("attention", "polarity")}  # fmt: skip
-        return {"set": name, "seed": seed, "accuracy": 0.5 * value, "trajectory": [{}, end | {"V^T W": 10 * value}]}
+        start, end = {"V^T W": 2.0}, end | {"V^T W": 10 * value}
+        return {"set": name, "seed": seed, "accuracy": 0.5 * value, "trajectory": [start, {"V^T W": 99.0}, end]}
 
     text = uaftc_synthetic.report([row("ratio-2:1", 0, 1.0), row("data-1", 0, 1.0), row("data-1", 1, 2.0)])
     assert [cells[0] for cells in lines_of(text)] == ["texts", "---", "data-1", "ratio-2:1"]
     (line,) = lines_of(text, "data-1")
-    assert line[1:6] == ["2", "75.0", "1.50, 3.00, 4.50", "1.50, 3.00, 4.50", "15.0 (10.0 .. 20.0)"]
+    assert line[1:5] == ["2", "75.0", "1.50, 3.00, 4.50", "1.50, 3.00, 4.50"]
+    assert line[5:7] == ["15.0 (10.0 .. 20.0)", "13.0 (8.0 .. 18.0)"]
     assert lines_of(text, "ratio-2:1")[0][-1] == "V^T W about +42"
 
 

@@ -116,21 +116,28 @@ def look(model: AttentionClassifier, ids: torch.Tensor, labels: torch.Tensor, ep
 
 
 def report(rows: list[dict]) -> str:
-    """The ends of the trajectories, means over seeds, and what the paper shows."""
-    lines = ["| texts | seeds | accuracy | attention +, -, neutral | polarity +, -, neutral | V^T W | paper |",
-             "|---|---|---|---|---|---|---|"]  # fmt: skip
+    """The ends of the trajectories, means over seeds, and what the paper shows; of V^T W, whose sign the draw of the
+    first weights may decide, also what training added."""
+    columns = ("texts", "seeds", "accuracy", "attention +, -, neutral", "polarity +, -, neutral", "V^T W",
+               "since the start", "paper")  # fmt: skip
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for name, told in PUBLISHED.items():
-        ends = [row["trajectory"][-1] for row in rows if row["set"] == name]
-        if not ends:
+        trajectories = [row["trajectory"] for row in rows if row["set"] == name]
+        if not trajectories:
             continue
+        ends = [own[-1] for own in trajectories]
         accuracy = np.mean([row["accuracy"] for row in rows if row["set"] == name])
         attention, polarity = (
             ", ".join(f"{np.mean([end[f'{score} {kind}'] for end in ends]):.2f}" for kind in KINDS)
             for score in ("attention", "polarity")
         )
-        coupling = [end["V^T W"] for end in ends]
+        coupling = np.array([[own[-1]["V^T W"], own[-1]["V^T W"] - own[0]["V^T W"]] for own in trajectories])
         lines.append(
             f"| {name} | {len(ends)} | {100 * accuracy:.1f} | {attention} | {polarity} | "
-            f"{np.mean(coupling):z.1f} ({min(coupling):z.1f} .. {max(coupling):z.1f}) | {told} |"
+            f"{' | '.join(map(mean_and_range, coupling.T))} | {told} |"
         )
     return "\n".join(lines)
+
+
+def mean_and_range(values: np.ndarray) -> str:
+    return f"{values.mean():z.1f} ({values.min():z.1f} .. {values.max():z.1f})"
