@@ -105,16 +105,26 @@ def test_trainings_are_compared_beyond_chance(tmp_path, monkeypatch):
     assert f"| {excess:.2f} ± 0.00 |" in line and line.count("+0.00") >= 2
 
 
+def test_turns_are_held_against_the_same_classifier_without_them():
+    found = {"plain": [1.0, 2.0], "att": [2.0, 5.0], "vat": [5.5, 6.5]}
+    plain, att, vat_to_plain, vat_to_att = faithful_training.against_plain(found).split(" | ")
+    assert plain == "1.50 ± 0.71"
+    assert [own.split()[0] for own in (att, vat_to_plain, vat_to_att)] == ["+2.00", "+4.50", "+2.50"]
+
+
 def test_every_training_is_by_its_own_method(monkeypatch):
-    """VAT and plain training read the texts as they are."""
-    asked, data = [], DataSet("sst2", ("negative", "positive"), *[Split(["a film"], [0])] * 3, True)
+    """ATT, VAT and plain training read the texts as they are, the first two with classifiers of their own."""
+    asked, built, data = [], [], DataSet("sst2", ("negative", "positive"), *[Split(["a film"], [0])] * 3, True)
     for module in (training, faithful_training):
         monkeypatch.setattr(module, "train_reader", lambda reader, data, recipe: asked.append(recipe) or (reader, []))
     monkeypatch.setattr(training, "load_classifier", lambda *values: (None, None))
-    monkeypatch.setattr(faithful_training, "build_attention_classifier", lambda *values: (None, None))
+    monkeypatch.setattr(
+        faithful_training, "build_attention_classifier", lambda own, *rest: built.append(own) or (None, None)
+    )
     for name in faithful_training.TRAININGS:
         faithful_training.train(faithful_training.Cell("sst2", name, 7), data)
-    assert [own.method for own in asked] == ["plain", "ssmix", "attentionmix", "dropmix-g", "plain"]
+    assert [own.method for own in asked] == ["plain", "ssmix", "attentionmix", "dropmix-g", "plain", "plain"]
+    assert [own.pooling for own in built] == ["additive", "variational"]
     assert [own.iterations for own in asked][-1] == 1
     assert {own.seed for own in asked} == {7}
 
