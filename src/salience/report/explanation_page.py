@@ -24,7 +24,8 @@ PAGE = """<!doctype html>
 <style>
 body { font: 16px/1.6 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1rem; color: #222; background: #fff; overflow-wrap: anywhere }
 header { position: sticky; top: 0; background: #fff; padding: .5rem 0; border-bottom: 1px solid #ccc }
-header label { margin-right: 1rem; display: inline-block; white-space: nowrap } header select { max-width: 15rem } #search { width: 9rem } #count { white-space: nowrap; display: inline-block }
+header label { margin-right: 1rem; display: inline-block; white-space: nowrap }
+header select { max-width: 15rem } #search { width: 9rem } #count { white-space: nowrap; display: inline-block }
 article { border-bottom: 1px solid #e4e4e4; padding: .6rem 0 }
 .verdict { font-size: .85rem; color: #555 } .wrong { color: #b00020; font-weight: 600 }
 .row { color: #777 } .bars { margin-left: .8rem } .bars span { margin-right: .7rem; white-space: nowrap; display: inline-block }
