@@ -5,6 +5,10 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable
+from unicodedata import category
+
+JOINERS = "\u200c\u200d"  # parts of emoji and of words in Persian, Hindi and others
+UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, formats, half characters, line and paragraph separators
 
 
 class InputError(ValueError):
@@ -28,11 +32,30 @@ def nearest(word: str, words: Iterable[str]) -> str:
 
 
 def quoted(value: object, longest: int = 60) -> str:
-    """A value as a message shows it: in double quotes, on one line, cut where it is long."""
+    """A value as a message shows it: in double quotes, on one line, cut where it is long, without raw controls."""
     text = str(value)
     if len(text) > longest:
         text = text[: longest - 3] + "..."
-    return json.dumps(text, ensure_ascii=False)
+    return json_printable(json.dumps(text, ensure_ascii=False))
+
+
+def is_unprintable(letter: str) -> bool:
+    """Whether a character steers a terminal, turns the direction of the text around it, or cannot be seen."""
+    return not letter.isprintable() and category(letter) in UNPRINTABLE and letter not in JOINERS
+
+
+def printable(text: str) -> str:
+    """A text for a terminal: every unprintable character is replaced by U+FFFD."""
+    return "".join("\N{REPLACEMENT CHARACTER}" if is_unprintable(letter) else letter for letter in text)
+
+
+def json_printable(text: str) -> str:
+    """JSON for a terminal: the same values, with every unprintable character of its strings as an escape.
+
+    Args:
+        text: JSON on one line, as `json.dumps` writes it without `indent`.
+    """
+    return "".join(json.dumps(letter)[1:-1] if is_unprintable(letter) else letter for letter in text)
 
 
 def listed(items: Iterable[str], most: int = 10) -> str:

@@ -83,6 +83,8 @@ def best_patch(scores: Tensor, among: Tensor, budget: Tensor, height: int | None
     units worth at least the k-th best, and so the threshold is the (budget + 1)-th largest worth.
     """
     rows, columns = among.sum(1), scores.shape[2]
+    if height is not None and height > 64:  # far above the batch's texts it would only cost memory
+        height = min(height, max(scores.shape[1], 64))
     tall, wide, units = height or 1, width or 1, torch.ones_like(budget)  # units that an entry of `energy` stands for
     energy = scores.square().masked_fill(~among[..., None], 0)
     if height is None:

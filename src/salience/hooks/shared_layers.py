@@ -15,8 +15,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from salience.levels import depth, stages, unwrapped, whole_level
-from salience.sites import add_gradient, observing, rewriting_arguments
+from salience.hooks.hooks import add_gradient, observing, rewriting_arguments
+from salience.hooks.stages import depth, stages, unwrapped, whole_level
 
 
 class Trunk:

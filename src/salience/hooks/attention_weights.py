@@ -19,8 +19,8 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from salience.batch import Batch
-from salience.levels import depth, encoder_of, unwrapped
-from salience.sites import evaluating, forward, observing
+from salience.hooks.hooks import evaluating, forward, observing
+from salience.hooks.stages import depth, encoder_of, unwrapped
 
 NAME = "salience_attention"  # in the interface's table; never saved with a model
 

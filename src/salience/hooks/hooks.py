@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from salience.batch import Batch
-from salience.levels import encoder_of, stages, unwrapped
+from salience.hooks.stages import encoder_of, stages, unwrapped
 
 
 def forward(

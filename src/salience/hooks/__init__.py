@@ -1,0 +1,1 @@
+"""Reading and rewriting what passes through a model: the only place where hooks are, always inside a `with`."""
