@@ -89,3 +89,24 @@ def test_the_index_that_pandas_writes_without_a_name_is_a_column_like_others(tmp
     file = tmp_path / "frame.csv"
     file.write_text(",text,label\n0,good,1\n1,bad,0\n", encoding="utf-8")
     assert list(stream(file))[1] == {"index": "1", "text": "bad", "label": "0"}
+
+
+@pytest.mark.parametrize("name", ["wide.csv", "wide.tsv"])
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_name_may_be_longer_than_the_standard_reader_allows(write, monkeypatch, name, quote):
+    csv.field_size_limit(131_072)  # as in a fresh process
+    long, delimiter = "x" * 200_000, "\t" if name.endswith("tsv") else ","
+    source = write(name, f"text{delimiter}{quote}{long}{quote}\na{delimiter}b\n")
+    assert column_names(source) == ["text", long]
+
+
+def test_half_characters_are_replaced(write):
+    """UTF-7 can write them."""
+    source = write("rows.csv", b"text,label\na" + b"+2D0-,b\n")
+    assert list(stream(source, "utf-7")) == [{"text": "a\ufffd", "label": "b"}]
+
+
+def test_utf_16_without_a_mark_is_no_single_column_with_an_odd_name(write, complaint):
+    source = write("rows.csv", "text\na\n", "utf-16-le")
+    assert "every second character of the header is NUL" in complaint(stream, source)
+    assert list(stream(source, "utf-16-le")) == [{"text": "a"}]

@@ -1,4 +1,17 @@
-from salience.errors import InputError, listed, nearest, quoted, rows_listed, unknown
+import json
+
+import pytest
+
+from salience.errors import (
+    InputError,
+    json_printable,
+    listed,
+    nearest,
+    printable,
+    quoted,
+    rows_listed,
+    unknown,
+)
 
 
 def test_a_message_is_always_one_line():
@@ -26,3 +39,36 @@ def test_values_are_shown_on_one_line_and_cut():
     assert listed(["a", "b", "c"], most=2) == "a, b and 1 more"
     assert rows_listed([7]) == "row 7"
     assert rows_listed(range(1, 8), most=2) == "rows 1, 2 and 5 more"
+
+
+STEERING = {
+    "escape": "\x1b",
+    "control sequence": "\x9b",
+    "delete": "\x7f",
+    "zero": "\x00",
+    "right to left": "\u202e",
+    "isolate": "\u2067",
+    "mark": "\u200f",
+    "nothing": "\u200b",
+    "byte order mark": "\ufeff",
+    "line separator": "\u2028",
+    "half a character": "\ud83d",
+    "a tag": "\U000e0041",
+}
+
+
+@pytest.mark.parametrize("case", STEERING)
+def test_what_steers_a_terminal_is_not_printed(case):
+    text = f"a{STEERING[case]}b"
+    assert printable(text) == "a\N{REPLACEMENT CHARACTER}b"
+    message = quoted(text)
+    assert message.isascii() and "\\u" in message and json.loads(message) == text
+    assert json_printable(json.dumps([text], ensure_ascii=False)) == f"[{message}]"
+
+
+@pytest.mark.parametrize(
+    "text", ["plain", "très bien", "👩‍👩‍👧 👍🏽", "می‌خواهم", "שלום", "ﬁ e\u0301", "\xa0[/b] :x: \\"]
+)
+def test_what_can_be_read_is_printed_as_it_is(text):
+    assert printable(text) == text
+    assert json.loads(quoted(text)) == text and "\\u" not in quoted(text)

@@ -32,6 +32,31 @@ def test_labels_that_differ_in_case_or_space_only():
     ]
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "shown"),
+    [
+        ("caf\u00e9", "cafe\u0301", r'"caf\u00e9" (2 rows), "cafe\u0301" (1 row)'),
+        ("pos", "pos\u200b", r'"pos" (2 rows), "pos\u200b" (1 row)'),
+        ("pos", "\ufeffpos", r'"pos" (2 rows), "\ufeffpos" (1 row)'),
+        ("x2", "x\u00b2", r'"x2" (2 rows), "x\u00b2" (1 row)'),
+        ("pos", "\uff30OS", r'"pos" (2 rows), "\uff30OS" (1 row)'),
+        ("so\u00adft", "soft", r'"so\u00adft" (2 rows), "soft" (1 row)'),
+    ],
+)
+def test_labels_that_look_alike(one, other, shown):
+    (warning,) = check_labels(examples([one, one, other, "bad"]), "a.csv")
+    how = "differ only in case, space, Unicode normalisation or invisible characters; they are taken as different"
+    first, second = shown.split(", ")
+    assert warning in (
+        f"a.csv: the labels {first}, {second} {how} classes",
+        f"a.csv: the labels {second}, {first} {how} classes",
+    )
+
+
+def test_labels_of_other_characters_are_not_alike():
+    assert check_labels(examples(["e", "\u00e9", "\u0435", "e"]), "a.csv") == []
+
+
 def test_one_class_is_no_task(complaint):
     assert complaint(check_labels, examples(["a"] * 5), "a.csv") == (
         'a.csv: every row has the label "a"; a classifier needs at least two classes'

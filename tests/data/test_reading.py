@@ -1,6 +1,7 @@
 """Every format gives back what was written, in bounded memory; a source that is none is named."""
 
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from written import NAMES, ROWS, content
 
-from salience.data.reading import column_names, stream
+from salience.data.reading import column_names, column_types, stream
 
 
 @pytest.mark.parametrize("packed", ["", ".gz"])
@@ -97,3 +98,42 @@ def test_nothing_heavy_is_imported_before_it_is_needed():
     check = f"import sys; from salience.data import {modules}; assert not {heavy} & set(sys.modules)"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", check], check=True, env=environment)
+
+
+@pytest.mark.parametrize("function", [stream, column_names, column_types])
+def test_a_text_in_place_of_a_file_is_one_line(complaint, function):
+    text = "the cup was lovely, and so was the long evening " * 20
+    assert complaint(function, text) == (
+        f'"{text[:57]}...": this is too long for the name of a file; name a file of texts, or a data set on the hub'
+    )
+    assert "no file can have this name" in complaint(function, "a\x00b")
+    assert "is too long" in complaint(function, "x/" * 5000)
+
+
+def test_a_link_to_nowhere_is_one_line(complaint, tmp_path):
+    (tmp_path / "rows.csv").symlink_to("none.csv")
+    assert complaint(stream, tmp_path / "rows.csv").endswith("this is a link to a file that does not exist")
+
+
+def test_a_pipe_is_one_line(complaint, tmp_path):
+    os.mkfifo(tmp_path / "rows.jsonl")
+    assert "this is a pipe or a device" in complaint(stream, tmp_path / "rows.jsonl")
+
+
+def test_a_folder_that_is_closed_to_us_is_one_line(complaint, tmp_path, monkeypatch):
+    def stat(self, **_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "stat", stat)
+    assert complaint(stream, "a/b.csv") == "a/b.csv: the file cannot be read (Permission denied)"
+
+
+def test_the_types_of_text_files_are_those_of_all_rows(write):
+    rows = [{"text": "a", "only": None}] * 1500 + [{"only": 1, "late": [1]}, {"late": [2.5], "only": 2.5}]
+    source = write("rows.jsonl", "\n".join(json.dumps(row) for row in rows))
+    assert {name: str(kind) for name, kind in column_types(source).items()} == {
+        "text": "string", "only": "double", "late": "list<item: double>",
+    }  # fmt: skip
+    assert {name: str(kind) for name, kind in column_types(write("rows.csv", "a,b\n1,2\n")).items()} == {
+        "a": "string", "b": "string",
+    }  # fmt: skip

@@ -1,11 +1,14 @@
 """Parquet files and hub data sets (without the hub)."""
 
+import json
+
 import datasets
 import pyarrow
 import pytest
 from written import ROWS, parquet
 
-from salience.data.reading import stream
+from salience.data.arrow_values import plain
+from salience.data.reading import column_names, stream
 
 
 def data_set():
@@ -66,3 +69,71 @@ def test_a_hub_that_cannot_be_reached(monkeypatch, complaint):
     assert complaint(stream, "owner/name") == (
         'no file "owner/name" is here, and it cannot be read as a hub data set, split "train": Couldn\'t reach the hub'
     )
+
+
+def test_a_number_without_a_class_is_named(write, complaint):
+    features = {"text": {"_type": "Value"}, "label": {"_type": "ClassLabel", "names": ["bad", "good"]}}
+    table = pyarrow.table({"text": ["a", "b"], "label": [1, 7]}).replace_schema_metadata(
+        {"huggingface": json.dumps({"info": {"features": features}})}
+    )
+    source = write("rows.parquet", parquet(table))
+    assert complaint(lambda: list(stream(source))) == (
+        f'{source}: row 2, column "label": there is no class 7; the file names 2, counted from 0: "bad", "good". Mend '
+        "the number, or write the file again without the names"
+    )
+    assert [row["text"] for row in stream(source, columns=["text"])] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ({"_type": "ClassLabel", "num_classes": 2}, ["1", "0"]),
+        ({"_type": "ClassLabel", "names": ["a", "b"]}, ["b", "a"]),
+        ({"_type": "Value", "dtype": "int64"}, [1, 0]),
+        ({"_type": "Some later type"}, [1, 0]),
+    ],
+)
+def test_the_kinds_of_labels_in_metadata(write, label, expected):
+    for features in ({"label": label}, {"label": label, "gone": label}):
+        table = pyarrow.table({"label": [1, 0]}).replace_schema_metadata(
+            {"huggingface": json.dumps({"info": {"features": features}})}
+        )
+        assert [row["label"] for row in stream(write("rows.parquet", parquet(table)))] == expected
+
+
+@pytest.mark.parametrize("written", [b"{", b"[]", b'{"info": 1}', b'{"info": {"features": [1]}}', b"\xff"])
+def test_damaged_metadata_are_one_line(write, complaint, written):
+    table = pyarrow.table({"label": [1, 0]}).replace_schema_metadata({b"huggingface": written})
+    source = write("rows.parquet", parquet(table))
+    assert 'the metadata "huggingface", with the names of the classes, are damaged' in complaint(stream, source)
+
+
+ODD = {  # columns whose values Python does not have
+    "times": pyarrow.array([3 * 10**17, 0], pyarrow.timestamp("us")),
+    "days": pyarrow.array([10**9, 0], pyarrow.date32()),
+    "spans": pyarrow.array([2**62, 0], pyarrow.duration("s")),
+    "nanoseconds": pyarrow.array([5, 0], pyarrow.time64("ns")),
+    "lists": pyarrow.array([[3 * 10**17], []], pyarrow.list_(pyarrow.timestamp("us"))),
+    "objects": pyarrow.array([{"at": 3 * 10**17}, None], pyarrow.struct([("at", pyarrow.timestamp("us"))])),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_values_that_python_lacks_harm_no_other_column(write, name):
+    source = write("rows.parquet", parquet(pyarrow.table({"text": ["a", "b"], name: ODD[name]})))
+    assert column_names(source) == ["text", name]
+    assert list(stream(source, columns=["text"])) == [{"text": "a"}, {"text": "b"}]
+    rows = list(stream(source))
+    assert [row["text"] for row in rows] == ["a", "b"]
+    assert pyarrow.array([row[name] for row in rows], ODD[name].type) == ODD[name]
+    json.dumps([plain(row[name]) for row in rows], default=str)
+
+
+def test_texts_that_are_not_utf_8_are_replaced(write):
+    texts = pyarrow.array([b"caf\xe9", b"a", None]).view(pyarrow.string())
+    nested = pyarrow.array([[b"\xff"], [], None], pyarrow.list_(pyarrow.binary())).view(
+        pyarrow.list_(pyarrow.string())
+    )
+    rows = list(stream(write("rows.parquet", parquet(pyarrow.table({"text": texts, "nested": nested})))))
+    assert [row["text"] for row in rows] == ["caf\ufffd", "a", None]
+    assert [plain(row["nested"]) for row in rows] == [["\ufffd"], [], None]

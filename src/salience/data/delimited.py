@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import csv
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
 from salience.data.columns import checked_names
+from salience.data.values import well_formed
 from salience.errors import InputError, counted, quoted
 from salience.opening import readable_text
 
@@ -27,13 +28,16 @@ def delimited_rows(path: Path, encoding: str, delimiter: str | None = None) -> I
 
 
 def rows(path: Path, encoding: str, delimiter: str, quoting: int) -> Iterator[dict]:
-    # The reader's limit is 131,072 characters, and long documents pass it. The setting belongs to the process, but
-    # a higher limit harms no other reader.
-    csv.field_size_limit(LONGEST_FIELD)
     with readable_text(path, encoding) as file:
         first, line = first_line(file, path)
+        if 3 * first.count("\0") > len(first):  # UTF-16 without a mark: every second byte is NUL
+            raise InputError(
+                f"{path}: every second character of the header is NUL; name the encoding of the file, such as "
+                "--encoding utf-16-le"
+            )
         # Strict: else a quotation mark that is never closed would swallow the rest of the file without a word.
-        reader = csv.reader(chain([first], file), delimiter=delimiter, quoting=quoting, strict=True)
+        lines = map(well_formed, chain([first], file))
+        reader = fields_of(lines, delimiter=delimiter, quoting=quoting, strict=True)
         skipped = line - 1
         try:
             names = checked_names(named_index(next(reader)), path)
@@ -55,6 +59,16 @@ def rows(path: Path, encoding: str, delimiter: str, quoting: int) -> Iterator[di
             ) from error
 
 
+def fields_of(lines: Iterable[str], **options) -> Iterator[list[str]]:
+    """The standard library's reader, for fields of any length.
+
+    Its limit is 131,072 characters, and long documents pass it. The setting belongs to the process, but a higher
+    limit harms no other reader.
+    """
+    csv.field_size_limit(LONGEST_FIELD)
+    return csv.reader(lines, **options)
+
+
 def named_index(names: list[str]) -> list[str]:
     """pandas writes its index as a first column without a name."""
     return ["index", *names[1:]] if names and not names[0].strip() and "index" not in names else names
@@ -72,7 +86,7 @@ def header_delimiter(path: Path, encoding: str) -> str:
     """Comma, semicolon or tab: spreadsheets write each of them into files that they call csv."""
     with readable_text(path, encoding) as file:
         header, _ = first_line(file, path)
-    return max(",;\t", key=lambda delimiter: len(next(csv.reader([header], delimiter=delimiter))))
+    return max(",;\t", key=lambda delimiter: len(next(fields_of([header], delimiter=delimiter))))
 
 
 def quotes_are_text(path: Path, encoding: str) -> bool:

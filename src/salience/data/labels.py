@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -21,7 +23,7 @@ def label_names(labels: Iterable[str]) -> list[str]:
 
 
 def check_labels(examples: Examples, source: str) -> list[str]:
-    """Warnings for labels that differ in case or space only, a line for each group of them.
+    """Warnings for labels that look alike, a line for each group of them.
 
     Raises:
         InputError: there is one class only, or nearly every row has a class of its own.
@@ -38,12 +40,39 @@ def check_labels(examples: Examples, source: str) -> list[str]:
         )
     alike = defaultdict(list)
     for name in label_names(counts):
-        alike["".join(name.split()).casefold()].append(f"{quoted(name)} ({counted(counts[name], 'row')})")
+        alike[visible(name)].append(name)
     return [
-        f"{source}: the labels {listed(names)} differ only in case or space; they are taken as different classes"
+        f"{source}: {difference(names, counts)}; they are taken as different classes"
         for names in alike.values()
         if len(names) > 1
     ]
+
+
+def difference(names: Sequence[str], counts: Mapping[str, int]) -> str:
+    """In what labels differ that look alike, in words."""
+    if len({without_case_and_space(name) for name in names}) == 1:
+        shown, what = map(quoted, names), "in case or space"
+    else:
+        # Written as escapes, since nobody could tell them apart otherwise.
+        shown = (json.dumps(name[:60]) for name in names)
+        what = "in case, space, Unicode normalisation or invisible characters"
+    rows = (f"{name} ({counted(counts[label], 'row')})" for name, label in zip(shown, names, strict=True))
+    return f"the labels {listed(rows)} differ only {what}"
+
+
+def without_case_and_space(name: str) -> str:
+    return "".join(name.split()).casefold()
+
+
+def visible(name: str) -> str:
+    """What a reader sees of a label: one form of each character, and none that is invisible.
+
+    An accented letter may be one character or two (NFC or NFD), "fi" may be a ligature, and characters of the
+    categories "format" and "control", such as the zero-width space, are not shown at all.
+    """
+    name = unicodedata.normalize("NFKC", name)
+    name = "".join(character for character in name if unicodedata.category(character) not in ("Cf", "Cc"))
+    return unicodedata.normalize("NFKC", without_case_and_space(name))
 
 
 def encode(labels: Sequence[str], names: Sequence[str], source: str, rows: Sequence[int]) -> list[int]:

@@ -2,43 +2,56 @@
 
 from __future__ import annotations
 
+import errno
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from salience.data.delimited import delimited_rows
-from salience.data.objects import object_rows
-from salience.data.tables import hub_rows, parquet_rows
+from salience.data.json_rows import object_rows
+from salience.data.parquet import parquet_rows, parquet_types
+from salience.data.tables import hub_rows, hub_types
 from salience.errors import InputError, listed, nearest, quoted
 
-READERS = {
-    ".csv": delimited_rows,
-    ".tsv": lambda path, encoding: delimited_rows(path, encoding, "\t"),
-    ".jsonl": object_rows,
-    ".json": object_rows,
-    ".parquet": lambda path, encoding: parquet_rows(path),
+if TYPE_CHECKING:
+    import pyarrow
+
+READERS = {  # each takes a path, the encoding of text files, and the columns that are needed
+    ".csv": lambda path, encoding, columns: delimited_rows(path, encoding),
+    ".tsv": lambda path, encoding, columns: delimited_rows(path, encoding, "\t"),
+    ".jsonl": lambda path, encoding, columns: object_rows(path, encoding),
+    ".json": lambda path, encoding, columns: object_rows(path, encoding),
+    ".parquet": lambda path, encoding, columns: parquet_rows(path, columns),
 }
+NEEDED = "name a file of texts, or a data set on the hub"
 HUB_NAME = re.compile(r"([\w-]+|[\w-]+/[\w.-]+)(:[\w.-]+){0,2}")
 SAMPLE = 100  # rows that are looked at for the names of the columns: JSON objects may leave one out
 
 
-def stream(source: str | Path, encoding: str = "utf-8", split: str | None = None) -> Iterator[dict]:
+def stream(
+    source: str | Path, encoding: str = "utf-8", split: str | None = None, columns: Collection[str] | None = None
+) -> Iterator[dict]:
     """The rows of a csv, tsv, jsonl or parquet file (each perhaps gzipped), or of a hub data set, as dicts.
+
+    Every text of a row, and every name in it, is valid Unicode (see `well_formed`).
 
     Args:
         source: a path; or `name`, `owner/name`, `owner/name:split` or `owner/name:config:split` on the hub.
         encoding: of a text file.
         split: of a hub data set; "train" if neither this nor the name says.
+        columns: those that are needed; None is all. A typed table leaves out the others, so that their values may be
+            whatever they are.
 
     Raises:
         InputError: at once if the source cannot be found or has no rows; while reading, what is wrong with a row.
     """
     path = Path(source)
     if is_on_hub(source):
-        rows = hub_rows(str(source), split)
+        rows = hub_rows(str(source), split, columns)
     else:
-        rows = READERS[known_suffix(path)](path, encoding)
+        rows = READERS[known_suffix(path)](path, encoding, columns)
     first = next(rows, None)
     if first is None:
         raise InputError(f"{source}: no rows; a header alone, or nothing, is in it")
@@ -46,17 +59,64 @@ def stream(source: str | Path, encoding: str = "utf-8", split: str | None = None
 
 
 def column_names(source: str | Path, encoding: str = "utf-8", split: str | None = None) -> list[str]:
-    """The names of the columns, in order."""
+    """The names of the columns, in order; of a file of objects those of its first rows."""
+    types = typed_columns(source, split)
+    if types is not None:
+        return list(types)
     rows = islice(stream(source, encoding, split), SAMPLE)
     return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def column_types(source: str | Path, encoding: str = "utf-8", split: str | None = None) -> dict[str, pyarrow.DataType]:
+    """All columns, in order, and for each a type that holds all of its values.
+
+    A typed table brings them, and a csv file has texts only. A file of objects is read once for them, since any of
+    its rows may have a name or a kind of value that no row before it has.
+    """
+    import pyarrow
+
+    from salience.data.column_types import json_types
+
+    types = typed_columns(source, split)
+    if types is not None:
+        return types
+    if not is_on_hub(source) and known_suffix(Path(source)) in (".csv", ".tsv"):
+        return dict.fromkeys(column_names(source, encoding), pyarrow.string())
+    return json_types(stream(source, encoding, split), str(source))
+
+
+def typed_columns(source: str | Path, split: str | None) -> dict[str, pyarrow.DataType] | None:
+    """The columns of a parquet file or hub data set, which are known before a row is read; None of other sources."""
+    if is_on_hub(source):
+        return hub_types(str(source), split)
+    return parquet_types(Path(source)) if known_suffix(Path(source)) == ".parquet" else None
 
 
 def is_on_hub(source: str | Path) -> bool:
     """Nothing on this disk is meant: no such file or folder, no file's suffix, and the form of a hub name."""
     path = Path(source)
-    if path.exists() or suffix_of(path) in READERS or not HUB_NAME.fullmatch(str(source)):
+    if is_there(path) or suffix_of(path) in READERS or not HUB_NAME.fullmatch(str(source)):
         return False
-    return path.parent == Path() or not path.parent.exists()
+    return path.parent == Path() or not is_there(path.parent)
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is a file or folder of this name.
+
+    Raises:
+        InputError: no file can have it; someone gave a text in place of a file's name.
+    """
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except ValueError as error:  # a NUL character
+        raise InputError(f"{quoted(path)}: no file can have this name ({error}); {NEEDED}") from error
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise InputError(f"{quoted(path)}: this is too long for the name of a file; {NEEDED}") from error
+        raise InputError(f"{path}: the file cannot be read ({error.strerror or error})") from error
+    return True
 
 
 def known_suffix(path: Path) -> str:
@@ -65,16 +125,21 @@ def known_suffix(path: Path) -> str:
     Raises:
         InputError: the file is missing or empty, is a folder, or is of a kind that cannot be read.
     """
+    there = is_there(path)
     if path.is_dir():
         files = sorted(file.name for file in path.iterdir() if suffix_of(file) in READERS)
         found = f"one of its files: {listed(map(quoted, files))}" if files else "a file"
         raise InputError(f"{path}: this is a folder; give {found}")
-    if not path.exists():
+    if path.is_symlink() and not there:
+        raise InputError(f"{path}: this is a link to a file that does not exist")
+    if not there:
         raise InputError(f"{path}: no such file.{nearest(path.name, neighbours(path))}")
     if suffix_of(path) not in READERS:
         raise InputError(
             f"{path}: unknown kind of file {quoted(suffix_of(path))}; known: {', '.join(READERS)}, each also with .gz"
         )
+    if not path.is_file():
+        raise InputError(f"{path}: this is a pipe or a device, and data are read more than once; save them to a file")
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty (0 bytes)")
     return suffix_of(path)

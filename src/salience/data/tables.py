@@ -1,66 +1,83 @@
-"""Rows of typed tables: parquet files, and data sets of the Hugging Face hub."""
+"""Rows of typed tables: what parquet files and data sets of the Hugging Face hub have in common, and the latter."""
 
 from __future__ import annotations
 
-import gzip
-import shutil
-import tempfile
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import BinaryIO
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from salience.data.columns import checked_names
-from salience.errors import InputError, quoted
-from salience.opening import readable
+from salience.data.arrow_values import python_values
+from salience.errors import InputError, listed, quoted
+
+if TYPE_CHECKING:
+    import pyarrow
 
 BATCH = 1000  # rows that are in memory at a time
 
 
-def parquet_rows(path: Path) -> Iterator[dict]:
-    """The rows of a parquet file. (`datasets` takes brackets in its name for a pattern, and reads no packed one.)"""
-    import pyarrow
-    from pyarrow.parquet import ParquetFile
+@dataclass(frozen=True)
+class Table:
+    """A typed table that is read in batches."""
 
-    with seekable(path) as file:
-        try:
-            table = ParquetFile(file)
-            checked_names(table.schema_arrow.names, path)
-            features = {}
-            if b"huggingface" in (table.schema_arrow.metadata or {}):  # written by `datasets`, with the labels' names
-                from datasets import Features
+    schema: pyarrow.Schema | None  # None where only the rows tell it
+    classes: dict[str, list[str]]  # the names of the classes, by column that has their numbers
+    batches: Callable[[Collection[str] | None], Iterable[pyarrow.RecordBatch | pyarrow.Table]]  # of these columns
 
-                features = Features.from_arrow_schema(table.schema_arrow)
-            yield from named(table.iter_batches(BATCH), features)
-        except pyarrow.ArrowException as error:
-            raise InputError(f"{path}: not a whole parquet file ({brief(error)}); fetch or write it again") from error
+    def types(self) -> dict[str, pyarrow.DataType] | None:
+        """The type of each column as `rows` gives it."""
+        import pyarrow
+
+        if self.schema is None:
+            return None
+        fields = zip(self.schema.names, self.schema.types, strict=True)
+        return {name: pyarrow.string() if name in self.classes else kind for name, kind in fields}
+
+    def rows(self, source: str, columns: Collection[str] | None) -> Iterator[dict]:
+        """The rows, as far as they are in `columns`: values of other columns are not looked at."""
+        first = 1
+        for batch in self.batches(columns):
+            names = [name for name in batch.schema.names if columns is None or name in columns]
+            values = [python_values(batch.column(name)) for name in names]
+            for place, name in enumerate(names):
+                if name in self.classes:
+                    values[place] = class_names(values[place], self.classes[name], source, name, first)
+            yield from (dict(zip(names, row, strict=True)) for row in zip(*values, strict=True))
+            first += batch.num_rows
+
+
+def hub_rows(name: str, split: str | None, columns: Collection[str] | None = None) -> Iterator[dict]:
+    """The rows of a hub data set, streamed; its name is `owner/name`, `…:split` or `…:config:split`."""
+    with hub_table(name, split) as table:
+        yield from table.rows(name, columns)
+
+
+def hub_types(name: str, split: str | None) -> dict[str, pyarrow.DataType] | None:
+    """The columns of a hub data set and their types; None where the data set does not tell them."""
+    with hub_table(name, split) as table:
+        return table.types()
 
 
 @contextmanager
-def seekable(path: Path) -> Iterator[BinaryIO]:
-    """The file's bytes; if packed, unpacked to disk, since a parquet file is read from its end."""
-    with readable(path) as file:
-        if not isinstance(file, gzip.GzipFile):
-            yield file
-            return
-        with tempfile.TemporaryFile() as unpacked:
-            shutil.copyfileobj(file, unpacked)
-            unpacked.seek(0)
-            yield unpacked
-
-
-def hub_rows(name: str, split: str | None) -> Iterator[dict]:
-    """The rows of a hub data set, streamed; its name is `owner/name`, `…:split` or `…:config:split`."""
+def hub_table(name: str, split: str | None) -> Iterator[Table]:
     import datasets
 
     name, *parts = name.split(":")
     split = split or (parts[-1] if parts else "train")
     config = parts[0] if len(parts) > 1 else None
     with of_the_hub(f"no file {quoted(name)} is here, and it cannot be read as a hub data set, split {quoted(split)}"):
-        table = datasets.load_dataset(name, config, split=split, streaming=True)
-        batches = table.with_format("arrow").iter(BATCH)
-        yield from named(batches, table.features or {})
+        data = datasets.load_dataset(name, config, split=split, streaming=True)
+        features = data.features or {}
+        classes = {column: feature.names for column, feature in features.items() if hasattr(feature, "int2str")}
+
+        def batches(columns: Collection[str] | None) -> Iterable[pyarrow.Table]:
+            chosen = (
+                data.select_columns([name for name in features if name in columns]) if features and columns else data
+            )
+            return chosen.with_format("arrow").iter(BATCH)
+
+        yield Table(features.arrow_schema if features else None, classes, batches)
 
 
 def hub_splits(name: str) -> list[str]:
@@ -76,20 +93,29 @@ def of_the_hub(told: str) -> Iterator[None]:
     """Inside the `with`, whatever goes wrong with the hub becomes one line."""
     try:
         yield
+    except InputError:
+        raise
     except Exception as error:  # of many libraries: the network, the hub, the file formats
         raise InputError(f"{told}: {brief(error)}") from error
 
 
-def named(batches: Iterable, features: dict) -> Iterator[dict]:
-    """Rows of arrow tables, with the names of classes in place of their numbers. Without a class (-1) is None."""
-    names = {column: feature.names for column, feature in features.items() if hasattr(feature, "int2str")}
-    for batch in batches:
-        rows = batch.to_pylist()
-        for column, classes in names.items():
-            for row in rows:
-                number = row[column]
-                row[column] = classes[number] if number is not None and number >= 0 else None
-        yield from rows
+def class_names(numbers: list, classes: list[str], source: str, column: str, first: int) -> list[str | None]:
+    """The names of classes in place of their numbers; a row without a class (-1, or missing) has None.
+
+    Args:
+        first: the number of the first row.
+
+    Raises:
+        InputError: there is no class of that number.
+    """
+    for row, number in enumerate(numbers, first):
+        if number is not None and number >= len(classes):
+            raise InputError(
+                f"{source}: row {row}, column {quoted(column)}: there is no class {number}; the file names "
+                f"{len(classes)}, counted from 0: {listed(map(quoted, classes))}. Mend the number, or write the file "
+                "again without the names"
+            )
+    return [None if number is None or number < 0 else classes[number] for number in numbers]
 
 
 def brief(error: Exception) -> str:

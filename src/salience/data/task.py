@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -44,7 +45,8 @@ def read_part(
         columns, notes = choose_columns(names, source=source, **chosen)
     else:  # the columns of the training data
         columns, _ = choose_columns(names, columns.text, columns.text_pair, columns.label, source=source)
-    examples, warnings = collect(stream(source, encoding), columns, source, bad_rows)
+    needed = {columns.text, columns.text_pair, columns.label} - {None}
+    examples, warnings = collect(stream(source, encoding, columns=needed), columns, source, bad_rows)
     return examples, columns, notes + warnings
 
 
@@ -78,12 +80,20 @@ def read_task(
         found, _, warnings = read_part(source, columns, encoding, bad_rows)
         notes.extend(warnings)
         numbers = encode(found.labels, names, source, found.rows)
-        if shared := shared_rows(examples, found):
+        if same_source(source, data):
+            notes.append(f"{source}: the {role} file is the training file itself; scores are flattered")
+        elif shared := shared_rows(examples, found):
             notes.append(f"{source}: {shared} of {len(found)} {role} rows also stand in {data}; scores are flattered")
         return Part(found, np.array(numbers))
 
     held_out = other(validation, "validation") if validation else None
     tested = other(test, "test") if test else None
+    if validation and test:
+        flattered = "by which the model is chosen; the test score is flattered"
+        if same_source(validation, test):
+            notes.append(f"{test}: the test file is also the validation file, {flattered}")
+        elif shared := shared_rows(held_out.examples, tested.examples):
+            notes.append(f"{test}: {shared} of {len(tested)} test rows also stand in {validation}, {flattered}")
     numbers = np.array(encode(examples.labels, names, data, examples.rows))
     share = default_share(len(examples)) if validation_share is None else validation_share
     if held_out is None and share > 0:
@@ -94,6 +104,14 @@ def read_task(
     for line in notes:
         note(line)
     return Task(names, columns, Part(examples, numbers), held_out, tested)
+
+
+def same_source(one: str, other: str) -> bool:
+    """Whether two names are of one file, or of one data set on the hub."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # one is not a file
+        return one == other
 
 
 def default_share(rows: int) -> float:

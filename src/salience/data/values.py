@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from numbers import Number
+from typing import Any
 
 from salience.data.multilabel import holds_several
 from salience.errors import InputError, quoted
+
+DEEPEST = 100  # levels of lists and objects in one value; nothing that a text classifier reads has more
 
 
 def text_of(value: object) -> str | None:
@@ -58,9 +61,37 @@ def value_in(row: Mapping, column: str, kind: Callable[[object], str | None], nu
 
 
 def well_formed(text: str) -> str:
-    """The text with half characters (lone surrogates, which JSON lets through) replaced: no tokenizer takes them."""
+    """The text as valid Unicode, which tokenizers and files need.
+
+    Two things bring in invalid text: JSON with half of a surrogate pair ("\\ud83d" alone), and arguments of the
+    command line that are not UTF-8. Each such half becomes U+FFFD, the replacement character; two halves that belong
+    together become the character that they stand for. Texts that are valid come back unchanged.
+    """
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def well_formed_value(value: Any, depth: int = DEEPEST) -> Any:
+    """A value as JSON knows it, with every text in it, names in objects included, as valid Unicode.
+
+    Raises:
+        TypeError: lists and objects are nested more than `depth` levels deep.
+        KeyError: two names in an object are the same after that.
+    """
+    if isinstance(value, str):
+        return well_formed(value)
+    if not isinstance(value, (list, dict)):
+        return value
+    if depth == 0:
+        raise TypeError(f"lists and objects are nested more than {DEEPEST} levels deep")
+    if isinstance(value, list):
+        return [well_formed_value(each, depth - 1) for each in value]
+    row = {well_formed(name): well_formed_value(each, depth - 1) for name, each in value.items()}
+    if len(row) < len(value):
+        raise KeyError(next(name for name in row if "\ufffd" in name))
+    return row

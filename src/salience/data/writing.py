@@ -2,118 +2,85 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import os
+import re
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
 
+from salience.data.writers import OPENERS, Columns, Write, csv_writer, opened_csv
 from salience.errors import InputError, unknown
+from salience.files import whole_file
+from salience.outputs import check_output_file
 
-Write = Callable[[list[dict[str, Any]]], None]  # writes some rows
+OPEN_ALREADY = re.compile(r"/dev/stdout|/dev/stderr|(?:/dev/fd|/proc/self/fd)/([0-9]+)")
+STANDARD = {"stdout": 1, "stderr": 2}
 
 
 def check_output(output: Path | None, overwrite: bool) -> None:
     """Raises an `InputError` if nothing can be written there: unknown suffix, or a file that is to be kept."""
-    if output is None or output.is_char_device():
+    if output is None:
+        return
+    if is_stream(output):
+        if output.suffix.lower() == ".parquet":
+            raise InputError(f"{output} is a pipe or a device, which parquet cannot be written to: write csv or jsonl")
         return
     if output.suffix.lower() not in OPENERS:
         raise unknown("suffix of --output", output.suffix or output.name, sorted(OPENERS))
-    check_file(output, overwrite)
+    check_output_file(output, overwrite)
 
 
-def check_file(output: Path | None, overwrite: bool) -> None:
-    """Raises an `InputError` if a file that is to be kept stands there, or a folder."""
-    check_free(output, overwrite)
-    if output is not None and output.is_dir():
-        raise InputError(f"{output} is a folder: name a file in it, or another one")
+def is_stream(output: Path) -> bool:
+    """Whether this is no file but a pipe, a device such as /dev/null, or something that is open already."""
+    if OPEN_ALREADY.fullmatch(str(output)):
+        return True
+    try:
+        mode = output.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
-def check_free(output: Path | None, overwrite: bool) -> None:
-    """Raises an `InputError` if a file or folder stands there that is to be kept."""
-    if output is not None and output.exists() and not overwrite:
-        raise InputError(f"{output} exists: choose another --output, or --overwrite it")
+def stream_target(output: Path) -> Path | int:
+    """What to open for a pipe or device; what is open already, such as /dev/stdout, goes on where it stands."""
+    number = OPEN_ALREADY.fullmatch(str(output))
+    return output if number is None else os.dup(int(number[1] or STANDARD[output.name]))
 
 
 @contextmanager
-def writing(output: Path | None, overwrite: bool = False) -> Iterator[Write]:
+def writing(
+    output: Path | None,
+    overwrite: bool = False,
+    columns: Columns | None = None,
+    safe_csv: bool = False,
+    note: Callable[[str], None] = print,
+) -> Iterator[Write]:
     """A function that writes rows to `output` by its suffix, or as csv to standard output.
 
-    The file appears when the `with` ends well; a device such as /dev/stdout is written directly.
+    The file appears when the `with` ends well; a pipe or a device, such as /dev/stdout, is written directly, as csv
+    unless its name ends in .jsonl.
+
+    Args:
+        columns: those of csv and parquet, all of them, with their types. In jsonl every row has its own.
+        safe_csv: no text in a csv file begins as a formula of a spreadsheet does.
+        note: told what could not be written as it was.
 
     Raises:
-        InputError: as `check_output`.
+        InputError: as `check_output`; or a row does not fit the columns.
     """
     check_output(output, overwrite)
+    columns = columns or {}
     if output is None:
-        yield csv_writer(sys.stdout)
+        yield csv_writer(sys.stdout, columns, safe_csv)
         return
-    if output.is_char_device():
-        with open(output, "w", encoding="utf-8", newline="") as file:
-            yield csv_writer(file)
-        return
-    output.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = output.with_name(f".{output.name}.unfinished")
-    try:
-        with OPENERS[output.suffix.lower()](unfinished) as write:
+    if is_stream(output):
+        opened = OPENERS.get(output.suffix.lower(), opened_csv)
+        with opened(stream_target(output), columns, safe_csv, note) as write:
             yield write
-        os.replace(unfinished, output)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def csv_writer(file: TextIO) -> Write:
-    """The columns of the first row are the header."""
-    writer = None
-
-    def write(rows: list[dict[str, Any]]) -> None:
-        nonlocal writer
-        if writer is None:
-            writer = csv.DictWriter(file, list(rows[0]), extrasaction="ignore")
-            writer.writeheader()
-        writer.writerows(rows)
-
-    return write
-
-
-@contextmanager
-def opened_csv(file: Path) -> Iterator[Write]:
-    with file.open("w", encoding="utf-8", newline="") as opened:
-        yield csv_writer(opened)
-
-
-@contextmanager
-def opened_jsonl(file: Path) -> Iterator[Write]:
-    with file.open("w", encoding="utf-8") as opened:
-        yield lambda rows: opened.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
-
-
-@contextmanager
-def opened_parquet(file: Path) -> Iterator[Write]:
-    """The types of the first rows are the columns'."""
-    import pyarrow
-    from pyarrow.parquet import ParquetWriter
-
-    writer = None
-
-    def write(rows: list[dict[str, Any]]) -> None:
-        nonlocal writer
-        try:
-            table = pyarrow.Table.from_pylist(rows, schema=writer.schema if writer else None)
-        except pyarrow.ArrowException as error:
-            raise InputError(f"a column changes its type, which parquet cannot hold ({error}): write jsonl") from error
-        if writer is None:
-            writer = ParquetWriter(file, table.schema)
-        writer.write_table(table)
-
-    try:
+        return
+    with whole_file(output) as unfinished, OPENERS[output.suffix.lower()](
+        unfinished, columns, safe_csv, note
+    ) as write:  # fmt: skip
         yield write
-    finally:
-        if writer is not None:
-            writer.close()
-
-
-OPENERS = {".csv": opened_csv, ".jsonl": opened_jsonl, ".parquet": opened_parquet}

@@ -1,0 +1,107 @@
+"""Rows and column types of parquet files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import tempfile
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from salience.data.columns import checked_names
+from salience.data.tables import BATCH, Table, brief
+from salience.data.values import well_formed
+from salience.errors import InputError
+from salience.opening import readable
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+def parquet_rows(path: Path, columns: Collection[str] | None = None) -> Iterator[dict]:
+    """The rows of a parquet file, of the named columns or of all."""
+    with parquet_table(path) as table:
+        yield from table.rows(str(path), columns)
+
+
+def parquet_types(path: Path) -> dict[str, pyarrow.DataType]:
+    """The columns of a parquet file and their types. No row is read."""
+    with parquet_table(path) as table:
+        return table.types()
+
+
+@contextmanager
+def parquet_table(path: Path) -> Iterator[Table]:
+    """A parquet file. (`datasets` takes brackets in its name for a pattern, and reads no packed one.)
+
+    Raises:
+        InputError: the file is damaged, at whichever point of reading it turns out, or its names are no columns.
+    """
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
+
+    with seekable(path) as file:
+        try:
+            parquet = ParquetFile(file)
+            schema = parquet.schema_arrow
+            checked_names(schema.names, path)
+
+            def batches(columns: Collection[str] | None) -> Iterable[pyarrow.RecordBatch]:
+                names = None if columns is None else [name for name in schema.names if name in columns]
+                return parquet.iter_batches(BATCH, columns=names)
+
+            yield Table(schema, classes_in(schema, path), batches)
+        except pyarrow.ArrowException as error:
+            raise InputError(f"{path}: not a whole parquet file ({brief(error)}); fetch or write it again") from error
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: the name of a column is not UTF-8; write the file again") from error
+
+
+def classes_in(schema: pyarrow.Schema, path: Path) -> dict[str, list[str]]:
+    """The names of the classes that `datasets` has written into a file's metadata, by column.
+
+    Raises:
+        InputError: the metadata are damaged, and numbers would be read in place of names.
+    """
+    import pyarrow
+
+    written = (schema.metadata or {}).get(b"huggingface")
+    if written is None:
+        return {}
+    try:
+        features = json.loads(written).get("info", {}).get("features") or {}
+        labels = {name: feature for name, feature in features.items() if is_class_label(feature)}
+        numbered = {
+            name for name in labels if name in schema.names and pyarrow.types.is_integer(schema.field(name).type)
+        }
+        return {name: [well_formed(str(label)) for label in names_of(labels[name])] for name in numbered}
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f'{path}: the metadata "huggingface", with the names of the classes, are damaged ({brief(error)}); write '
+            "the file again, with or without them"
+        ) from error
+
+
+def is_class_label(feature: object) -> bool:
+    return isinstance(feature, dict) and feature.get("_type") == "ClassLabel"
+
+
+def names_of(label: dict) -> list:
+    names = label.get("names")
+    return list(range(label.get("num_classes") or 0)) if names is None else list(names)
+
+
+@contextmanager
+def seekable(path: Path) -> Iterator[BinaryIO]:
+    """The file's bytes; if packed, unpacked to disk, since a parquet file is read from its end."""
+    with readable(path) as file:
+        if not isinstance(file, gzip.GzipFile):
+            yield file
+            return
+        with tempfile.TemporaryFile() as unpacked:
+            shutil.copyfileobj(file, unpacked)
+            unpacked.seek(0)
+            yield unpacked

@@ -1,0 +1,61 @@
+"""Texts that train, choose and test are compared with each other before anything is trained."""
+
+import os
+
+import pyarrow
+import pytest
+from written import parquet
+
+from salience.data.task import read_task
+
+TRAIN = "text,label\n" + "".join(f"text {number},{'ab'[number % 2]}\n" for number in range(20))
+OTHER = "text,label\nother 1,a\nother 2,b\nother 3,b\n"
+
+
+@pytest.fixture
+def noted(write):
+    """The warnings about files that are written for it."""
+    train = write("train.csv", TRAIN)
+
+    def noted(**files: str) -> list[str]:
+        notes = []
+        read_task(train, note=notes.append, **files)
+        return [note.replace(os.path.dirname(train) + "/", "") for note in notes if "flattered" in note]
+
+    return noted
+
+
+def test_parts_without_a_common_row_need_no_warning(write, noted):
+    assert noted(validation=write("one.csv", OTHER), test=write("two.csv", OTHER.replace("other", "more"))) == []
+
+
+def test_rows_of_both_validation_and_test(write, noted):
+    test = write("two.csv", OTHER.replace("other 1", "new"))
+    assert noted(validation=write("one.csv", OTHER), test=test) == [
+        "two.csv: 2 of 3 test rows also stand in one.csv, by which the model is chosen; the test score is flattered"
+    ]
+
+
+def test_one_file_for_validation_and_test(write, noted, tmp_path):
+    file = write("one.csv", OTHER)
+    (tmp_path / "link.csv").symlink_to("one.csv")
+    for test in (file, str(tmp_path / "link.csv")):
+        assert noted(validation=file, test=test) == [
+            f"{os.path.basename(test)}: the test file is also the validation file, by which the model is chosen; the "
+            "test score is flattered"
+        ]
+
+
+@pytest.mark.parametrize("role", ["validation", "test"])
+def test_the_training_file_for_another_part(role, noted, tmp_path):
+    assert noted(**{role: str(tmp_path / "train.csv")}) == [
+        f"train.csv: the {role} file is the training file itself; scores are flattered"
+    ]
+
+
+def test_columns_that_are_not_needed_may_hold_anything(write):
+    table = pyarrow.table({
+        "text": [f"text {number}" for number in range(20)], "label": ["a", "b"] * 10,
+        "at": pyarrow.array([3 * 10**17] * 20, pyarrow.timestamp("us")),
+    })  # fmt: skip
+    assert len(read_task(write("train.parquet", parquet(table)), validation_share=0, note=list).train) == 20
