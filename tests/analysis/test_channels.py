@@ -13,7 +13,7 @@ from salience.analysis.channels import Channels, scan_channels
 from salience.batch import Batch
 from salience.data.batching import DIFFERENTIATED, Collator
 from salience.data.encoding import Encoded, encode_texts
-from salience.explain.gradient import gradient_map
+from salience.explainers.gradient import gradient_map
 from salience.mixing.dropmix import DropMix
 
 WIDTH = 16

@@ -20,7 +20,7 @@ from reference import close
 from salience import Batch
 from salience.analysis.gradient_terms import GradientTerms, gradient_terms
 from salience.analysis.token_scores import global_scores
-from salience.sites import forward
+from salience.hooks.hooks import forward
 from word_models import padded, word_batch, word_classifier
 
 KINDS = {

@@ -1,6 +1,7 @@
 """Attention by part of speech against slow loops, and the taggers it is read with."""
 
 import copy
+import re
 import sys
 import warnings
 from types import SimpleNamespace
@@ -16,7 +17,8 @@ from salience.analysis import tagging
 from salience.analysis.parts_of_speech import TaggedScores, by_tag, meetings, tagged_attention
 from salience.analysis.tagging import SpacyTagger, given_tags
 from salience.errors import InputError
-from salience.explain import Attention
+from salience.explainers import Attention
+from salience.explainers.word_tokens import encode_words
 
 # Texts as (word, tag) in order. The tokenizer knows few words: "goalkeeper" comes in pieces, signs are tokens.
 TAGGED = [
@@ -189,6 +191,42 @@ def test_a_token_in_no_word_of_the_tagger_has_no_tag(reader, text, tags, places)
                              Attention())  # fmt: skip
     assert found.places[1].tolist() == places
     assert found.tags[1].tolist() == [tag for _, _, tag in spans(text, tags)]
+
+
+@pytest.mark.parametrize("words", [False, True], ids=["pieces", "words"])
+def test_the_order_in_which_a_tagger_lists_words_changes_nothing(reader, words):
+    expected = tagged_attention(*reader, TEXTS, SPANS, Attention(1, 0), words=words)
+    shuffled = [[own[index] for index in np.random.default_rng(0).permutation(len(own))] for own in SPANS]
+    for listed in (shuffled, [own[::-1] for own in SPANS]):
+        found = tagged_attention(*reader, TEXTS, listed, Attention(1, 0), words=words)
+        for one, other in zip(expected.scores, found.scores, strict=True):
+            assert one.tolist() == other.tolist()
+        for part in ("tags", "places"):
+            assert [own.tolist() for own in getattr(found, part)] == [own.tolist() for own in getattr(expected, part)]
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        ([(0, 3, "DET"), (2, 8, "NOUN")], "characters 0 to 3 and 2 to 8 overlap"),
+        ([(4, 8, "NOUN"), (0, 8, "DET")], "characters 0 to 8 and 4 to 8 overlap"),
+        ([(0, 3, "DET"), (0, 3, "ADJ")], "characters 0 to 3 and 0 to 3 overlap"),
+        ([(4, 9, "NOUN")], 'is characters 4 to 9 ("NOUN"), but the text has 8 characters'),
+        ([(-4, 8, "NOUN")], "is characters -4 to 8"),
+        ([(3, 3, "X"), (4, 8, "NOUN")], "is characters 3 to 3"),
+        ([(8, 4, "X")], "is characters 8 to 4"),
+    ],
+    ids=["overlap", "inside each other", "twice", "behind the end", "before the start", "empty", "backwards"],
+)
+def test_words_that_no_text_can_have_are_refused(reader, second, said):
+    tagged = [spans("the song", "the:DET song:NOUN"), second]
+    with pytest.raises(InputError, match=rf"text 2: .*{re.escape(said)}"):
+        tagged_attention(*reader, ["the song"] * 2, tagged, Attention())
+
+
+def test_words_are_found_in_ordered_spans_only(reader):
+    with pytest.raises(ValueError, match="text 1: the spans of words must be in order"):
+        encode_words(reader[1], ["the song"], spans=lambda text: [(4, 8), (0, 3)])
 
 
 # ---------------------------------------------------------------------------------------------------------- meetings

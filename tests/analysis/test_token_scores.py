@@ -16,7 +16,7 @@ from reference_understanding import read
 from salience import Batch
 from salience.analysis import token_scores as module
 from salience.analysis.token_scores import check_scored, global_scores, local_scores, token_scores
-from salience.sites import forward
+from salience.hooks.hooks import forward
 from word_models import torchs_lstm, word_classifier
 
 V = 23

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import families
 from salience.data.encoding import Encoded, encode_texts
-from salience.explain.word_tokens import SPECIAL, WordTokens, encode_words
+from salience.explainers.word_tokens import SPECIAL, WordTokens, encode_words
 from salience.faithfulness.erasing import ranks, top_alone, without_top
 from salience.models.vocabulary import word_tokenizer
 

@@ -12,11 +12,11 @@ from families import FAMILIES, LAYERS, batch, distinct_batch, layer_modules, pad
 from reference import close, soft_cross_entropy
 from reference_attention import attentionmix_reference, eager_attention, mixture, relevances
 from salience import AttentionMix, Batch, forward_mixed, mixed
-from salience.explain import Attention
+from salience.explainers import Attention
+from salience.hooks.hooks import forward
 from salience.mixing.pairing import neighbours, shuffle
-from salience.sites import forward
 
-# DeBERTa-v2 and MPNet say that they compute all heads: tests/explain/test_attention.py's business.
+# DeBERTa-v2 and MPNet say that they compute all heads: tests/explainers/test_attention.py's business.
 pytestmark = pytest.mark.filterwarnings("ignore:.*attention interface")
 every_family = pytest.mark.parametrize("family", FAMILIES)
 
@@ -66,7 +66,7 @@ def giving(monkeypatch):
 
     def give(weights):
         given = torch.tensor(weights, dtype=torch.float64)
-        monkeypatch.setattr("salience.explain.attention.attention", lambda model, batch, layer, head: given)
+        monkeypatch.setattr("salience.explainers.attention.attention", lambda model, batch, layer, head: given)
 
     return give
 

@@ -14,9 +14,9 @@ from families import FAMILIES, batch
 from reference import close, soft_cross_entropy
 from reference_patches import budget, dropmix_reference, exchanged, window_size
 from salience import METHODS, Batch, DropMix, forward_mixed, mixed, plain
-from salience.explain.gradient import gradient_map
+from salience.explainers.gradient import gradient_map
+from salience.hooks.hooks import forward
 from salience.mixing.pairing import neighbours, shuffle
-from salience.sites import forward
 
 
 def texts(tokens: list[int], extra_padding: int = 0) -> Batch:
@@ -602,3 +602,12 @@ def test_each_weight_gets_its_gradient_once_in_a_step_on_mixtures(family):
     loss.backward()
     list(losses)
     assert len(arrived) == len(set(arrived)) > 10
+
+
+def test_a_window_wider_than_the_representation_is_refused():
+    batch = texts([4, 3])
+    scores = torch.rand(2, 4, 1)
+    for height in (1, 2, None):
+        with pytest.raises(ValueError, match="width=2 is wider than the representation, whose width is 1:"):
+            DropMix(height=height, width=2)(batch, scores)
+    assert DropMix(width=1, ratio=0.5)(batch, scores).keep.shape == scores.shape

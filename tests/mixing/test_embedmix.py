@@ -6,8 +6,8 @@ import torch
 from families import FAMILIES, batch, distinct_batch
 from reference import close
 from salience import EmbedMix, forward_mixed, stages
+from salience.hooks.hooks import forward
 from salience.mixing.pairing import neighbours, shuffle, swap_halves
-from salience.sites import forward
 
 
 def test_gold():

@@ -6,10 +6,10 @@ from scipy.stats import spearmanr
 
 from families import FAMILIES, batch
 from salience import Batch
-from salience.explain import gradient
+from salience.explainers import gradient
+from salience.hooks.hooks import forward
 from salience.mixing import rank_heads
 from salience.mixing.heads import rank_correlation
-from salience.sites import forward
 
 HEADS = 2
 

@@ -18,8 +18,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from families import FAMILIES, LAYERS, WITH_TOKEN_TYPES, batch, distinct_batch, layer_modules, padded
 from reference import close
 from salience import Batch, DropoutMixup, EmbedMix, MixupEncoding, SenMixup, TMix, WordMixup, forward_mixed, mixed
+from salience.hooks.hooks import forward
 from salience.mixing.pairing import neighbours, shuffle, swap_halves
-from salience.sites import forward
 
 METHODS = [WordMixup, EmbedMix, TMix, MixupEncoding, SenMixup, DropoutMixup]
 LEVELS = {

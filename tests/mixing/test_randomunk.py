@@ -14,7 +14,7 @@ from scipy import stats
 from families import FAMILIES, batch, distinct_batch, padded
 from reference import close
 from salience import RandomUNK, forward_mixed, mixed
-from salience.sites import forward
+from salience.hooks.hooks import forward
 
 UNKNOWN = 99  # which stands nowhere else in the texts
 

@@ -8,8 +8,8 @@ import torch
 from families import FAMILIES, LAYERS, batch, build, distinct_batch, layer_modules, padded
 from reference import close
 from salience import EmbedMix, TMix, forward_mixed
+from salience.hooks.hooks import forward
 from salience.mixing.pairing import neighbours, shuffle, swap_halves
-from salience.sites import forward
 
 LEVELS = ["embeddings", *range(1, LAYERS + 1)]
 

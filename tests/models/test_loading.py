@@ -1,9 +1,11 @@
 """Models by name: the embedded one checked before it is trusted, folders of every family, and what is refused."""
 
+import json
 from functools import partial
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 import families
 from salience.errors import InputError
@@ -103,3 +105,92 @@ def test_half_a_precision_is_loaded_in_full(tmp_path):
 def test_an_encoder_without_a_head_is_no_trained_classifier():
     with pytest.raises(InputError, match="holds no trained classifier"):
         load_trained("minilm")
+
+
+def test_a_trained_model_is_read_at_the_length_it_was_trained_on(tmp_path):
+    families.save_tiny_model(tmp_path, ["a good film", "a bad film"], classes=2)
+    model, tokenizer = load_classifier(str(tmp_path), ["a", "b"])
+    tokenizer.model_max_length = longest_text(model, tokenizer, 6)
+    assert tokenizer.model_max_length == 6
+    model.save_pretrained(tmp_path / "trained")
+    tokenizer.save_pretrained(tmp_path / "trained")
+    model, tokenizer = load_trained(tmp_path / "trained")
+    assert longest_text(model, tokenizer) == 6
+    assert longest_text(model, tokenizer, 9) == 9  # what is asked for goes before
+    assert longest_text(model, tokenizer, 10**6) == model.config.max_position_embeddings
+    assert longest_text(model, tokenizer, 0) == 0  # which `encode_texts` refuses
+    tokenizer.model_max_length = 10**30  # what transformers says where nothing is known
+    model.config.max_position_embeddings = 10**4
+    assert longest_text(model, tokenizer) == 512
+
+
+def test_a_fresh_classifier_reads_512_tokens_unless_told_to(tmp_path):
+    families.save_tiny_model(tmp_path, ["a good film", "a bad film"], classes=2, longest=2000)
+    model, tokenizer = load_classifier(str(tmp_path), ["a", "b"])
+    model.config.max_position_embeddings = 2000
+    assert longest_text(model, tokenizer) == 512
+    assert longest_text(model, tokenizer, 1500) == 1500
+
+
+def damaged(folder, damage):
+    """A tiny trained classifier whose file of weights was damaged."""
+    families.save_tiny_model(folder, ["a good film", "a bad film"], classes=2)
+    file = folder / "model.safetensors"
+    damage(file)
+    return folder
+
+
+def cut(file):
+    file.write_bytes(file.read_bytes()[:-1000])
+
+
+def cut_in_its_head(file):
+    file.write_bytes(file.read_bytes()[:100])
+
+
+def emptied(file):
+    file.write_bytes(b"")
+
+
+def of_another_shape(file):
+    weights = load_file(file)
+    name = next(name for name in weights if name.endswith("word_embeddings.weight"))
+    save_file(weights | {name: torch.zeros(7, 3)}, file, {"format": "pt"})
+
+
+def of_another_model(file):
+    save_file({"something.weight": torch.zeros(7, 3)}, file, {"format": "pt"})
+
+
+LOADERS = {
+    "trained": load_trained,
+    "fresh": partial(load_classifier, labels=["a", "b", "c"]),
+    "encoder": lambda folder: build_attention_classifier(AttentionOptions(str(folder), "dot"), ["a", "b"], ["a"]),
+}
+
+
+@pytest.mark.parametrize("load", LOADERS)
+@pytest.mark.parametrize("damage", [cut, cut_in_its_head, emptied, of_another_shape, of_another_model])
+def test_weights_that_do_not_fit_are_one_line(damage, load, tmp_path):
+    with pytest.raises(InputError) as caught:
+        LOADERS[load](str(damaged(tmp_path, damage)))
+    assert "cannot load the model" in str(caught.value) or "holds no trained classifier" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("load", LOADERS)
+@pytest.mark.parametrize(
+    "setting",
+    [{"hidden_size": "wide"}, {"hidden_size": -1}, {"num_hidden_layers": None}, {"num_attention_heads": 0},
+     {"hidden_size": 10**12}, {"model_type": ["bert"]}, {"hidden_act": "none"}, {"vocab_size": 2.5},
+     {"id2label": 3}, {"max_position_embeddings": {}}],
+    ids=str,
+)  # fmt: skip
+def test_a_strange_configuration_is_one_line(setting, load, tmp_path):
+    families.save_tiny_model(tmp_path, ["a good film", "a bad film"], classes=2)
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | setting))
+    try:
+        LOADERS[load](str(tmp_path))
+    except InputError as error:
+        assert "\n" not in str(error)

@@ -6,9 +6,9 @@ import torch
 import word_models
 from reference import close
 from salience.data.encoding import Encoded
+from salience.hooks.hooks import forward
+from salience.inference.probabilities import predict_probabilities
 from salience.models.type_scalars import TypeScalars
-from salience.sites import forward
-from salience.training.predicting import predict_probabilities
 
 
 @pytest.mark.parametrize("classes", [2, 3])

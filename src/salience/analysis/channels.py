@@ -10,9 +10,9 @@ import torch
 
 from salience.data.batching import DIFFERENTIATED, in_order, like_length
 from salience.data.encoding import Encoded
-from salience.explain.gradient import gradient_map
-from salience.selection import best_patch, part_length
-from salience.sites import evaluating
+from salience.explainers.gradient import gradient_map
+from salience.hooks.hooks import evaluating
+from salience.spans import best_patch, part_length
 
 
 @dataclass(frozen=True)

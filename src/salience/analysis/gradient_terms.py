@@ -22,9 +22,9 @@ from torch import Tensor
 
 from salience.analysis.token_scores import check_scored
 from salience.batch import Batch
+from salience.hooks.hooks import evaluating
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.poolings import Additive
-from salience.sites import evaluating
 
 
 @dataclass(frozen=True)

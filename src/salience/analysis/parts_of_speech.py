@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salience.analysis.tagging import Tagged
-from salience.explain.corpus import explain_tokens
-from salience.explain.word_tokens import SPECIAL, encode_words
+from salience.analysis.tagging import Tagged, in_order
+from salience.explainers.corpus import explain_tokens
+from salience.explainers.word_tokens import SPECIAL, encode_words
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,11 @@ def tagged_attention(
         attention: `Attention(layer, head)`, or another explainer; also one that gives (B, T, H) of H heads at once.
             `mean=False` weighs a token of a long text as much as one of a short text.
         words: sum the pieces of a word, and let it stand where its first piece does.
+
+    Raises:
+        InputError: a tagged word is empty or outside its text, or two of them overlap.
     """
+    tagged = [in_order(text, own, number) for number, (text, own) in enumerate(zip(texts, tagged, strict=True), 1)]
     spans = iter([[(start, end) for start, end, _ in own] for own in tagged])
     encoded = encode_words(tokenizer, texts, max_length=max_length, spans=lambda text: next(spans))
     received = explain_tokens(model, encoded.encoded, attention)

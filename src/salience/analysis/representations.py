@@ -11,10 +11,10 @@ from torch import Tensor
 from salience.batch import Batch
 from salience.data.batching import in_order, like_length
 from salience.data.encoding import Encoded
-from salience.levels import unwrapped
+from salience.hooks.hooks import evaluating, forward, reading
+from salience.hooks.stages import unwrapped
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.states import pooled_states
-from salience.sites import evaluating, forward, reading
 
 
 @torch.no_grad()

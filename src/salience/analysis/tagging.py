@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import pairwise
 
-from salience.errors import InputError, counted
-from salience.explain.words import word_spans
+from salience.errors import InputError, counted, quoted
+from salience.explainers.words import word_spans
 
 Tagged = list[tuple[int, int, str]]  # a text's words: from character, to character, part of speech
 Tagger = Callable[[Sequence[str]], Iterator[Tagged]]
@@ -50,3 +51,28 @@ def given_tags(text: str, tags: Sequence[str], row: int) -> Tagged:
             f"row {row} has {counted(len(spans), 'word')}, parted by white space, but {counted(len(tags), 'tag')}"
         )
     return [(*span, tag) for span, tag in zip(spans, tags, strict=True)]
+
+
+def in_order(text: str, tagged: Tagged, number: int) -> Tagged:
+    """The tagged words in the order of the text; a tagger may list them in any order.
+
+    Args:
+        number: of the text, from 1, for messages.
+
+    Raises:
+        InputError: a word is empty or lies outside the text, or two words overlap; names the text and the words.
+    """
+    ordered = sorted(map(tuple, tagged))
+    for start, end, tag in ordered:
+        if not 0 <= start < end <= len(text):
+            raise InputError(
+                f"text {number}: a tagged word is characters {start} to {end} ({quoted(tag)}), but the text has "
+                f"{counted(len(text), 'character')}; write 0 <= from < to <= {len(text)}"
+            )
+    for (start, end, _), (next_start, next_end, _) in pairwise(ordered):
+        if next_start < end:
+            raise InputError(
+                f"text {number}: the tagged words at characters {start} to {end} and {next_start} to {next_end} "
+                "overlap; give every character to one word at most"
+            )
+    return ordered

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from salience.batch import Batch
+from salience.hooks.hooks import evaluating
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.poolings import Attention
 from salience.models.states import pooled_states
-from salience.sites import evaluating
 
 CHUNK = 1024  # types in a batch
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from salience.data.encoding import Encoded
-from salience.explain.word_tokens import WordTokens
+from salience.explainers.word_tokens import WordTokens
 
 Judge = Callable[[Encoded], np.ndarray]  # probabilities (N, C) of texts
 

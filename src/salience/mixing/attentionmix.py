@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from salience.batch import Batch
-from salience.explain.attention import Attention
-from salience.kinds import BOOL, WHOLE, check_fields
+from salience.explainers.attention import Attention
 from salience.mixing.mix import Mix
 from salience.mixing.pairing import Pairing, shuffle
+from salience.settings import BOOL, LEVEL, WHOLE, check_fields, is_whole, shown
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class AttentionMix:
     pair: Pairing = shuffle
 
     def __post_init__(self):
-        check_fields(self, {"layer": WHOLE, "specials": BOOL, "mean": BOOL})
-        if isinstance(self.head, str) and self.head != "auto":
-            raise ValueError(f"head is a number, None or 'auto', not {self.head!r}")
+        check_fields(self, {"layer": WHOLE, "level": LEVEL, "specials": BOOL, "mean": BOOL})
+        if self.head not in (None, "auto") and not is_whole(self.head):
+            raise ValueError(f"head is a number, None or 'auto', not {shown(self.head)}")
         if self.denominator not in ("both", "own"):
-            raise ValueError(f"denominator is 'both' or 'own', not {self.denominator!r}")
+            raise ValueError(f"denominator is 'both' or 'own', not {shown(self.denominator)}")
         if self.level == "sentence":
             raise ValueError("a sentence vector has no tokens to weigh; give a level at which there are")
 

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from salience.batch import Batch
-from salience.explain.gradient import Explainer, gradient_map
-from salience.kinds import COUNT, PART, POSITIVE, Kind, check_fields
+from salience.explainers.gradient import Explainer, gradient_map
 from salience.mixing.interpolation import draw_weights
 from salience.mixing.mix import Mix
 from salience.mixing.pairing import Pairing, shuffle
-from salience.selection import best_patch, part_length
+from salience.settings import COUNT, PART, POSITIVE, Kind, check_fields, shown
+from salience.spans import best_patch, part_length
 
 HEIGHT = Kind(
     "a whole number from 1 on, null, or the two between which it is drawn",
@@ -54,11 +54,22 @@ class DropMix:
         window = {"height": HEIGHT, "width": COUNT.or_none()}
         check_fields(self, window | {"alpha": POSITIVE, "ratio": PART.or_none()})
         if self.direction not in ("replace", "keep"):
-            raise ValueError(f"direction is 'replace' or 'keep', not {self.direction!r}")
+            raise ValueError(f"direction is 'replace' or 'keep', not {shown(self.direction)}")
         if self.within not in ("own", "overlap", "both", "padded"):
-            raise ValueError(f"within is 'own', 'overlap', 'both' or 'padded', not {self.within!r}")
+            raise ValueError(f"within is 'own', 'overlap', 'both' or 'padded', not {shown(self.within)}")
 
     def __call__(self, batch: Batch, scores: Tensor) -> Mix:
+        """The mixture of a batch by the gradient (B, T, D) of its embeddings.
+
+        Raises:
+            ValueError: a window is wider than D. It is not cut as one that is taller than its text is: texts differ
+                in length, but D is the model's, so `width` was meant for another model, or None for all columns.
+        """
+        if self.width is not None and self.width > scores.shape[2]:
+            raise ValueError(
+                f"width={self.width} is wider than the representation, whose width is {scores.shape[2]}: give at most "
+                "that, or None for all of it"
+            )
         partner = self.pair(batch)
         own = batch.attention_mask.bool()
         theirs = own[partner]

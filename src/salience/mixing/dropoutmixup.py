@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import torch
 
 from salience.batch import Batch
-from salience.kinds import SHARE, check_fields
 from salience.mixing.interpolation import Interpolation
 from salience.mixing.mix import Dropout, Mix
+from salience.settings import SHARE, check_fields
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.levels import encoder_of, stages, whole_level
+from salience.hooks.hooks import check_recomputation, forward, rewriting, rewriting_arguments
+from salience.hooks.stages import encoder_of, stages, whole_level
 from salience.mixing.mix import Mix
-from salience.sites import check_recomputation, forward, rewriting, rewriting_arguments
 
 
 def forward_mixed(model: nn.Module, batch: Batch, mix: Mix) -> Tensor:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from salience.attending import attention
 from salience.batch import Batch
-from salience.explain.attention import received
-from salience.explain.gradient import gradient
-from salience.levels import depth
-from salience.sites import evaluating
+from salience.explainers.attention import received
+from salience.explainers.gradient import gradient
+from salience.hooks.attention_weights import attention
+from salience.hooks.hooks import evaluating
+from salience.hooks.stages import depth
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from salience.batch import Batch
-from salience.kinds import BOOL, PART, POSITIVE, check_fields
 from salience.mixing.mix import Mix
 from salience.mixing.pairing import Pairing, shuffle
+from salience.settings import BOOL, PART, POSITIVE, check_fields
 
 
 @dataclass(frozen=True)

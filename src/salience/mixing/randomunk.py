@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch
 
 from salience.batch import Batch
-from salience.kinds import PART, WHOLE, check_fields
 from salience.mixing.mix import Mix
-from salience.selection import part_length, random_places
+from salience.settings import INDEX, PART, check_fields
+from salience.spans import part_length, random_places
 
 BERT_UNKNOWN = 100  # of the uncased vocabulary; the published code knows no other
 
@@ -28,7 +28,7 @@ class RandomUNK:
     guide = None
 
     def __post_init__(self):
-        check_fields(self, {"window": PART, "unknown": WHOLE.or_none()})
+        check_fields(self, {"window": PART, "unknown": INDEX.or_none()})
 
     def __call__(self, batch: Batch, scores: None = None) -> Mix:
         words = batch.segment > 0

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from salience.batch import Batch
-from salience.explain.gradient import Explainer, gradient
-from salience.kinds import BOOL, PART, check_fields
+from salience.explainers.gradient import Explainer, gradient
 from salience.mixing.mix import Mix
 from salience.mixing.pairing import Pairing, swap_halves
-from salience.selection import best_span, first_place, part_length, random_places, random_span
+from salience.settings import BOOL, PART, check_fields
+from salience.spans import best_span, first_place, part_length, random_places, random_span
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,12 @@ import torch
 
 from salience.mixing.interpolation import Interpolation
 from salience.mixing.pairing import Pairing, swap_halves
+from salience.settings import LEVEL, Kind, check_fields
+
+LEVELS = Kind(
+    f"one or more in a list: {LEVEL.words}",
+    lambda value: isinstance(value, tuple) and len(value) > 0 and all(map(LEVEL.fits, value)),
+)
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,10 @@ class TMix(Interpolation):
     levels: tuple[int | float | str, ...] = (7 / 12, 9 / 12, 12 / 12)
     largest: bool = True
     pair: Pairing = swap_halves
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_fields(self, {"levels": LEVELS})
 
     def meeting(self) -> str | int | float:
         return self.levels[int(torch.randint(len(self.levels), ()))]

@@ -37,7 +37,7 @@ class AttentionClassifier(PreTrainedModel):
         super().__init__(config)
         width, classes = config.hidden_size, config.num_labels
         if config.encoder == "transformer":
-            self.encoder = without_pooler(AutoModel.from_config(config.encoder_config))
+            self.encoder = without_pooler(AutoModel.from_config(config.encoder_config, trust_remote_code=False))
         else:
             self.encoder = WordEncoder(config)
         self.pooling = pooling(config.pooling, width, config.pooling_heads, config.scale)

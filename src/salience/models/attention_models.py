@@ -7,13 +7,14 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from salience.errors import InputError, nearest, quoted, unknown
-from salience.kinds import BOOL, COUNT, POSITIVE, SHARE, TEXT, check_fields
 from salience.models.attention_classifier import AttentionClassifier, without_pooler
 from salience.models.attention_config import AttentionClassifierConfig
-from salience.models.loading import SAFELY, load_tokenizer, loaded, model_source
+from salience.models.loading import load_encoder, load_tokenizer
 from salience.models.poolings import ATTENDING, POOLINGS
+from salience.models.sources import model_source
 from salience.models.vocabulary import SPECIAL, word_tokenizer
 from salience.models.word_vectors import fill, read_word_vectors, word_piece_vectors
+from salience.settings import BOOL, COUNT, POSITIVE, SHARE, TEXT, check_fields
 
 WORD_ENCODERS = ("embeddings", "affine", "lstm")
 PREFIX = "attention:"
@@ -147,7 +148,7 @@ def build_attention_classifier(
 def over_words(options: AttentionOptions, common: dict, texts: Iterable[str], note: Callable, split: bool):
     tokenizer = word_tokenizer(texts, options.minimum_frequency, split)
     vocabulary = {word: number for word, number in tokenizer.get_vocab().items() if word not in SPECIAL}
-    width, vectors = options.width or 100, {}
+    width, vectors = 100 if options.width is None else options.width, {}
     if options.embeddings == "minilm":
         vectors, embedded = minilm_vectors(vocabulary)
     elif options.embeddings is not None:
@@ -171,11 +172,7 @@ def over_words(options: AttentionOptions, common: dict, texts: Iterable[str], no
 
 
 def over_transformer(options: AttentionOptions, common: dict):
-    from transformers import AutoModel
-
-    source = model_source(options.encoder)
-    encoder = loaded(options.encoder, lambda: AutoModel.from_pretrained(source, **SAFELY)).float()
-    tokenizer = load_tokenizer(options.encoder)
+    encoder, tokenizer = load_encoder(options.encoder)
     special = sorted(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
     model = configured(
         common
@@ -194,6 +191,9 @@ def configured(settings: dict) -> AttentionClassifier:
         return AttentionClassifier(AttentionClassifierConfig(**settings))
     except ValueError as error:
         raise InputError(f"--model {PREFIX}{settings['pooling']}: {error}") from error
+    except (MemoryError, RuntimeError) as error:  # torch says that there is not enough memory as a RuntimeError
+        reason = " ".join(str(error).split())
+        raise InputError(f"--model {PREFIX}{settings['pooling']} cannot be built: {reason[:300]}") from error
 
 
 def minilm_vectors(vocabulary: dict[str, int]):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from salience.errors import InputError
+from salience.files import sha256_of
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,6 @@ def embedded_folder(name: str) -> Path:
 
 def check_hash(file: Path, expected: str) -> None:
     """Refuses a file whose SHA-256 is not `expected`: weights that anyone may upload are not to be trusted."""
-    with file.open("rb") as opened:
-        found = hashlib.file_digest(opened, "sha256").hexdigest()
+    found = sha256_of(file)
     if found != expected:
         raise InputError(f"{file} is not the upstream file and is not loaded: SHA-256 {found}, expected {expected}")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from salience.errors import InputError, nearest, quoted
-from salience.models.embedded import EMBEDDED, embedded_folder
+from salience.errors import InputError
+from salience.models.configuration import read_configuration
+from salience.models.sources import model_source
 
 # No pickles, no code from the hub, and no question in the middle of a run whether to run it.
 SAFELY = {"use_safetensors": True, "trust_remote_code": False}
 LONGEST = 512  # tokens read of a text unless asked for more: what BERT was trained on
+UNLIMITED = 10**9  # transformers gives a larger length to tokenizers that have none
 
 
 def load_classifier(name: str, labels: Sequence[str]):
@@ -29,19 +31,68 @@ def load_classifier(name: str, labels: Sequence[str]):
 
     source = model_source(name)
     numbered = dict(enumerate(labels))
-    model = loaded(
-        name,
-        lambda: AutoModelForSequenceClassification.from_pretrained(
+
+    def load():
+        config = read_configuration(
             source,
             num_labels=len(numbered),
             id2label=numbered,
             label2id={label: number for number, label in numbered.items()},
             problem_type="single_label_classification",
+        )
+        return AutoModelForSequenceClassification.from_pretrained(
+            source,
+            config=config,
             **SAFELY,
             ignore_mismatched_sizes=True,  # a head for other labels gives way to a fresh one
+            output_loading_info=True,
+        )
+
+    model, found = loaded(name, load)
+    check_weights(name, model, found)
+    # Weights stored in half precision are trained, and judged, in full.
+    return model.float(), fresh_tokenizer(name)
+
+
+def load_encoder(name: str):
+    """An encoder without a head, and its tokenizer, for a model that is still to be trained.
+
+    Raises:
+        InputError: no such model, or no safetensors.
+    """
+    from transformers import AutoModel
+
+    source = model_source(name)
+    encoder, found = loaded(
+        name,
+        lambda: AutoModel.from_pretrained(
+            source, config=read_configuration(source), **SAFELY, output_loading_info=True
         ),
     )
-    return model.float(), load_tokenizer(name)  # weights stored in half precision are trained, and judged, in full
+    check_weights(name, encoder, found)
+    return encoder.float(), fresh_tokenizer(name)
+
+
+def check_weights(name: str, model, found: Mapping) -> None:
+    """Refuses weights of another encoder than the configuration describes; only a head may be of another shape.
+
+    Args:
+        found: what `from_pretrained` says about loading: its missing and mismatched keys.
+
+    Raises:
+        InputError: names a weight and its shapes.
+    """
+    prefix = f"{model.base_model_prefix}."
+    inside = [weight for weight, _ in model.named_parameters() if weight.startswith(prefix)]
+    encoder = set(inside or dict(model.named_parameters()))  # an encoder alone has no prefix
+    for weight, stored, wanted in found["mismatched_keys"]:
+        if weight in encoder:
+            raise InputError(
+                f"cannot load the model {name!r}: its weight {weight} has the shape {tuple(stored)}, and config.json "
+                f"asks for {tuple(wanted)}"
+            )
+    if encoder and encoder <= set(found["missing_keys"]):
+        raise InputError(f"cannot load the model {name!r}: the file of weights holds none of the encoder's")
 
 
 def load_trained(folder: str | Path):
@@ -58,7 +109,9 @@ def load_trained(folder: str | Path):
     source = model_source(name)
     model, found = loaded(
         name,
-        lambda: AutoModelForSequenceClassification.from_pretrained(source, **SAFELY, output_loading_info=True),
+        lambda: AutoModelForSequenceClassification.from_pretrained(
+            source, config=read_configuration(source), **SAFELY, output_loading_info=True
+        ),
     )
     if found["missing_keys"]:
         raise InputError(f"{name} holds no trained classifier: train one first, with salience train --model {name}")
@@ -80,32 +133,38 @@ def load_tokenizer(name: str):
     return tokenizer
 
 
+def fresh_tokenizer(name: str):
+    """The tokenizer of a model that is still to be trained, which reads at most `LONGEST` tokens unless told to.
+
+    After training its `model_max_length` is what the model was trained on, and is saved with it.
+    """
+    tokenizer = load_tokenizer(name)
+    tokenizer.model_max_length = min(tokenizer.model_max_length, LONGEST)
+    return tokenizer
+
+
 def longest_text(model, tokenizer, asked: int | None = None) -> int:
-    """How many tokens of a text are read: what was asked for or `LONGEST`, as far as the model can."""
+    """How many tokens of a text are read: as many as asked for, as far as the model has positions.
+
+    Where nothing is asked for, `tokenizer.model_max_length`: of a trained model that is the length it was trained on,
+    and `LONGEST` where the tokenizer does not say.
+    """
     room = getattr(model.base_model.config, "max_position_embeddings", None) or sys.maxsize
     # RoBERTa and MPNet count positions from behind the padding index.
     table = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
     if getattr(table, "padding_idx", None) is not None:
         room -= table.padding_idx + 1
-    return min(room, tokenizer.model_max_length, asked or LONGEST)
-
-
-def model_source(name: str) -> str:
-    """What `from_pretrained` is to be given: the embedded model's folder, a folder, or a name on the hub."""
-    if name in EMBEDDED:
-        return str(embedded_folder(name))
-    path = Path(name).expanduser()
-    beside_others = path.parent != Path() and path.parent.is_dir()  # runs/nmae: not a name on the hub
-    looks_like_path = name.startswith((".", "/", "~")) or name.count("/") > 1 or beside_others
-    if looks_like_path and not path.is_dir():
-        raise InputError(f"no model at {name}: give a folder, a name on the hub, or one of {', '.join(EMBEDDED)}")
-    if not path.is_dir() and (near := nearest(name, EMBEDDED)):  # not worth half a minute of asking the hub
-        raise InputError(f"unknown model {quoted(name)}.{near}")
-    return str(path) if path.is_dir() else name
+    if asked is None:
+        asked = tokenizer.model_max_length if tokenizer.model_max_length <= UNLIMITED else LONGEST
+    return min(room, asked)
 
 
 def loaded(name: str, load):
-    """What `load()` gives, with Hugging Face's ways of failing in one line."""
+    """What `load()` gives, with the many ways in which libraries fail on a model's files in one line.
+
+    Raises:
+        InputError: `load` raised an error, whatever its type; `--debug` shows where.
+    """
     import warnings
 
     from transformers.utils import logging
@@ -116,8 +175,10 @@ def loaded(name: str, load):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return load()
-    except (OSError, ValueError, KeyError) as error:
-        reason = " ".join(str(error).split())
+    except InputError:
+        raise
+    except Exception as error:  # files of others: cut, of another shape, for packages that are not there, ...
+        reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"cannot load the model {name!r}: {reason[:300]}") from error
     finally:
         logging.set_verbosity(level)

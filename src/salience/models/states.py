@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from salience.batch import Batch
+from salience.hooks.hooks import forward, rewriting_arguments
 from salience.models.attention_classifier import AttentionClassifier
-from salience.sites import forward, rewriting_arguments
 
 
 def pooled_states(model: AttentionClassifier, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
+from salience.hooks.hooks import evaluating
 from salience.models.attention_classifier import AttentionClassifier, as_logits
 from salience.models.poolings import Attention, attend
-from salience.sites import evaluating
 
 
 class TypeScalars:

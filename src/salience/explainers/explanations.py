@@ -11,8 +11,10 @@ import numpy as np
 import torch
 
 from salience.data.batching import DIFFERENTIATED, like_length
-from salience.explain.word_tokens import encode_words
-from salience.sites import evaluating, forward
+from salience.errors import unknown
+from salience.explainers.word_tokens import WordTokens, encode_words
+from salience.hooks.hooks import evaluating, forward
+from salience.inference import TextClassifier, as_columns
 
 WINDOW = 512  # texts in memory at a time
 
@@ -79,34 +81,81 @@ def colour(strength: float) -> str:
 
 
 def explain_texts(
-    model,
-    tokenizer,
+    classifier: TextClassifier,
     texts: Iterable[Text],
     explainers: Mapping[str, Callable],
     target: int | str = "predicted",
-    max_length: int | None = None,
     pieces: str = "sum",
 ) -> Iterator[Explanation]:
     """The texts' explanations in their order; any number of texts, of which a window is in memory.
 
     Args:
         target: the class to explain: "predicted", "gold", or a class's number.
-        pieces: what a word's score is of its tokens', "sum" or "max".
+        pieces: how the scores of a word's tokens become the word's score, "sum" or "max".
 
     Raises:
         ValueError: an explainer does not fit the model; or "gold" is asked for where a label is not known.
     """
     rows = iter(texts)
     while window := list(islice(rows, WINDOW)):
-        yield from explain_window(model, tokenizer, window, explainers, target, max_length, pieces)
+        yield from explain_window(classifier, window, explainers, target, pieces)
+
+
+def explain(
+    classifier: TextClassifier,
+    texts: Sequence[str] | Sequence[tuple[str, str]] | Sequence[Text],
+    explainers: Sequence[str] = ("gradient",),
+    target: int | str = "predicted",
+    pieces: str = "sum",
+) -> list[Explanation]:
+    """Which words decided: an explanation of each text, with the scores of its words.
+
+    Args:
+        texts: N texts, N pairs of texts, or N `Text`s, which may have labels.
+        explainers: names of `salience.EXPLAINERS`.
+        target: the class to explain: "predicted", "gold" (of `Text`s with labels), or a class's number.
+        pieces: how the scores of a word's tokens become the word's score, "sum" or "max".
+
+    Raises:
+        InputError: an unknown explainer, or texts that are none.
+        ValueError: an explainer does not fit the model.
+    """
+    from salience.explainers import EXPLAINERS
+
+    for name in explainers:
+        if name not in EXPLAINERS:
+            raise unknown("explainer", name, EXPLAINERS)
+    rows = list(texts) if not isinstance(texts, str) else texts
+    if not (isinstance(rows, list) and all(isinstance(row, Text) for row in rows)):
+        first, second = as_columns(rows)
+        rows = [Text(*both) for both in zip(first, second or [None] * len(first), strict=True)]
+    chosen = {name: EXPLAINERS[name] for name in explainers}
+    return list(explain_texts(classifier, rows, chosen, target, pieces))
+
+
+def words_of(
+    classifier: TextClassifier, texts: Sequence[Text], pieces: str = "sum", labelled: bool = True
+) -> WordTokens:
+    """N texts as the classifier reads them, with the word that each token belongs to.
+
+    Args:
+        pieces: how the scores of a word's tokens become the word's score, "sum" or "max".
+        labelled: take over the texts' labels, if the first one has one.
+    """
+    labels = [text.label for text in texts] if labelled and texts[0].label is not None else None
+    first = [text.text for text in texts]
+    return encode_words(classifier.tokenizer, first, second_texts(texts), labels, classifier.max_length, pieces=pieces)
 
 
 def explain_window(
-    model, tokenizer, window: Sequence[Text], explainers, target, max_length, pieces
+    classifier: TextClassifier,
+    window: Sequence[Text],
+    explainers: Mapping[str, Callable],
+    target: int | str,
+    pieces: str,
 ) -> list[Explanation]:
-    texts, pairs = [own.text for own in window], second_texts(window)
-    encoded = encode_words(tokenizer, texts, pairs, max_length=max_length, pieces=pieces)
-    names = [model.config.id2label[number] for number in range(model.config.num_labels)]
+    model, names = classifier.model, classifier.labels
+    encoded = words_of(classifier, window, pieces, labelled=False)
     found: list[Explanation | None] = [None] * len(window)
     for rows, batch in like_length(model, encoded.encoded, tokens=DIFFERENTIATED):
         with torch.no_grad(), evaluating(model):

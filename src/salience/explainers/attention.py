@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from salience.attending import attention
 from salience.batch import Batch
+from salience.hooks.attention_weights import attention
 
 
 @dataclass(frozen=True)

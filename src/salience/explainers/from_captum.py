@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 from salience.batch import Batch
 from salience.errors import InputError, unknown
-from salience.explain.baseline import from_nothing
-from salience.explain.target import target_of
-from salience.levels import unwrapped
-from salience.sites import evaluating, forward, rewriting
+from salience.explainers.baseline import from_nothing
+from salience.explainers.target import target_of
+from salience.hooks.hooks import evaluating, forward, rewriting
+from salience.hooks.stages import unwrapped
 
 # GradientShap and DeepLiftShap draw baselines from a distribution: in a batch that would be the other texts.
 GRADIENTS = ("DeepLift", "InputXGradient", "IntegratedGradients", "Saliency")

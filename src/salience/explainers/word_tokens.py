@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from salience.data.encoding import Encoded, check_room, segment_of
-from salience.explain.words import Span, word_spans
+from salience.explainers.words import Span, word_spans
 
 SPECIAL = -1  # the word of a token that is none's
 PIECES = {"sum": (np.add, 0.0), "max": (np.maximum, -np.inf)}  # how tokens' scores become a word's, from what
@@ -89,11 +90,13 @@ def encode_words(
     """Tokenises texts, or pairs, and finds each token's word by the tokenizer's own offsets.
 
     Args:
-        spans: where the words of a text stand; what white space parts, unless said otherwise.
+        spans: where the words of a text stand, in the order of the text and without overlaps; what white space
+            parts, unless said otherwise.
         pieces: what a word's score is of its tokens', "sum" or "max".
 
     Raises:
         InputError: `max_length` leaves no place for words.
+        ValueError: `spans` gives words in another order, or words that overlap.
     """
     check_room(tokenizer, max_length, pairs is not None)
     ids, segments, words, counts, names, second, cut = [], [], [], [], [], [], []
@@ -109,6 +112,8 @@ def encode_words(
         for part, whole in enumerate(both, 1):
             first.append(len(written))
             places_of_words = spans(whole)
+            if any(start < end for (_, end), (start, _) in pairwise(places_of_words)):
+                raise ValueError(f"text {row + 1}: the spans of words must be in order and must not overlap")
             ends = np.array([end for _, end in places_of_words])
             read = 0
             for place in np.flatnonzero(segment == part):

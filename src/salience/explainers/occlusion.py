@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.explain.target import log_probability, target_of
-from salience.levels import unwrapped
-from salience.sites import evaluating, forward
+from salience.explainers.target import log_probability, target_of
+from salience.hooks.hooks import evaluating, forward
+from salience.hooks.stages import unwrapped
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.explain.baseline import from_nothing
-from salience.explain.target import log_probability, target_of
-from salience.levels import unwrapped
-from salience.sites import evaluating, forward, rewriting
+from salience.explainers.baseline import from_nothing
+from salience.explainers.target import log_probability, target_of
+from salience.hooks.hooks import evaluating, forward, rewriting
+from salience.hooks.stages import unwrapped
 
 
 @dataclass(frozen=True)

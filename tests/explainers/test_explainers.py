@@ -14,9 +14,10 @@ import families
 import word_models
 from reference import close
 from salience import EXPLAINERS, AttentionMix, Batch, DropMix, SSMix
-from salience.explain import Attention, gradient, gradient_map
-from salience.explain.explanations import Text, explain_texts
-from salience.explain.word_tokens import encode_words
+from salience.explainers import Attention, gradient, gradient_map
+from salience.explainers.explanations import Text, explain_texts
+from salience.explainers.word_tokens import encode_words
+from salience.inference import TextClassifier
 
 CLASSES = 3
 FAMILIES = ["bert", "roberta", "deberta-v2", "modernbert", "albert", "attention"]
@@ -348,6 +349,8 @@ def test_space_behind_the_first_text_of_a_pair_is_not_a_word_of_the_second():
 def test_a_text_with_a_space_at_its_end_has_a_score_a_word(explainer):
     tokenizer = bytes_tokenizer()
     model = families.build("modernbert", classes=2, vocabulary=len(tokenizer))
-    (found,) = explain_texts(model, tokenizer, [Text("a good film ")], {explainer: EXPLAINERS[explainer]})
+    (found,) = explain_texts(
+        TextClassifier(model, tokenizer, 512), [Text("a good film ")], {explainer: EXPLAINERS[explainer]}
+    )
     assert found.words == ["a", "good", "film"]
     assert found.scores[explainer].shape == (3,)

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.levels import unwrapped
+from salience.hooks.hooks import evaluating
+from salience.hooks.stages import unwrapped
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.states import pooled_states
-from salience.sites import evaluating
 
 
 def pooling_attention(model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:

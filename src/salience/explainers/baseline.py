@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.sites import forward, reading, rewriting
+from salience.hooks.hooks import forward, reading, rewriting
 
 
 @torch.no_grad()

@@ -9,8 +9,8 @@ import torch
 
 from salience.data.batching import DIFFERENTIATED, like_length
 from salience.data.encoding import Encoded
-from salience.explain.word_tokens import WordTokens
-from salience.sites import evaluating
+from salience.explainers.word_tokens import WordTokens
+from salience.hooks.hooks import evaluating
 
 
 def explain_words(model, texts: WordTokens, explainer: Callable, target: np.ndarray | None = None) -> list[np.ndarray]:

@@ -7,8 +7,8 @@ import families
 from reference import close
 from salience import EXPLAINERS
 from salience.errors import InputError
-from salience.explain import from_captum
-from salience.explain.from_captum import GRADIENTS, PERTURBATIONS, FromCaptum
+from salience.explainers import from_captum
+from salience.explainers.from_captum import GRADIENTS, PERTURBATIONS, FromCaptum
 
 pytest.importorskip("captum")
 CHEAP = [name for name in (*GRADIENTS, *PERTURBATIONS) if name not in ("KernelShap", "Lime", "ShapleyValueSampling")]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.explain.gradient import Explainer
+from salience.explainers.gradient import Explainer
 
 
 @dataclass(frozen=True)

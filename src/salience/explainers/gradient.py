@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.explain.target import log_probability, target_of
-from salience.levels import unwrapped
-from salience.sites import Reading, forward, reading
+from salience.explainers.target import log_probability, target_of
+from salience.hooks.hooks import Reading, forward, reading
+from salience.hooks.stages import unwrapped
 
 Explainer = Callable[..., Tensor]  # (model, batch, target=None) -> scores (B, T) or (B, T, D), 0 on padding
 

@@ -9,11 +9,12 @@ import pytest
 import families
 from salience import EXPLAINERS
 from salience.data.batching import DIFFERENTIATED, TOKENS
-from salience.explain.corpus import explain_words
-from salience.explain.explanations import WINDOW, Explanation, Text, explain_texts
-from salience.explain.word_tokens import encode_words
+from salience.explainers.corpus import explain_words
+from salience.explainers.explanations import WINDOW, Explanation, Text, explain_texts
+from salience.explainers.word_tokens import encode_words
+from salience.inference import TextClassifier
+from salience.inference.probabilities import predict_probabilities
 from salience.report.terminal import explanation_line
-from salience.training.predicting import predict_probabilities
 
 
 class Shown(HTMLParser):
@@ -101,7 +102,7 @@ def test_batches_that_are_differentiated_are_small(monkeypatch):
         return batch.segment.float()
 
     explain_words(model, encode_words(tokenizer, ["a cup"] * 6), explainer)
-    list(explain_texts(model, tokenizer, [Text("a cup")] * 6, {"own": explainer}))
+    list(explain_texts(TextClassifier(model, tokenizer, 512), [Text("a cup")] * 6, {"own": explainer}))
     assert seen == [8] * 6  # two texts of four tokens
     assert DIFFERENTIATED["cuda"] < TOKENS["cuda"]
 
@@ -119,7 +120,7 @@ def test_texts_keep_their_order_over_windows_and_batches():
             asked.append(text)
             yield Text(text)
 
-    found = explain_texts(model, tokenizer, rows(), {"gradient": EXPLAINERS["gradient"]})
+    found = explain_texts(TextClassifier(model, tokenizer, 512), rows(), {"gradient": EXPLAINERS["gradient"]})
     first = next(found)
     assert len(asked) == WINDOW  # a window is in memory, and no more
     assert [" ".join(own.words) for own in (first, *found)] == texts
@@ -129,8 +130,8 @@ def test_texts_keep_their_order_over_windows_and_batches():
 def test_the_target_is_whose_class_is_explained(target):
     model, tokenizer = families.build("bert").eval(), families.tiny_tokenizer(["a cup of tea"])
     texts = [Text("a cup", label=0), Text("of tea", label=1)]
-    for text, own in zip(texts, explain_texts(model, tokenizer, texts, {"g": EXPLAINERS["gradient"]}, target),
-                         strict=True):  # fmt: skip
+    explained = explain_texts(TextClassifier(model, tokenizer, 512), texts, {"g": EXPLAINERS["gradient"]}, target)
+    for text, own in zip(texts, explained, strict=True):
         assert own.target == {"predicted": own.predicted, "gold": text.label, 2: 2}[target]
         assert own.gold == text.label and own.probabilities.sum() == pytest.approx(1)
 
@@ -138,4 +139,8 @@ def test_the_target_is_whose_class_is_explained(target):
 def test_gold_labels_must_be_known():
     model, tokenizer = families.build("bert").eval(), families.tiny_tokenizer(["a cup"])
     with pytest.raises(ValueError, match="has none"):
-        list(explain_texts(model, tokenizer, [Text("a cup")], {"g": EXPLAINERS["gradient"]}, "gold"))
+        list(
+            explain_texts(
+                TextClassifier(model, tokenizer, 512), [Text("a cup")], {"g": EXPLAINERS["gradient"]}, "gold"
+            )
+        )

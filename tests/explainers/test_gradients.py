@@ -9,7 +9,7 @@ import families
 import word_models
 from reference import close
 from salience import EXPLAINERS, Batch
-from salience.explain import IntegratedGradients, gradient, gradient_map, gradient_x_input
+from salience.explainers import IntegratedGradients, gradient, gradient_map, gradient_x_input
 
 SHAPES = {
     "ragged": ([5, 1, 9, 0], None, 2),

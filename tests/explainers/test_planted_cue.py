@@ -12,12 +12,13 @@ import families
 import word_models
 from salience import EXPLAINERS, Batch
 from salience.data.batching import Collator
-from salience.explain import Attention, ClsAttention
-from salience.explain.chance import random_words
-from salience.explain.corpus import explain_words
-from salience.explain.explanations import Text
+from salience.explainers import Attention, ClsAttention
+from salience.explainers.chance import random_words
+from salience.explainers.corpus import explain_words
+from salience.explainers.explanations import Text, words_of
+from salience.inference import TextClassifier
 from salience.models.vocabulary import word_tokenizer
-from salience.study.faithfulness import Reader, evaluate
+from salience.study.faithfulness import evaluate
 
 CUES = ["sun", "moon", "star"]  # a class each
 FILLER = [start + end for start in ("ba", "do", "ki", "lu", "me") for end in "nrst"]
@@ -46,10 +47,10 @@ VOCABULARY = [" ".join(FILLER + CUES)]
 PLACES = [next(place for place, word in enumerate(own.text.split()) if word in CUES) for own in TEST]
 
 
-def trained(model, tokenizer, rate: float, steps: int = 200) -> Reader:
+def trained(model, tokenizer, rate: float, steps: int = 200) -> TextClassifier:
     """A plain loop: what is trained here must not depend on what it tests."""
-    reader = Reader(model, tokenizer, 64)
-    encoded, pad = reader.encode(TRAINING).encoded, Collator(tokenizer.pad_token_id)
+    classifier = TextClassifier(model, tokenizer, 64)
+    encoded, pad = words_of(classifier, TRAINING).encoded, Collator(tokenizer.pad_token_id)
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     generator = torch.Generator().manual_seed(0)
     model.train()
@@ -62,11 +63,11 @@ def trained(model, tokenizer, rate: float, steps: int = 200) -> Reader:
         torch.nn.functional.cross_entropy(logits, own.labels, label_smoothing=0.1).backward()
         optimizer.step()
     model.eval()
-    return reader
+    return classifier
 
 
 @pytest.fixture(scope="module")
-def readers() -> SimpleNamespace:
+def classifiers() -> SimpleNamespace:
     pieces, words = families.tiny_tokenizer(VOCABULARY), word_tokenizer(VOCABULARY)
     bert = families.build("bert", 2, len(CUES), vocabulary=len(pieces), layers=2, spread=0.1)
     own = word_models.word_classifier(
@@ -76,16 +77,16 @@ def readers() -> SimpleNamespace:
     return SimpleNamespace(bert=trained(bert, pieces, 3e-3), words=trained(own, words, 1e-2))
 
 
-def part_found(reader: Reader, explainer, target: np.ndarray | None = None) -> float:
+def part_found(classifier: TextClassifier, explainer, target: np.ndarray | None = None) -> float:
     """In how many of the test texts the highest word is the cue."""
-    scores = explain_words(reader.model, reader.encode(TEST), explainer, target)
+    scores = explain_words(classifier.model, words_of(classifier, TEST), explainer, target)
     return float(np.mean([own.argmax() == place for own, place in zip(scores, PLACES, strict=True)]))
 
 
 @pytest.mark.parametrize("model", ["bert", "words"])
-def test_the_models_have_learned_the_cue(readers, model):
-    reader = getattr(readers, model)
-    probabilities = reader.judge(reader.encode(TEST).encoded)
+def test_the_models_have_learned_the_cue(classifiers, model):
+    classifier = getattr(classifiers, model)
+    probabilities = classifier.probabilities(words_of(classifier, TEST).encoded)
     assert (probabilities.argmax(1) == [own.label for own in TEST]).all()
     assert probabilities.max(1).min() > 0.8
 
@@ -99,44 +100,44 @@ def test_the_models_have_learned_the_cue(readers, model):
         *(("bert", name) for name in ("gradient", "integrated-gradients", "occlusion")),
     ],
 )
-def test_whoever_is_informed_ranks_the_cue_first(readers, model, name):
-    assert part_found(getattr(readers, model), EXPLAINERS[name]) >= NEARLY_ALL
+def test_whoever_is_informed_ranks_the_cue_first(classifiers, model, name):
+    assert part_found(getattr(classifiers, model), EXPLAINERS[name]) >= NEARLY_ALL
 
 
 @pytest.mark.parametrize("layer", [0, 1])
-def test_self_attention_of_this_model_finds_the_cue(readers, layer):
+def test_self_attention_of_this_model_finds_the_cue(classifiers, layer):
     """Nothing promises that: of three seeds, the first layer's ranks the cue first in 86 to 100 % of the texts, and
     the last one's in two classes of three or in all. This is the seed in which both do."""
-    assert part_found(readers.bert, Attention(layer)) >= NEARLY_ALL
+    assert part_found(classifiers.bert, Attention(layer)) >= NEARLY_ALL
 
 
-def test_what_the_first_token_of_this_model_attends_to_is_the_cue(readers):
+def test_what_the_first_token_of_this_model_attends_to_is_the_cue(classifiers):
     """In its last layer, behind which the head reads this token alone."""
-    assert part_found(readers.bert, ClsAttention()) >= NEARLY_ALL
+    assert part_found(classifiers.bert, ClsAttention()) >= NEARLY_ALL
 
 
 @pytest.mark.parametrize("model", ["bert", "words"])
-def test_chance_finds_it_by_chance(readers, model):
+def test_chance_finds_it_by_chance(classifiers, model):
     """One word in about eight and a half."""
-    assert part_found(getattr(readers, model), EXPLAINERS["random"]) < 0.3
+    assert part_found(getattr(classifiers, model), EXPLAINERS["random"]) < 0.3
 
 
 def test_chance_knows_no_word_lengths():
     """A word of many pieces is ranked first as often as one of a single piece."""
     pieces = families.tiny_tokenizer(["sun moon"])
     text = Text("sun unheardofunspeakable moon", None, 0)
-    words = Reader(families.build("bert", 2, 2, vocabulary=len(pieces)), pieces, 64).encode([text] * 600)
+    words = words_of(TextClassifier(families.build("bert", 2, 2, vocabulary=len(pieces)), pieces, 64), [text] * 600)
     assert (words.words_of(0) == 1).sum() > 5 and words.counts[0] == 3
     first = [own.argmax() for own in random_words(words.counts, np.random.default_rng(0))]
     assert np.bincount(first).min() > 150
 
 
 @pytest.mark.parametrize("name", ["integrated-gradients", "occlusion"])
-def test_the_cue_speaks_for_its_class_and_against_the_others(readers, name):
-    own = readers.words.encode(TEST)
+def test_the_cue_speaks_for_its_class_and_against_the_others(classifiers, name):
+    own = words_of(classifiers.words, TEST)
     gold = np.array([text.label for text in TEST])
     for shift, sign in ((0, 1), (1, -1), (2, -1)):
-        scores = explain_words(readers.words.model, own, EXPLAINERS[name], (gold + shift) % len(CUES))
+        scores = explain_words(classifiers.words.model, own, EXPLAINERS[name], (gold + shift) % len(CUES))
         of_cues = np.array([row[place] for row, place in zip(scores, PLACES, strict=True)])
         assert np.mean(np.sign(of_cues) == sign) >= NEARLY_ALL
 
@@ -151,9 +152,11 @@ def test_the_cue_speaks_for_its_class_and_against_the_others(readers, name):
         ("words", ["pooling-attention", "gradient", "gradient-x-input", "integrated-gradients", "occlusion"]),
     ],
 )
-def test_chance_is_clearly_below_whoever_is_informed(readers, model, informed):
-    reader = getattr(readers, model)
-    rows = evaluate(reader, reader, TEST, {name: EXPLAINERS[name] for name in ["random", *informed]}, most=4, at=1)
+def test_chance_is_clearly_below_whoever_is_informed(classifiers, model, informed):
+    classifier = getattr(classifiers, model)
+    rows = evaluate(
+        classifier, classifier, TEST, {name: EXPLAINERS[name] for name in ["random", *informed]}, most=4, at=1
+    )
     assert [row.explainer for row in rows] == [*informed, "random"]
     *found, chance = rows
     for row in found:
@@ -167,9 +170,9 @@ def test_chance_is_clearly_below_whoever_is_informed(readers, model, informed):
     assert chance.without[1] > 0.8
 
 
-def test_the_table_says_what_was_measured(readers):
+def test_the_table_says_what_was_measured(classifiers):
     """Means, intervals and curves are those of the values that each text has, which are kept."""
-    rows = evaluate(readers.words, readers.words, TEST, EXPLAINERS_OF_WORDS, most=3, at=2, tau_texts=7)
+    rows = evaluate(classifiers.words, classifiers.words, TEST, EXPLAINERS_OF_WORDS, most=3, at=2, tau_texts=7)
     for row in rows:
         for metric, (mean, _, _) in row.metrics.items():
             assert mean == pytest.approx(np.nanmean(row.values[metric]))
@@ -184,21 +187,21 @@ def test_the_table_says_what_was_measured(readers):
 EXPLAINERS_OF_WORDS = {name: EXPLAINERS[name] for name in ("occlusion", "pooling-attention", "random")}
 
 
-def test_leave_one_out_agrees_with_itself(readers):
+def test_leave_one_out_agrees_with_itself(classifiers):
     """Occlusion of tokens is leave-one-out where words are tokens: the same order, but for what is nearly equal."""
-    rows = evaluate(readers.words, readers.words, TEST, EXPLAINERS_OF_WORDS, most=1, at=1, tau_texts=20)
+    rows = evaluate(classifiers.words, classifiers.words, TEST, EXPLAINERS_OF_WORDS, most=1, at=1, tau_texts=20)
     tau = {row.explainer: row.metrics["tau"] for row in rows}
     assert tau["occlusion"][0] > 0.95
     assert abs(tau["random"][0]) < 0.15
 
 
-def test_marked_words_are_found_by_who_finds_the_cue(readers):
-    labels = readers.words.labels
+def test_marked_words_are_found_by_who_finds_the_cue(classifiers):
+    labels = classifiers.words.labels
     marked = [
         replace(text, marks=[labels[text.label] if at == place else "-" for at in range(len(text.text.split()))])
         for text, place in zip(TEST, PLACES, strict=True)
     ]
-    *informed, chance = evaluate(readers.words, readers.words, marked, EXPLAINERS_OF_WORDS, most=3, at=3)
+    *informed, chance = evaluate(classifiers.words, classifiers.words, marked, EXPLAINERS_OF_WORDS, most=3, at=3)
     for row in informed:
         assert row.detected.keys() == set(labels)
         for precision, recall, _, *at_three in row.detected.values():
@@ -207,16 +210,18 @@ def test_marked_words_are_found_by_who_finds_the_cue(readers):
     assert all(values[0] < 40 for values in chance.detected.values())
 
 
-def test_the_judge_need_not_be_the_model_that_is_explained(readers):
+def test_the_judge_need_not_be_the_model_that_is_explained(classifiers):
     """Explanations of one model, decisions of the other, which cuts texts into the same words."""
-    rows = evaluate(readers.bert, readers.words, TEST, {name: EXPLAINERS[name] for name in ("occlusion", "random")},
-                    most=2, at=1)  # fmt: skip
+    explainers = {name: EXPLAINERS[name] for name in ("occlusion", "random")}
+    rows = evaluate(classifiers.bert, classifiers.words, TEST, explainers, most=2, at=1)
     occlusion, chance = rows
-    own = readers.words.encode(TEST)
-    assert occlusion.without[0] == np.mean(readers.words.judge(own.encoded).argmax(1) == own.encoded.labels)
+    own = words_of(classifiers.words, TEST)
+    assert occlusion.without[0] == np.mean(
+        classifiers.words.probabilities(own.encoded).argmax(1) == own.encoded.labels
+    )
     assert occlusion.metrics["AOPC@1"][1] > chance.metrics["AOPC@1"][2]
 
 
-def test_random_is_always_in_the_table(readers):
-    rows = evaluate(readers.words, readers.words, TEST[:6], {"gradient": EXPLAINERS["gradient"]}, most=2, at=1)
+def test_random_is_always_in_the_table(classifiers):
+    rows = evaluate(classifiers.words, classifiers.words, TEST[:6], {"gradient": EXPLAINERS["gradient"]}, most=2, at=1)
     assert [row.explainer for row in rows] == ["gradient", "random"]

@@ -1,12 +1,12 @@
 """Functions of (model, batch) that score every token: what guides a mixing method also explains a decision."""
 
-from salience.explain.alone import EachTextAlone
-from salience.explain.attention import Attention, ClsAttention
-from salience.explain.chance import random
-from salience.explain.gradient import gradient, gradient_map, gradient_x_input
-from salience.explain.integrated import IntegratedGradients
-from salience.explain.occlusion import Occlusion
-from salience.explain.pooling import pooling_attention
+from salience.explainers.alone import EachTextAlone
+from salience.explainers.attention import Attention, ClsAttention
+from salience.explainers.chance import random
+from salience.explainers.gradient import gradient, gradient_map, gradient_x_input
+from salience.explainers.integrated import IntegratedGradients
+from salience.explainers.occlusion import Occlusion
+from salience.explainers.pooling import pooling_attention
 
 EXPLAINERS = {
     "attention": Attention(layer=-1),

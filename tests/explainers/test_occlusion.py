@@ -7,7 +7,7 @@ import families
 import word_models
 from reference import close
 from salience import EXPLAINERS, Batch
-from salience.explain import Occlusion
+from salience.explainers import Occlusion
 
 SHAPES = {
     "ragged": ([5, 1, 9, 0], None, 0),

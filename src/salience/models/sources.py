@@ -1,0 +1,78 @@
+"""Where a model lies that is named: in a package, in a folder, on the hub or in the hub's cache."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from salience.errors import InputError, nearest, quoted
+from salience.models.embedded import EMBEDDED, embedded_folder
+
+PATIENCE = 5  # seconds for an answer
+
+
+def model_source(name: str) -> str:
+    """What `from_pretrained` is to be given: the embedded model's folder, a folder, or a name on the hub.
+
+    Raises:
+        InputError: there is no such model.
+    """
+    if name in EMBEDDED:
+        return str(embedded_folder(name))
+    path = Path(name).expanduser()
+    beside_others = path.parent != Path() and path.parent.is_dir()  # runs/nmae: not a name on the hub
+    looks_like_path = name.startswith((".", "/", "~")) or name.count("/") > 1 or beside_others
+    if looks_like_path and not path.is_dir():
+        raise InputError(f"no model at {name}: give a folder, a name on the hub, or one of {', '.join(EMBEDDED)}")
+    if not path.is_dir() and (near := nearest(name, EMBEDDED)):  # not worth half a minute of asking the hub
+        raise InputError(f"unknown model {quoted(name)}.{near}")
+    return str(path) if path.is_dir() else hub_source(name)
+
+
+@cache  # asked once a process: a model and its tokenizer are two questions
+def hub_source(name: str) -> str:
+    """What `from_pretrained` is to be given for a name on the hub: the name, or the folder in the hub's cache.
+
+    `from_pretrained` would repeat an unanswered question for half a minute, for a mistyped name and for a model that
+    lies in the cache alike. It is asked here instead, once.
+
+    Raises:
+        InputError: there is no such model, or the hub does not answer and the model is not in its cache.
+    """
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url, is_offline_mode, try_to_load_from_cache
+    from huggingface_hub.errors import (
+        EntryNotFoundError,
+        GatedRepoError,
+        HfHubHTTPError,
+        HFValidationError,
+        RepositoryNotFoundError,
+    )
+
+    try:
+        cached = try_to_load_from_cache(name, "config.json")
+        address = hf_hub_url(name, "config.json")
+    except HFValidationError:
+        raise InputError(
+            f"no model at {name}: there is no such folder, and a name on the hub is of the form owner/name"
+        ) from None
+    folder = str(Path(cached).parent) if isinstance(cached, str) else None
+    if is_offline_mode():
+        if folder is None:
+            raise InputError(f"the model {quoted(name)} is not in the hub's cache, and HF_HUB_OFFLINE is set")
+        return folder
+    try:
+        get_hf_file_metadata(address, timeout=PATIENCE, token=None)
+    except GatedRepoError as error:
+        raise InputError(f"the model {quoted(name)} needs a licence to be accepted on the hub, and a token") from error
+    except RepositoryNotFoundError as error:
+        raise InputError(f"no model {quoted(name)} on the hub, and no folder of that name; see --model") from error
+    except (EntryNotFoundError, HfHubHTTPError):
+        return name  # the hub has answered: `from_pretrained` says what is wrong
+    except Exception as error:  # whatever the library in use for requests raises: no network, no answer in time
+        if folder is not None:
+            return folder
+        raise InputError(
+            f"no folder {quoted(name)}, the hub's cache has no model of that name, and the hub does not answer: "
+            "check the name and the connection"
+        ) from error
+    return name
