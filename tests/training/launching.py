@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from accelerate import debug_launcher
+from accelerate import PartialState, debug_launcher
 from transformers import TrainingArguments
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -100,3 +100,4 @@ if __name__ == "__main__":
         debug_launcher(save_from_first, (target, method, processes), processes)
     else:
         save_from_first(target, method, processes)
+        PartialState().destroy_process_group()  # a process that ends while its threads still talk is aborted

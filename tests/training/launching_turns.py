@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from accelerate import PartialState
+
 from salience.training.recipe import Recipe
 from salience.training.run import train
 
@@ -20,3 +22,4 @@ def trained_by_turns(data: str, output: str):
 
 if __name__ == "__main__":
     trained_by_turns(*sys.argv[1:])
+    PartialState().destroy_process_group()

@@ -25,11 +25,11 @@ from reference import close
 from salience import Batch, SSMix
 from salience.data.batching import Collator, LengthGrouped
 from salience.data.encoding import Encoded, encode_texts
+from salience.hooks.hooks import forward
 from salience.models import compressor
 from salience.models.compressor import Compressor, divergence, sample
 from salience.models.states import pooled_states
 from salience.models.vocabulary import word_tokenizer
-from salience.sites import forward
 from salience.training import turns
 from salience.training.compressing import compress, compression_loss, frozen
 from salience.training.features import encode_features

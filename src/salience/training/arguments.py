@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 
 import torch
 from transformers import TrainingArguments
+from transformers.utils import is_torch_bf16_gpu_available
 
 from salience.errors import InputError
+from salience.processes import check_launcher, world_size
 from salience.training.recipe import Recipe
 
 
@@ -20,11 +21,17 @@ def check_device(recipe: Recipe) -> None:
     on_cpu = recipe.device == "cpu" or not torch.cuda.is_available()
     if recipe.precision == "fp16" and on_cpu:
         raise InputError("--precision fp16 needs a CUDA device; use fp32, or bf16")
+    if recipe.precision == "bf16" and not on_cpu and not is_torch_bf16_gpu_available():
+        raise InputError("--precision bf16: this machine's CUDA device has none; use fp16, fp32, or --device cpu")
+    check_launcher()
 
 
-def is_main_process() -> bool:
-    """Whether this process speaks and writes; torchrun and accelerate number them in RANK."""
-    return int(os.environ.get("RANK", 0)) == 0
+def trains_on_cpu(recipe: Recipe) -> bool:
+    """Whether the Trainer must be told to use the CPU, which it does by itself where there is nothing else.
+
+    Except with bf16, which it refuses on a CPU that it has chosen.
+    """
+    return recipe.device == "cpu" or (recipe.precision == "bf16" and not is_torch_bf16_gpu_available())
 
 
 def training_arguments(recipe: Recipe, checkpoints: Path, has_validation: bool) -> TrainingArguments:
@@ -33,7 +40,7 @@ def training_arguments(recipe: Recipe, checkpoints: Path, has_validation: bool) 
     Raises:
         InputError: the batch cannot be cut into that many pieces.
     """
-    pieces = recipe.accumulation * int(os.environ.get("WORLD_SIZE", 1))
+    pieces = recipe.accumulation * world_size()
     if recipe.batch_size % pieces:
         raise InputError(f"--batch-size {recipe.batch_size} cannot be cut into {pieces} equal pieces")
     every = math.ceil(recipe.steps / recipe.evaluations)
@@ -51,7 +58,7 @@ def training_arguments(recipe: Recipe, checkpoints: Path, has_validation: bool) 
         label_smoothing_factor=recipe.label_smoothing,
         bf16=recipe.precision == "bf16",
         fp16=recipe.precision == "fp16",
-        use_cpu=recipe.device == "cpu",
+        use_cpu=trains_on_cpu(recipe),
         seed=recipe.seed,
         save_strategy="steps",
         save_steps=every,

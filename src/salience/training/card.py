@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from huggingface_hub import ModelCard, ModelCardData
 
 from salience.data.task import Task
+from salience.errors import printable
 from salience.training.recipe import Recipe
 
 TEMPLATE = """---
@@ -24,8 +27,10 @@ It is a {{ kind }}:
 {% if ours %}import salience.models.attention_classifier  # registers the architecture
 {% endif %}from transformers import pipeline
 
-classify = pipeline("text-classification", model="{{ folder }}")
+classify = pipeline("text-classification", model="{{ folder }}", truncation=True)
 ```
+
+`truncation=True` cuts texts to the {{ longest }} tokens that the model was trained on.
 
 ## How it was trained
 
@@ -64,7 +69,8 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, ours: boo
         ours=ours,
         kind="Hugging Face checkpoint, whose architecture salience knows" if ours else "plain Hugging Face checkpoint",
         folder="path/to/this/folder",
-        names=task.names,
+        longest=recipe.max_length,
+        names=[markdown(name) for name in task.names],
         training=training_words(recipe, metrics),
         table=score_table(metrics),
         metrics=metrics,
@@ -76,7 +82,8 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, ours: boo
 def training_words(recipe: Recipe, metrics: dict) -> str:
     method = "the texts as they are" if recipe.method == "plain" else f"{recipe.method}, clean part {recipe.clean}"
     return (
-        f"{metrics['rows']['training']} rows of `{file_name(recipe.data)}` on `{file_name(recipe.model)}`: {method}, "
+        f"{metrics['rows']['training']} rows of {code(file_name(recipe.data))} on {code(file_name(recipe.model))}: "
+        f"{method}, "
         f"{training_steps(recipe, metrics)}, learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
     )
 
@@ -92,9 +99,26 @@ def training_steps(recipe: Recipe, metrics: dict) -> str:
     )
 
 
+# Signs that mean something inside a line of Markdown: in CommonMark, GitHub's tables and links, formulas and emoji.
+MEANINGFUL = re.compile(r"[\\`*_{}\[\]<>&|~$:@#^=]|(?<=www)\.", re.IGNORECASE)
+
+
+def markdown(text: str) -> str:
+    """A text inside a line of Markdown that shows it as it is: a label may be no link, element or cell of a table."""
+    return MEANINGFUL.sub(lambda sign: f"\\{sign[0]}", printable(text))
+
+
+def code(text: str) -> str:
+    """A text as Markdown's code, between more backticks than it has in a row."""
+    text = printable(text)
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    padding = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{padding}{text}{padding}{fence}"
+
+
 def file_name(source: str) -> str:
     """A card is published: of a path on somebody's machine it shows the last part only."""
-    if Path(source).exists():
+    if os.path.exists(source):  # False also for what can be no path
         return Path(source).name
     return urlsplit(source).path if "://" in source else source
 
@@ -106,7 +130,7 @@ def score_table(metrics: dict) -> str:
     rows = {"this model": metrics[judge]} | metrics["baselines"]
     lines = ["| | accuracy | macro-F1 | calibration error |", "|---|---|---|---|"]
     lines += [
-        f"| {name} | {found['accuracy']:.3f} | {found['macro_f1']:.3f} | {found['calibration_error']:.3f} |"
+        f"| {markdown(name)} | {found['accuracy']:.3f} | {found['macro_f1']:.3f} | {found['calibration_error']:.3f} |"
         for name, found in rows.items()
     ]
     return "\n".join(lines)

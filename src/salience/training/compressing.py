@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from salience.data.batching import LengthGrouped
+from salience.errors import InputError
 from salience.models.attention_classifier import AttentionClassifier
 from salience.training.features import Features
 from salience.training.loss import CrossEntropy, cross_entropy
@@ -55,6 +56,9 @@ def compress(
 
     Returns:
         The loss of every step.
+
+    Raises:
+        InputError: the loss is not a number; says at which step.
     """
     losses = []
     head = [model.head] if model.config.shared_head else []
@@ -64,9 +68,14 @@ def compress(
             states, mask, labels = features.batch(rows)
             optimizer.zero_grad()
             found = compression_loss(model, states, mask, labels, beta, loss)
+            losses.append(found.item())
+            if not math.isfinite(losses[-1]):
+                raise InputError(
+                    f"the compressor's loss is not a number at its step {len(losses)} of {steps}: lower --beta, which "
+                    f"is {beta:.2g}"
+                )
             found.backward()
             optimizer.step()
-            losses.append(found.item())
     return losses
 
 

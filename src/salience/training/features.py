@@ -11,9 +11,9 @@ from torch import Tensor
 
 from salience.data.batching import like_length
 from salience.data.encoding import Encoded
+from salience.hooks.hooks import evaluating
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.states import pooled_states
-from salience.sites import evaluating
 
 IN_MEMORY = 2**30  # bytes; more is mapped from a file
 

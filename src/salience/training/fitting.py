@@ -22,10 +22,10 @@ from salience.models.attention_classifier import AttentionClassifier
 from salience.models.loading import load_trained
 from salience.training.alignment import penalty
 from salience.training.arguments import training_arguments
-from salience.training.checkpoints import is_finished, last_checkpoint, read_state
+from salience.training.checkpoints import is_finished, last_checkpoint, read_state, using_files
 from salience.training.metrics import scores, selection
 from salience.training.recipe import Recipe
-from salience.training.trainer import MixTrainer
+from salience.training.trainer import MixTrainer, diverged
 
 
 def build_trainer(
@@ -71,6 +71,13 @@ def by_length(encoded: Encoded | None) -> Encoded | None:
 
 
 def validation_scores(trainer: MixTrainer, prediction: EvalPrediction) -> dict[str, float]:
+    """The scores that validation is reported and chosen by.
+
+    Raises:
+        InputError: the model's answers are not numbers.
+    """
+    if not np.isfinite(prediction.predictions).all():
+        raise diverged(trainer, "model's output on the validation texts")
     probabilities = torch.tensor(prediction.predictions).double().softmax(1).numpy()
     progress = trainer.state.global_step / max(trainer.state.max_steps, 1)
     found = scores(probabilities, prediction.label_ids)
@@ -78,10 +85,18 @@ def validation_scores(trainer: MixTrainer, prediction: EvalPrediction) -> dict[s
 
 
 def fit(trainer: MixTrainer, recipe: Recipe) -> tuple[PreTrainedModel, TrainerState]:
-    """Trains, or goes on from the last checkpoint, up to the model that validation chose."""
+    """Trains, or goes on from the last checkpoint, up to the model that validation chose.
+
+    Raises:
+        InputError: the loss, or the model, is no longer a number.
+    """
     last = last_checkpoint(Path(trainer.args.output_dir))
     if last is None or not is_finished(last, recipe.patience):
-        trainer.train(resume_from_checkpoint=str(last) if last else None)
+        with using_files(trainer.args.output_dir):
+            trainer.train(resume_from_checkpoint=str(last) if last else None)
+        # Without validation nobody has looked at what the last step made of the weights.
+        if not all(weight.isfinite().all() for weight in trainer.model.parameters()):
+            raise diverged(trainer, "model")
         return trainer.model, trainer.state
     # Killed after its last step: training on would wait for a better checkpoint once more, and might find one.
     state = read_state(last)

@@ -12,13 +12,13 @@ from contextlib import AbstractContextManager, nullcontext
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.explain.gradient import Gradient
-from salience.levels import unwrapped
+from salience.explainers.gradient import Gradient
+from salience.hooks.hooks import forward, reading
+from salience.hooks.shared_layers import resuming, splitting, trunk_level
+from salience.hooks.stages import unwrapped
 from salience.mixing.forwarding import forward_mixed
 from salience.mixing.mix import Mix
-from salience.sites import forward, reading
 from salience.training.loss import CrossEntropy, cross_entropy
-from salience.trunk import resuming, splitting, trunk_level
 
 Objective = Callable[[nn.Module, Batch], Iterator[Tensor]]
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from salience.errors import InputError, unknown
+from salience.settings import CHECKSUMS, OPTIONS, TEXT, WEIGHTS, is_number, is_whole, shown
 
 
 @dataclass(frozen=True)
@@ -48,35 +49,47 @@ class Recipe:
     seed: int = 0
     precision: str = "fp32"  # "bf16", "fp16"
     device: str = "auto"  # "cpu", "cuda"
+    checksums: dict[str, str] = field(default_factory=dict)  # SHA-256 of the data files, by their names above
 
     def __post_init__(self):
+        for name, kind in KINDS.items():
+            if not kind.fits(getattr(self, name)):
+                raise InputError(f"{as_option(name)} is {shown(getattr(self, name))}: give {kind.words}")
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
-                raise unknown(f"--{name.replace('_', '-')}", getattr(self, name), allowed)
+                raise unknown(as_option(name), getattr(self, name), allowed)
         for name, (low, high) in RANGES.items():
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | float) and low <= value <= high):
-                raise InputError(f"--{name.replace('_', '-')} must be from {low} to {high}, not {value!r}")
-            if value is not None and name in WHOLE and value != int(value):
-                raise InputError(f"--{name.replace('_', '-')} must be a whole number, not {value!r}")
+            if value is None and getattr(Recipe, name) is None:
+                continue
+            if not (is_number(value) and low <= value <= high):
+                raise InputError(f"{as_option(name)} must be from {low} to {high}, not {shown(value)}")
+            if name in WHOLE and value != int(value):
+                raise InputError(f"{as_option(name)} must be a whole number, not {shown(value)}")
+            # 1e3 is a whole number too; numpy's numbers would not be written to the recipe's file.
+            if name in WHOLE or is_whole(value):
+                object.__setattr__(self, name, int(value))
+            else:
+                object.__setattr__(self, name, float(value))
 
     def resolved(self, rows: int, classes: int, width: int | None) -> Recipe:
         """The recipe for `rows` texts of `classes` and a transformer of `width` hidden units, with nothing left open.
 
         Over words, `width` is None.
         """
-        batch_size = self.batch_size or default_batch_size(rows)
-        return replace(
-            self,
-            batch_size=batch_size,
-            steps=self.steps or default_steps(rows, classes, batch_size),
-            learning_rate=self.learning_rate or default_learning_rate(width),
-        )
+        batch_size = default_batch_size(rows) if self.batch_size is None else self.batch_size
+        steps = default_steps(rows, classes, batch_size) if self.steps is None else self.steps
+        # 0 is a learning rate too: nothing is learnt, and that was asked for.
+        learning_rate = default_learning_rate(width) if self.learning_rate is None else self.learning_rate
+        return replace(self, batch_size=batch_size, steps=steps, learning_rate=learning_rate)
 
     @classmethod
     def from_mapping(cls, settings: dict[str, Any], source: str = "") -> Recipe:
         """A recipe from the names and values of a yaml file."""
         names = [option.name for option in fields(cls)]
+        # An empty mapping is what a yaml file says with `model_options:` and nothing behind it.
+        mappings = ("model_options", "method_options", "checksums")
+        settings = settings | {name: {} for name in mappings if settings.get(name, 0) is None}
         for name in settings:
             if name not in names:
                 raise unknown(f"setting in {source}" if source else "setting", name, names)
@@ -88,6 +101,18 @@ class Recipe:
         return asdict(self)
 
 
+def as_option(name: str) -> str:
+    """validation_share -> --validation-share"""
+    return f"--{name.replace('_', '-')}"
+
+
+KINDS = {
+    "data": TEXT, "validation": TEXT.or_none(), "test": TEXT.or_none(), "text": TEXT.or_none(),
+    "text_pair": TEXT.or_none(), "label": TEXT.or_none(), "encoding": TEXT, "bad_rows": TEXT, "model": TEXT,
+    "model_options": OPTIONS, "method": TEXT, "method_options": OPTIONS, "alignment_form": TEXT,
+    "class_weights": WEIGHTS, "precision": TEXT, "device": TEXT,
+    "checksums": CHECKSUMS,
+}  # fmt: skip
 CHOICES = {
     "bad_rows": ["error", "skip"],
     "precision": ["fp32", "bf16", "fp16"],
@@ -134,4 +159,4 @@ def default_learning_rate(width: int | None) -> float:
 
     Models over words, which are trained from scratch, have no width here: they learn as one of 100 units would.
     """
-    return 5e-5 * (768 / (width or 100)) ** 2
+    return 5e-5 * (768 / (100 if width is None else width)) ** 2

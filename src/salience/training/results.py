@@ -14,10 +14,11 @@ import yaml
 from transformers import PreTrainedModel
 
 from salience.data.task import Part, Task
+from salience.files import write_json, write_lines, write_whole
 from salience.models.attention_classifier import AttentionClassifier
 from salience.training.baselines import baseline_scores
 from salience.training.card import model_card
-from salience.training.folder import RECIPE, write_json, write_lines, write_whole
+from salience.training.manifest import RECIPE
 from salience.training.metrics import scores
 from salience.training.recipe import Recipe
 
@@ -49,17 +50,14 @@ def write_results(
     task: Task,
     metrics: dict,
     probabilities: dict[str, np.ndarray],
+    keep_model: bool = True,
 ) -> None:
-    """Fills `folder` with everything.
+    """Fills `folder` with everything, or without the model with scores, predictions and recipe.
 
     `pipeline("text-classification", model=folder)` needs no salience to load it, but for the models of our own.
     """
     shutil.rmtree(folder, ignore_errors=True)  # an earlier try was killed here
-    # No path of this machine.
-    model.config._name_or_path = recipe.model
-    model.base_model.config._name_or_path = recipe.model
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    folder.mkdir()
     # The same weights come out again on the same versions and the same number of threads.
     machine = {"processor": platform.machine(), "device": model.device.type, "threads": torch.get_num_threads()}
     about = {"versions": versions(), "machine": machine}
@@ -69,6 +67,13 @@ def write_results(
         part = task.test if judge == "test" else task.validation
         write_lines(folder / "predictions.jsonl", prediction_rows(part, probabilities[judge], task.names))
     write_whole(folder / RECIPE, yaml.safe_dump(recipe.as_mapping(), sort_keys=False, allow_unicode=True))
+    if not keep_model:
+        return
+    # No path of this machine.
+    model.config._name_or_path = recipe.model
+    model.base_model.config._name_or_path = recipe.model
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     write_whole(folder / "README.md", model_card(recipe, task, metrics, about, isinstance(model, AttentionClassifier)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,20 +18,37 @@ from salience.data.batching import Collator
 from salience.data.encoding import Encoded, encode_texts
 from salience.data.labels import class_weights
 from salience.data.task import Part, Task, read_task
+from salience.inference.probabilities import predict_probabilities
 from salience.mixing.choosing import choose_method
 from salience.models.attention_models import attention_options, build_attention_classifier
 from salience.models.loading import load_classifier, longest_text
+from salience.processes import is_main_process
 from salience.training.alignment import check_alignment
-from salience.training.arguments import check_device, is_main_process
+from salience.training.arguments import check_device
+from salience.training.checkpoints import using_files
 from salience.training.fitting import build_trainer, width_of
 from salience.training.folder import RunFolder
-from salience.training.predicting import predict_probabilities
+from salience.training.inputs import checksums, input_files
 from salience.training.recipe import Recipe
 from salience.training.results import measure, write_results
 from salience.training.settling import rehearse, settle
 from salience.training.turns import check_turns, fit_model
 
 LOOK = 256  # training rows on which a method that leaves something open chooses it
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """All that a run needs, read and checked, before anything is trained or written."""
+
+    recipe: Recipe  # nothing is left open in it
+    task: Task
+    model: PreTrainedModel
+    tokenizer: object
+    longest: int  # tokens read of a text
+    method: Callable | None
+    encoded: dict[str, Encoded]  # "training", and "validation" and "test" where there are such rows
+    class_weights: list[float] | None
 
 
 @dataclass(frozen=True)
@@ -53,6 +71,8 @@ def train(
     resume: bool = False,
     note: Callable[[str], None] = print,
     callbacks: Sequence[TrainerCallback] = (),
+    config: Path | None = None,
+    keep_model: bool = True,
 ) -> Run:
     """Trains as the recipe says and writes the run folder.
 
@@ -60,18 +80,32 @@ def train(
         output: the folder to write; it appears when the run is done, whole or not at all.
         resume: go on from where an interrupted run of the same recipe stopped, to the same weights.
         note: told guesses, warnings and results, a line each.
+        config: the file that the recipe was read from, which is not to be overwritten.
+        keep_model: write the model, its tokenizer and its card too, not only scores, predictions and recipe.
 
     Raises:
-        InputError: the data, the model or the recipe is at fault; nothing has been written then.
+        InputError: the data, the model or the recipe is at fault, or another process works on the same output;
+            nothing has been written then.
     """
     started = time.time()
-    folder = RunFolder(output, overwrite)
     check_device(recipe)
+    main = is_main_process()
+    inputs = input_files(recipe) | ({} if config is None else {"--config": config})
+    folder = RunFolder(output, overwrite, resume, inputs)
+    with folder.held() if main else nullcontext():
+        prepared = prepare(recipe, note if main else silent)
+        return carry_out(prepared, folder, started, note if main else silent, callbacks, keep_model)
+
+
+def prepare(recipe: Recipe, note: Callable[[str], None] = print) -> Prepared:
+    """Reads the data, builds the model, fills in what the recipe leaves open, and checks that all of it fits.
+
+    Raises:
+        InputError: the data, the model or the recipe is at fault.
+    """
     method = choose_method(recipe.method, recipe.method_options)
     options = attention_options(recipe.model, recipe.model_options)
-    main = is_main_process()
-    note = note if main else lambda line: None
-
+    recipe = replace(recipe, checksums=checksums(recipe))
     task = read_task(
         recipe.data, recipe.test, recipe.validation, recipe.validation_share, recipe.seed, recipe.encoding,
         recipe.bad_rows, note, text=recipe.text, text_pair=recipe.text_pair, label=recipe.label,
@@ -83,7 +117,7 @@ def train(
         if options is None
         else build_attention_classifier(options, task.names, all_texts(task.train), note)
     )
-    longest = longest_text(model, tokenizer, recipe.max_length)
+    longest = tokenizer.model_max_length = longest_text(model, tokenizer, recipe.max_length)  # saved with it
     encoded = {
         role: encode_part(tokenizer, part, longest, role, note)
         for role, part in [("training", task.train), ("validation", task.validation), ("test", task.test)]
@@ -102,12 +136,27 @@ def train(
     rehearse(recipe.method, method, model, as_batch(tokenizer, encoded["training"], 0, 2))
     check_alignment(recipe, model)
     check_turns(recipe, model)
+    return Prepared(recipe, task, model, tokenizer, longest, method, encoded, weights)
+
+
+def carry_out(
+    prepared: Prepared,
+    folder: RunFolder,
+    started: float,
+    note: Callable[[str], None],
+    callbacks: Sequence[TrainerCallback],
+    keep_model: bool,
+) -> Run:
+    """Trains, measures, and publishes the folder."""
+    recipe, task, tokenizer, encoded = prepared.recipe, prepared.task, prepared.tokenizer, prepared.encoded
+    main = is_main_process()
     if main:
-        folder.open(recipe.as_mapping(), resume)
+        folder.open(recipe.as_mapping())
     PartialState().wait_for_everyone()  # the main process has prepared the folder
     build = partial(
-        build_trainer, model=model, tokenizer=tokenizer, method=method, training=encoded["training"],
-        validation=encoded.get("validation"), class_weights=weights, callbacks=callbacks,
+        build_trainer, model=prepared.model, tokenizer=tokenizer, method=prepared.method,
+        training=encoded["training"], validation=encoded.get("validation"), class_weights=prepared.class_weights,
+        callbacks=callbacks,
     )  # fmt: skip
     model, state, iterations = fit_model(recipe, build, folder.checkpoints, note=note)
     if main:
@@ -120,12 +169,17 @@ def train(
         }
         if iterations:
             metrics["iterations"] = iterations
-        write_results(folder.model, model, tokenizer, recipe, task, metrics, probabilities)
+        with using_files(folder.model):
+            write_results(folder.model, model, tokenizer, recipe, task, metrics, probabilities, keep_model)
         folder.publish()
     PartialState().wait_for_everyone()
     if not main:
         return Run(folder.output, recipe, task, {}, model, tokenizer, None)
     return Run(folder.output, recipe, task, metrics, model, tokenizer, probabilities.get("test"))
+
+
+def silent(line: str) -> None:
+    """Hears a note and says nothing."""
 
 
 def all_texts(part: Part) -> list[str]:

@@ -11,11 +11,12 @@ from torch import nn
 
 from salience.batch import Batch
 from salience.errors import InputError
+from salience.hooks.hooks import evaluating
+from salience.hooks.stages import unwrapped
 from salience.mixing.attentionmix import AttentionMix
 from salience.mixing.forwarding import forward_mixed
 from salience.mixing.heads import rank_heads
-from salience.mixing.randomunk import RandomUNK
-from salience.sites import evaluating
+from salience.mixing.randomunk import BERT_UNKNOWN, RandomUNK
 
 logger = logging.getLogger(__name__)
 
@@ -30,10 +31,17 @@ def settle(
     """The method with nothing left open: random-UNK's token, AttentionMix's `head="auto"`.
 
     `batches` are looked at only where there is something to choose, and `note` is told what was chosen and why.
+
+    Raises:
+        InputError: random-UNK's token is none of the model's.
     """
-    if isinstance(method, RandomUNK) and method.unknown is None:
-        unknown = getattr(tokenizer, "unk_token_id", None)
-        return method if unknown is None else replace(method, unknown=unknown)
+    if isinstance(method, RandomUNK):
+        unknown = getattr(tokenizer, "unk_token_id", None) if method.unknown is None else method.unknown
+        unknown = BERT_UNKNOWN if unknown is None else unknown
+        last = unwrapped(model).get_input_embeddings().num_embeddings - 1
+        if unknown > last:
+            raise InputError(f"unknown={unknown}: the model's tokens are numbered from 0 to {last}")
+        return replace(method, unknown=unknown)
     if isinstance(method, AttentionMix) and method.head == "auto":
         ranked = rank_heads(model, batches)
         best, runner_up, worst = ranked[0], ranked[min(1, len(ranked) - 1)], ranked[-1]

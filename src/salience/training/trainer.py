@@ -12,10 +12,14 @@ from transformers import PreTrainedModel, Trainer, TrainerCallback, TrainingArgu
 
 from salience.batch import Batch
 from salience.data.batching import Collator, LengthGrouped
-from salience.sites import forward
+from salience.errors import InputError
+from salience.hooks.hooks import forward
+from salience.training.checkpoints import using_files
 from salience.training.loss import CrossEntropy, cross_entropy
 from salience.training.objectives import mixed, penalised, plain
 from salience.training.settling import settle
+
+OVERFLOWS = 20  # steps in a row that half precision may lose
 
 
 class MixTrainer(Trainer):
@@ -69,6 +73,7 @@ class MixTrainer(Trainer):
         if penalty is not None:
             self.objective = penalised(self.objective, penalty)
         self.group_by_length = group_by_length
+        self.overflows = 0  # steps in a row whose loss was not a number
 
     def training_step(self, model: nn.Module, inputs: dict, num_items_in_batch: Tensor | None = None) -> Tensor:
         """One batch: every loss of the objective, each back-propagated before the next is asked for."""
@@ -84,7 +89,20 @@ class MixTrainer(Trainer):
             for loss in self.objective(model, batch):
                 self.accelerator.backward(loss * part)
                 total += loss.detach() * part
+        self.check_loss(total)
         return total
+
+    def check_loss(self, loss: Tensor) -> None:
+        """Stops training where the loss is not a number, before the weights are changed by it.
+
+        Half precision overflows now and then; its scaler skips such a step, and only many in a row are refused.
+
+        Raises:
+            InputError: says at which step, and what to lower.
+        """
+        self.overflows = 0 if loss.isfinite() else self.overflows + 1
+        if self.overflows > (OVERFLOWS if self.args.fp16 else 0):
+            raise diverged(self, "loss")
 
     def get_batch_samples(self, epoch_iterator, num_batches: int, device: torch.device) -> tuple[list, Tensor]:
         """The batches of one step, and how many texts they hold on all processes."""
@@ -113,6 +131,10 @@ class MixTrainer(Trainer):
         for start in range(0, rows, size):
             found = [self.train_dataset[row] for row in range(start, min(start + size, rows))]
             yield self.batch(self.data_collator(found))
+
+    def _save_checkpoint(self, model: nn.Module, trial) -> None:
+        with using_files(self.args.output_dir):
+            super()._save_checkpoint(model, trial)
 
     def _save(self, output_dir: str | None = None, state_dict: dict | None = None) -> None:
         """A checkpoint holds the weights under the model's own names.
@@ -158,3 +180,14 @@ class Reshuffle(TrainerCallback):
 
     def on_epoch_begin(self, args, state, control, **_):
         self.sampler.set_epoch(int(state.epoch))
+
+
+def diverged(trainer: Trainer, what: str) -> InputError:
+    """The error for training that has come to numbers that are none; `what` names them."""
+    # The step that is being computed; after the last one, the last one.
+    step = min(trainer.state.global_step + 1, trainer.state.max_steps)
+    precision = "" if not (trainer.args.bf16 or trainer.args.fp16) else ", or use --precision fp32"
+    return InputError(
+        f"the {what} is not a number at step {step} of {trainer.state.max_steps}: lower --learning-rate, which is "
+        f"{trainer.args.learning_rate:.2g}{precision}"
+    )

@@ -22,11 +22,11 @@ from safetensors.torch import load_file, save_file
 from transformers import PreTrainedModel, TrainerState, set_seed
 
 from salience.errors import InputError
-from salience.training.arguments import is_main_process
+from salience.inference.probabilities import predict_probabilities
+from salience.processes import is_main_process
 from salience.training.compressing import compress, frozen
 from salience.training.features import encode_features
 from salience.training.fitting import fit
-from salience.training.predicting import predict_probabilities
 from salience.training.recipe import Recipe
 from salience.training.trainer import MixTrainer
 
@@ -87,7 +87,7 @@ def fit_by_turns(
     for iteration in range(recipe.iterations + 1):
         # What is drawn differs between phases, and is the same in a run that was interrupted.
         steps = recipe.steps if iteration == 0 else math.ceil(recipe.steps / 2)
-        own = replace(recipe, seed=recipe.seed + iteration, steps=steps)
+        own = replace(recipe, seed=(recipe.seed + iteration) % 2**32, steps=steps)
         place = folder / f"iteration-{iteration}"
         trainer = build(own, place / "learner")
         model = trainer.model

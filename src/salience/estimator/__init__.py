@@ -1,0 +1,5 @@
+"""The library as a scikit-learn estimator."""
+
+from salience.estimator.classifier import SalienceClassifier
+
+__all__ = ["SalienceClassifier"]

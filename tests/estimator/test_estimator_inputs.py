@@ -1,0 +1,119 @@
+"""Texts in every container that scikit-learn's users have, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.exceptions import NotFittedError
+
+from salience import SalienceClassifier
+from salience.data.values import well_formed
+from salience.errors import InputError
+
+TEXTS = ["goal match", "song band", "soup bread"]
+CONTAINERS = {
+    "tuple": tuple,
+    "array": np.array,
+    "array of objects": lambda texts: np.array(texts, dtype=object),
+    "column of an array": lambda texts: np.array(texts).reshape(-1, 1),
+    "list of lists": lambda texts: [[text] for text in texts],
+    "series": pd.Series,
+    "series of objects": lambda texts: pd.Series(texts, dtype=object, index=[7, 7, 8]),
+    "categories": lambda texts: pd.Series(texts, dtype="category"),
+    "column": lambda texts: pd.DataFrame({"text": texts})["text"],
+    "table of one column": lambda texts: pd.DataFrame({"text": texts}),
+    "generator": lambda texts: (text for text in texts),
+}
+
+
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=list(CONTAINERS))
+def test_containers_of_texts(container, fitted):
+    assert np.array_equal(fitted.predict_proba(container(TEXTS)), fitted.predict_proba(TEXTS))
+
+
+def test_a_table_of_two_columns_holds_pairs(short, texts, labels):
+    pairs = list(zip(texts, reversed(texts), strict=True))
+    estimator = short().fit(pairs, labels)
+    table = pd.DataFrame(pairs, columns=["text", "second"])
+    assert np.array_equal(estimator.predict_proba(table), estimator.predict_proba(pairs))
+    with pytest.raises(InputError, match="X holds single texts, but the classifier was fitted on pairs of texts"):
+        estimator.predict(texts)
+
+
+def test_pairs_for_a_classifier_of_single_texts_are_refused(fitted, tmp_path):
+    for _ in range(2):
+        with pytest.raises(InputError, match="X holds pairs of texts, but the classifier was fitted on single texts"):
+            fitted.predict([("goal", "match")])
+        fitted.save(tmp_path)
+        fitted = SalienceClassifier.load(tmp_path)
+
+
+REFUSED = {
+    "one text": ("goal", "not one string"),
+    "bytes": (b"goal", "not one string"),
+    "nothing": ([], "no texts"),
+    "an empty array": (np.array([], dtype=str), "no texts"),
+    "an empty table": (pd.DataFrame({"text": []}), "no texts"),
+    "None": (None, "X is NoneType; give a sequence of texts"),
+    "a number": (3, "X is int; give a sequence"),
+    "an array without dimensions": (np.array("goal"), "X is ndarray; give a sequence"),
+    "a dict": ({"text": TEXTS}, "X is a dict"),
+    "a set": (set(TEXTS), "X is a set"),
+    "a sparse matrix": (csr_array(np.eye(3)), "X is a sparse matrix"),
+    "numbers": (np.eye(3), r"X\[0\] is no text and no pair of texts, but ndarray of shape \(3,\)"),
+    "a missing text": (["a", None], r"X\[1\] is missing \(None\)"),
+    "nan": (["a", "b", float("nan")], r"X\[2\] is missing \(nan\)"),
+    "pandas' NA": (pd.Series(["a", pd.NA], dtype="string"), r"X\[1\] is missing \(<NA>\)"),
+    "a missing text of a table": (pd.DataFrame({"text": ["a", None]}), r"X\[1\] is missing"),
+    "bytes among texts": (["a", b"b"], r"X\[1\] is no text and no pair of texts, but bytes"),
+    "dicts": ([{"text": "a"}], r"X\[0\] is no text and no pair of texts, but dict"),
+    "three texts": ([("a", "b", "c")], r"X\[0\] is no text and no pair of texts, but tuple of shape \(3,\)"),
+    "a pair among texts": (["a", ("b", "c")], r"X\[1\] is no text and no pair of texts, but tuple of shape \(2,\)"),
+    "a text among pairs": ([("a", "b"), "c"], r"X\[1\] is no pair of texts as X\[0\] is, but str"),
+    "a missing second text": ([("a", "b"), ("c", None)], r"X\[1\]\[1\] is missing"),
+}
+
+
+@pytest.mark.parametrize("X, message", REFUSED.values(), ids=list(REFUSED))
+def test_what_is_no_text_is_refused_by_fit_and_predict(X, message, fitted, short):
+    for method in (fitted.predict, fitted.predict_proba, lambda X: short().fit(X, ["sport", "food", "music"])):
+        with pytest.raises(InputError, match=message):
+            method(X)
+
+
+@pytest.mark.parametrize(
+    "X, place", [(["a", ""], r"X\[1\]"), (["a", " \n"], r"X\[1\]"), ([("", "b")] * 2, r"X\[0\]\[0\]")], ids=str
+)
+def test_nothing_is_learnt_from_an_empty_text(X, place, short):
+    with pytest.raises(InputError, match=f"{place} is an empty text"):
+        short().fit(X, ["sport", "food"])
+
+
+def test_an_empty_text_is_predicted(fitted):
+    """In a batch as by itself: whoever predicts may not be able to leave a row out."""
+    alone = [fitted.predict_proba([text])[0] for text in ("", " \n", "goal")]
+    assert np.allclose(fitted.predict_proba(["", " \n", "goal"]), alone, atol=1e-6)
+    assert np.array_equal(alone[0], alone[1])
+
+
+def test_half_characters_are_replaced_as_in_files(short, fitted, texts, labels):
+    halved = [f"{text} \ud83d" for text in texts]
+    replaced = [f"{text} \ufffd" for text in texts]
+    assert [well_formed(text) for text in halved] == replaced
+    assert np.array_equal(fitted.predict_proba(halved), fitted.predict_proba(replaced))
+    estimator, same = short().fit(halved, labels), short().fit(replaced, labels)
+    assert np.array_equal(estimator.predict_proba(texts), same.predict_proba(texts))
+
+
+@pytest.mark.parametrize("odd", ["\x00", "\u200b", "\U0010ffff", "\u202e", "word " * 3000], ids=ascii)
+def test_odd_texts_are_texts(odd, fitted, short, labels):
+    assert fitted.predict_proba([odd]).sum() == pytest.approx(1, abs=1e-5)
+    short(validation_share=0).fit([odd] * len(labels), labels)
+
+
+@pytest.mark.parametrize("use", ["predict", "predict_proba"])
+def test_before_fit(use):
+    with pytest.raises(NotFittedError):
+        getattr(SalienceClassifier(), use)(TEXTS)
+    with pytest.raises(NotFittedError):
+        getattr(SalienceClassifier(), use)([])

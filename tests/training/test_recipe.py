@@ -1,0 +1,75 @@
+"""Every setting of a recipe, given values of every type: it is accepted, or one line names it."""
+
+import datetime
+import math
+from collections import namedtuple
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from salience.errors import InputError
+from salience.training.recipe import Recipe
+
+ITSELF = []
+ITSELF.append(ITSELF)  # a yaml file can say this: &a [*a]
+LAUGHS = ["lol"]
+for _ in range(40):  # and this: 2^40 values in a few lines
+    LAUGHS = [LAUGHS, LAUGHS]
+Point = namedtuple("Point", "x y")
+VALUES = {
+    "true": True, "false": False, "text": "many", "yes": "yes", "empty": "", "list": [1, 2], "no list": [],
+    "mapping": {"a": 1}, "no mapping": {}, "number keys": {1: 2}, "nan": math.nan, "inf": math.inf, "-inf": -math.inf,
+    "negative": -1, "huge": 10**400, "tiny": 1e-300, "half": 0.5, "zero": 0, "one": 1, "seven": 7.0, "null": None,
+    "date": datetime.date(2020, 1, 1), "time": datetime.datetime(2020, 1, 1, 12), "bytes": b"abc", "set": {1, 2},
+    "nested list": [[1], [2]], "nested mapping": {"a": {"b": {"c": 1}}}, "mapping of lists": {"a": [1, [2]]},
+    "mapping of null": {"a": None}, "mapping of nan": {"a": math.nan}, "itself": ITSELF, "laughs": LAUGHS,
+    "mapping of laughs": {"a": LAUGHS}, "complex": 1j, "object": object(), "class": int, "point": Point(1, 2),
+    "numpy bool": np.bool_(True), "numpy nan": np.float64("nan"), "array": np.arange(3), "lines": "a\nb",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+@pytest.mark.parametrize("name", [field.name for field in fields(Recipe)])
+def test_any_value_is_taken_or_refused_in_one_line(name, value):
+    try:
+        recipe = Recipe(**({"data": "x"} | {name: value}))
+    except InputError as error:
+        assert f"--{name.replace('_', '-')}" in str(error)
+        assert "\n" not in str(error) and len(str(error)) < 400
+    else:
+        recipe.as_mapping()
+
+
+NUMBERS = ["validation_share", "clean", "alignment", "beta", "learning_rate", "weight_decay", "warmup",
+           "label_smoothing", "max_length", "iterations", "steps", "batch_size", "accumulation", "evaluations",
+           "patience", "seed"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("value", [True, "yes", "5", [5], math.nan], ids=str)
+def test_a_number_is_neither_a_text_nor_true(name, value):
+    with pytest.raises(InputError, match=f"--{name.replace('_', '-')} must be from"):
+        Recipe("x", **{name: value})
+
+
+def test_numbers_are_written_as_plain_ones():
+    recipe = Recipe("x", steps=np.int64(5), learning_rate=np.float32(0.5), batch_size=1e2, clean=0, seed=np.uint8(3))
+    assert [type(value) for value in (recipe.steps, recipe.learning_rate, recipe.batch_size, recipe.seed)] == [
+        int, float, int, int
+    ]  # fmt: skip
+    assert (recipe.steps, recipe.learning_rate, recipe.batch_size, recipe.clean, recipe.seed) == (5, 0.5, 100, 0, 3)
+
+
+def test_a_learning_rate_of_0_is_no_missing_one():
+    assert Recipe("x", learning_rate=0).resolved(60, 3, 768).learning_rate == 0
+    assert Recipe("x").resolved(60, 3, 768).learning_rate == 5e-5
+
+
+def test_nothing_behind_options_is_none():
+    settings = {"data": "x", "method_options": None, "model_options": None}
+    assert Recipe.from_mapping(settings) == Recipe("x")
+
+
+def test_class_weights_name_labels_that_are_numbers():
+    assert Recipe("x", class_weights={0: 1, 1: 2.5}).class_weights == {0: 1, 1: 2.5}
