@@ -11,8 +11,10 @@ from salience._version import __version__
 # Where each public name lives. Imported on first use, so that `salience --help` need not wait for torch.
 _HOMES = {
     "salience.batch": ["Batch"],
-    "salience.levels": ["stages"],
-    "salience.explain": ["EXPLAINERS"],
+    "salience.hooks.stages": ["stages"],
+    "salience.inference": ["TextClassifier", "load"],
+    "salience.explainers": ["EXPLAINERS"],
+    "salience.explainers.explanations": ["explain"],
     "salience.mixing": [
         "METHODS", "AttentionMix", "DropMix", "DropoutMixup", "EmbedMix", "Mix", "MixupEncoding", "RandomUNK", "SSMix",
         "SenMixup", "TMix", "WordMixup", "forward_mixed",

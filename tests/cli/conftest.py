@@ -39,6 +39,14 @@ def place(tmp_path_factory) -> Place:
     )
 
 
+@pytest.fixture(scope="session")
+def run(place) -> Path:
+    """A run folder, for commands about a trained model."""
+    folder = place.folder / "run"
+    assert main(place.train("--test", place.test, "--output", folder)) == 0
+    return folder
+
+
 @dataclass(frozen=True)
 class Answer:
     code: int

@@ -19,9 +19,9 @@ from salience.analysis.parts_of_speech import meetings, tagged_attention
 from salience.analysis.representations import map_of, representations, silhouette
 from salience.analysis.tagging import given_tags
 from salience.data.encoding import encode_texts
-from salience.explain import Attention
+from salience.explainers import Attention
+from salience.inference.probabilities import predict_probabilities
 from salience.models.loading import load_trained
-from salience.training.predicting import predict_probabilities
 
 LABELS = ["food", "music", "sport"]
 ROWS = labelled_rows(40, seed=2)
@@ -187,6 +187,13 @@ def taggers(tmp_path, monkeypatch):
         "    yield [(0, 1, 'X')]\n"
         "def pairs(texts):\n"
         "    return [[('a', 'X')] for text in texts]\n"
+        "def overlapping(texts):\n"
+        "    return [[(0, 2, 'A'), (1, 3, 'B')] for text in texts]\n"
+        "def markup(texts):\n"
+        "    names = ['[/b]', '[red]x', ':x:', '\\x1b[31m\\u202e', '10' * 5000, '\\x01\\x00', '</text>-->$x$']\n"
+        "    for text in texts:\n"
+        "        words = list(re.finditer(r'\\S+', text))\n"
+        "        yield [(*m.span(), names[n % len(names)]) for n, m in enumerate(words)][::-1]\n"
         "def fails(texts):\n"
         "    return {}['tag']\n"
         "number = 3\n"
@@ -205,6 +212,30 @@ def test_pos_with_a_tagger_of_ones_own(analyse, model, data, taggers, tmp_path):
     assert {tag: own["count"] for tag, own in found["tags"].items()} == {
         "LONG": sum(len(word) > 3 for word in words), "SHORT": sum(len(word) <= 3 for word in words)
     }  # fmt: skip
+
+
+def test_tags_are_shown_as_they_are(analyse, model, data, taggers, tmp_path):
+    """A tag is no markup of the terminal's table, and its control characters do not reach the terminal."""
+    answer = analyse("pos", model, data / "texts.csv", "--tagger", "my_taggers:markup")
+    assert answer.code == 0, answer.err
+    for tag in ("[/b]", "[red]x", ":x:", "\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER}"):
+        assert tag in answer.out
+    assert not set("\x00\x01\x1b\u202e") & set(answer.out)
+    (found,) = read(tmp_path / "out" / "pos.json")
+    assert {"[/b]", "\x1b[31m\u202e", "\x01\x00"} <= set(found["tags"])
+    assert sum(own["count"] for own in found["tags"].values()) == sum(len(text.split()) for text in TEXTS)
+    check_pictures(tmp_path / "out", "pos", "meetings")
+
+
+def test_pos_leaves_out_rows_whose_tags_do_not_fit(analyse, model, data, tmp_path):
+    rows = [(text, label, " ".join(tags_of(text))) for text, label in ROWS]
+    rows.insert(2, ("a cup", LABELS[0], "SHORT"))
+    answer = analyse("pos", model, write_csv(tmp_path / "some.csv", rows, ("text", "label", "pos")), "--tags", "pos")
+    assert answer.code == 0, answer.err
+    assert "left out 1 row whose marks do not fit (row 3); row 3: 1 mark, but the text has 2 words" in answer.err
+    left = read(tmp_path / "out" / "pos.json")
+    assert analyse("pos", model, data / "tagged.csv", "--tags", "pos", "--overwrite").code == 0
+    assert left == read(tmp_path / "out" / "pos.json")
 
 
 def test_pos_without_spacy(analyse, model, data, tmp_path, monkeypatch):
@@ -234,6 +265,11 @@ BAD_POS = {  # the file, the options, and what the line says
         "texts.csv",
         ["--tagger", "my_taggers:pairs"],
         ["--tagger my_taggers:pairs: a word is (from, to, tag)", "not ('a', 'X')"],
+    ),
+    "words that overlap": (
+        "texts.csv",
+        ["--tagger", "my_taggers:overlapping"],
+        ["text 1: the tagged words at characters 0 to 2 and 1 to 3 overlap"],
     ),
     "a tagger that fails": ("texts.csv", ["--tagger", "my_taggers:fails"], ["my_taggers:fails: KeyError: 'tag'"]),
     "a module that fails": (

@@ -137,6 +137,28 @@ BAD_FIELDS = {  # method: a field of it as a user may write it, and what the lin
 }
 
 
+STRANGE_FIELDS = [  # method, a field of it, and what the line says
+    ("tmix", "levels=1", "levels=1: give one or more in a list"),
+    ("tmix", "levels=[]", "levels=(): give one or more in a list"),
+    ("tmix", "levels=[[1]]", "[[1]]}: give names with a value each, or with a list of values"),
+    ("tmix", "levels=[99]", "has no level 99"),
+    ("attentionmix", "level=true", "level=True: give the name of a level"),
+    ("attentionmix", "head=0.5", "head is a number, None or 'auto', not 0.5"),
+    ("attentionmix", "head=[1]", "head is a number, None or 'auto', not (1,)"),
+    ("attentionmix", "head=99", "has the heads 0 to 1 in a layer, not 99"),
+    ("attentionmix", "layer=99", "has the layers 0 to 1, not 99"),
+    ("randomunk", "unknown=-1", "unknown=-1: give a whole number from 0 on"),
+    ("randomunk", "unknown=100000", "unknown=100000: the model's tokens are numbered from 0 to 112"),
+    ("dropmix-u", "width=1000", "width=1000 is wider than the representation, whose width is 16"),
+    ("dropmix-c", "direction=[keep]", "direction is 'replace' or 'keep', not ('keep',)"),
+]
+
+
+@pytest.mark.parametrize("method, given, said", STRANGE_FIELDS, ids=lambda part: str(part)[:30])
+def test_a_field_that_does_not_fit_the_model(train, method, given, said):
+    refused(train(ROWS, "--method", method, "--set", given), said)
+
+
 @pytest.mark.parametrize("method", BAD_FIELDS)
 def test_a_field_that_a_method_does_not_take(train, method):
     given, wanted = BAD_FIELDS[method]
@@ -217,6 +239,16 @@ def test_disk_full_while_writing(place, salience, tmp_path, monkeypatch, error):
     assert (output / "predictions.jsonl").is_file()
 
 
+def test_a_file_that_the_system_refuses(place, salience, tmp_path, monkeypatch):
+    """safetensors says so of a file that it may not open, without the name's attribute."""
+
+    def fail(*_, **__):
+        raise FileNotFoundError("No such file or directory: model.safetensors")
+
+    monkeypatch.setattr("salience.training.run.fit_model", fail)
+    refused(salience(*place.train("--output", tmp_path / "run")), "model.safetensors", "run again")
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
 def test_cuda_asked_for_and_absent(place, salience, tmp_path):
     refused(salience("train", place.data, "--device", "cuda", "--output", tmp_path / "run"), "no CUDA device")
@@ -262,3 +294,9 @@ def test_help_imports_no_torch(command):
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert "Usage: salience" in done.stdout
+
+
+def test_a_package_that_cannot_be_imported(place, salience, monkeypatch):
+    monkeypatch.setitem(sys.modules, "captum.attr", None)  # installed in part
+    answer = salience("explain", place.model, "--text", "a cup", "--explainer", "captum:Saliency", "--device", "cpu")
+    refused(answer, "a package that this needs is missing or damaged", "captum.attr", "pip install")

@@ -30,7 +30,12 @@ def test_methods_are_compared_over_seeds(compare, tmp_path):
     for method in ("plain", "embedmix", "ssmix"):
         for seed in SEEDS:
             folder = out / f"{method}-{seed}"
-            assert {path.name for path in folder.iterdir()} == {"metrics.json", "predictions.jsonl", "recipe.yaml"}
+            assert {path.name for path in folder.iterdir()} == {
+                "metrics.json",
+                "predictions.jsonl",
+                "recipe.yaml",
+                "manifest.json",
+            }
             rows = [json.loads(line) for line in (folder / "predictions.jsonl").read_text().splitlines()]
             right[method, seed] = np.array([row["label"] == row["predicted"] for row in rows])
             assert f"{method}, seed {seed}: accuracy {right[method, seed].mean():.3f}" in answer.out

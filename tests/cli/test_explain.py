@@ -14,7 +14,8 @@ from test_bad_input import refused
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience import EXPLAINERS
-from salience.explain.explanations import Text, explain_texts
+from salience.explainers.explanations import Text, explain_texts
+from salience.inference import TextClassifier
 from salience.models.loading import load_trained
 from salience.report.explaining import as_json
 
@@ -37,7 +38,11 @@ def data(tmp_path):
 def explained(place, texts, names, target="predicted"):
     """The same explanations without the command line."""
     model, tokenizer = load_trained(place.model)
-    return list(explain_texts(model.eval(), tokenizer, texts, {name: EXPLAINERS[name] for name in names}, target))
+    return list(
+        explain_texts(
+            TextClassifier(model.eval(), tokenizer, 512), texts, {name: EXPLAINERS[name] for name in names}, target
+        )
+    )
 
 
 def jsonl(file) -> list[dict]:
@@ -75,7 +80,10 @@ def test_a_words_score_may_be_its_highest_pieces(place, salience, tmp_path):
         assert answer.code == 0, answer.err
         found[pieces] = [own["scores"]["gradient"] for own in jsonl(output)]
         expected = explain_texts(
-            model.eval(), tokenizer, [Text(*row) for row in rows], {"g": EXPLAINERS["gradient"]}, pieces=pieces
+            TextClassifier(model.eval(), tokenizer, 512),
+            [Text(*row) for row in rows],
+            {"g": EXPLAINERS["gradient"]},
+            pieces=pieces,
         )
         for own, other in zip(found[pieces], expected, strict=True):
             assert own == pytest.approx(other.scores["g"].tolist(), rel=1e-5)
@@ -117,7 +125,9 @@ def test_small_scores_keep_their_digits(place, salience, tmp_path):
     assert salience("explain", sure, "--text", "a cup", "--output", output, "--device", "cpu").code == 0
     (found,) = jsonl(output)
     model, tokenizer = load_trained(sure)
-    (expected,) = explain_texts(model.eval(), tokenizer, [Text("a cup")], {"gradient": EXPLAINERS["gradient"]})
+    (expected,) = explain_texts(
+        TextClassifier(model.eval(), tokenizer, 512), [Text("a cup")], {"gradient": EXPLAINERS["gradient"]}
+    )
     assert 0 < max(found["scores"]["gradient"]) < 1e-5
     assert found["scores"]["gradient"] == pytest.approx(expected.scores["gradient"].tolist(), rel=1e-4, abs=0)
 
@@ -498,3 +508,12 @@ def test_no_file_is_announced_that_is_not_written(place, salience, tmp_path):
     output = tmp_path / "out.terminal"
     answer = salience("explain", place.model, "--text", "a cup", "--output", output)
     assert output.exists() or answer.code == 2, answer
+
+
+@pytest.mark.parametrize("text", ["half \ud83d of it", b"caf\xe9 au lait".decode("utf-8", "surrogateescape")])
+@pytest.mark.parametrize("suffix", [".jsonl", ".html", ""])
+def test_texts_that_are_not_unicode_are_explained(text, suffix, place, salience, tmp_path):
+    options = ["--output", tmp_path / f"out{suffix}"] if suffix else []
+    answer = salience("explain", place.model, "--text", text, *options)
+    assert answer.code == 0, answer.err
+    assert "\ufffd" in (tmp_path / f"out{suffix}").read_text() if suffix else "\ufffd" in answer.out

@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -12,11 +11,12 @@ from test_bad_input import refused
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience import EXPLAINERS
-from salience.explain.corpus import explain_words
-from salience.explain.explanations import Text
+from salience.explainers.corpus import explain_words
+from salience.explainers.explanations import Text, words_of
 from salience.faithfulness.metrics import detection
+from salience.inference import TextClassifier
 from salience.models.loading import load_trained, longest_text
-from salience.study.faithfulness import Reader, evaluate
+from salience.study.faithfulness import evaluate
 
 LABELS = ["LABEL_0", "LABEL_1"]  # of the tiny model
 ROWS = [(text, LABELS[label == "sport"]) for text, label in labelled_rows(24, seed=6)]
@@ -39,9 +39,9 @@ def judge(tmp_path_factory):
     return families.save_tiny_model(tmp_path_factory.mktemp("judge") / "other", VOCABULARY[:2], "roberta", seed=3)
 
 
-def reader(folder) -> Reader:
+def reader(folder) -> TextClassifier:
     model, tokenizer = load_trained(folder)
-    return Reader(model.eval(), tokenizer, longest_text(model, tokenizer))
+    return TextClassifier(model.eval(), tokenizer, longest_text(model, tokenizer))
 
 
 def strictly(file) -> dict:
@@ -60,11 +60,10 @@ def test_a_words_score_may_be_its_highest_pieces(place, salience, tmp_path):
     answer = salience("faithfulness", *options, "--output", tmp_path / "found")
     assert answer.code == 0, answer.err
     texts = [Text(text, None, LABELS.index(label)) for text, label in rows]
-    summed = reader(place.model)
-    highest = replace(summed, pieces="max")
+    classifier, explainers = reader(place.model), {"gradient": EXPLAINERS["gradient"]}
     usual, expected = (
-        evaluate(own, own, texts, {"gradient": EXPLAINERS["gradient"]}, 4, 2)[0].metrics["tau"][0]
-        for own in (summed, highest)
+        evaluate(classifier, classifier, texts, explainers, 4, 2, pieces=pieces)[0].metrics["tau"][0]
+        for pieces in ("sum", "max")
     )
     found, _ = strictly(tmp_path / "found" / "faithfulness.json")["rows"]
     assert found["metrics"]["tau"][0] == pytest.approx(expected) != pytest.approx(usual)
@@ -126,7 +125,7 @@ def test_files_hold_what_evaluate_says(place, data, salience, tmp_path):
     for part in ("24 texts of data.csv", "that tiny predicts", "judged by the model itself", "5 draws", "5 where 4"):
         assert part in found["about"]
     # On whole texts the model is as right as it is.
-    right = np.mean(own.judge(own.encode(TEXTS).encoded).argmax(1) == [text.label for text in TEXTS])
+    right = np.mean(own.probabilities(words_of(own, TEXTS).encoded).argmax(1) == [text.label for text in TEXTS])
     assert 0 < right < 1
     assert all(row["without"][0] == row["alone"][0] == right for row in found["rows"])
 
@@ -387,7 +386,7 @@ def test_marked_words_are_found_or_not(place, salience, tmp_path, monkeypatch):
     assert answer.code == 0, answer.err
     found = {row["explainer"]: row["marked"] for row in strictly(folder / "faithfulness.json")["rows"]}
     own = reader(place.model)
-    scores = explain_words(own.model, own.encode(TEXTS), EXPLAINERS["occlusion"])
+    scores = explain_words(own.model, words_of(own, TEXTS), EXPLAINERS["occlusion"])
     marked = [place for place, (_, label) in enumerate(ROWS) if label in MARKS[place].split()]
     assert marked and found.keys() == {"occlusion", "random"}
     for label, values in found["occlusion"].items():
@@ -402,14 +401,32 @@ def test_marked_words_are_found_or_not(place, salience, tmp_path, monkeypatch):
         assert " ".join(cells) in " ".join(answer.out.split())
 
 
-def test_marks_that_do_not_fit_are_one_line(place, salience, tmp_path):
+def test_rows_whose_marks_do_not_fit_are_left_out(place, salience, tmp_path):
+    """As if they were not there."""
     rows = [(*row, marks) for row, marks in zip(ROWS, MARKS, strict=True)]
-    data = write_csv(tmp_path / "marked.csv", [*rows, ("a cup", LABELS[0], "-")], ("text", "label", "marks"))
+    bad = [("a cup", LABELS[0], "-"), ("a song", LABELS[0], "- - -")]
+    found = []
+    for number, those in enumerate((rows, [*rows[:2], bad[0], *rows[2:], bad[1]])):
+        data, folder = write_csv(tmp_path / f"marked{number}.csv", those, ("text", "label", "marks")), tmp_path / "run"
+        answer = salience("faithfulness", place.model, data, *OF_MARKS, *COLUMNS, "--output", folder, "--overwrite",
+                          *SHORT)  # fmt: skip
+        assert answer.code == 0, answer.err
+        found.append([row["marked"] for row in strictly(folder / "faithfulness.json")["rows"]])
+    assert (
+        "marked1.csv: left out 2 rows whose marks do not fit (rows 3, 26); row 3: 1 mark, but the text has 2 words "
+        "between white space"
+    ) in answer.err
+    assert found[0] == found[1]
+
+
+def test_marks_that_never_fit_are_one_line(place, salience, tmp_path):
+    data = write_csv(tmp_path / "marked.csv", [(*row, "-") for row in ROWS], ("text", "label", "marks"))
     asked = ["faithfulness", place.model, data, *COLUMNS, *SHORT]
     refused(salience(*asked, "--marks", "mark"), 'marked.csv: no column "mark" for --marks', "text, label, marks")
     refused(
-        salience(*asked, "--marks", "marks"), 'marked.csv: row 25, column "marks": 1 mark, but the text has 2 words'
-    )
+        salience(*asked, "--marks", "marks"), 'marked.csv: row 1, column "marks": 1 mark, but the text has',
+        "no row has as many marks as words", "--marks names another column",
+    )  # fmt: skip
     pairs = write_csv(tmp_path / "pairs.csv", [("a cup", "a song", LABELS[0], "- -")], ("a", "b", "label", "marks"))
     asked = ["faithfulness", place.model, pairs, "--text", "a", "--text-pair", "b", "--label", "label", *SHORT]
     refused(salience(*asked, "--marks", "marks"), "words are marked in single texts only")

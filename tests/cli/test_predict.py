@@ -2,7 +2,12 @@
 
 import csv
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
+import pyarrow
 import pyarrow.parquet
 import pytest
 import torch
@@ -10,6 +15,7 @@ from test_bad_input import refused
 from transformers import pipeline
 
 from labelled import labelled_rows, write_csv
+from salience.models.loading import load_trained
 
 ROWS = labelled_rows(50, seed=3)
 
@@ -135,8 +141,7 @@ def test_disk_full(place, data, salience):
 
 def test_the_mode_and_the_weights_of_the_model_stay(place):
     from salience.data.encoding import encode_texts
-    from salience.models.loading import load_trained
-    from salience.training.predicting import predict_probabilities
+    from salience.inference.probabilities import predict_probabilities
 
     model, tokenizer = load_trained(place.model)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
@@ -145,3 +150,153 @@ def test_the_mode_and_the_weights_of_the_model_stay(place):
     assert model.training
     assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
     assert found.sum(1) == pytest.approx([1, 1], abs=1e-6)
+
+
+def lines(rows: list[dict]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix"),
+    [("predicted", ".csv"), ("probability", ".parquet"), ("probability_LABEL", ".csv"), ("probabilities", ".jsonl")],
+)
+def test_no_column_of_the_data_is_replaced(name, suffix, place, salience, tmp_path):
+    name = name.replace("LABEL", load_trained(place.model)[0].config.id2label[0])
+    data = write_csv(tmp_path / "data.csv", [("a cup", "gold"), ("a song", "gold")], ("text", name))
+    output = tmp_path / f"out{suffix}"
+    asked = ["predict", place.model, data, "--output", output, "--text", "text"]
+    refused(salience(*asked), f'data.csv: the column "{name}" has the name of what is added', "rename it", "--prefix")
+    assert not output.exists()
+    assert salience(*asked, "--prefix", "new_").code == 0
+    rows = read(output)
+    assert [row[name] for row in rows] == ["gold", "gold"]
+    assert all(row["new_predicted"] for row in rows)
+
+
+def test_a_clash_in_a_late_row_is_refused_too(place, salience, tmp_path):
+    data = tmp_path / "data.jsonl"
+    data.write_text(lines([{"text": "a"}] * 150 + [{"text": "b", "predicted": "gold"}]))
+    for suffix, where in ((".jsonl", "data.jsonl: row 151: "), (".csv", "data.jsonl: "), (".parquet", "data.jsonl: ")):
+        answer = salience("predict", place.model, data, "--output", tmp_path / f"out{suffix}", "--window", "20")
+        refused_at_last(answer, f'{where}the column "predicted" has the name')
+    assert [file.name for file in tmp_path.iterdir()] == ["data.jsonl"]
+
+
+def refused_at_last(answer, part: str) -> None:
+    """Refused, perhaps after a note on the columns."""
+    assert answer.code == 2
+    assert part in answer.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_names_that_come_late_are_written(suffix, place, salience, tmp_path):
+    data, output = tmp_path / "data.jsonl", tmp_path / f"out{suffix}"
+    data.write_text(lines([{"text": "a cup"}] * 150 + [{"late": "kept", "text": "b"}]))
+    answer = salience("predict", place.model, data, "--output", output, "--window", "20")
+    assert answer.code == 0, answer.err
+    rows = read(output)
+    assert (len(rows), rows[-1]["late"], rows[0].get("late") or None) == (151, "kept", None)
+
+
+def test_names_that_come_late_are_printed(place, salience, tmp_path):
+    data = tmp_path / "data.jsonl"
+    data.write_text(lines([{"text": "a cup"}, {"text": "b", "late": "kept"}]))
+    answer = salience("predict", place.model, data, "--window", "1")
+    assert [row["late"] for row in csv.DictReader(answer.out.splitlines())] == ["", "kept"]
+
+
+NULLS = pyarrow.table({
+    "text": ["a cup"] * 5,
+    "words": pyarrow.array([None] * 4 + ["x"], pyarrow.string()),
+    "at": pyarrow.array([None] * 4 + [3 * 10**17], pyarrow.timestamp("us")),
+    "number": pyarrow.array([None] * 4 + [1], pyarrow.int8()),
+    "never": pyarrow.nulls(5),
+})  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_columns_keep_the_types_of_the_input(suffix, place, salience, tmp_path):
+    data, output = tmp_path / "data.parquet", tmp_path / f"out{suffix}"
+    pyarrow.parquet.write_table(NULLS, data)
+    answer = salience("predict", place.model, data, "--output", output, "--window", "2")
+    assert answer.code == 0, answer.err
+    if suffix == ".parquet":
+        assert pyarrow.parquet.read_table(output).select(NULLS.column_names) == NULLS
+    else:
+        assert str(read(output)[-1]["number"]) == "1"
+
+
+def test_objects_whose_values_come_late_or_change_fit_parquet(place, salience, tmp_path):
+    data, output = tmp_path / "data.jsonl", tmp_path / "out.parquet"
+    data.write_text(lines([{"text": "a", "late": None, "mixed": 1}] * 3 + [{"text": "b", "late": 2.5, "mixed": "x"}]))
+    answer = salience("predict", place.model, data, "--output", output, "--window", "2")
+    assert answer.code == 0, answer.err
+    assert [row["late"] for row in read(output)] == [None, None, None, 2.5]
+    assert [row["mixed"] for row in read(output)] == ["1", "1", "1", "x"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_half_characters_are_written_replaced(suffix, place, salience, tmp_path):
+    data, output = tmp_path / "data.jsonl", tmp_path / f"out{suffix}"
+    data.write_text(r'{"text": "half \ud83d", "no\ud83dte": ["\ud83d"]}' + "\n")
+    answer = salience("predict", place.model, data, "--output", output)
+    assert answer.code == 0, answer.err
+    (row,) = read(output)
+    assert (row["text"], "\ufffd" in str(row["no\ufffdte"])) == ("half \ufffd", True)
+
+
+def test_json_out_has_no_nan(place, salience, tmp_path):
+    data, output = tmp_path / "data.jsonl", tmp_path / "out.jsonl"
+    data.write_text('{"text": "a cup", "score": NaN, "list": [Infinity, 1]}\n')
+    answer = salience("predict", place.model, data, "--output", output)
+    assert answer.code == 0 and "2 values NaN or infinite" in answer.err
+    row = json.loads(output.read_text(), parse_constant=pytest.fail)
+    assert (row["score"], row["list"]) == (None, [None, 1])
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_a_model_of_nan_gives_no_labels(suffix, place, data, salience, tmp_path):
+    model, tokenizer = load_trained(place.model)
+    with torch.no_grad():
+        next(model.classifier.parameters()).fill_(float("nan"))
+    model.save_pretrained(tmp_path / "nan")
+    tokenizer.save_pretrained(tmp_path / "nan")
+    output = tmp_path / f"out{suffix}"
+    answer = salience("predict", tmp_path / "nan", data, "--output", output)
+    assert answer.code == 0 and "50 of 50 rows got no label: the model's probabilities are NaN" in answer.err
+    assert all(not row["predicted"] and not row["probability"] for row in read(output))
+
+
+def test_safe_csv(place, salience, tmp_path):
+    data = write_csv(tmp_path / "data.csv", [("=HYPERLINK(1)", "-2"), ("a song", "x")], ("text", "@note"))
+    answer = salience("predict", place.model, data, "--safe-csv")
+    rows = list(csv.DictReader(answer.out.splitlines()))
+    assert [(row["text"], row["'@note"]) for row in rows] == [("'=HYPERLINK(1)", "'-2"), ("a song", "x")]
+    plain = list(csv.DictReader(salience("predict", place.model, data).out.splitlines()))
+    assert [row["text"] for row in plain] == ["=HYPERLINK(1)", "a song"]
+    assert [row["predicted"] for row in plain] == [row["predicted"] for row in rows]
+    for suffix in (".jsonl", ".parquet"):
+        asked = ["predict", place.model, data, "--safe-csv", "--output", tmp_path / f"out{suffix}"]
+        refused(salience(*asked), "--safe-csv is about csv files")
+
+
+@pytest.mark.parametrize("redirected", [False, True])
+def test_standard_output_by_its_name(redirected, place, data, tmp_path):
+    """Into a pipe, and into a file to which something has been written before."""
+    asked = [sys.executable, "-m", "salience", "predict", place.model, data, "--output", "/dev/stdout"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with (tmp_path / "log").open("w+") as log:
+        log.write("before\n")
+        log.flush()
+        done = subprocess.run(asked, stdout=log if redirected else subprocess.PIPE, text=True, env=environment)
+        log.seek(0)
+        text = log.read() if redirected else "before\n" + done.stdout
+    assert done.returncode == 0
+    first, *rest = text.splitlines()
+    assert (first, len(list(csv.DictReader(rest)))) == ("before", 50)
+    assert Path("/dev/stdout").is_symlink()
+
+
+def test_a_sentence_in_place_of_a_file(place, salience):
+    refused(salience("predict", place.model, "the cup was lovely " * 30), "this is too long for the name of a file")
+    refused(salience("predict", place.model, "a\x00b"), "no file can have this name")

@@ -22,7 +22,7 @@ def weights(folder) -> str:
 @pytest.fixture(scope="module")
 def run(place):
     """One run of the command line as a user starts it, and all that was printed."""
-    folder = place.folder / "run"
+    folder = place.folder / "as-a-user-starts-it"
     options = ["--test", place.test, "--steps", "60", "--learning-rate", "0.01", "--output", folder]
     command = [sys.executable, "-m", "salience", *place.train(*options)]
     # Sums come out otherwise on another number of threads; conftest.py sets one for the tests of this process.

@@ -7,6 +7,9 @@ import shutil
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
+VIOLATIONS = """window.violations = [];
+document.addEventListener("securitypolicyviolation", event => violations.push(event.effectiveDirective));"""
+POLICY = "[...document.querySelectorAll('head > meta[http-equiv=Content-Security-Policy]')].map(own => own.content)"
 QUIET = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync")  # fmt: skip
 
@@ -30,12 +33,18 @@ def browser():
 
 @pytest.fixture(scope="module")
 def tab(browser):
-    return browser.new_page()
+    tab = browser.new_page()
+    tab.add_init_script(VIOLATIONS)
+    return tab
 
 
 @pytest.fixture
 def page(tab):
-    """An empty page to open one file in; it is asserted afterwards that the file was all that it needed."""
+    """An empty page to open one file in.
+
+    It is asserted afterwards that the file was all that it needed, that it has a strict content security policy, and
+    that nothing in it was against the policy.
+    """
     wrong, requests = [], []
     listeners = {
         "console": lambda message: message.type in ("error", "warning") and wrong.append(message.text),
@@ -48,9 +57,15 @@ def page(tab):
         tab.on(event, listener)
     yield tab
     address, hacked = tab.url, tab.evaluate("window.hacked")
+    policies, violations = tab.evaluate(POLICY), tab.evaluate("window.violations")
     for event, listener in listeners.items():
         tab.remove_listener(event, listener)
     tab.goto("about:blank")
     assert not wrong
     assert set(requests) <= {address}, "the page asks for more than itself"
     assert hacked is None
+    if address.startswith("file:"):
+        (policy,) = policies
+        assert policy.startswith("default-src 'none'") and "unsafe" not in policy and "*" not in policy
+        assert "base-uri 'none'" in policy and "form-action 'none'" in policy
+        assert violations == []

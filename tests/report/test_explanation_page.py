@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from salience.explain.explanations import Explanation, colour
+from salience.explainers.explanations import Explanation, colour
 from salience.report.explanation_page import write_explanations
 
 LABELS = ["sport", "music", "food"]

@@ -7,11 +7,12 @@ import pytest
 from test_datasets import write
 
 import families
-from salience.explain.explanations import Text, second_texts
+from salience.explainers.explanations import Text, second_texts, words_of
+from salience.inference import TextClassifier
 from salience.models.vocabulary import word_tokenizer
 from salience.study import faithful_training, training, vat
 from salience.study.datasets import DataSet, Split
-from salience.study.faithfulness import Reader, as_judged
+from salience.study.faithfulness import as_judged
 
 GOOD, BAD, PLAIN = ("lovely", "great"), ("dull", "awful"), ("film", "plot", "cast", "scene", "story")
 
@@ -116,7 +117,9 @@ def test_every_training_is_by_its_own_method(monkeypatch):
     """ATT, VAT and plain training read the texts as they are, the first two with classifiers of their own."""
     asked, built, data = [], [], DataSet("sst2", ("negative", "positive"), *[Split(["a film"], [0])] * 3, True)
     for module in (training, faithful_training):
-        monkeypatch.setattr(module, "train_reader", lambda reader, data, recipe: asked.append(recipe) or (reader, []))
+        monkeypatch.setattr(
+            module, "train_classifier", lambda reader, data, recipe: asked.append(recipe) or (reader, [])
+        )
     monkeypatch.setattr(training, "load_classifier", lambda *values: (None, None))
     monkeypatch.setattr(
         faithful_training, "build_attention_classifier", lambda own, *rest: built.append(own) or (None, None)
@@ -133,7 +136,7 @@ def test_scores_of_a_pair_stay_with_their_words_where_the_judge_reads_more():
     """The explained model reads a, b | p, q, the judge a, b, c | p, q, r."""
     tokenizer, pair = word_tokenizer(["a b c p q r"]), [Text("a b c", "p q r")]
     whole = len(tokenizer(["a b c"], ["p q r"])["input_ids"][0])
-    own, judged = (Reader(None, tokenizer, longest).encode(pair) for longest in (whole - 2, whole))
+    own, judged = (words_of(TextClassifier(None, tokenizer, longest), pair) for longest in (whole - 2, whole))
     assert (own.names, judged.names) == ([["a", "b", "p", "q"]], [["a", "b", "c", "p", "q", "r"]])
     (found,) = as_judged([np.array([1.0, 2.0, 3.0, 4.0])], own, judged)
     assert found.tolist() == [1, 2, -np.inf, 3, 4, -np.inf]

@@ -9,8 +9,8 @@ from test_explained_studies import rows
 
 import families
 from salience.data.encoding import encode_texts
-from salience.explain import Attention
-from salience.explain.corpus import explain_tokens
+from salience.explainers import Attention
+from salience.explainers.corpus import explain_tokens
 from salience.study import attentionmix_figures, dropmix_table5, training
 
 LABELS = ("negative", "positive")
@@ -54,9 +54,9 @@ def trained(monkeypatch, two_classes):
         model.config.id2label = dict(enumerate(labels))
         return model, families.tiny_tokenizer(texts)
 
-    train = training.train_reader
+    train = training.train_classifier
     monkeypatch.setattr(training, "load_classifier", tiny)
-    monkeypatch.setattr(training, "train_reader", lambda *values: kept.append(train(*values)[0]) or (kept[-1], []))
+    monkeypatch.setattr(training, "train_classifier", lambda *values: kept.append(train(*values)[0]) or (kept[-1], []))
     return kept
 
 

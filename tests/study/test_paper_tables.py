@@ -507,7 +507,7 @@ def test_the_models_of_vat(monkeypatch, encoder, preset, options):
     monkeypatch.setattr(
         vat, "build_attention_classifier", lambda *values, **_: asked.append(values[0]) or (None, None)
     )
-    monkeypatch.setattr(vat, "train_reader", lambda *values, **_: None)
+    monkeypatch.setattr(vat, "train_classifier", lambda *values, **_: None)
     data = DataSet("sst2", ("negative", "positive"), *[Split(["a film"] * 32, [0] * 32)] * 3, True)
     vat.train(vat.Cell("sst2", encoder, 0), data, vat.PLANS[vat.family(encoder)], "vat")
     assert asked == [replace(vat.PRESETS[preset], bidirectional=options[0], embeddings=options[1])]

@@ -1,6 +1,8 @@
 """A file of results survives being cut off, and knows what it holds."""
 
 import json
+import multiprocessing
+import os
 
 import pytest
 
@@ -99,3 +101,93 @@ def test_processes_that_share_a_file_keep_each_others_lines(tmp_path):
         second.add({"process": 2, "run": number})
     assert len(first.rows()) == len(second.rows()) == 6
     assert first.has(process=2, run=2)
+
+
+KEY = ("set", "scale", "seed")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a note that somebody wrote",
+        '{"name": "a file of something else"}',
+        '{"name": "a file of something else"}\n',
+        '{"set": "sst2", "scale": 1, "seed": 0}\n[1, 2]\n{"set": ',
+        "a note\nof two lines",
+        "name,value\nset,1\n",
+    ],
+)
+def test_a_file_of_something_else_is_refused_and_stays_as_it_is(tmp_path, text):
+    file = tmp_path / "notes.txt"
+    file.write_text(text)
+    for act in (lambda: Results(file, KEY).rows(), lambda: Results(file, KEY).add(ROWS[0])):
+        with pytest.raises(InputError, match=r"notes\.txt: line \d"):
+            act()
+        assert file.read_text() == text
+
+
+def test_a_cut_off_line_stays_until_another_is_added(tmp_path):
+    file = tmp_path / "table.jsonl"
+    file.write_text('{"set": "ss')
+    assert Results(file, KEY).rows() == []
+    assert file.read_text() == '{"set": "ss'
+
+
+def test_a_run_that_stands_twice_counts_once(tmp_path):
+    """Two processes may have made it at the same time."""
+    results = Results(tmp_path / "table.jsonl", KEY)
+    for accuracy in (0.5, 0.6):
+        results.add({"set": "mr", "scale": 1, "seed": 0, "accuracy": accuracy})
+    results.add({"set": "mr", "scale": 1, "seed": 1, "accuracy": 0.7})
+    assert [row["accuracy"] for row in results.rows()] == [0.5, 0.7]
+
+
+def test_a_line_that_the_disk_has_no_room_for_is_no_result(results, monkeypatch):
+    """The system writes what it has room for, and says how much that was."""
+    before, system = results.file.read_text(), open
+
+    def short(path, mode="r", **options):
+        file = system(path, mode, **options)
+        if "b" not in mode:
+            return file
+
+        class Short:
+            def __getattr__(self, name):
+                return getattr(file, name)
+
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *failure):
+                file.close()
+
+            def write(self, data):
+                return file.write(data[:5])
+
+        return Short()
+
+    monkeypatch.setattr("builtins.open", short)
+    with pytest.raises(OSError, match="No space left"):
+        results.add({"set": "mr"})
+    monkeypatch.undo()
+    assert results.file.read_text() == before
+
+
+def add_lines(file, process: int) -> None:
+    results = Results(file)
+    for run in range(50):
+        results.add({"process": process, "run": run, "padding": "x" * 10_000})
+    os._exit(0)
+
+
+def test_processes_that_add_at_the_same_time_lose_no_line(tmp_path):
+    file = tmp_path / "table.jsonl"
+    fork = multiprocessing.get_context("fork")
+    processes = [fork.Process(target=add_lines, args=(file, number)) for number in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    rows = Results(file).rows()
+    assert sorted((row["process"], row["run"]) for row in rows) == [(p, r) for p in range(3) for r in range(50)]
+    assert os.listdir(tmp_path) == ["table.jsonl"]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from salience.cli.train import merged, read_config
+from salience.cli.settings import merged, read_config
 
 
 def compare(
@@ -35,6 +35,7 @@ def compare(
 
     from salience.report.comparison import show_comparison
     from salience.report.progress import Progress
+    from salience.report.terminal import say
     from salience.study.comparing import compare as run_comparison
     from salience.study.running import numbers
     from salience.training.recipe import Recipe
@@ -47,4 +48,4 @@ def compare(
             recipe, methods.split(","), numbers(seeds, ",", "--seeds 0,1,2"), output, progress.note, bars
         )
     show_comparison(found)
-    print(f"saved: {output}")
+    say(f"saved: {output}")

@@ -13,7 +13,8 @@ import typer
 from salience._version import __version__
 from salience.cli import analyse, compare, demo, faithfulness, methods, predict, reproduce, train
 from salience.cli import explain as explaining
-from salience.errors import InputError
+from salience.errors import InputError, printable
+from salience.processes import world_size
 
 USAGE, FAULT, INTERRUPTED = 2, 1, 130  # exit codes: the user's input, ours, Ctrl-C
 
@@ -43,7 +44,7 @@ def common(
         print(f"salience {__version__}")
         raise typer.Exit
     command = context.invoked_subcommand
-    if command not in (None, "train") and int(os.environ.get("WORLD_SIZE", 1)) > 1:
+    if command not in (None, "train") and world_size() > 1:
         raise InputError(
             f"salience {command} runs in one process, and each of several would do all of it: start it without "
             "torchrun, which is for salience train"
@@ -98,10 +99,19 @@ def explain(error: Exception) -> int:
         return complain(f"{error.filename} is a folder, where a file is needed: choose another name", USAGE)
     if getattr(error, "errno", None) == errno.EROFS:
         return complain(f"nothing can be written at {error.filename}: choose another place", USAGE)
+    if isinstance(error, ImportError) and not (error.name or "").startswith("salience"):
+        return complain(
+            f"a package that this needs is missing or damaged: {one_line(str(error))[:300]}; install it with pip "
+            "(those of salience: pip install 'salience[offline,pictures,demo,captum]')",
+            USAGE,
+        )
     if isinstance(error, BrokenPipeError):
         # The reader of our output has gone (`| head`); what is still buffered must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAULT
+    if isinstance(error, OSError):
+        reason = one_line(str(error))[:300]
+        return complain(f"a file cannot be used ({reason}): look at its place and its rights, then run again", USAGE)
     reason = one_line(f"{type(error).__name__}: {error}")
     return complain(f"internal fault, please report it: {reason[:300]} (--debug shows where)", FAULT)
 
@@ -112,12 +122,14 @@ def is_usage(error: Exception) -> bool:
 
 
 def is_disk_full(error: Exception) -> bool:
+    """Whether nothing more can be written, on the whole disk or by this user."""
     # safetensors and arrow report the system's error as text
-    return getattr(error, "errno", None) == errno.ENOSPC or "No space left on device" in str(error)
+    numbers = (errno.ENOSPC, errno.EDQUOT)
+    return getattr(error, "errno", None) in numbers or any(os.strerror(number) in str(error) for number in numbers)
 
 
 def complain(message: str, code: int) -> int:
-    print(f"salience: {message}", file=sys.stderr)
+    print(f"salience: {printable(message)}", file=sys.stderr)
     return code
 
 

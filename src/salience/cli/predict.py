@@ -15,12 +15,15 @@ def predict(
     text: Annotated[str | None, Option(help="Column of the text. [as in training, or guessed]")] = None,
     text_pair: Annotated[str | None, Option(help="Column of a second text. [as in training, or guessed]")] = None,
     encoding: Annotated[str, Option(help="How csv and tsv files are written.")] = "utf-8",
-    max_length: Annotated[
-        int | None, Option(help="Tokens read of a text. [what the model reads, at most 512]")
-    ] = None,
+    max_length: Annotated[int | None, Option(help="Tokens read of a text. [what the model was trained on]")] = None,
     window: Annotated[int, Option(help="Rows held in memory and sorted by length together.")] = 8192,
     precision: Annotated[str, Option(help="fp32, bf16, or auto: bf16 where a GPU has it.")] = "auto",
     device: Annotated[str, Option(help="auto, cpu or cuda.")] = "auto",
+    prefix: Annotated[str, Option(help="Put before the names of the columns that are added.")] = "",
+    safe_csv: Annotated[
+        bool,
+        Option("--safe-csv", help="Put an apostrophe before csv cells that spreadsheets would run."),
+    ] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="Replace the output file.")] = False,
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:
@@ -29,5 +32,6 @@ def predict(
 
     predict_file(
         model, data, output, text=text, text_pair=text_pair, encoding=encoding, max_length=max_length,
-        window=window, precision=precision, device=device, overwrite=overwrite,
+        window=window, precision=precision, device=device, overwrite=overwrite, prefix=prefix,
+        safe_csv=safe_csv,
     )  # fmt: skip

@@ -27,12 +27,17 @@ def reproduce(
     if table not in TABLES:
         raise unknown("table", table, TABLES)
     if pictures is not None:
+        from salience.files import whole_folder
+        from salience.outputs import check_folder
         from salience.report.pictures import check_pictures
         from salience.report.table_pictures import check_table, draw_table
+        from salience.report.terminal import say
 
         check_pictures()
         check_table(table)
-        pictures.mkdir(parents=True, exist_ok=True)  # what is wrong with it is better known before hours of runs
+        check_folder(pictures, overwrite=True)  # what is wrong with it is better known before hours of runs
     rows = run_table(table, data_dir, sets, seeds, results or Path("results") / f"{table}.jsonl", part)
     if pictures is not None:
-        print(f"{pictures}: {', '.join(draw_table(table, rows, pictures))}, each as png and svg")
+        with whole_folder(pictures) as folder:
+            names = draw_table(table, rows, folder)
+        say(f"{pictures}: {', '.join(names)}, each as png and svg")

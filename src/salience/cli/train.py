@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Argument, Option
 
-from salience.errors import InputError
+from salience.cli.settings import assigned, merged, read_config
 
 
 def train(
@@ -88,6 +88,9 @@ def train(
     settings = merged(read_config(config), {name: value for name, value in given.items() if value is not None})
 
     # From here on torch is needed, and a moment's patience.
+    from accelerate import PartialState
+
+    from salience.processes import is_main_process
     from salience.report.progress import Progress
     from salience.report.terminal import show_run
     from salience.training.recipe import Recipe
@@ -98,47 +101,9 @@ def train(
         stem = Path(recipe.data).name.split(".")[0] or "run"
         output = Path("runs") / f"{stem}-{recipe.method}"
     with Progress() as progress:
-        run = run_training(recipe, output, overwrite, resume, note=progress.note, callbacks=[progress.callback])
-    show_run(run)
-
-
-def merged(file: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The file's settings under those given; options of its model and method stay while these are not changed."""
-    settings = file | given
-    for owner in ("model", "method"):
-        name = f"{owner}_options"
-        if owner not in given and isinstance(file.get(name), dict) and name in given:
-            settings[name] = file[name] | given[name]
-        elif given.get(owner, file.get(owner)) != file.get(owner) and name not in given:
-            settings.pop(name, None)
-    return settings
-
-
-def assigned(option: str, assignments: list[str] | None) -> dict[str, Any]:
-    """`["window=0.2"]` as `{"window": 0.2}`, read as yaml reads values."""
-    import yaml
-
-    options = {}
-    for assignment in assignments or []:
-        name, equals, value = assignment.partition("=")
-        if not (name and equals and value):
-            raise InputError(f"{option} {assignment}: write it as field=value, such as {option} window=0.2")
-        options[name] = yaml.safe_load(value)
-    return options
-
-
-def read_config(file: Path | None) -> dict[str, Any]:
-    """The settings in a yaml file, by the names of `recipe.yaml`."""
-    import yaml
-
-    if file is None:
-        return {}
-    try:
-        settings = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read --config {file}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"--config {file} is not yaml: {' '.join(str(error).split())}") from error
-    if not isinstance(settings, dict):
-        raise InputError(f"--config {file}: settings are lines of the form name: value")
-    return settings
+        run = run_training(
+            recipe, output, overwrite, resume, note=progress.note, callbacks=[progress.callback], config=config
+        )
+    if is_main_process():
+        show_run(run)
+    PartialState().destroy_process_group()  # a process that ends while its threads still talk to others is aborted

@@ -11,21 +11,22 @@ import numpy as np
 
 from salience.analysis.association import category_names
 from salience.analysis.token_scores import polarity_of
+from salience.report.inline_svg import Styles, inline
+from salience.report.page import framed
 from salience.study.attention import Analysis
 
 TOP = 15  # words of a category in the page
 
-PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{ title }}</title>
-<style>
+STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
 figure { display: inline-block; width: 47%; margin: 0 1% 1rem 0; vertical-align: top } figure svg { width: 100%; height: auto }
 table { border-collapse: collapse; margin: 1rem 0 } td, th { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd }
 td:first-child, th:first-child { text-align: left } .words { text-align: left }
 @media (max-width: 50rem) { figure { width: 100% } }
 .table { overflow-x: auto }
-</style>
-<h1>{{ title }}</h1>
+"""  # noqa: E501
+
+BODY = """<h1>{{ title }}</h1>
 <p>A word belongs to a class if more than 3/4 of its occurrences, and more than 5, are in that class's texts; it is neutral
 if its shares differ by less than 0.1 and its counts by less than 5. Scores are means over its occurrences.
 {% if labels | length == 2 %}Polarity and gamma above 0 speak for {{ labels[1] }}, below 0 for {{ labels[0] }}.{% else %}Polarity
@@ -40,9 +41,7 @@ is that for the word's own class, and for neutral words the mean over classes.{%
 <table>
 <tr><th>category</th><th class="words">words, by attention score</th></tr>
 {% for name, words in top.items() %}<tr><td>{{ name }}</td><td class="words">{{ words | join(", ") }}</td></tr>
-{% endfor %}</table>
-</html>
-"""  # noqa: E501
+{% endfor %}</table>"""  # noqa: E501
 
 
 def write_page(
@@ -59,12 +58,13 @@ def write_page(
         encoding="utf-8",
     )
     write_words(analyses[shown], labels, folder / "words.csv")
-    drawn = {name: inline((folder / f"{name}.svg").read_text(encoding="utf-8")) for name in pictures}
-    page = Environment(autoescape=True).from_string(PAGE).render(
+    styles = Styles()
+    drawn = {name: inline((folder / f"{name}.svg").read_text(encoding="utf-8"), styles) for name in pictures}
+    body = Environment(autoescape=True).from_string(BODY).render(
         title=title, labels=labels, summary=[rounded(row) for row in summary], pictures=drawn,
         top=top_words(analyses[shown], labels),
     )  # fmt: skip
-    (folder / "index.html").write_text(page, encoding="utf-8")
+    (folder / "index.html").write_text(framed(title, STYLE + styles.sheet(), body), encoding="utf-8")
 
 
 def summarise(analysis: Analysis, labels: Sequence[str]) -> list[dict]:
@@ -94,7 +94,7 @@ def rounded(row: dict) -> dict:
 def write_words(analysis: Analysis, labels: Sequence[str], file: Path) -> None:
     """Every word of the training texts, the most frequent first."""
     total = analysis.words.counts.sum(1)
-    with file.open("w", encoding="utf-8", newline="") as opened:
+    with file.open("w", encoding="utf-8", errors="backslashreplace", newline="") as opened:
         writer = None
         for row in np.argsort(-total, kind="stable")[: np.count_nonzero(total)]:
             found = word_row(analysis, labels, row)
@@ -126,8 +126,3 @@ def top_words(analysis: Analysis, labels: Sequence[str]) -> dict[str, list[str]]
         if len(own):
             found[name] = [analysis.words.names[row] for row in own[np.argsort(-scores[own], kind="stable")][:TOP]]
     return found
-
-
-def inline(svg: str) -> str:
-    """An SVG file as part of a page: without its prologue."""
-    return svg[svg.index("<svg") :]

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from salience.errors import InputError, nearest, quoted, unknown
+from salience.files import whole_folder
 from salience.models.attention_models import WORD_ENCODERS, AttentionOptions
 from salience.models.loading import load_trained, longest_text
 from salience.report.attention_page import write_page
 from salience.report.attention_pictures import draw_all
+from salience.report.terminal import say
 from salience.report.trained import cannot
 from salience.study.attention import Analysis, analyse, sweep
 from salience.study.datasets import DataSet, from_files
@@ -47,10 +49,10 @@ def analyse_attention(
             own = load_trained(model)
             found = from_files(data, test, validation_share=0, **reading)  # nothing need be held out
             analyses = [analyse(*own, found, longest_text(*own, max_length))]
-    output.mkdir(parents=True, exist_ok=True)
-    pictures = draw_all(analyses, found.labels, 0, output)
-    write_page(analyses, found.labels, 0, pictures, f"Attention on {Path(data).name}", output)
-    print(f"saved: {output}/index.html, words.csv, summary.json and {len(pictures)} pictures")
+    with whole_folder(output) as folder:
+        pictures = draw_all(analyses, found.labels, 0, folder)
+        write_page(analyses, found.labels, 0, pictures, f"Attention on {Path(data).name}", folder)
+    say(f"saved: {output}/index.html, words.csv, summary.json and {len(pictures)} pictures")
 
 
 def trained_here(training: Mapping[str, Any], data: DataSet, max_length: int) -> list[Analysis]:

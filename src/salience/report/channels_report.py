@@ -14,11 +14,14 @@ from salience.analysis.channels import Channels, scan_channels
 from salience.batch import Batch
 from salience.data.batching import Collator
 from salience.errors import InputError
+from salience.explainers.explanations import words_of
+from salience.files import whole_folder
+from salience.hooks.hooks import evaluating
+from salience.inference import TextClassifier, load
 from salience.mixing import METHODS
 from salience.report.pictures import COLOURS, numbers, save
-from salience.report.trained import cannot, labelled_texts, load_reader
-from salience.sites import evaluating
-from salience.study.faithfulness import Reader
+from salience.report.terminal import say
+from salience.report.trained import cannot, labelled_texts
 from salience.training.folder import trained_columns
 
 SHAPES = "UCWG"  # of Figure 3a
@@ -36,38 +39,33 @@ def analyse_channels(
     """
     if not 0 < ratio < 1:
         raise InputError(f"--ratio is a part of the channels, between 0 and 1, not {ratio}")
-    reader = load_reader(name, max_length, device)
-    texts = labelled_texts(data, reader.labels, trained_columns(name), most, columns)
+    classifier = load(name, max_length, device)
+    texts = labelled_texts(data, classifier.labels, trained_columns(name), most, columns)
     with cannot(f"analyse {name}"):
-        found = scan_channels(reader.model, reader.encode(texts).encoded, ratio)
+        found = scan_channels(classifier.model, words_of(classifier, texts).encoded, ratio)
     words = {
-        reader.labels[label]: {str(channel): spelt(counts, reader) for channel, counts in channels.items()}
-        for label, channels in found.leading(len(reader.labels), top).items()
+        classifier.labels[label]: {str(channel): spelt(counts, classifier) for channel, counts in channels.items()}
+        for label, channels in found.leading(len(classifier.labels), top).items()
     }
     for label, channels in words.items():
         for channel, counts in channels.items():
-            print(f"{label}, channel {channel}: " + " ".join(counts))
-    output.mkdir(parents=True, exist_ok=True)
-    classes = len(reader.labels)
-    (output / "channels.json").write_text(
-        json.dumps({
-            "texts": len(texts), "ratio": ratio,
-            "importance": dict(zip(reader.labels, map(numbers, found.importance(classes)), strict=True)),
-            "contributed": words,
-        }, ensure_ascii=False, indent=1), encoding="utf-8",
-    )  # fmt: skip
-    save(partial(importances, found=found, labels=reader.labels), output / "channels", size=(9, 6.5), panels=(2, 1))
-    if sentence is not None:
-        batch, tokens = one_text(reader, sentence)
-        save(
-            partial(patches, reader=reader, batch=batch, tokens=tokens, ratio=ratio), output / "patches",
-            size=(11, 7), panels=(2, 2),
-        )  # fmt: skip
-    print(f"saved: {output}/channels.json, channels.png" + ("" if sentence is None else ", patches.png"))
+            say(f"{label}, channel {channel}: " + " ".join(counts))
+    importance = dict(zip(classifier.labels, map(numbers, found.importance(len(classifier.labels))), strict=True))
+    written = {"texts": len(texts), "ratio": ratio, "importance": importance, "contributed": words}
+    with whole_folder(output) as folder:
+        (folder / "channels.json").write_text(
+            json.dumps(written, ensure_ascii=False, indent=1), encoding="utf-8", errors="backslashreplace"
+        )
+        save(partial(importances, found=found, labels=classifier.labels), folder / "channels", (9, 6.5), (2, 1))
+        if sentence is not None:
+            batch, tokens = one_text(classifier, sentence)
+            draw = partial(patches, classifier=classifier, batch=batch, tokens=tokens, ratio=ratio)
+            save(draw, folder / "patches", size=(11, 7), panels=(2, 2))
+    say(f"saved: {output}/channels.json, channels.png" + ("" if sentence is None else ", patches.png"))
 
 
-def spelt(counts: Counter[int], reader: Reader) -> dict[str, int]:
-    return {reader.tokenizer.convert_ids_to_tokens(token): count for token, count in counts.most_common(WORDS)}
+def spelt(counts: Counter[int], classifier: TextClassifier) -> dict[str, int]:
+    return {classifier.tokenizer.convert_ids_to_tokens(token): count for token, count in counts.most_common(WORDS)}
 
 
 def importances(axes, found: Channels, labels: Sequence[str]) -> None:
@@ -85,17 +83,17 @@ def importances(axes, found: Channels, labels: Sequence[str]) -> None:
     axes[0].legend(frameon=False)
 
 
-def one_text(reader: Reader, text: str) -> tuple[Batch, list[str]]:
-    row = reader.tokenizer(text, truncation=True, max_length=reader.longest)["input_ids"]
-    batch = Batch(**Collator.of(reader.tokenizer)([{"input_ids": row}])).to(reader.model.device)
-    return batch, reader.tokenizer.convert_ids_to_tokens(row)
+def one_text(classifier: TextClassifier, text: str) -> tuple[Batch, list[str]]:
+    row = classifier.tokenizer(text, truncation=True, max_length=classifier.max_length)["input_ids"]
+    batch = Batch(**Collator.of(classifier.tokenizer)([{"input_ids": row}])).to(classifier.model.device)
+    return batch, classifier.tokenizer.convert_ids_to_tokens(row)
 
 
-def patches(axes, reader: Reader, batch: Batch, tokens: Sequence[str], ratio: float) -> None:
+def patches(axes, classifier: TextClassifier, batch: Batch, tokens: Sequence[str], ratio: float) -> None:
     """Figure 3a: what DropMix replaces of a text, by the shape of its windows."""
     methods = {name: METHODS[f"dropmix-{name.lower()}"](ratio=ratio) for name in SHAPES}
-    with evaluating(reader.model):
-        scores = methods["U"].guide(reader.model, batch)  # the same for all of them
+    with evaluating(classifier.model):
+        scores = methods["U"].guide(classifier.model, batch)  # the same for all of them
     for own, (name, method) in zip(axes.flat, methods.items(), strict=True):
         keep = method(batch, scores).keep[0].expand(scores.shape[1:])
         own.imshow(~keep.cpu().numpy(), aspect="auto", cmap="Greys", interpolation="nearest")

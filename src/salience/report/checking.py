@@ -9,15 +9,17 @@ from typing import Any
 from rich.console import Console
 from transformers import set_seed
 
-from salience.data.writing import check_free
 from salience.errors import InputError, counted, listed
-from salience.explain import EXPLAINERS
-from salience.explain.explanations import Text, explain_texts
+from salience.explainers import EXPLAINERS
+from salience.explainers.explanations import Text, explain_texts
+from salience.files import whole_folder
+from salience.inference import TextClassifier, load
+from salience.outputs import check_folder
 from salience.report.explaining import chosen_explainers
 from salience.report.faithfulness_page import marked_table, terminal_table, write_faithfulness
 from salience.report.predictions import tell
-from salience.report.trained import cannot, labelled_texts, load_reader
-from salience.study.faithfulness import DRAWS, TAU_TEXTS, Reader, evaluate
+from salience.report.trained import cannot, check_pieces, labelled_texts
+from salience.study.faithfulness import DRAWS, TAU_TEXTS, evaluate
 from salience.training.folder import trained_columns
 
 
@@ -33,25 +35,28 @@ def check_explanations(
     """
     if not 1 <= at <= most:
         raise InputError(f"--at {at} must be from 1 to --most {most}")
-    check_free(output, overwrite)
-    if output is not None and output.is_file():
-        raise InputError(f"{output} is a file; --output names a folder")
+    check_folder(output, overwrite)
     if rows is not None and rows < 1:
         raise InputError(f"--rows must be at least 1, not {rows}")
-    reader = load_reader(name, max_length, device, pieces)
-    judging = reader if judge is None else load_reader(judge, max_length, device)
-    if judging.labels != reader.labels:
+    check_pieces(pieces)
+    classifier = load(name, max_length, device)
+    judging = classifier if judge is None else load(judge, max_length, device)
+    if judging.labels != classifier.labels:
         raise InputError(
-            f"{judge} knows the labels {listed(judging.labels)}, but {name} {listed(reader.labels)}: they must be "
+            f"{judge} knows the labels {listed(judging.labels)}, but {name} {listed(classifier.labels)}: they must be "
             "the same"
         )
-    texts = labelled_texts(data, reader.labels, trained_columns(name), rows, columns, marks)
+    texts = labelled_texts(data, classifier.labels, trained_columns(name), rows, columns, marks)
     if marks is not None and texts[0].pair is not None:
         raise InputError(f"{data}: words are marked in single texts only, not in pairs")
-    functions = fitting(reader, texts[0]) if explainers is None else chosen_explainers(explainers, None, None)
+    functions = (
+        applicable_explainers(classifier, texts[0])
+        if explainers is None
+        else chosen_explainers(explainers, None, None)
+    )
     set_seed(seed)
     with cannot(f"test {name}"):
-        found = evaluate(reader, judging, texts, functions, most, at, seed=seed, say=tell)
+        found = evaluate(classifier, judging, texts, functions, most, at, pieces=pieces, seed=seed, say=tell)
     about = (
         f"{counted(len(texts), 'text')} of {Path(data).name}, explained for the class that {Path(name).name} "
         "predicts, judged by "
@@ -64,19 +69,19 @@ def check_explanations(
     if any(row.detected for row in found):
         Console().print(marked_table(found, at))
     elif marks is not None:
-        tell(f"{data}: no word of a text is marked with the text's label; the labels are {listed(reader.labels)}")
+        tell(f"{data}: no word of a text is marked with the text's label; the labels are {listed(classifier.labels)}")
     if output is not None:
-        output.mkdir(parents=True, exist_ok=True)
-        write_faithfulness(found, f"Faithfulness of {Path(name).name}", about, at, output)
+        with whole_folder(output) as folder:
+            write_faithfulness(found, f"Faithfulness of {Path(name).name}", about, at, folder)
         tell(f"saved: {output}/faithfulness.json, index.html")
 
 
-def fitting(reader: Reader, text: Text) -> dict[str, Callable]:
+def applicable_explainers(classifier: TextClassifier, text: Text) -> dict[str, Callable]:
     """The explainers that can explain this model."""
     found = {}
     for name, explainer in EXPLAINERS.items():
         try:
-            list(explain_texts(reader.model, reader.tokenizer, [text], {name: explainer}, max_length=reader.longest))
+            list(explain_texts(classifier, [text], {name: explainer}))
         except InputError:
             raise
         except ValueError:

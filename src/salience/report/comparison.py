@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
+from salience.report.terminal import literal, titled
 from salience.study.comparing import Comparison
 from salience.study.statistics import spread
 
@@ -16,29 +17,27 @@ def show_comparison(comparison: Comparison, console: Console | None = None) -> N
     console.print(score_table(comparison))
     console.print(difference_table(comparison))
     for method in comparison.differences:
-        console.print(comparison.verdict(method), markup=False, soft_wrap=True)
+        console.print(literal(comparison.verdict(method)), soft_wrap=True)
 
 
 def score_table(comparison: Comparison) -> Table:
     table = titled(f"{comparison.rows} test rows, mean ± standard deviation over {len(comparison.seeds)} seeds")
+    table.add_column("")
     for name in SHOWN:
         table.add_column(name, justify="right")
     for method, scores in comparison.scores.items():
-        table.add_row(method, *(spread(scores[score]) for score in SHOWN.values()))
+        table.add_row(literal(method), *(spread(scores[score]) for score in SHOWN.values()))
     return table
 
 
 def difference_table(comparison: Comparison) -> Table:
     together = " together" if len(comparison.differences) > 1 else ""
     table = titled(f"difference to {comparison.baseline}, with the interval over seeds (95 %{together})")
+    table.add_column("")
     for name in ("accuracy", "with other test rows", "macro-F1"):
         table.add_column(name, justify="right")
     for method, own in comparison.differences.items():
-        table.add_row(method, str(own["accuracy"]), f"± {comparison.by_rows[method]:.2f}", str(own["macro_f1"]))
-    return table
-
-
-def titled(title: str) -> Table:
-    table = Table(title=title, title_justify="left")
-    table.add_column("")
+        table.add_row(
+            literal(method), str(own["accuracy"]), f"± {comparison.by_rows[method]:.2f}", str(own["macro_f1"])
+        )
     return table

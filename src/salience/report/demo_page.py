@@ -6,11 +6,11 @@ import os
 from importlib.util import find_spec
 
 from salience.errors import InputError
-from salience.explain import EXPLAINERS
-from salience.explain.explanations import Text, explain_texts
-from salience.report.checking import fitting
-from salience.report.trained import load_reader
-from salience.study.faithfulness import Reader
+from salience.explainers import EXPLAINERS
+from salience.explainers.explanations import Text, explain_texts
+from salience.inference import TextClassifier, load
+from salience.report.checking import applicable_explainers
+from salience.report.local_only import LocalOnly
 
 FONTS = ["system-ui", "sans-serif"]  # of the machine itself: none is fetched
 
@@ -24,29 +24,35 @@ def serve(name: str, *, port: int | None, browser: bool, max_length: int | None,
     if find_spec("gradio") is None:
         raise InputError("the page needs gradio: pip install 'salience[demo]'")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-    import gradio
-
-    page = build_page(load_reader(name, max_length, device), name)
-    theme = gradio.themes.Default(font=FONTS, font_mono=["monospace"])
+    page = build_page(load(name, max_length, device), name)
     try:
-        page.launch(server_name="127.0.0.1", server_port=port, inbrowser=browser, share=False, theme=theme)
+        launch(page, server_port=port, inbrowser=browser)
     except OSError as error:
         raise InputError(f"--port {port}: {error}") from error
 
 
-def build_page(reader: Reader, name: str):
+def launch(page, **settings):
+    """Starts the page's server, which answers this machine and no pages of other sites; gives what gradio gives."""
+    import gradio
+    from starlette.middleware import Middleware
+
+    return page.launch(
+        server_name="127.0.0.1", share=False, theme=gradio.themes.Default(font=FONTS, font_mono=["monospace"]),
+        app_kwargs={"middleware": [Middleware(LocalOnly)]}, **settings,
+    )  # fmt: skip
+
+
+def build_page(classifier: TextClassifier, name: str):
     """The page as gradio's blocks; texts are shown as texts, whatever they hold."""
     import gradio
 
-    offered = list(fitting(reader, Text("a text")))
+    offered = list(applicable_explainers(classifier, Text("a text")))
 
     def show(text: str, pair: str, explainer: str) -> tuple[dict[str, float], str]:
         if not text.strip():
             return {}, ""
         whole = Text(text, pair if pair.strip() else None)
-        (found,) = explain_texts(
-            reader.model, reader.tokenizer, [whole], {explainer: EXPLAINERS[explainer]}, max_length=reader.longest
-        )
+        (found,) = explain_texts(classifier, [whole], {explainer: EXPLAINERS[explainer]})
         return dict(zip(found.labels, map(float, found.probabilities), strict=True)), found._repr_html_()
 
     with gradio.Blocks(title=f"salience: {name}", analytics_enabled=False) as page:

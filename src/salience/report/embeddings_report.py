@@ -11,8 +11,12 @@ import numpy as np
 
 from salience.analysis.representations import map_of, representations, silhouette
 from salience.errors import InputError, counted, listed
+from salience.explainers.explanations import words_of
+from salience.files import whole_folder
+from salience.inference import load
 from salience.report.pictures import COLOURS, save
-from salience.report.trained import labelled_texts, load_reader
+from salience.report.terminal import say
+from salience.report.trained import labelled_texts
 from salience.training.folder import trained_columns
 
 MARKERS = "os^D"  # of classes, once the colours are used up
@@ -29,21 +33,21 @@ def analyse_embeddings(
     """
     if most < 1:
         raise InputError(f"--most must be at least 1, not {most}")
-    readers = [load_reader(name, max_length, device) for name in names]
-    labels = readers[0].labels
-    for name, reader in zip(names, readers, strict=True):
-        if reader.labels != labels:
+    classifiers = [load(name, max_length, device) for name in names]
+    labels = classifiers[0].labels
+    for name, classifier in zip(names, classifiers, strict=True):
+        if classifier.labels != labels:
             raise InputError(
-                f"{name} knows the labels {listed(reader.labels)}, but {names[0]} {listed(labels)}: they must be the "
-                "same to be compared"
+                f"{name} knows the labels {listed(classifier.labels)}, but {names[0]} {listed(labels)}: they must be "
+                "the same to be compared"
             )
     texts = labelled_texts(data, labels, trained_columns(names[0]), None, columns)
     drawn = np.sort(np.random.default_rng(seed).permutation(len(texts))[:most])
     texts = [texts[index] for index in drawn]
     gold = np.array([own.label for own in texts])
     found, maps = [], []
-    for name, reader in zip(names, readers, strict=True):
-        vectors = representations(reader.model, reader.encode(texts).encoded)
+    for name, classifier in zip(names, classifiers, strict=True):
+        vectors = representations(classifier.model, words_of(classifier, texts).encoded)
         try:
             value = silhouette(vectors, gold)
         except ValueError as error:
@@ -51,16 +55,16 @@ def analyse_embeddings(
             raise InputError(f"{drawn}: there is no silhouette; take more texts or classes ({error})") from error
         maps.append(map_of(vectors, seed))
         found.append({"model": Path(name).name, "texts": len(texts), "width": vectors.shape[1], "silhouette": value})
-        print(f"{name}: silhouette {value:.3f} over {len(texts)} texts")
-    output.mkdir(parents=True, exist_ok=True)
+        say(f"{name}: silhouette {value:.3f} over {len(texts)} texts")
     points = [own | {"map": chart.round(3).tolist()} for own, chart in zip(found, maps, strict=True)]
     written = {"labels": labels, "gold": gold.tolist(), "models": points}
-    (output / "embeddings.json").write_text(json.dumps(written), encoding="utf-8")
-    save(
-        partial(draw_maps, found=found, maps=maps, gold=gold, labels=labels), output / "embeddings",
-        size=(5.2 * len(names) + 2, 5), panels=(1, len(names)),
-    )  # fmt: skip
-    print(f"saved: {output}/embeddings.json, embeddings.png, embeddings.svg")
+    with whole_folder(output) as folder:
+        (folder / "embeddings.json").write_text(json.dumps(written), encoding="utf-8")
+        save(
+            partial(draw_maps, found=found, maps=maps, gold=gold, labels=labels), folder / "embeddings",
+            size=(5.2 * len(names) + 2, 5), panels=(1, len(names)),
+        )  # fmt: skip
+    say(f"saved: {output}/embeddings.json, embeddings.png, embeddings.svg")
 
 
 def draw_maps(

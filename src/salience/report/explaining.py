@@ -12,15 +12,18 @@ from typing import Any
 
 from rich.console import Console
 
-from salience.data.writing import check_file, writing
-from salience.errors import InputError, counted, unknown
-from salience.explain import EXPLAINERS, Attention, ClsAttention
-from salience.explain.explanations import Explanation, Text, explain_texts
-from salience.explain.from_captum import FromCaptum
+from salience.data.values import well_formed
+from salience.data.writing import writing
+from salience.errors import InputError, counted, json_printable, unknown
+from salience.explainers import EXPLAINERS, Attention, ClsAttention
+from salience.explainers.explanations import Explanation, Text, explain_texts
+from salience.explainers.from_captum import FromCaptum
+from salience.inference import load
+from salience.outputs import check_output_file
 from salience.report.explanation_page import known, write_explanations
 from salience.report.predictions import cut_off, tell
 from salience.report.terminal import explanation_line
-from salience.report.trained import cannot, load_reader, read_texts
+from salience.report.trained import cannot, check_pieces, read_texts
 from salience.training.folder import trained_columns
 
 FORMATS = ("terminal", "jsonl", "html")
@@ -47,22 +50,25 @@ def explain_file(
         raise InputError("give either a file of texts, or --text, once or several times")
     if output is not None and output.suffix.lower() != f".{kind}":
         raise InputError(f"{output}: name it with .{kind}, or choose the --format that its name says")
-    check_file(output, overwrite)
+    check_output_file(output, overwrite)
     functions = chosen_explainers(explainers, layer, head)
-    reader = load_reader(name, max_length, device, pieces)
+    check_pieces(pieces)
+    classifier = load(name, max_length, device)
     trained = trained_columns(name)
     if texts and trained is not None and trained.text_pair is not None:
         raise InputError(f"{name} was trained on pairs of texts: give them in a file, --text gives single ones")
-    rows = [Text(text) for text in texts] if data is None else read_texts(data, reader.labels, trained, most, columns)
+    # Arguments that are not UTF-8, and texts with half characters, come in as no tokenizer takes them.
+    rows = (
+        [Text(well_formed(text)) for text in texts]
+        if data is None
+        else read_texts(data, classifier.labels, trained, most, columns)
+    )
     with cannot(f"explain {name}"):
-        found = explain_texts(
-            reader.model, reader.tokenizer, rows, functions, target_of(target, reader.labels), reader.longest,
-            reader.pieces,
-        )  # fmt: skip
+        found = explain_texts(classifier, rows, functions, target_of(target, classifier.labels), pieces)
         title = f"{Path(name).name}: {Path(data).name if data else 'explanations'}"
         written, cut = write(found, kind, output, title)
     if cut:
-        tell(cut_off(cut, written, reader.longest))
+        tell(cut_off(cut, written, classifier.max_length))
     if output is not None:
         tell(f"{counted(written, 'text')} explained: {output}")
 
@@ -135,7 +141,7 @@ def write(found: Iterable[Explanation], kind: str, output: Path | None, title: s
 
 def say(rows: list[dict]) -> None:
     for row in rows:
-        print(json.dumps(row, ensure_ascii=False))
+        print(json_printable(json.dumps(row, ensure_ascii=False)))
 
 
 def as_json(own: Explanation) -> dict:

@@ -11,17 +11,11 @@ from html import escape
 from math import isfinite
 from pathlib import Path
 
-from salience.explain.explanations import Explanation
+from salience.explainers.explanations import Explanation
+from salience.files import whole_file
+from salience.report.page import framed
 
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width">
-<link rel="icon" href="data:,">
-<title>__TITLE__</title>
-<style>
+STYLE = """
 body { font: 16px/1.6 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1rem; color: #222; background: #fff; overflow-wrap: anywhere }
 header { position: sticky; top: 0; background: #fff; padding: .5rem 0; border-bottom: 1px solid #ccc }
 header label { margin-right: 1rem; display: inline-block; white-space: nowrap }
@@ -33,10 +27,9 @@ article { border-bottom: 1px solid #e4e4e4; padding: .6rem 0 }
 .scored .word::after { content: attr(title); font-size: .65rem; color: #444; margin-left: .15rem; vertical-align: super }
 .second { border-left: 2px solid #888; padding-left: .5rem; margin-left: .3rem }
 footer { color: #666; font-size: .85rem; padding: 1rem 0 }
-</style>
-</head>
-<body>
-<h1>__TITLE__</h1>
+"""  # noqa: E501
+
+BODY = """<h1>__TITLE__</h1>
 <header>
 <label>explainer <select id="explainer"></select></label>
 <label>search <input id="search" type="search" autocomplete="off"></label>
@@ -52,8 +45,9 @@ footer { color: #666; font-size: .85rem; padding: 1rem 0 }
 <main id="texts"></main>
 <footer>Red words speak for the class that is explained, blue ones against it; scores that know no sign are red only.
 The colour is relative to the strongest word of a text. Point at a word for its score, or tick "scores" for all.</footer>
-<script id="data" type="application/json">__DATA__</script>
-<script>
+<script id="data" type="application/json">__DATA__</script>"""  # noqa: E501
+
+SCRIPT = """
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const main = document.getElementById("texts"), count = document.getElementById("count");
@@ -136,9 +130,6 @@ search.addEventListener("input", show);
 document.getElementById("scored").addEventListener("change", box => main.classList.toggle("scored", box.target.checked));
 for (const event of ["scroll", "resize"]) addEventListener(event, fill, { passive: true });
 show();
-</script>
-</body>
-</html>
 """  # noqa: E501
 
 
@@ -155,12 +146,10 @@ def write_explanations(explanations: Iterable[Explanation], title: str, file: Pa
         })  # fmt: skip
     data = json.dumps({"labels": labels, "explainers": names, "rows": rows}, ensure_ascii=False, allow_nan=False)
     # In a script element only "<" can begin something else; in JSON it has another spelling.
-    before, after = PAGE.split("__DATA__")
-    page = before.replace("__TITLE__", escape(title)) + data.replace("<", "\\u003c") + after
-    file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_name(f".{file.name}.unfinished")
-    unfinished.write_text(page, encoding="utf-8")
-    unfinished.replace(file)
+    before, after = BODY.split("__DATA__")
+    body = before.replace("__TITLE__", escape(title)) + data.replace("<", "\\u003c") + after
+    with whole_file(file) as unfinished:
+        unfinished.write_text(framed(title, STYLE, body, SCRIPT), encoding="utf-8")
 
 
 def known(value: float) -> float | None:

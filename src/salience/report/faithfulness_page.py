@@ -10,45 +10,42 @@ from pathlib import Path
 from textwrap import wrap
 
 from rich.box import SIMPLE_HEAD
-from rich.markup import escape as escaped
 from rich.table import Table
+from rich.text import Text
 
+from salience.report.page import framed
 from salience.report.pictures import COLOURS, GREY
+from salience.report.terminal import literal, titled
 from salience.study.faithfulness import Row
 
 FIRST = 13  # columns of a terminal for an explainer's name, so that all metrics fit into 80
 MARKED = "whether the words are found that people have marked with the text's label, in percent"
 WIDTH, HEIGHT, LEFT, BOTTOM = 460, 260, 44, 34  # of a drawing, in pixels
 
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,"><title>{title}</title>
-<style>
-body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 66rem; margin: 2rem auto; padding: 0 1rem; color: #222 }}
-.table {{ overflow-x: auto }} figure {{ max-width: 100% }} svg {{ max-width: 100%; height: auto }}
-table {{ border-collapse: collapse }}
-td, th {{ padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #ddd }}
-td:first-child, th:first-child {{ text-align: left }} small {{ color: #666 }}
-figure {{ display: inline-block; margin: 1rem 1rem 0 0 }} text {{ font: 12px system-ui, sans-serif }}
-</style></head><body>
-<h1>{title}</h1><p>{about}</p>
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 66rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
+.table { overflow-x: auto } figure { max-width: 100% } svg { max-width: 100%; height: auto }
+table { border-collapse: collapse }
+td, th { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #ddd }
+td:first-child, th:first-child { text-align: left } small { color: #666 }
+figure { display: inline-block; margin: 1rem 1rem 0 0 } text { font: 12px system-ui, sans-serif }
+"""
+
+BODY = """<h1>{title}</h1><p>{about}</p>
 {table}
 {marked}
 <figure><figcaption>accuracy without the K highest words: lower is better</figcaption>{without}</figure>
 <figure><figcaption>accuracy on the K highest words alone (K = 0: on the whole text): higher is better</figcaption>
-{alone}</figure>
-</body></html>
-"""
+{alone}</figure>"""
 
 
 def terminal_table(rows: Sequence[Row], about: str) -> Table:
     """Means, and half the width of their intervals, in 80 columns."""
-    table = Table(title=escaped(about), title_justify="left", box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
+    table = titled(about, box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
     table.add_column("explainer", no_wrap=True)
     for metric in rows[0].metrics:
         short = metric.replace(", probability", " prob.").replace("post-hoc@", "post-hoc @")
-        table.add_column(short, justify="right", min_width=8)
+        table.add_column(literal(short), justify="right", min_width=8)
     for row in rows:
         cells = []
         for metric, (mean, low, high) in row.metrics.items():
@@ -58,20 +55,20 @@ def terminal_table(rows: Sequence[Row], about: str) -> Table:
             else:
                 cell = f"{mean:.1f}±{half:.{0 if half >= 9.95 else 1}f}"
             cells.append("-" if isnan(mean) else cell)
-        table.add_row(escaped("\n".join(wrap(row.explainer, FIRST))), *cells)
+        table.add_row(Text("\n").join(map(literal, wrap(row.explainer, FIRST))), *cells)
     return table
 
 
 def marked_table(rows: Sequence[Row], at: int) -> Table:
     """Whether the words are found that people have marked, by class."""
-    table = Table(title=MARKED, title_justify="left", box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
+    table = titled(MARKED, box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
     for name in ("explainer", "class"):
         table.add_column(name)
     for name in marked_metrics(at):
         table.add_column(name, justify="right")
     for row in rows:
         for label, values in row.detected.items():
-            table.add_row(escaped(row.explainer), escaped(label), *(f"{value:.1f}" for value in values))
+            table.add_row(literal(row.explainer), literal(label), *(f"{value:.1f}" for value in values))
     return table
 
 
@@ -93,11 +90,11 @@ def write_faithfulness(rows: Sequence[Row], title: str, about: str, at: int, fol
                 label: dict(zip(marked_metrics(at), values, strict=True)) for label, values in row.detected.items()
             }
     (folder / "faithfulness.json").write_text(json.dumps({"about": about, "rows": found}, indent=1), encoding="utf-8")
-    page = PAGE.format(
+    body = BODY.format(
         title=escape(title), about=escape(about), table=html_table(rows), marked=html_marked(rows, at),
         without=drawing(rows, "without"), alone=drawing(rows, "alone"),
     )  # fmt: skip
-    (folder / "index.html").write_text(page, encoding="utf-8")
+    (folder / "index.html").write_text(framed(title, STYLE, body), encoding="utf-8")
 
 
 def html_table(rows: Sequence[Row]) -> str:

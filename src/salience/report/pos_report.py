@@ -17,11 +17,14 @@ from rich.table import Table
 from salience.analysis.parts_of_speech import ByTag, Meetings, meetings, tagged_attention
 from salience.analysis.tagging import SpacyTagger, Tagged, Tagger, given_tags
 from salience.errors import InputError, counted, quoted
-from salience.explain import Attention
-from salience.kinds import is_whole
+from salience.explainers import Attention
+from salience.files import whole_folder
+from salience.inference import load
 from salience.report.pictures import COLOURS, numbers, save
 from salience.report.predictions import tell
-from salience.report.trained import cannot, load_reader, read_texts
+from salience.report.terminal import literal, say, titled
+from salience.report.trained import cannot, read_texts
+from salience.settings import is_whole
 
 Head = tuple[int, int | None]  # layer, head; None: the mean over heads
 
@@ -36,7 +39,7 @@ def analyse_parts_of_speech(
         InputError: the data, the model or an option is at fault.
     """
     chosen = [head_of(own) for own in heads.split(",")]
-    reader = load_reader(name, max_length, device)
+    classifier = load(name, max_length, device)
     rows = list(read_texts(data, labels=None, trained=None, most=most, columns=columns, marks=tags, option="--tags"))
     if any(own.pair is not None for own in rows):
         tell(f"{data}: only first texts are read, not the second ones beside them")
@@ -51,7 +54,9 @@ def analyse_parts_of_speech(
     met: dict[Head, Meetings] = {}
     for layer, head in chosen:
         attention = Attention(layer, head, mean=not sums)
-        look = partial(tagged_attention, reader.model, reader.tokenizer, texts, tagged, attention, reader.longest)
+        look = partial(
+            tagged_attention, classifier.model, classifier.tokenizer, texts, tagged, attention, classifier.max_length
+        )
         with cannot(f"analyse {name}"):
             pieces = look()
             found[layer, head] = (look(words=True) if words else pieces).by_tag()
@@ -60,14 +65,14 @@ def analyse_parts_of_speech(
     Console().print(
         table(found, f"{counted(len(texts), 'text')} of {Path(data).name}: attention relative to the head's mean")
     )
-    output.mkdir(parents=True, exist_ok=True)
     written = [as_json(own, found[own], met[own]) for own in chosen]
-    (output / "pos.json").write_text(json.dumps(written, indent=1), encoding="utf-8")
     heights = {named(head): own.relative for head, own in found.items()}
-    save(lambda axes: bars(axes, found[chosen[0]].tags, heights, "Attention by part of speech"), output / "pos")
     first = chosen[0]
-    save(lambda axes: meeting_map(axes, met[first], named(first)), output / "meetings", size=(7.5, 6.5))
-    print(f"saved: {output}/pos.json, pos.png and meetings.png, both also as svg")
+    with whole_folder(output) as folder:
+        (folder / "pos.json").write_text(json.dumps(written, indent=1), encoding="utf-8")
+        save(lambda axes: bars(axes, found[first].tags, heights, "Attention by part of speech"), folder / "pos")
+        save(lambda axes: meeting_map(axes, met[first], named(first)), folder / "meetings", size=(7.5, 6.5))
+    say(f"saved: {output}/pos.json, pos.png and meetings.png, both also as svg")
 
 
 def head_of(text: str) -> Head:
@@ -123,7 +128,7 @@ def tagger_named(name: str | None) -> Tagger:
 
 
 def table(found: Mapping[Head, ByTag], title: str) -> Table:
-    made = Table(title=title, title_justify="left")
+    made = titled(title)
     made.add_column("tag")
     made.add_column("count", justify="right")
     for head in found:
@@ -131,7 +136,9 @@ def table(found: Mapping[Head, ByTag], title: str) -> Table:
     first = next(iter(found.values()))
     for index in np.argsort(-first.relative):
         made.add_row(
-            first.tags[index], str(first.count[index]), *(f"{own.relative[index]:.2f}" for own in found.values())
+            literal(first.tags[index]),
+            str(first.count[index]),
+            *(f"{own.relative[index]:.2f}" for own in found.values()),
         )
     return made
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+from rich.text import Text
 from transformers import TrainerCallback
+
+from salience.errors import printable
+from salience.processes import is_main_process
 
 
 class Progress:
@@ -15,8 +17,7 @@ class Progress:
 
     def __init__(self):
         # Several processes train together; one of them speaks.
-        quiet = int(os.environ.get("RANK", 0)) != 0
-        self.console = Console(quiet=quiet, highlight=False)
+        self.console = Console(quiet=not is_main_process(), highlight=False)
         self.bar = Bar(
             TextColumn("training"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[found]}"),
             TimeRemainingColumn(), console=self.console, disable=not self.console.is_terminal, transient=True,
@@ -30,7 +31,7 @@ class Progress:
         self.bar.stop()
 
     def note(self, line: str) -> None:
-        self.console.print(line, markup=False, soft_wrap=True)
+        self.console.print(Text(printable(line)), soft_wrap=True)
 
 
 class Report(TrainerCallback):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from unicodedata import category
-
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from salience.explain.explanations import Explanation, explain_texts
-from salience.explain.explanations import Text as Words
-from salience.explain.gradient import gradient
+from salience.errors import printable
+from salience.explainers.explanations import Explanation, explain_texts
+from salience.explainers.explanations import Text as Words
+from salience.explainers.gradient import gradient
+from salience.inference import TextClassifier
 from salience.training.run import Run
 
 EXAMPLES = 3
@@ -26,18 +26,39 @@ def show_run(run: Run, console: Console | None = None) -> None:
         console.print(score_table(run.metrics))
     if judge == "test":
         show_decisions(run, console)
-    console.print(f"saved: {run.folder}", markup=False, soft_wrap=True)
+    console.print(literal(f"saved: {run.folder}"), soft_wrap=True)
+
+
+def literal(text: str, style: str = "") -> Text:
+    """A text for a `Table` or a `Console` that shows it as it is.
+
+    rich reads a `str` as markup: "[/b]" would be an error, "[red]" a colour, ":x:" an emoji. Labels, tags, words and
+    file names are not ours to be read so.
+    """
+    return Text(printable(text), style)
+
+
+def titled(title: str, **settings) -> Table:
+    """A table whose title is shown as it is."""
+    return Table(title=literal(title, "table.title"), title_justify="left", **settings)
+
+
+def say(line: str) -> None:
+    """A line to standard output, without characters that steer a terminal."""
+    print(printable(line))
 
 
 def score_table(metrics: dict) -> Table:
     judge = metrics["judged_on"]
     flattered = ", on which the checkpoint was chosen" if judge == "validation" else ""
-    table = Table(title=f"{metrics['rows'][judge]} {judge} rows{flattered}", title_justify="left")
+    table = titled(f"{metrics['rows'][judge]} {judge} rows{flattered}")
     table.add_column("")
     for name in ("accuracy", "macro-F1", "calibration error"):
         table.add_column(name, justify="right")
     for name, found in ({"this model": metrics[judge]} | metrics["baselines"]).items():
-        table.add_row(name, *(f"{found[score]:.3f}" for score in ("accuracy", "macro_f1", "calibration_error")))
+        table.add_row(
+            literal(name), *(f"{found[score]:.3f}" for score in ("accuracy", "macro_f1", "calibration_error"))
+        )
     return table
 
 
@@ -48,8 +69,8 @@ def show_decisions(run: Run, console: Console) -> None:
     pairs = examples.pairs or [None] * len(chosen)
     texts = [Words(*both, int(gold)) for *both, gold in zip(examples.texts, pairs, numbers, strict=True)]
     console.print("three test texts; the words that decided most are marked *so*:", soft_wrap=True)
-    longest = run.recipe.max_length
-    for explanation in explain_texts(run.model, run.tokenizer, texts, {"gradient": gradient}, max_length=longest):
+    classifier = TextClassifier(run.model, run.tokenizer, run.recipe.max_length)
+    for explanation in explain_texts(classifier, texts, {"gradient": gradient}):
         console.print(explanation_line(explanation), soft_wrap=True)
 
 
@@ -77,11 +98,6 @@ def explanation_line(explanation: Explanation) -> Text:
         line.append(f"*{word}*" if index in strongest else word, style="bold yellow" if index in strongest else "")
         line.append(" ")
     return line
-
-
-def printable(text: str) -> str:
-    """Without control characters, by which a text could steer the terminal."""
-    return "".join("\N{REPLACEMENT CHARACTER}" if category(letter) == "Cc" else letter for letter in text)
 
 
 def verdict(explanation: Explanation) -> str:

@@ -10,12 +10,16 @@ from salience.data.columns import LABELS, Columns, choose_as_trained, usual
 from salience.data.reading import column_names, stream
 from salience.data.values import label_of, text_of, value_in
 from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed, unknown
-from salience.explain.explanations import Text
-from salience.explain.word_tokens import PIECES
-from salience.explain.words import word_spans
-from salience.models.loading import load_trained, longest_text
-from salience.report.predictions import choose_device, tell
-from salience.study.faithfulness import Reader
+from salience.explainers.explanations import Text
+from salience.explainers.word_tokens import PIECES
+from salience.explainers.words import word_spans
+from salience.report.predictions import tell
+
+
+def check_pieces(pieces: str) -> None:
+    """Raises an `InputError` for an unknown way from the scores of a word's tokens to the word's score."""
+    if pieces not in PIECES:
+        raise unknown("--pieces", pieces, PIECES)
 
 
 @contextmanager
@@ -27,19 +31,6 @@ def cannot(doing: str) -> Iterator[None]:
         raise
     except ValueError as error:
         raise InputError(f"cannot {doing}: {error}") from error
-
-
-def load_reader(name: str, max_length: int | None, device: str, pieces: str = "sum") -> Reader:
-    """A trained classifier on its device, ready to read.
-
-    Raises:
-        InputError: there is no such model, device or way to take pieces together.
-    """
-    if pieces not in PIECES:
-        raise unknown("--pieces", pieces, PIECES)
-    chosen = choose_device(device)
-    model, tokenizer = load_trained(name)
-    return Reader(model.to(chosen).eval(), tokenizer, longest_text(model, tokenizer, max_length), pieces)
 
 
 def labelled_texts(
@@ -68,8 +59,8 @@ def read_texts(
     data: str, labels: Sequence[str] | None, trained: Columns | None, most: int | None, columns: Mapping[str, Any],
     marks: str | None = None, option: str = "--marks", needed: bool = False,
 ) -> Iterator[Text]:  # fmt: skip
-    """The rows of a file; rows without a text are left out, and a label that the model does not know is none, which
-    is said at the end.
+    """The rows of a file. Left out are rows without a text, and those whose marks do not fit it; a label that the
+    model does not know is none. What was left out is said at the end.
 
     Args:
         labels: those of the model; None where no label is looked for.
@@ -77,7 +68,7 @@ def read_texts(
         needed: some label must be known.
 
     Raises:
-        InputError: the file is at fault.
+        InputError: the file is at fault, or no row's marks fit its text.
     """
     if most is not None and most < 1:
         raise InputError(f"the number of texts to read must be at least 1, not {most}")
@@ -98,8 +89,9 @@ def read_texts(
     )
     for note in notes:
         tell(note)
-    given, empty, strange = 0, [], {}
-    for number, row in enumerate(stream(data, encoding), 1):
+    given, empty, strange, misfits = 0, [], {}, {}
+    needed_columns = {chosen.text, chosen.text_pair, chosen.label, marks} - {None}
+    for number, row in enumerate(stream(data, encoding, columns=needed_columns), 1):
         text, pair = (
             None if name is None else value_in(row, name, text_of, number, data)
             for name in (chosen.text, chosen.text_pair)
@@ -110,15 +102,28 @@ def read_texts(
         if given == most:
             tell(f"{data}: only its first {most} texts are read")
             break
+        marked = None if marks is None else marks_in(row, marks)
+        if marked is not None and (misfit := misfit_of(marked, text)):
+            misfits[number] = misfit
+            continue
         given += 1
         label = None if chosen.label is None else value_in(row, chosen.label, label_of, number, data)
         known = labels.index(label) if label is not None and label in labels else None
         if label is not None and known is None:
             strange[number] = label
         pair = None if chosen.text_pair is None else pair or ""
-        yield Text(text, pair, known, number, None if marks is None else marks_in(row, marks, text, number, data))
+        yield Text(text, pair, known, number, marked)
     if empty:
         tell(f"{data}: left out {counted(len(empty), 'row')} without a text ({rows_listed(empty)})")
+    if misfits:
+        number, misfit = next(iter(misfits.items()))
+        told = f"{data}: row {number}, column {quoted(marks)}: {misfit}"
+        if not given:
+            raise InputError(f"{told}; no row has as many marks as words. {option} names another column")
+        tell(
+            f"{data}: left out {counted(len(misfits), 'row')} whose marks do not fit ({rows_listed(misfits)}); "
+            f"row {number}: {misfit}"
+        )
     if strange:
         first, label = next(iter(strange.items()))
         told = (
@@ -130,18 +135,15 @@ def read_texts(
         tell(told)
 
 
-def marks_in(row: Mapping, column: str, text: str, number: int, source: str) -> list[str]:
-    """What a column says of each word: a list, or parted by white space.
-
-    Raises:
-        InputError: the row has more of one than of the other.
-    """
+def marks_in(row: Mapping, column: str) -> list[str]:
+    """What a column says of each word: a list, or parted by white space."""
     value = row.get(column)
-    marks = [str(mark) for mark in value] if isinstance(value, list) else ("" if value is None else str(value)).split()
+    return [str(mark) for mark in value] if isinstance(value, list) else ("" if value is None else str(value)).split()
+
+
+def misfit_of(marks: list[str], text: str) -> str | None:
+    """What is wrong if there are more marks than words, or more words; None if each word has one."""
     words = len(word_spans(text))
-    if len(marks) != words:
-        raise InputError(
-            f"{source}: row {number}, column {quoted(column)}: {counted(len(marks), 'mark')}, but the text has "
-            f"{counted(words, 'word')} between white space"
-        )
-    return marks
+    if len(marks) == words:
+        return None
+    return f"{counted(len(marks), 'mark')}, but the text has {counted(words, 'word')} between white space"

@@ -16,11 +16,11 @@ from torch import Tensor
 
 from salience.analysis.parts_of_speech import by_tag, tagged_attention
 from salience.analysis.tagging import SpacyTagger
-from salience.attending import attention
 from salience.batch import Batch
 from salience.data.batching import DIFFERENTIATED, like_length
-from salience.explain.attention import received
-from salience.levels import depth
+from salience.explainers.attention import received
+from salience.hooks.attention_weights import attention
+from salience.hooks.stages import depth
 from salience.mixing.heads import rank_heads
 from salience.study.cells import Cell, cells
 from salience.study.datasets import load
@@ -47,19 +47,22 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
     data = replace(data, training=drawn(data.training, ROWS, cell.seed))
     looked_at = drawn(data.test, LOOKED_AT, seed=0)
     tagged = list(SpacyTagger()(looked_at.texts))
-    reader = train_minilm(data, "attentionmix", cell.seed, LONGEST)
+    classifier = train_minilm(data, "attentionmix", cell.seed, LONGEST)
     relative = []
-    for layer in range(depth(reader.model)):
-        found = tagged_attention(reader.model, reader.tokenizer, looked_at.texts, tagged, EveryHead(layer), LONGEST)
+    for layer in range(depth(classifier.model)):
+        found = tagged_attention(
+            classifier.model, classifier.tokenizer, looked_at.texts, tagged, EveryHead(layer), LONGEST
+        )
         scores, tags = np.concatenate(found.scores), np.concatenate(found.tags)
         by_head = [by_tag(own, tags) for own in scores.T]
         relative.append([dict(zip(own.tags, own.relative.round(3).tolist(), strict=True)) for own in by_head])
-    texts = encode(reader, looked_at)
+    texts = encode(classifier, looked_at)
     ranked = rank_heads(
-        reader.model, (batch for _, batch in like_length(reader.model, texts, labelled=True, tokens=DIFFERENTIATED))
+        classifier.model,
+        (batch for _, batch in like_length(classifier.model, texts, labelled=True, tokens=DIFFERENTIATED)),
     )
     return {
-        "accuracy": accuracy(reader.model, texts), "rows": len(data.training.labels),
+        "accuracy": accuracy(classifier.model, texts), "rows": len(data.training.labels),
         "texts": len(texts), "tokens": dict(zip(by_head[0].tags, by_head[0].count.tolist(), strict=True)),
         "relative": relative, "agreeing": [(own.layer, own.head) for own in ranked[:SHOWN]],
         "seconds": round(time.time() - started, 1),

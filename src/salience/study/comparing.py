@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import json
-import shutil
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import yaml
 from scipy.stats import norm
 from transformers import TrainerCallback
 
-from salience.errors import InputError
+from salience.errors import InputError, listed
+from salience.files import locked, resolved, whole_file
 from salience.mixing.choosing import choose_method
 from salience.study.statistics import Difference, difference
-from salience.training.folder import RECIPE, changed, work_of, write_json
+from salience.training.arguments import check_device
+from salience.training.folder import RunFolder, changed, read_recipe, work_of
+from salience.training.manifest import RECIPE
 from salience.training.recipe import Recipe
-from salience.training.run import train
+from salience.training.run import prepare, silent, train
 
 SCORES = ("accuracy", "macro_f1", "calibration_error", "log_loss")
 IN_PERCENT = {"accuracy": 100, "macro_f1": 100}
-KEPT = {"metrics.json", "predictions.jsonl", RECIPE}  # of a run; the recipe repeats it, weights and all
+COMPARISON = "comparison.json"
 
 
 @dataclass(frozen=True)
@@ -78,56 +80,93 @@ def compare(
         raise InputError("--seeds: one run is no measurement; name at least two, each once, as in --seeds 0,1,2")
     if base.test is None and Path(base.data).exists():
         raise InputError(f"{base.data}: comparing takes rows that choose nothing; name a file of them with --test")
-    found: dict[tuple[str, int], dict] = {}
-    for seed in seeds:  # a comparison that is stopped has run all methods with its first seeds
-        for method in methods:
-            recipe = replace(base, method=method, seed=seed)
-            folder = output / f"{method}-{seed}"
-            if not kept(recipe, folder):
-                train(recipe, folder, resume=True, note=(lambda line: None) if found else note, callbacks=callbacks)
-                leave_results(folder)
-            found[method, seed] = read(folder)
-            note(f"{method}, seed {seed}: accuracy {found[method, seed]['metrics']['test']['accuracy']:.3f}")
-    comparison = compared(found, list(methods), list(seeds))
-    write_json(output / "comparison.json", asdict(comparison))
+    check_device(base)
+    check_comparison(output)
+    with locked(resolved(output)):
+        # What is left open is filled in once: kept runs are compared with the settings that these runs would have.
+        resolved_base = prepare(replace(base, method=methods[0], seed=seeds[0]), silent).recipe
+        runs: dict[tuple[str, int], dict] = {}
+        for seed in seeds:  # a comparison that is stopped has run all methods with its first seeds
+            for method in methods:
+                recipe = replace(base, method=method, seed=seed, checksums=resolved_base.checksums)
+                folder = output / f"{method}-{seed}"
+                if kept(replace(resolved_base, method=method, seed=seed), folder):
+                    RunFolder(folder).discard_work()  # of a process that was killed when the run was done already
+                else:
+                    # Ten models take gigabytes, and any of them comes out of its recipe again.
+                    train(
+                        recipe, folder, resume=True, note=silent if runs else note, callbacks=callbacks,
+                        keep_model=False,
+                    )  # fmt: skip
+                runs[method, seed] = read(folder)
+                note(f"{method}, seed {seed}: accuracy {runs[method, seed]['metrics']['test']['accuracy']:.3f}")
+        comparison = compared(runs, list(methods), list(seeds))
+        with whole_file(output / COMPARISON) as unfinished:
+            unfinished.write_text(json.dumps(asdict(comparison), indent=2) + "\n", encoding="utf-8")
     return comparison
 
 
-def kept(recipe: Recipe, folder: Path) -> bool:
-    """Whether this run has been made before.
+def check_comparison(output: Path) -> None:
+    """Refuses to replace a file that no comparison wrote.
 
     Raises:
-        InputError: a run of other settings has its name.
+        InputError: such a file has the name of the comparison's results.
     """
-    wanted = {name: value for name, value in recipe.as_mapping().items() if value is not None}  # None: as data ask
+    file = output / COMPARISON
+    if not os.path.lexists(file):
+        return
+    try:
+        known = {"scores", "differences"} <= json.loads(file.read_text(encoding="utf-8")).keys()
+    except (OSError, ValueError, AttributeError):
+        known = False
+    if not known:
+        raise InputError(f"{file} was not written by a comparison and is not replaced: choose another --output")
+
+
+def kept(wanted: Recipe, folder: Path) -> bool:
+    """Whether this run has been made before.
+
+    Args:
+        wanted: the run's recipe with nothing left open.
+
+    Raises:
+        InputError: a run of other settings, or on other data, has its name; or its recipe is damaged.
+    """
+    settings = wanted.as_mapping()
     for place in (folder, work_of(folder)):
         if (place / RECIPE).is_file():
-            before = yaml.safe_load((place / RECIPE).read_text(encoding="utf-8"))
-            for name in changed(before, wanted):
-                was = f"{name}={before.get(name)!r}"
-                raise InputError(f"{folder} was run with {was}, not {wanted[name]!r}: choose another --output")
+            before = read_recipe(place / RECIPE)
+            for name in changed({"checksums": settings["checksums"]} | before, settings):  # earlier versions had none
+                if name == "checksums":
+                    files = listed(changed(before[name] or {}, settings[name]) or before[name])
+                    raise InputError(f"{folder} was run on another content of {files}: choose another --output")
+                raise InputError(
+                    f"{folder} was run with {name}={before.get(name)!r}, not {settings[name]!r}: "
+                    "choose another --output"
+                )
     return (folder / RECIPE).is_file()
-
-
-def leave_results(folder: Path) -> None:
-    """Ten models take gigabytes, and any of them comes out of its recipe again."""
-    for path in folder.iterdir():
-        if path.name not in KEPT:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def read(folder: Path) -> dict:
     """The scores of a run, and for each test row whether it was right (N,).
 
     Raises:
-        InputError: it was judged on rows that chose its checkpoint.
+        InputError: it was judged on rows that chose its checkpoint, or its files are damaged.
     """
-    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-    if metrics.get("judged_on") != "test":
-        raise InputError("comparing takes rows that choose nothing, and the data set has no test part: name a --test")
-    with (folder / "predictions.jsonl").open(encoding="utf-8", newline="\n") as file:
-        rows = [json.loads(line) for line in file]
-    return {"metrics": metrics, "right": np.array([row["label"] == row["predicted"] for row in rows])}
+    try:
+        metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+        judged_on = metrics.get("judged_on")
+        if judged_on == "test":
+            with (folder / "predictions.jsonl").open(encoding="utf-8", newline="\n") as file:
+                rows = [json.loads(line) for line in file]
+            right = np.array([row["label"] == row["predicted"] for row in rows])
+            if len(right) != metrics["rows"]["test"] or not set(SCORES) <= metrics["test"].keys():
+                raise ValueError("rows or scores are missing")
+            return {"metrics": metrics, "right": right}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"{folder} is damaged ({reason}): remove this folder, and its run is made again") from error
+    raise InputError("comparing takes rows that choose nothing, and the data set has no test part: name a --test")
 
 
 def compared(found: dict[tuple[str, int], dict], methods: list[str], seeds: list[int]) -> Comparison:

@@ -49,16 +49,16 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
     """One training, and of each class its leading channels with their words, how often, and how much its own."""
     started, data = time.time(), load(cell.set, data_dir, cell.seed)
     data = replace(data, training=drawn(data.training, ROWS, cell.seed))
-    reader = train_minilm(data, "dropmix-c", cell.seed, LONGEST)
-    texts = encode(reader, data.training)
-    found, classes = scan_channels(reader.model, texts, RATIO), len(data.labels)
+    classifier = train_minilm(data, "dropmix-c", cell.seed, LONGEST)
+    texts = encode(classifier, data.training)
+    found, classes = scan_channels(classifier.model, texts, RATIO), len(data.labels)
     own = belonging(texts, classes)
     return {
-        "accuracy": accuracy(reader.model, encode(reader, data.test)), "rows": len(texts), "ratio": RATIO,
+        "accuracy": accuracy(classifier.model, encode(classifier, data.test)), "rows": len(texts), "ratio": RATIO,
         "most preferred": dict(zip(data.labels, found.preference(classes).max(1).tolist(), strict=True)),
         "channels": {
             data.labels[label]: {
-                str(channel): words(counts, own[label], reader.tokenizer) for channel, counts in channels.items()
+                str(channel): words(counts, own[label], classifier.tokenizer) for channel, counts in channels.items()
             }
             for label, channels in found.leading(classes, TOP).items()
         },

@@ -17,16 +17,18 @@ from pathlib import Path
 import numpy as np
 from transformers import set_seed
 
-from salience.explain import EXPLAINERS, IntegratedGradients
-from salience.explain.chance import random_words
-from salience.explain.corpus import explain_words
+from salience.explainers import EXPLAINERS, IntegratedGradients
+from salience.explainers.chance import random_words
+from salience.explainers.corpus import explain_words
+from salience.explainers.explanations import words_of
 from salience.faithfulness.erasing import leave_one_out
 from salience.faithfulness.metrics import agreement
+from salience.inference import TextClassifier
 from salience.models.attention_models import PRESETS, build_attention_classifier
 from salience.study.datasets import DataSet, load
-from salience.study.faithfulness import DRAWS, Reader, erased, mean_of
+from salience.study.faithfulness import DRAWS, erased, mean_of
 from salience.study.statistics import difference, spread
-from salience.study.training import as_texts, drawn, encode, train_minilm, train_reader
+from salience.study.training import as_texts, drawn, encode, train_classifier, train_minilm
 from salience.study.word_models import accuracy
 from salience.training.recipe import Recipe
 
@@ -58,25 +60,25 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
     data = replace(
         data, training=drawn(data.training, ROWS, cell.seed), validation=drawn(data.validation, HELD_OUT, cell.seed)
     )
-    reader = train(cell, data)
+    classifier = train(cell, data)
     texts = as_texts(drawn(data.test, JUDGED, seed=0))
-    words = reader.encode(texts)
-    apart = leave_one_out(reader.judge, words.take(range(TAU_TEXTS)), reader.empty)
+    words = words_of(classifier, texts)
+    apart = leave_one_out(classifier.probabilities, words.take(range(TAU_TEXTS)), classifier.empty_token)
     generator = np.random.default_rng(cell.seed)
-    chance = [measured(random_words(words.counts, generator), reader, words, apart) for _ in range(DRAWS)]
+    chance = [measured(random_words(words.counts, generator), classifier, words, apart) for _ in range(DRAWS)]
     return {
-        "accuracy": accuracy(reader.model, encode(reader, data.test)), "rows": len(data.training.labels),
+        "accuracy": accuracy(classifier.model, encode(classifier, data.test)), "rows": len(data.training.labels),
         "judged": len(texts),
         "random": {name: float(np.mean([draw[name] for draw in chance])) for name in METRICS},
         "explainers": {
-            name: measured(explain_words(reader.model, words, explainer), reader, words, apart)
+            name: measured(explain_words(classifier.model, words, explainer), classifier, words, apart)
             for name, explainer in EXPLAINED.items()
         },
         "seconds": round(time.time() - started, 1),
     }  # fmt: skip
 
 
-def train(cell: Cell, data: DataSet) -> Reader:
+def train(cell: Cell, data: DataSet) -> TextClassifier:
     if cell.training not in CLASSIFIERS:
         return train_minilm(data, cell.training, cell.seed, LONGEST)
     set_seed(cell.seed)
@@ -84,11 +86,11 @@ def train(cell: Cell, data: DataSet) -> Reader:
         PRESETS[CLASSIFIERS[cell.training]], data.labels, data.training.texts, lambda line: None
     )
     recipe = Recipe(data=cell.set, method="plain", iterations=1, seed=cell.seed)
-    return train_reader(Reader(model, tokenizer, LONGEST), data, recipe)[0]
+    return train_classifier(TextClassifier(model, tokenizer, LONGEST), data, recipe)[0]
 
 
-def measured(scores: list[np.ndarray], reader: Reader, words, apart: list[np.ndarray]) -> dict[str, float]:
-    values = erased(scores, reader, words, MOST, AT).values | {"tau": agreement(scores[: len(apart)], apart)}
+def measured(scores: list[np.ndarray], classifier: TextClassifier, words, apart: list[np.ndarray]) -> dict[str, float]:
+    values = erased(scores, classifier, words, MOST, AT).values | {"tau": agreement(scores[: len(apart)], apart)}
     return {name: mean_of(values[name]) for name in METRICS}
 
 

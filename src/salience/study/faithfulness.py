@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from transformers import PreTrainedModel
 
-from salience.explain.chance import random_words
-from salience.explain.corpus import explain_words
-from salience.explain.explanations import Text, second_texts
-from salience.explain.word_tokens import WordTokens, encode_words
+from salience.explainers.chance import random_words
+from salience.explainers.corpus import explain_words
+from salience.explainers.explanations import Text, words_of
+from salience.explainers.word_tokens import WordTokens
 from salience.faithfulness.erasing import leave_one_out, ranks, top_alone, without_top
 from salience.faithfulness.metrics import (
     accuracy_drop,
@@ -23,39 +22,10 @@ from salience.faithfulness.metrics import (
     post_hoc_accuracy,
     probability_drop,
 )
-from salience.training.predicting import predict_probabilities
+from salience.inference import TextClassifier
 
 DRAWS = 5  # of random scores
 TAU_TEXTS = 200
-
-
-@dataclass(frozen=True)
-class Reader:
-    """A model, its tokenizer, how much of a text it reads, and what a word's score is of its pieces'."""
-
-    model: PreTrainedModel
-    tokenizer: object
-    longest: int
-    pieces: str = "sum"
-
-    def encode(self, texts: Sequence[Text]) -> WordTokens:
-        labels = None if texts[0].label is None else [own.label for own in texts]
-        return encode_words(
-            self.tokenizer, [own.text for own in texts], second_texts(texts), labels, self.longest, pieces=self.pieces
-        )
-
-    def judge(self, encoded) -> np.ndarray:
-        return predict_probabilities(self.model, encoded, "fp32")
-
-    @property
-    def labels(self) -> list[str]:
-        return [self.model.config.id2label[number] for number in range(self.model.config.num_labels)]
-
-    @property
-    def empty(self) -> int:
-        """What a text is left with that would have no token."""
-        unknown = self.tokenizer.unk_token_id
-        return self.tokenizer.pad_token_id if unknown is None else unknown
 
 
 @dataclass(frozen=True)
@@ -71,39 +41,41 @@ class Row:
 
 
 def evaluate(
-    reader: Reader,
-    judge: Reader,
+    classifier: TextClassifier,
+    judge: TextClassifier,
     texts: Sequence[Text],
     explainers: Mapping[str, Callable],
     most: int = 20,
     at: int = 5,
     tau_texts: int = TAU_TEXTS,
+    pieces: str = "sum",
     seed: int = 0,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[Row]:
     """The table of explainers by metrics, "random" always among them.
 
     Args:
-        reader: the model that is explained, for the class that it predicts.
+        classifier: the model that is explained, for the class that it predicts.
         judge: the model whose decisions are watched while words go, over labels in the same order.
         texts: with labels; with marks, if it is to be told whether the marked words are found (`detected`).
         most, at: words go one by one up to `most`; single numbers are given at `at`.
         tau_texts: of how many texts, drawn at random, leave-one-out of the explained model is computed.
+        pieces: how the scores of a word's tokens become the word's score, "sum" or "max".
         seed: of what is drawn.
     """
-    own, judged = reader.encode(texts), judge.encode(texts)
+    own, judged = words_of(classifier, texts, pieces), words_of(judge, texts)
     if own.cut.any():
-        say(f"{own.cut.sum()} of {len(texts)} texts are longer than the {reader.longest} tokens read of each")
+        say(f"{own.cut.sum()} of {len(texts)} texts are longer than the {classifier.max_length} tokens read of each")
     generator = np.random.default_rng(seed)
     drawn = np.sort(generator.permutation(len(texts))[:tau_texts])
-    apart = leave_one_out(reader.judge, own.take(drawn), reader.empty)
+    apart = leave_one_out(classifier.probabilities, own.take(drawn), classifier.empty_token)
     marks = None if any(text.marks is None for text in texts) else [text.marks for text in texts]
-    gold = [reader.labels[text.label] for text in texts]
+    gold = [classifier.labels[text.label] for text in texts]
 
     def measured(scores: list[np.ndarray]) -> Erased:
         seen = erased(as_judged(scores, own, judged), judge, judged, most, at)
         tau = agreement([scores[row] for row in drawn], apart)
-        found = {} if marks is None else detected(scores, marks, gold, reader.labels, at)
+        found = {} if marks is None else detected(scores, marks, gold, classifier.labels, at)
         return replace(seen, values=seen.values | {"tau": tau}, detected=found)
 
     rows = []
@@ -111,7 +83,7 @@ def evaluate(
         if name == "random":
             found = mean_over([measured(random_words(own.counts, generator)) for _ in range(DRAWS)])
         else:
-            found = measured(explain_words(reader.model, own, explainers[name]))
+            found = measured(explain_words(classifier.model, own, explainers[name]))
         metrics = {metric: (mean_of(all_of), *interval(all_of)) for metric, all_of in found.values.items()}
         rows.append(Row(name, metrics, found.without.tolist(), found.alone.tolist(), found.values, found.detected))
         say(f"{name}: AOPC@{at} {metrics[f'AOPC@{at}'][0]:.1f}")
@@ -128,7 +100,7 @@ class Erased:
     detected: dict[str, list[float]] = field(default_factory=dict)
 
 
-def erased(scores: list[np.ndarray], judge: Reader, judged: WordTokens, most: int, at: int) -> Erased:
+def erased(scores: list[np.ndarray], judge: TextClassifier, judged: WordTokens, most: int, at: int) -> Erased:
     """One scoring of the texts' words, as the judge sees it.
 
     Args:
@@ -136,8 +108,8 @@ def erased(scores: list[np.ndarray], judge: Reader, judged: WordTokens, most: in
         judged: the texts as the judge reads them.
     """
     rank = ranks(scores)
-    without = without_top(judge.judge, judged, rank, most, judge.empty)
-    alone = top_alone(judge.judge, judged, rank, most, judge.empty)
+    without = without_top(judge.probabilities, judged, rank, most, judge.empty_token)
+    alone = top_alone(judge.probabilities, judged, rank, most, judge.empty_token)
     values = {
         f"AOPC@{at}": 100 * accuracy_drop(without, at),
         "AOPC over K": 100 * mean_accuracy_drop(without),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from importlib import import_module
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import transformers
 
 from salience._version import __version__
 from salience.errors import InputError, unknown
+from salience.outputs import check_writable
 from salience.study import TABLES
 from salience.study.results import Results
 
@@ -42,8 +43,11 @@ def run_table(
     if min(wanted) < 0:
         raise InputError(f"--seeds {seeds}: seeds begin at 0")
     turn, parts = share_of(part)
-    results = Results(file)
-    for index, cell in enumerate(table.cells(chosen, wanted)):
+    cells = table.cells(chosen, wanted)
+    results = Results(file, key=[field.name for cell in cells[:1] for field in fields(cell)])
+    results.rows()  # what is wrong with the file is better known before hours of runs
+    check_writable(file)
+    for index, cell in enumerate(cells):
         if index % parts != turn - 1 or results.has(**asdict(cell)):
             continue
         row = asdict(cell) | table.run(cell, data_dir) | machine()

@@ -11,52 +11,55 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from transformers import set_seed
 
-from salience.data.encoding import Encoded, encode_texts
-from salience.explain.explanations import Text
+from salience.data.encoding import Encoded
+from salience.explainers.explanations import Text
+from salience.inference import TextClassifier
 from salience.mixing.choosing import choose_method
 from salience.models.loading import load_classifier
 from salience.study.datasets import DataSet, Split
-from salience.study.faithfulness import Reader
 from salience.training.fitting import build_trainer, width_of
 from salience.training.recipe import Recipe
 from salience.training.turns import fit_model
 
 
-def train_minilm(data: DataSet, method: str, seed: int, longest: int) -> Reader:
+def train_minilm(data: DataSet, method: str, seed: int, max_length: int) -> TextClassifier:
     """The packaged MiniLM, trained with a method and the default recipe."""
     set_seed(seed)
     model, tokenizer = load_classifier("minilm", data.labels)
     recipe = Recipe(data=data.name, method=method, seed=seed)
-    return train_reader(Reader(model, tokenizer, longest), data, recipe)[0]
+    return train_classifier(TextClassifier(model, tokenizer, max_length), data, recipe)[0]
 
 
-def train_reader(
-    reader: Reader, data: DataSet, recipe: Recipe, watch: Callable[[Reader], None] = lambda reader: None
-) -> tuple[Reader, list[dict]]:
-    """Trains a reader's model up to what validation chose.
+def train_classifier(
+    classifier: TextClassifier,
+    data: DataSet,
+    recipe: Recipe,
+    watch: Callable[[TextClassifier], None] = lambda classifier: None,
+) -> tuple[TextClassifier, list[dict]]:
+    """Trains a classifier's model up to what validation chose.
 
     Args:
         recipe: where it leaves something open, the data decide.
         watch: shown the model after every iteration of a training by turns.
 
     Returns:
-        The trained reader, and what every iteration came to, if it was trained by turns.
+        The trained classifier, and what every iteration came to, if it was trained by turns.
     """
-    training, validation = encode(reader, data.training), encode(reader, data.validation)
-    resolved = recipe.resolved(len(training), len(data.labels), width_of(reader.model))
+    training, validation = encode(classifier, data.training), encode(classifier, data.validation)
+    resolved = recipe.resolved(len(training), len(data.labels), width_of(classifier.model))
     build = partial(
-        build_trainer, model=reader.model, tokenizer=reader.tokenizer, method=choose_method(recipe.method),
+        build_trainer, model=classifier.model, tokenizer=classifier.tokenizer, method=choose_method(recipe.method),
         training=training, validation=validation,
     )  # fmt: skip
     with TemporaryDirectory() as folder:
         model, _, iterations = fit_model(
-            resolved, build, Path(folder), watch=lambda own: watch(replace(reader, model=own))
+            resolved, build, Path(folder), watch=lambda own: watch(replace(classifier, model=own))
         )
-    return replace(reader, model=model), iterations
+    return replace(classifier, model=model), iterations
 
 
-def encode(reader: Reader, part: Split) -> Encoded:
-    return encode_texts(reader.tokenizer, part.texts, labels=part.labels, max_length=reader.longest)
+def encode(classifier: TextClassifier, part: Split) -> Encoded:
+    return classifier.encode(part.texts, part.labels)
 
 
 def as_texts(part: Split) -> list[Text]:

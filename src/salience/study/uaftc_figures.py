@@ -12,12 +12,12 @@ from transformers import set_seed
 
 from salience.analysis.association import NEUTRAL
 from salience.analysis.token_scores import polarity_of
+from salience.inference import TextClassifier
 from salience.models.attention_models import AttentionOptions, build_attention_classifier
 from salience.study.attention import Analysis, analyse, sweep
 from salience.study.cells import Cell, cells
 from salience.study.datasets import DataSet, load
-from salience.study.faithfulness import Reader
-from salience.study.training import drawn, train_reader
+from salience.study.training import drawn, train_classifier
 from salience.study.uaftc_table2 import L2, LONGEST, RECIPES
 from salience.study.word_models import WordRecipe
 from salience.training.recipe import Recipe
@@ -87,8 +87,8 @@ def over_a_transformer(figure: Figure, data: DataSet, seed: int) -> Analysis:
     model, tokenizer = build_attention_classifier(figure.options, data.labels, data.training.texts, lambda line: None)
     recipe = Recipe(data=data.name, method="plain", seed=seed)
     some = replace(data, training=drawn(data.training, ROWS, seed))
-    reader, _ = train_reader(Reader(model, tokenizer, LONGEST), some, recipe)
-    return analyse(reader.model, reader.tokenizer, data, LONGEST)
+    classifier, _ = train_classifier(TextClassifier(model, tokenizer, LONGEST), some, recipe)
+    return analyse(classifier.model, classifier.tokenizer, data, LONGEST)
 
 
 def separation(analysis: Analysis) -> dict:

@@ -16,9 +16,9 @@ from transformers import set_seed
 from salience.analysis.synthetic import NEUTRAL, POLARITY, Synthetic, synthetic
 from salience.analysis.token_scores import global_scores
 from salience.batch import Batch
+from salience.hooks.hooks import evaluating
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.attention_config import AttentionClassifierConfig
-from salience.sites import evaluating
 from salience.study.cells import Cell, cells
 from salience.training.alignment import alignment, coupling
 from salience.training.objectives import penalised, plain

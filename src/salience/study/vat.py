@@ -20,14 +20,16 @@ from pathlib import Path
 import numpy as np
 from transformers import set_seed
 
-from salience.explain.chance import random_words
-from salience.explain.corpus import explain_words
-from salience.explain.pooling import pooling_attention
-from salience.explain.word_tokens import WordTokens
+from salience.explainers.chance import random_words
+from salience.explainers.corpus import explain_words
+from salience.explainers.explanations import words_of
+from salience.explainers.pooling import pooling_attention
+from salience.explainers.word_tokens import WordTokens
+from salience.inference import TextClassifier
 from salience.models.attention_models import PRESETS, build_attention_classifier
 from salience.study.datasets import DataSet, Split, load
-from salience.study.faithfulness import DRAWS, Reader, as_judged, detected, erased
-from salience.study.training import as_texts, drawn, encode, train_reader
+from salience.study.faithfulness import DRAWS, as_judged, detected, erased
+from salience.study.training import as_texts, drawn, encode, train_classifier
 from salience.study.vat_report import PUBLISHED, family, report
 from salience.study.word_models import accuracy
 from salience.training.recipe import Recipe
@@ -79,21 +81,21 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
     seconds_of_base = time.time() - started
     judged = drawn(data.test, plan.judged, seed=0)
     texts = as_texts(judged)
-    seen = base.encode(texts)
+    seen = words_of(base, texts)
     found = {"base": accuracy(base.model, encode(base, data.test)), "test": [], "explanations": {}}
 
-    def explain(reader: Reader, name: str) -> None:
-        own = reader.encode(texts)
-        scores = explain_words(reader.model, own, pooling_attention)
+    def explain(classifier: TextClassifier, name: str) -> None:
+        own = words_of(classifier, texts)
+        scores = explain_words(classifier.model, own, pooling_attention)
         found["explanations"][name] = judge(as_judged(scores, own, seen), base, seen, judged, plan.most)
 
-    def watch(reader: Reader) -> None:
-        found["test"].append(accuracy(reader.model, encode(reader, data.test)))
+    def watch(classifier: TextClassifier) -> None:
+        found["test"].append(accuracy(classifier.model, encode(classifier, data.test)))
         if len(found["test"]) == 1:
-            explain(reader, "ATT")
+            explain(classifier, "ATT")
 
-    reader, iterations = train(cell, data, plan, "vat", watch)
-    explain(reader, "VAT")
+    classifier, iterations = train(cell, data, plan, "vat", watch)
+    explain(classifier, "VAT")
     found["explanations"]["random"] = judge_chance(base, seen, judged, plan.most, cell.seed)
     found["validation"] = [row["validation_accuracy"] for row in iterations]
     chosen = int(np.argmax(found["validation"]))
@@ -105,8 +107,8 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
 
 
 def train(
-    cell: Cell, data: DataSet, plan: Plan, name: str, watch: Callable[[Reader], None] = lambda reader: None
-) -> tuple[Reader, list[dict]]:
+    cell: Cell, data: DataSet, plan: Plan, name: str, watch: Callable[[TextClassifier], None] = lambda classifier: None
+) -> tuple[TextClassifier, list[dict]]:
     """Trains "base" or "vat"; gives the model, and of the latter what every iteration came to on validation."""
     kind, vectors = cell.encoder.split("-")
     options = PRESETS[f"{family(kind)}-{name}"]
@@ -120,10 +122,10 @@ def train(
         data=cell.set, method="plain", iterations=plan.iterations, seed=cell.seed, learning_rate=plan.learning_rate,
         steps=plan.epochs * len(data.training.labels) // 32, batch_size=32,
     )  # fmt: skip
-    return train_reader(Reader(model, tokenizer, LONGEST), data, recipe, watch=watch)
+    return train_classifier(TextClassifier(model, tokenizer, LONGEST), data, recipe, watch=watch)
 
 
-def judge(scores: list[np.ndarray], base: Reader, texts: WordTokens, part: Split, most: int) -> dict:
+def judge(scores: list[np.ndarray], base: TextClassifier, texts: WordTokens, part: Split, most: int) -> dict:
     """What base makes of texts without the words of the highest scores, or with these alone (Tables 3 and 4), and
     whether they are words that people have marked (Table 5)."""
     seen = erased(scores, base, texts, most, AT)
@@ -132,7 +134,7 @@ def judge(scores: list[np.ndarray], base: Reader, texts: WordTokens, part: Split
     return found | curves | found_marked(scores, part, base.labels)
 
 
-def judge_chance(base: Reader, texts: WordTokens, part: Split, most: int, seed: int) -> dict:
+def judge_chance(base: TextClassifier, texts: WordTokens, part: Split, most: int, seed: int) -> dict:
     """The same for random scores, the mean over draws."""
     generator = np.random.default_rng(seed)
     draws = [judge(random_words(texts.counts, generator), base, texts, part, most) for _ in range(DRAWS)]

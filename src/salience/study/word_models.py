@@ -16,10 +16,10 @@ import torch
 from transformers import PrinterCallback, TrainerCallback, TrainingArguments, set_seed
 
 from salience.data.encoding import Encoded, encode_texts
+from salience.inference.probabilities import predict_probabilities
 from salience.models.attention_models import AttentionOptions, build_attention_classifier
 from salience.study.datasets import DataSet
 from salience.training.alignment import check_form, penalty
-from salience.training.predicting import predict_probabilities
 from salience.training.trainer import MixTrainer
 
 logger = logging.getLogger(__name__)

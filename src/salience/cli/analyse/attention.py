@@ -35,11 +35,11 @@ def attention(
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:
     """Attention and polarity scores of words by class: a table, pictures and a page (Sun and Lu, ACL 2020)."""
-    from salience.data.writing import check_free
+    from salience.outputs import check_folder
     from salience.report.pictures import check_pictures
 
     check_pictures()
-    check_free(output, overwrite)
+    check_folder(output, overwrite)
 
     from salience.report.attention_report import analyse_attention
 

@@ -26,12 +26,12 @@ def channels(
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:
     """How often each channel matters to each class, and the words it reacts to (DropMix, section 5.7)."""
-    from salience.data.writing import check_free
+    from salience.outputs import check_folder
     from salience.report.channels_report import analyse_channels
     from salience.report.pictures import check_pictures
 
     check_pictures()
-    check_free(output, overwrite)
+    check_folder(output, overwrite)
     analyse_channels(
         model, data, ratio=ratio, top=top, sentence=sentence, most=most, max_length=max_length, device=device,
         columns={"text": text, "text_pair": text_pair, "label": label, "encoding": encoding}, output=output,

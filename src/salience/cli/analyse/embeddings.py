@@ -25,12 +25,12 @@ def embeddings(
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:
     """t-SNE maps of texts, and the silhouette of the classes before they are projected (VAT, Figures 3 and 6)."""
-    from salience.data.writing import check_free
+    from salience.outputs import check_folder
     from salience.report.embeddings_report import analyse_embeddings
     from salience.report.pictures import check_pictures
 
     check_pictures()
-    check_free(output, overwrite)
+    check_folder(output, overwrite)
     analyse_embeddings(
         [model, *(beside or [])], data, most=most, max_length=max_length, device=device, seed=seed,
         columns={"text": text, "text_pair": text_pair, "label": label, "encoding": encoding}, output=output,

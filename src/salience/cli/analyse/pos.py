@@ -29,12 +29,12 @@ def pos(
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:
     """Which parts of speech attention heads look at (AttentionMix, section 6.5), also on the partner's side."""
-    from salience.data.writing import check_free
+    from salience.outputs import check_folder
     from salience.report.pictures import check_pictures
     from salience.report.pos_report import analyse_parts_of_speech
 
     check_pictures()
-    check_free(output, overwrite)
+    check_folder(output, overwrite)
     analyse_parts_of_speech(
         model, data, heads=heads, tagger=tagger, tags=tags, words=words, sums=sums, most=most, max_length=max_length,
         columns={"text": text, "encoding": encoding}, device=device, seed=seed, output=output,

@@ -1,0 +1,169 @@
+"""Where commands write: what cannot be written is refused before any work, and nothing half is ever left."""
+
+import errno
+import json
+
+import pytest
+from matplotlib.figure import Figure
+from test_analyse import LABELS, saved_model, tags_of
+from test_bad_input import refused
+
+from labelled import labelled_rows, write_csv
+from salience.study import uaftc_table2
+
+MODEL, DATA = "MODEL", "DATA"
+COMMANDS = {  # the arguments before the place that is written, and its name
+    "explain, html": (["explain", MODEL, DATA, "--output"], "out.html"),
+    "explain, jsonl": (["explain", MODEL, DATA, "--output"], "out.jsonl"),
+    "faithfulness": (
+        [
+            "faithfulness",
+            MODEL,
+            DATA,
+            "--explainer",
+            "gradient",
+            "--rows",
+            "4",
+            "--most",
+            "3",
+            "--at",
+            "2",
+            "--output",
+        ],
+        "out",
+    ),
+    "analyse pos": (["analyse", "pos", MODEL, DATA, "--tags", "pos", "--output"], "out"),
+    "analyse channels": (["analyse", "channels", MODEL, DATA, "--output"], "out"),
+    "analyse embeddings": (["analyse", "embeddings", MODEL, DATA, "--output"], "out"),
+    "analyse attention": (["analyse", "attention", DATA, "--epochs", "1", "--output"], "out"),
+    "reproduce": (["reproduce", "uaftc-table2", "--sets", "sst2", "--seeds", "0", "--pictures"], "out"),
+}
+FOLDERS = [command for command, (_, name) in COMMANDS.items() if name == "out"]
+OVERWRITING = [command for command in COMMANDS if command != "reproduce"]  # which always writes into a folder
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory):
+    """A model and labelled texts with tags."""
+    folder = tmp_path_factory.mktemp("given")
+    rows = [(text, label, " ".join(tags_of(text))) for text, label in labelled_rows(60)]
+    write_csv(folder / "texts.csv", rows, ("text", "label", "pos"))
+    return {MODEL: saved_model(folder / "tiny", labels=LABELS), DATA: folder / "texts.csv"}
+
+
+@pytest.fixture
+def command(salience, given, tmp_path, monkeypatch):
+    """Runs one of the commands on what is given, or on a model and texts that are not there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(uaftc_table2, "run", lambda cell, data_dir: {"accuracy": 0.5, "published": 0.5})
+
+    def run(name, output, *options, there=True):
+        values = given if there else {MODEL: tmp_path / "no-model", DATA: tmp_path / "no-texts.csv"}
+        arguments = [values.get(argument, argument) for argument in COMMANDS[name][0]]
+        return salience(*arguments, output, *options)
+
+    return run
+
+
+def below_a_file(folder, name):
+    (folder / "file").write_text("kept")
+    return folder / "file" / name, "leads through a file, where a folder is needed"
+
+
+def dangling(folder, name):
+    (folder / name).symlink_to(folder / "nowhere" / name)
+    return folder / name, "is a link to a place that is not there"
+
+
+def long(folder, name):
+    return folder / ("x" * 300 + name), "too long"
+
+
+def unwritable(folder, name):
+    """A file system in which nobody can make a file, whatever the rights of who asks."""
+    return f"/sys/{name}", "nothing can be written there (Permission denied)"
+
+
+PLACES = [below_a_file, dangling, long, unwritable]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_place_that_cannot_be_written_is_refused_first(name, place, command, tmp_path, monkeypatch):
+    """Before the model or the texts are looked at, which are not there; and before a cell of a table runs."""
+    monkeypatch.setattr(uaftc_table2, "run", None)
+    output, said = place(tmp_path, COMMANDS[name][1])
+    before = sorted(tmp_path.rglob("*"))
+    refused(command(name, output, there=False), said)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", OVERWRITING)
+def test_what_is_there_is_kept_first_of_all(name, command, tmp_path):
+    output = tmp_path / COMMANDS[name][1]
+    output.write_text("kept")
+    refused(command(name, output, there=False), "exists: choose another --output, or --overwrite it")
+    assert output.read_text() == "kept"
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_file_is_no_folder(name, command, tmp_path):
+    (tmp_path / "out").write_text("kept")
+    options = [] if name == "reproduce" else ["--overwrite"]
+    refused(command(name, tmp_path / "out", *options, there=False), "out is a file, where a folder is needed")
+    assert (tmp_path / "out").read_text() == "kept"
+
+
+def fill_the_disk(name, monkeypatch):
+    """What is written last fails."""
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device", "out")
+
+    if name.startswith(("analyse", "reproduce")):
+        monkeypatch.setattr(Figure, "savefig", full)
+    elif name == "explain, jsonl":
+        monkeypatch.setattr("salience.report.explaining.as_json", full)
+    else:
+        page = "explanation_page" if name == "explain, html" else "faithfulness_page"
+        monkeypatch.setattr(f"salience.report.{page}.framed", full)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_disk_that_fills_up_leaves_nothing_half(name, command, tmp_path, monkeypatch):
+    fill_the_disk(name, monkeypatch)
+    answer = command(name, tmp_path / COMMANDS[name][1])
+    assert answer.code == 2 and "the disk is full" in answer.err.splitlines()[-1], answer
+    # what a table has found is kept, and need not be run again
+    assert {file.name for file in tmp_path.iterdir()} <= ({"results"} if name == "reproduce" else set())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_earlier_result_is_replaced_as_a_whole_and_nothing_else(name, command, tmp_path):
+    output = tmp_path / COMMANDS[name][1]
+    options = [] if name == "reproduce" else ["--overwrite"]
+    assert command(name, output, *options).code == 0
+    if not output.is_dir():
+        first = output.read_text()
+        assert command(name, output, *options).code == 0
+        assert output.read_text() == first
+        return
+    first = {file.name: file.read_bytes() for file in output.iterdir()}
+    for file in output.iterdir():
+        file.write_text("old")
+    (output / "thesis.txt").write_text("years of work")
+    with pytest.MonkeyPatch.context() as patch:
+        fill_the_disk(name, patch)
+        assert command(name, output, *options).code == 2
+    assert {file.read_text() for file in output.iterdir()} == {"old", "years of work"}
+    assert command(name, output, *options).code == 0
+    assert {file.name: file.read_bytes() for file in output.iterdir()} == first | {"thesis.txt": b"years of work"}
+    assert not [file for file in tmp_path.iterdir() if file.name.startswith(".")]
+
+
+def test_a_link_to_a_folder_stays_a_link(command, tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "out").symlink_to(tmp_path / "real")
+    assert command("analyse channels", tmp_path / "out", "--overwrite").code == 0
+    assert (tmp_path / "out").is_symlink()
+    assert json.loads((tmp_path / "real" / "channels.json").read_text())["texts"] == 60
