@@ -1,5 +1,7 @@
 # make demo   sets everything up and runs the main job on the rows in examples/
 # make test   sets everything up, lints, and runs the tests
+# make test-faults   kills, a full disk, refused permissions at every file operation of the commands; many commands at
+#                    once; many more tables and settings (some hours)
 # make test-oldest   the tests again, with the oldest versions the package admits
 
 PYTHON ?= python3
@@ -9,7 +11,7 @@ BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo lint test test-oldest clean
+.PHONY: setup demo lint test test-faults test-oldest clean
 
 setup: $(VENV)/installed
 
@@ -30,6 +32,11 @@ lint: setup
 
 test: lint
 	$(BIN)/python -m pytest --numprocesses logical
+
+test-faults: setup
+	cd tests && ../$(BIN)/python -m faults.run
+	SALIENCE_REPEATS=25 SALIENCE_EXAMPLES=1000 $(BIN)/python -m pytest --capture no \
+	    tests/cli/test_two_at_once.py tests/cli/test_properties.py
 
 # Its own environment, beside the other one.
 test-oldest: .venv-oldest/installed

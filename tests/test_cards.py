@@ -9,8 +9,8 @@ import pytest
 import families
 from salience import METHODS, mixed
 from salience.cli.train import assigned
-from salience.explain import gradient, gradient_map
-from salience.explain.gradient import Gradient
+from salience.explainers import gradient, gradient_map
+from salience.explainers.gradient import Gradient
 from salience.mixing import shuffle, swap_halves
 from salience.mixing.choosing import choose_method
 from salience.report.cards import cards_folder, read_card, read_index

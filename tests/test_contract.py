@@ -24,9 +24,9 @@ from families import (
 )
 from reference import close, soft_cross_entropy, ssmix_reference
 from salience import METHODS, Batch, EmbedMix, SSMix, forward_mixed, mixed, plain, stages
+from salience.hooks.hooks import forward
 from salience.mixing.pairing import swap_halves
 from salience.mixing.randomunk import BERT_UNKNOWN
-from salience.sites import forward
 
 every_method = pytest.mark.parametrize("name", METHODS)
 every_family = pytest.mark.parametrize("family", MODELS)

@@ -10,18 +10,19 @@ import salience
 ROOT = Path(salience.__file__).parent
 FLOORS = {
     "errors": 0,
-    "kinds": 0,
+    "files": 0,
+    "outputs": 0,
+    "settings": 0,
     "_version": 0,
     "opening": 0,
+    "processes": 0,
     "batch": 0,
-    "selection": 0,
-    "levels": 0,
-    "sites": 0,
-    "attending": 0,
-    "trunk": 0,
+    "spans": 0,
+    "hooks": 0,
     "models": 1,
     "data": 1,
-    "explain": 2,
+    "inference": 1.5,  # a model and what it reads, as one
+    "explainers": 2,
     "mixing": 3,
     "analysis": 3,
     "faithfulness": 3,
@@ -70,10 +71,10 @@ def test_every_file_has_a_floor():
     assert {file.relative_to(ROOT).parts[0].removesuffix(".py") for file in FILES} <= FLOORS.keys() | {"__init__"}
 
 
-def test_hooks_live_in_one_file():
+def test_hooks_live_in_one_place():
     for file in FILES:
         if "register_forward" in file.read_text(encoding="utf-8"):
-            assert file.name == "sites.py"
+            assert file.parent.name == "hooks"
 
 
 def test_no_file_needs_a_table_of_contents():
