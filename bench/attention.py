@@ -31,13 +31,13 @@ from runs import read
 from salience.batch import Batch
 from salience.data.batching import Collator, LengthGrouped
 from salience.data.encoding import Encoded, encode_texts
+from salience.inference.probabilities import predict_probabilities
 from salience.models.attention_models import PRESETS, AttentionOptions, build_attention_classifier
 from salience.models.type_scalars import TypeScalars
 from salience.models.word_encoders import LSTM
 from salience.training.compressing import compress
 from salience.training.features import encode_features
 from salience.training.objectives import plain
-from salience.training.predicting import predict_probabilities
 from side_by_side import CLOCKS, Comparison, alternate, parser, prepare, save
 
 ENCODERS = ("lstm", "bert")

@@ -21,7 +21,7 @@ from predict import save_classifier
 from runs import read
 from salience import EXPLAINERS
 from salience.data.encoding import encode_texts
-from salience.explain.corpus import explain_tokens
+from salience.explainers.corpus import explain_tokens
 from salience.models.loading import load_trained
 from side_by_side import CLOCKS, Comparison, alternate, parser, prepare, save
 

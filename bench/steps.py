@@ -36,7 +36,7 @@ from salience.data.batching import Collator, LengthGrouped
 from salience.data.encoding import encode_texts
 from salience.data.reading import stream
 from salience.errors import InputError
-from salience.levels import stages
+from salience.hooks.stages import stages
 from salience.models.loading import load_classifier
 from salience.training.recipe import default_learning_rate
 from side_by_side import CLOCKS, Comparison, Spread, alternate, parser, prepare, save

@@ -29,8 +29,8 @@ from salience import Batch, EmbedMix, MixTrainer, SSMix, mixed
 from salience.data.batching import Collator, LengthGrouped
 from salience.data.encoding import Encoded, encode_texts
 from salience.data.reading import stream
+from salience.inference.probabilities import predict_probabilities
 from salience.models.loading import load_classifier
-from salience.training.predicting import predict_probabilities
 from salience.training.recipe import default_learning_rate
 from side_by_side import CLOCKS, alternate, parser, prepare, save
 
