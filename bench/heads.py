@@ -18,8 +18,8 @@ import numpy as np
 import torch
 
 from runs import drawn, measured, read
-from salience.study.results import Results
-from salience.study.statistics import difference
+from salience.comparison.statistics import difference
+from salience.reproduce.results import Results
 
 SETS = ("trec", "mr", "subj")
 GUIDES = ("auto", "random", "mean", "plain")

@@ -19,7 +19,7 @@ import torch
 
 from runs import drawn, measured, read
 from salience.data.task import default_share
-from salience.study.results import Results
+from salience.reproduce.results import Results
 from salience.training.recipe import Recipe
 
 SETS = {  # name: (folder, training file, rows drawn from it or None for all)

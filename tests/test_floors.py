@@ -27,11 +27,13 @@ FLOORS = {
     "analysis": 3,
     "faithfulness": 3,
     "training": 4,
-    "study": 5,
     "estimator": 5,
+    "comparison": 5,
     "report": 6,
-    "cli": 7,
-    "__main__": 8,
+    "reproduce": 7,
+    "commands": 8,
+    "cli": 9,
+    "__main__": 10,
 }
 FILES = sorted(ROOT.rglob("*.py"))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from salience.study import TABLES
+from salience.reproduce import TABLES
 
 HERE = Path(__file__).parents[1]
 PAGE = (HERE / "docs" / "reproduction.md").read_text(encoding="utf-8").splitlines()

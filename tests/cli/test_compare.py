@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import t
 
 from labelled import labelled_rows, write_csv
-from salience.study.comparing import compared
+from salience.comparison.comparing import compared
 
 SEEDS = (0, 1)
 

@@ -14,10 +14,10 @@ from test_bad_input import refused
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience import EXPLAINERS
+from salience.commands.explain import as_json
 from salience.explainers.explanations import Text, explain_texts
 from salience.inference import TextClassifier
 from salience.models.loading import load_trained
-from salience.report.explaining import as_json
 
 LABELS = ["LABEL_0", "LABEL_1"]  # of the tiny model
 COLUMNS = ["--text-column", "text", "--label", "label"]  # named: nothing is guessed, and nothing said of it

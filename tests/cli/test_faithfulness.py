@@ -13,10 +13,10 @@ from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience import EXPLAINERS
 from salience.explainers.corpus import explain_words
 from salience.explainers.explanations import Text, words_of
+from salience.faithfulness.evaluation import evaluate
 from salience.faithfulness.metrics import detection
 from salience.inference import TextClassifier
 from salience.models.loading import load_trained, longest_text
-from salience.study.faithfulness import evaluate
 
 LABELS = ["LABEL_0", "LABEL_1"]  # of the tiny model
 ROWS = [(text, LABELS[label == "sport"]) for text, label in labelled_rows(24, seed=6)]

@@ -9,7 +9,7 @@ from test_analyse import LABELS, saved_model, tags_of
 from test_bad_input import refused
 
 from labelled import labelled_rows, write_csv
-from salience.study import uaftc_table2
+from salience.reproduce.uaftc import table2 as uaftc_table2
 
 MODEL, DATA = "MODEL", "DATA"
 COMMANDS = {  # the arguments before the place that is written, and its name
@@ -123,7 +123,7 @@ def fill_the_disk(name, monkeypatch):
     if name.startswith(("analyse", "reproduce")):
         monkeypatch.setattr(Figure, "savefig", full)
     elif name == "explain, jsonl":
-        monkeypatch.setattr("salience.report.explaining.as_json", full)
+        monkeypatch.setattr("salience.commands.explain.as_json", full)
     else:
         page = "explanation_page" if name == "explain, html" else "faithfulness_page"
         monkeypatch.setattr(f"salience.report.{page}.framed", full)

@@ -10,8 +10,12 @@ import pytest
 from test_bad_input import refused
 
 from salience.analysis.synthetic import synthetic
-from salience.study import TABLES, uaftc_figures, uaftc_synthetic, uaftc_table2, vat
-from salience.study.word_models import WordRecipe
+from salience.reproduce import TABLES
+from salience.reproduce.uaftc import figures as uaftc_figures
+from salience.reproduce.uaftc import synthetic as uaftc_synthetic
+from salience.reproduce.uaftc import table2 as uaftc_table2
+from salience.reproduce.vat import tables as vat
+from salience.training.word_models import WordRecipe
 
 LABELS = ("negative", "positive")
 

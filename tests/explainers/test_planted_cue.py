@@ -16,9 +16,9 @@ from salience.explainers import Attention, ClsAttention
 from salience.explainers.chance import random_words
 from salience.explainers.corpus import explain_words
 from salience.explainers.explanations import Text, words_of
+from salience.faithfulness.evaluation import evaluate
 from salience.inference import TextClassifier
 from salience.models.vocabulary import word_tokenizer
-from salience.study.faithfulness import evaluate
 
 CUES = ["sun", "moon", "star"]  # a class each
 FILLER = [start + end for start in ("ba", "do", "ki", "lu", "me") for end in "nrst"]

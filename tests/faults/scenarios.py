@@ -66,7 +66,7 @@ PREDICT = [*PREDICT_ANY, "wide.csv", "--window", "3"]
 def small_table() -> None:
     """The table of made-up texts with few of them, trained for a moment."""
     from salience.analysis.synthetic import synthetic
-    from salience.study import uaftc_synthetic
+    from salience.reproduce.uaftc import synthetic as uaftc_synthetic
 
     uaftc_synthetic.synthetic = lambda *numbers, **settings: synthetic(20, 20)
     uaftc_synthetic.run = partial(uaftc_synthetic.run, epochs=2)

@@ -14,13 +14,13 @@ from labelled import WORDS, labelled_rows, write_csv
 from salience.analysis.association import NEUTRAL
 from salience.analysis.token_scores import TokenScores
 from salience.cli.main import main
+from salience.comparison.attention import Analysis, Words, analyse, sweep
+from salience.data.datasets import DataSet, Split, from_files
 from salience.models.attention_models import AttentionOptions
 from salience.report.attention_page import summarise, write_page
 from salience.report.attention_pictures import draw_all
 from salience.report.attention_pictures import scores as draw_scores
-from salience.study.attention import Analysis, Words, analyse, sweep
-from salience.study.datasets import DataSet, Split, from_files
-from salience.study.word_models import WordRecipe, fit_words
+from salience.training.word_models import WordRecipe, fit_words
 
 PICTURES = ["polarity", "attention", "weights", "scales", "training"]
 SENTIMENT = {"sport": "negative", "music": "neutral", "food": "positive"}

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from salience.faithfulness.evaluation import Row
 from salience.report.faithfulness_page import write_faithfulness
-from salience.study.faithfulness import Row
 
 NAMES = ["attention", "gradient", "gradient-x-input", "integrated-gradients", "occlusion", "random"]
 MOST = 20

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from conftest import VIOLATIONS
+from browsing import VIOLATIONS
 from salience.report.page import framed
 
 INJECTED = {  # what an unescaped text could bring, and the directive that stops it

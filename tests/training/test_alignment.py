@@ -8,11 +8,11 @@ import families
 from salience import EmbedMix, MixTrainer, SSMix
 from salience.data.encoding import Encoded
 from salience.mixing import neighbours
-from salience.study.word_models import WordRecipe
 from salience.training.alignment import alignment, check_alignment, coupling, penalty
 from salience.training.fitting import build_trainer
 from salience.training.objectives import penalised, plain
 from salience.training.recipe import Recipe
+from salience.training.word_models import WordRecipe
 from word_models import bits, word_batch, word_classifier
 
 

@@ -33,11 +33,11 @@ def compare(
              "bad_rows": bad_rows, "model": model, "steps": steps, "device": device}  # fmt: skip
     settings = merged(read_config(config), {name: value for name, value in given.items() if value is not None})
 
+    from salience.comparison.comparing import compare as run_comparison
     from salience.report.comparison import show_comparison
     from salience.report.progress import Progress
     from salience.report.terminal import say
-    from salience.study.comparing import compare as run_comparison
-    from salience.study.running import numbers
+    from salience.reproduce.running import numbers
     from salience.training.recipe import Recipe
 
     recipe = Recipe.from_mapping(settings, str(config or "the command line"))

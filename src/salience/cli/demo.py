@@ -18,6 +18,6 @@ def demo(
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:
     """Show a local page to type a text into and see its label, probabilities and words."""
-    from salience.report.demo_page import serve
+    from salience.commands.demo import serve
 
     serve(model, port=port, browser=browser, max_length=max_length, device=device)

@@ -34,7 +34,7 @@ def explain(
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:  # fmt: skip
     """Show which words decided, in the terminal, as JSON lines, or as one self-contained page."""
-    from salience.report.explaining import explain_file
+    from salience.commands.explain import explain_file
 
     explain_file(
         model, data, text or [], output, explainers=explainer.split(","), target=target, layer=layer, head=head,

@@ -32,7 +32,7 @@ def faithfulness(
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:
     """Test explanations: take out the words that are said to matter, and see what a judge decides then."""
-    from salience.report.checking import check_explanations
+    from salience.commands.faithfulness import check_explanations
 
     check_explanations(
         model, data, judge=judge, explainers=None if explainer is None else explainer.split(","), most=most, at=at,

@@ -28,7 +28,7 @@ def predict(
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:
     """Predict the label of every row, in the rows' order and in bounded memory."""
-    from salience.report.predictions import predict_file
+    from salience.commands.predict import predict_file
 
     predict_file(
         model, data, output, text=text, text_pair=text_pair, encoding=encoding, max_length=max_length,

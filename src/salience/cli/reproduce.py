@@ -8,7 +8,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from salience.errors import unknown
-from salience.study import TABLES
+from salience.reproduce import TABLES
 
 
 def reproduce(
@@ -22,7 +22,7 @@ def reproduce(
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:
     """Run a table of a paper and print it beside the published one; runs that are kept are not run again."""
-    from salience.study.running import run_table
+    from salience.reproduce.running import run_table
 
     if table not in TABLES:
         raise unknown("table", table, TABLES)
@@ -30,8 +30,8 @@ def reproduce(
         from salience.files import whole_folder
         from salience.outputs import check_folder
         from salience.report.pictures import check_pictures
-        from salience.report.table_pictures import check_table, draw_table
         from salience.report.terminal import say
+        from salience.reproduce.pictures import check_table, draw_table
 
         check_pictures()
         check_table(table)

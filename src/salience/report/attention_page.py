@@ -11,9 +11,9 @@ import numpy as np
 
 from salience.analysis.association import category_names
 from salience.analysis.token_scores import polarity_of
+from salience.comparison.attention import Analysis
 from salience.report.inline_svg import Styles, inline
 from salience.report.page import framed
-from salience.study.attention import Analysis
 
 TOP = 15  # words of a category in the page
 

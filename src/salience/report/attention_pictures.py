@@ -9,8 +9,8 @@ import numpy as np
 
 from salience.analysis.association import NONE, category_names
 from salience.analysis.token_scores import polarity_of
+from salience.comparison.attention import Analysis
 from salience.report.pictures import COLOURS, GREY, save
-from salience.study.attention import Analysis
 
 
 def draw_all(analyses: Sequence[Analysis], labels: Sequence[str], shown: int, folder: Path) -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
+from salience.comparison.comparing import Comparison
+from salience.comparison.statistics import spread
 from salience.report.terminal import literal, titled
-from salience.study.comparing import Comparison
-from salience.study.statistics import spread
 
 SHOWN = {"accuracy": "accuracy", "macro-F1": "macro_f1", "calibration error": "calibration_error"}
 

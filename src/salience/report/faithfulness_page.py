@@ -13,10 +13,10 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from salience.faithfulness.evaluation import Row
 from salience.report.page import framed
 from salience.report.pictures import COLOURS, GREY
 from salience.report.terminal import literal, titled
-from salience.study.faithfulness import Row
 
 FIRST = 13  # columns of a terminal for an explainer's name, so that all metrics fit into 80
 MARKED = "whether the words are found that people have marked with the text's label, in percent"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -46,6 +48,15 @@ def titled(title: str, **settings) -> Table:
 def say(line: str) -> None:
     """A line to standard output, without characters that steer a terminal."""
     print(printable(line))
+
+
+def cut_off(cut: int, seen: int, longest: int) -> str:
+    return f"{cut} of {seen} texts are longer than the {longest} tokens read of each; the rest was cut off"
+
+
+def tell(line: str) -> None:
+    """Notes go to standard error: standard output may be the csv."""
+    print(printable(line), file=sys.stderr)
 
 
 def score_table(metrics: dict) -> Table:

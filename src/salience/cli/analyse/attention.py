@@ -41,7 +41,7 @@ def attention(
     check_pictures()
     check_folder(output, overwrite)
 
-    from salience.report.attention_report import analyse_attention
+    from salience.commands.analyse.attention import analyse_attention
 
     training = {"pooling": pooling, "encoder": encoder, "embeddings": embeddings, "scales": scales, "epochs": epochs,
                 "batch_size": batch_size, "alignment": alignment, "alignment_form": alignment_form,

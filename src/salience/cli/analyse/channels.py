@@ -26,8 +26,8 @@ def channels(
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:
     """How often each channel matters to each class, and the words it reacts to (DropMix, section 5.7)."""
+    from salience.commands.analyse.channels import analyse_channels
     from salience.outputs import check_folder
-    from salience.report.channels_report import analyse_channels
     from salience.report.pictures import check_pictures
 
     check_pictures()

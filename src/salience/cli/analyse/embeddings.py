@@ -25,8 +25,8 @@ def embeddings(
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:
     """t-SNE maps of texts, and the silhouette of the classes before they are projected (VAT, Figures 3 and 6)."""
+    from salience.commands.analyse.embeddings import analyse_embeddings
     from salience.outputs import check_folder
-    from salience.report.embeddings_report import analyse_embeddings
     from salience.report.pictures import check_pictures
 
     check_pictures()

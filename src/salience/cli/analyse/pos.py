@@ -29,9 +29,9 @@ def pos(
     debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
 ) -> None:
     """Which parts of speech attention heads look at (AttentionMix, section 6.5), also on the partner's side."""
+    from salience.commands.analyse.parts_of_speech import analyse_parts_of_speech
     from salience.outputs import check_folder
     from salience.report.pictures import check_pictures
-    from salience.report.pos_report import analyse_parts_of_speech
 
     check_pictures()
     check_folder(output, overwrite)

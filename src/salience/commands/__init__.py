@@ -1,0 +1,1 @@
+"""One function a command: names of files in, values and files out."""

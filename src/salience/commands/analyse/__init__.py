@@ -1,0 +1,1 @@
+"""The analyses of `salience analyse`, a file each."""

@@ -1,0 +1,149 @@
+"""What the commands about a trained model begin with: the model, and texts with labels that it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from salience.data.columns import LABELS, Columns, choose_as_trained, usual
+from salience.data.reading import column_names, stream
+from salience.data.values import label_of, text_of, value_in
+from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed, unknown
+from salience.explainers.explanations import Text
+from salience.explainers.word_tokens import PIECES
+from salience.explainers.words import word_spans
+from salience.report.terminal import tell
+
+
+def check_pieces(pieces: str) -> None:
+    """Raises an `InputError` for an unknown way from the scores of a word's tokens to the word's score."""
+    if pieces not in PIECES:
+        raise unknown("--pieces", pieces, PIECES)
+
+
+@contextmanager
+def cannot(doing: str) -> Iterator[None]:
+    """Inside the `with`, what the library refuses becomes a line that begins "cannot explain runs/reviews", or so."""
+    try:
+        yield
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"cannot {doing}: {error}") from error
+
+
+def labelled_texts(
+    data: str, labels: Sequence[str], trained: Columns | None, most: int | None, columns: Mapping[str, Any],
+    marks: str | None = None,
+) -> list[Text]:  # fmt: skip
+    """The rows of a file whose label the model knows.
+
+    Raises:
+        InputError: there is none.
+    """
+    every = list(read_texts(data, labels, trained, most, columns, marks, needed=True))
+    if not every:
+        raise InputError(f"{data} has no texts")
+    texts = [own for own in every if own.label is not None]
+    if not texts:
+        raise InputError(
+            f"{data}: no row has a label that the model knows ({listed(labels)}); check its --label column"
+        )
+    if len(texts) < len(every):
+        tell(f"{data}: {len(every) - len(texts)} of {len(every)} texts are left out, whose label is not known")
+    return texts
+
+
+def read_texts(
+    data: str, labels: Sequence[str] | None, trained: Columns | None, most: int | None, columns: Mapping[str, Any],
+    marks: str | None = None, option: str = "--marks", needed: bool = False,
+) -> Iterator[Text]:  # fmt: skip
+    """The rows of a file. Left out are rows without a text, and those whose marks do not fit it; a label that the
+    model does not know is none. What was left out is said at the end.
+
+    Args:
+        labels: those of the model; None where no label is looked for.
+        trained: the columns that the model was trained on, where they are known.
+        needed: some label must be known.
+
+    Raises:
+        InputError: the file is at fault, or no row's marks fit its text.
+    """
+    if most is not None and most < 1:
+        raise InputError(f"the number of texts to read must be at least 1, not {most}")
+    encoding = columns["encoding"]
+    named = {role: columns.get(role) for role in ("text", "text_pair", "label")}
+    names = column_names(data, encoding)
+    if marks is not None and marks not in names:
+        raise InputError(f"{data}: no column {quoted(marks)} for {option}; the columns are {listed(names)}")
+    # A label is welcome, but need not be there: only usual names are taken for one.
+    free = [name for name in names if name != marks]
+    labelled = labels is not None and (
+        named["label"] is not None
+        or (trained is not None and trained.label in free)
+        or (len(free) > 1 and usual(free, LABELS) is not None)
+    )
+    chosen, notes = choose_as_trained(
+        free, trained, named, need_label=labelled, source=data, text_option=columns.get("text_option", "--text")
+    )
+    for note in notes:
+        tell(note)
+    given, empty, strange, misfits = 0, [], {}, {}
+    needed_columns = {chosen.text, chosen.text_pair, chosen.label, marks} - {None}
+    for number, row in enumerate(stream(data, encoding, columns=needed_columns), 1):
+        text, pair = (
+            None if name is None else value_in(row, name, text_of, number, data)
+            for name in (chosen.text, chosen.text_pair)
+        )
+        if text is None:
+            empty.append(number)
+            continue
+        if given == most:
+            tell(f"{data}: only its first {most} texts are read")
+            break
+        marked = None if marks is None else marks_in(row, marks)
+        if marked is not None and (misfit := misfit_of(marked, text)):
+            misfits[number] = misfit
+            continue
+        given += 1
+        label = None if chosen.label is None else value_in(row, chosen.label, label_of, number, data)
+        known = labels.index(label) if label is not None and label in labels else None
+        if label is not None and known is None:
+            strange[number] = label
+        pair = None if chosen.text_pair is None else pair or ""
+        yield Text(text, pair, known, number, marked)
+    if empty:
+        tell(f"{data}: left out {counted(len(empty), 'row')} without a text ({rows_listed(empty)})")
+    if misfits:
+        number, misfit = next(iter(misfits.items()))
+        told = f"{data}: row {number}, column {quoted(marks)}: {misfit}"
+        if not given:
+            raise InputError(f"{told}; no row has as many marks as words. {option} names another column")
+        tell(
+            f"{data}: left out {counted(len(misfits), 'row')} whose marks do not fit ({rows_listed(misfits)}); "
+            f"row {number}: {misfit}"
+        )
+    if strange:
+        first, label = next(iter(strange.items()))
+        told = (
+            f"{data}: {counted(len(strange), 'row')} with a label that the model does not know, the first being row "
+            f"{first}: {quoted(label)}; it knows {listed(map(quoted, labels))}.{nearest(label, labels)}"
+        )
+        if needed and len(strange) == given:
+            raise InputError(f"{told} --label names another column.")
+        tell(told)
+
+
+def marks_in(row: Mapping, column: str) -> list[str]:
+    """What a column says of each word: a list, or parted by white space."""
+    value = row.get(column)
+    return [str(mark) for mark in value] if isinstance(value, list) else ("" if value is None else str(value)).split()
+
+
+def misfit_of(marks: list[str], text: str) -> str | None:
+    """What is wrong if there are more marks than words, or more words; None if each word has one."""
+    words = len(word_spans(text))
+    if len(marks) == words:
+        return None
+    return f"{counted(len(marks), 'mark')}, but the text has {counted(words, 'word')} between white space"

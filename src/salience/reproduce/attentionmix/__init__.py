@@ -1,0 +1,1 @@
+"""Lewy and Mańdziuk, AttentionMix (2023)."""

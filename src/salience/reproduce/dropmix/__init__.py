@@ -1,0 +1,1 @@
+"""DropMix: its analysis of channels."""

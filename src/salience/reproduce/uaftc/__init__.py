@@ -1,0 +1,1 @@
+"""Sun and Lu, Understanding Attention for Text Classification (ACL 2020)."""

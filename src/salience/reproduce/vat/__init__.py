@@ -1,0 +1,1 @@
+"""Zhou et al., VAT (Findings of ACL 2021)."""

@@ -1,0 +1,91 @@
+"""The page of `salience demo`: what is typed is explained, and nothing leaves the machine."""
+
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+import pytest
+
+import families
+from browsing import VIOLATIONS
+from salience.commands import demo as demo_page
+from salience.errors import InputError
+from salience.inference import TextClassifier
+
+gradio = pytest.importorskip("gradio")
+
+
+@pytest.fixture(scope="module")
+def served():
+    """The page on a free port, of a tiny BERT."""
+    reader = TextClassifier(families.build("bert").eval(), families.tiny_tokenizer(), 32)
+    page = demo_page.build_page(reader, "tiny")
+    _, address, _ = demo_page.launch(page, prevent_thread_lock=True, quiet=True, ssr_mode=False)
+    yield address
+    page.close()
+
+
+def test_a_text_is_explained_and_shown_as_a_text(browser, served):
+    page = browser.new_page()
+    page.add_init_script(VIOLATIONS)
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(served)
+    page.get_by_label("text", exact=True).fill("a cup <script>window.hacked = 1</script>")
+    page.get_by_role("button", name="explain").click()
+    page.get_by_text("LABEL_", exact=False).first.wait_for()
+    page.locator("span[title]", has_text="<script>").wait_for()
+    assert page.evaluate("window.hacked") is None
+    assert page.evaluate("window.violations") == []
+    assert not [url for url in asked if not url.startswith((served.rstrip("/"), "data:", "blob:"))]
+    page.close()
+
+
+def answer(address: str, **headers: str) -> tuple[int, str]:
+    """The status of a request to the page, and its content security policy."""
+    request = Request(address, headers=headers)
+    try:
+        with urlopen(request, timeout=20) as found:
+            return found.status, found.headers["Content-Security-Policy"]
+    except HTTPError as error:
+        return error.code, ""
+
+
+def test_the_page_is_known_by_the_names_of_this_machine(served):
+    port = urlsplit(served).port
+    for host in ("127.0.0.1", "localhost", f"127.0.0.1:{port}", f"LOCALHOST:{port}"):
+        status, policy = answer(served, Host=host)
+        assert status == 200 and "default-src 'self'" in policy and "frame-ancestors 'none'" in policy, host
+    for origin in (served.rstrip("/"), f"http://localhost:{port}"):
+        assert answer(served, Origin=origin)[0] == 200, origin
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"}, {"Host": "evil.example:7860"}, {"Host": "localhost.evil.example"},
+        {"Host": "127.0.0.1.evil.example"}, {"Host": "evil.example#@127.0.0.1"}, {"Host": "[::1"},
+        {"Origin": "https://evil.example"}, {"Origin": "null"}, {"Origin": "http://localhost.evil.example"},
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("path", ["", "config", "gradio_api/info", "gradio_api/startup-events"])
+def test_other_names_and_other_sites_are_refused(headers, path, served):
+    """A site whose name leads to 127.0.0.1 must not read the page, nor may any site send it a text."""
+    assert answer(served + path)[0] == 200
+    assert answer(served + path, **headers)[0] == 403
+
+
+def test_an_empty_text_shows_nothing_and_is_no_error():
+    reader = TextClassifier(families.build("bert").eval(), families.tiny_tokenizer(), 32)
+    page = demo_page.build_page(reader, "tiny")
+    show = next(iter(page.fns.values())).fn  # itself, without a browser
+    assert show("  ", "", "gradient") == ({}, "")
+    probabilities, words = show("a cup", "a song", "gradient")
+    assert abs(sum(probabilities.values()) - 1) < 1e-5 and "cup" in words and "song" in words
+
+
+def test_without_gradio_the_mend_is_told(monkeypatch):
+    monkeypatch.setattr(demo_page, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'salience\[demo\]'"):
+        demo_page.serve("minilm", port=None, browser=False, max_length=None, device="cpu")

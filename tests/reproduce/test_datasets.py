@@ -1,0 +1,234 @@
+"""Data sets from a folder: what is drawn, how much, from which part; and what is wrong with a folder, in one line."""
+
+import gzip
+import json
+from dataclasses import replace
+
+import pytest
+
+from salience.data.datasets import Split, from_files
+from salience.errors import InputError
+from salience.reproduce import datasets
+from salience.reproduce.datasets import SOURCES, load
+
+LABELS = {name: source.labels for name, source in SOURCES.items()}
+
+
+def write(folder, part: str, rows: list[dict]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with gzip.open(folder / f"{part}.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def made(part: str, number: int, labels) -> list[dict]:
+    """Rows whose texts say where they come from."""
+    return [{"text": f"{part} {index}", "label": labels[index % len(labels)]} for index in range(number)]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of data sets with one of each kind: with a part for validation, without, and drawn anew."""
+    for name, parts in (("sst2", {"train": 30, "dev": 12, "test": 14}), ("trec", {"train": 120, "test": 14}),
+                        ("20news_sports", {"train": 50, "test": 40})):  # fmt: skip
+        labels = next(source.labels for source in SOURCES.values() if source.folder == name)
+        for part, number in parts.items():
+            write(tmp_path / name, part, made(part, number, labels))
+    return tmp_path
+
+
+@pytest.fixture
+def smaller(monkeypatch):
+    """20news is drawn from 90 rows, of which 60, 15 and 13 are taken."""
+    monkeypatch.setitem(SOURCES, "20news-1", replace(SOURCES["20news-1"], sizes=(60, 15, 13)))
+
+
+def texts_by_part(data) -> list[list[str]]:
+    return [data.training.texts, data.validation.texts, data.test.texts]
+
+
+def check_labels(data, labels) -> None:
+    """Every row has the label that stands beside its text."""
+    for part in (data.training, data.validation, data.test):
+        assert len(part.texts) == len(part.labels)
+        for text, number in zip(part.texts, part.labels, strict=True):
+            assert data.labels[number] == labels[int(text.split()[1]) % len(labels)]
+
+
+# -------------------------------------------------------------------------------------------------------------- splits
+
+
+def test_a_set_with_all_its_parts_is_taken_as_it_is(folder):
+    data = load("sst2", folder)
+    assert texts_by_part(data) == [[f"{part} {index}" for index in range(number)]
+                                   for part, number in (("train", 30), ("dev", 12), ("test", 14))]  # fmt: skip
+    assert data.labels == ("negative", "positive") and data.tokenised
+    check_labels(data, LABELS["sst2"])
+    assert load("sst2", folder, seed=5) == data
+
+
+def test_validation_is_held_out_of_training_where_there_is_none(folder):
+    data = load("trec", folder)
+    assert len(data.validation.texts) == round(120 * 452 / 5452) == 10
+    assert sorted(data.training.texts + data.validation.texts) == sorted(f"train {index}" for index in range(120))
+    assert data.test.texts == [f"test {index}" for index in range(14)]
+    check_labels(data, LABELS["trec"])
+
+
+def test_some_sets_are_drawn_anew_from_all_rows(folder, smaller):
+    data = load("20news-1", folder)
+    parts = texts_by_part(data)
+    assert [len(part) for part in parts] == [60, 15, 13]
+    assert len({text for part in parts for text in part}) == 88  # no row twice
+    for part in parts:
+        assert {text.split()[0] for text in part} == {"train", "test"}
+    check_labels(data, LABELS["20news-1"])
+    assert not data.tokenised
+
+
+@pytest.mark.parametrize("name", ["trec", "20news-1"])
+def test_the_same_seed_draws_the_same(folder, smaller, name):
+    assert load(name, folder, 3) == load(name, folder, 3)
+    first, other = load(name, folder, 3), load(name, folder, 4)
+    assert set(first.validation.texts) != set(other.validation.texts)
+    assert [len(part) for part in texts_by_part(first)] == [len(part) for part in texts_by_part(other)]
+
+
+def test_sizes_are_those_of_the_papers():
+    """UAFTC: 624 + 612, 156 + 154, 195 + 192 and 794 + 790 + 716, ...; VAT: 452 of 5,452 and 5,000 of 25,000."""
+    assert SOURCES["20news-1"].sizes == (624 + 612, 156 + 154, 195 + 192)
+    assert SOURCES["20news-2"].sizes == (794 + 790 + 716, 91 + 70 + 79, 84 + 100 + 90)
+    assert SOURCES["trec"].held_out * 5452 == pytest.approx(452)
+    assert SOURCES["imdb"].held_out * 25000 == pytest.approx(5000)
+
+
+@pytest.mark.parametrize("name", [name for name, labels in LABELS.items() if len(labels) == 2 and "20" not in name])
+def test_of_two_labels_the_second_is_the_positive_one(name):
+    assert LABELS[name][1] in ("positive", "subjective")
+
+
+# ----------------------------------------------------------------------------------------------------- what is wrong
+
+
+def test_an_unknown_set():
+    with pytest.raises(InputError, match=r'unknown data set "sst3".*Did you mean "sst'):
+        load("sst3", None)
+
+
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_a_missing_file_is_named(folder, part):
+    (folder / "sst2" / f"{part}.jsonl.gz").unlink()
+    with pytest.raises(InputError, match=f"sst2/{part}.jsonl.gz: --data-dir is a folder with sst2/{part}.jsonl.gz"):
+        load("sst2", folder)
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"no data set at .*nowhere/mr/train.jsonl.gz"):
+        load("mr", tmp_path / "nowhere")
+
+
+def test_an_empty_file(folder):
+    write(folder / "sst2", "train", [])
+    with pytest.raises(InputError, match=r"train\.jsonl\.gz: no rows"):
+        load("sst2", folder)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [{"text": "a", "label": 1}, {"text": "a", "label": "Positive"}, {"text": "a"}, {"label": "positive"}],
+    ids=str,
+)
+def test_rows_of_another_layout_are_named(folder, row):
+    """Labels as numbers are the most likely of mistakes: what the set calls them is told."""
+    write(folder / "sst2", "train", [{"text": "a", "label": "negative"}, row])
+    with pytest.raises(InputError, match=r"train.jsonl.gz.*(positive|text)"):
+        load("sst2", folder)
+
+
+# ------------------------------------------------------------------------------------------------------------- the hub
+
+
+def on_the_hub(monkeypatch, label: str, names: list[str], as_numbers: bool, parts: dict[str, int]) -> list:
+    """A hub with one set; gives the list of what will be asked for."""
+    from datasets import ClassLabel, Dataset, Features, Value
+
+    features = Features({"text": Value("string"), label: ClassLabel(names=names) if as_numbers else Value("string")})
+    asked = []
+
+    def load_dataset(name, config=None, split=None, streaming=False):
+        asked.append((name, split))
+        rows = [index % len(names) for index in range(parts[split])]
+        values = rows if as_numbers else [names[row] for row in rows]
+        made = {"text": [f"{split} {index}" for index in range(len(rows))], label: values}
+        return Dataset.from_dict(made, features=features).to_iterable_dataset()
+
+    monkeypatch.setattr("datasets.load_dataset", load_dataset)
+    monkeypatch.setattr("datasets.get_dataset_split_names", lambda name: list(parts))
+    return asked
+
+
+def test_from_the_hub(monkeypatch):
+    """Its labels are numbers, whose names are the beginnings of ours."""
+    asked = on_the_hub(monkeypatch, "label", ["pos", "neg"], True, {"train": 20, "test": 6, "unsupervised": 3})
+    data = load("imdb", None)
+    assert asked == [("stanfordnlp/imdb", "train"), ("stanfordnlp/imdb", "test")]
+    assert [len(own) for own in texts_by_part(data)] == [16, 4, 6]
+    check_labels(data, ("positive", "negative"))
+
+
+def test_from_the_hub_with_labels_as_text(monkeypatch):
+    """And with a part for validation, which is called so there."""
+    asked = on_the_hub(
+        monkeypatch, "label_text", ["negative", "positive"], False, {"train": 20, "validation": 8, "test": 6}
+    )
+    data = load("sst2", None)
+    assert asked == [("SetFit/sst2", part) for part in ("train", "validation", "test")]
+    assert [len(own) for own in texts_by_part(data)] == [20, 8, 6]
+    assert data.validation.texts[0] == "validation 0"
+    check_labels(data, ("negative", "positive"))
+
+
+def test_from_the_hub_out_of_a_larger_set(monkeypatch, smaller):
+    names = ["rec.autos", "rec.sport.hockey", "rec.sport.baseball", "sci.space"]
+    on_the_hub(monkeypatch, "label_text", names, False, {"train": 120, "test": 80})
+    data = load("20news-1", None)
+    assert [len(own) for own in texts_by_part(data)] == [60, 15, 13]
+    check_labels(data, names)
+
+
+def test_labels_of_the_hub_that_are_not_ours_are_named(monkeypatch):
+    on_the_hub(monkeypatch, "label_coarse_original", ["ABBR", "abbreviation"], False, {"train": 4, "test": 4})
+    with pytest.raises(InputError, match=r'SetFit/TREC-QC, train: row 2: unknown label "abbreviation"; known: ABBR'):
+        load("trec", None)
+
+
+# --------------------------------------------------------------------------------------------------------------- files
+
+
+def test_from_files(tmp_path):
+    """Part of the training rows is held out, and they choose the epoch: they are no test where no test is named."""
+    file, test = tmp_path / "train.csv", tmp_path / "test.csv"
+    file.write_text("text,label\n" + "".join(f"train {index},{'xy'[index % 2]}\n" for index in range(40)))
+    test.write_text("text,label\n" + "".join(f"test {index},{'xy'[index % 2]}\n" for index in range(8)))
+    data = from_files(str(file), str(test), seed=1)
+    assert (data.labels, data.tokenised) == (("x", "y"), False)
+    assert sorted(data.training.texts + data.validation.texts) == sorted(f"train {index}" for index in range(40))
+    assert len(data.validation.texts) == 8 and len(data.test.texts) == 8
+    check_labels(data, ("x", "y"))
+    alone = from_files(str(file), None, seed=1)
+    assert alone.validation == data.validation and alone.test == Split([], [])
+    whole = from_files(str(file), None, seed=1, validation_share=0)
+    assert whole.training.texts == [f"train {index}" for index in range(40)] and whole.validation == Split([], [])
+    assert from_files(str(file), None, seed=2).validation != alone.validation
+
+
+def test_second_texts_are_left_out_and_that_is_said(tmp_path):
+    file, notes = tmp_path / "pairs.csv", []
+    file.write_text("premise,hypothesis,label\n" + "".join(f"a {i},b {i},{'xy'[i % 2]}\n" for i in range(40)))
+    data = from_files(str(file), None, notes.append)
+    assert not any("b" in text for text in data.training.texts)
+    assert notes[-1] == f'{file}: only the column "premise" is read, not the second texts beside it'
+
+
+def test_a_part_that_nobody_has_is_no_error(folder):
+    """Only validation may be missing."""
+    assert datasets.rows(SOURCES["trec"], "dev", folder) == []
