@@ -1,8 +1,8 @@
-"""The regulariser of Sun and Lu (ACL 2020, section 5.3): attention and polarity should not learn from each other.
+"""The regulariser of Sun and Lu (ACL 2020, section 5.3; doi:10.18653/v1/2020.acl-main.312) against aligned attention.
 
-V^T W couples the two: through it a word's polarity changes because it is attended to (the gradient's term A), and its
-attention changes because it has a polarity (term D). Its absolute value is added to the loss, as in the authors' code,
-or its square, for the paper does not say which.
+V^T W couples attention and polarity. Through it the polarity of a word changes because the word is attended to (the
+gradient's term A), and its attention changes because it has a polarity (term D). The absolute value of V^T W is added
+to the loss, as in the authors' code, or its square. The paper does not say which.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from salience.errors import InputError, unknown
+from salience.errors import InputError
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.poolings import Additive, Dot
-from salience.training.recipe import Recipe
+from salience.training.procedures import Standard
 
 FORMS = {"absolute": Tensor.abs, "square": Tensor.square}
 
@@ -28,9 +28,9 @@ def alignment(model: nn.Module, form: str = "absolute") -> Tensor:
     return FORMS[form](coupling(model)).sum()
 
 
-def penalty(price: float, form: str = "absolute") -> Callable[[nn.Module], Tensor] | None:
-    """What the alignment adds to a model's loss; None where it costs nothing."""
-    return (lambda model: price * alignment(model, form)) if price else None
+def penalty(weight: float, form: str = "absolute") -> Callable[[nn.Module], Tensor] | None:
+    """The function that gives a model's penalty, a scalar: `weight` times `alignment`. None if the weight is 0."""
+    return (lambda model: weight * alignment(model, form)) if weight else None
 
 
 def coupling(model: nn.Module) -> Tensor:
@@ -57,33 +57,15 @@ def coupling(model: nn.Module) -> Tensor:
     return attention @ polarity
 
 
-def check_form(price: float, form: str) -> None:
-    """Refuses an unknown form, and one that nothing is paid for.
-
-    Raises:
-        InputError: names the forms, or the option that is missing.
-    """
-    if form not in FORMS:
-        raise unknown("--alignment-form", form, FORMS)
-    if form != "absolute" and not price:
-        raise InputError(f"--alignment-form {form} would have no effect without a price, as --alignment 1e-4")
-
-
-def check_alignment(recipe: Recipe, model: nn.Module) -> None:
-    """Refuses a price for what the model does not have, before anything is written.
+def check_alignment(procedure: Standard, model: nn.Module) -> None:
+    """Refuses the penalty for a model that has no V^T W, before anything is written.
 
     Raises:
         InputError: says which models have it.
     """
-    check_form(recipe.alignment, recipe.alignment_form)
-    if not recipe.alignment:
+    if not procedure.alignment:
         return
-    if getattr(model, "compressor", None) is not None:
-        raise InputError(
-            "--alignment: the compressor's turns of VAT would not pay it; take a model that is trained once, as "
-            "attention:additive"
-        )
     try:
-        alignment(model, recipe.alignment_form)
+        alignment(model, procedure.alignment_form)
     except ValueError as error:
         raise InputError(f"--alignment: {error}") from error

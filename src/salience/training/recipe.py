@@ -1,81 +1,103 @@
-"""Everything a run depends on, as one value that is saved with it and repeats it."""
+"""Everything that a run depends on, as one value. It is saved with the run and repeats it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any
 
-from salience.errors import InputError, unknown
-from salience.settings import CHECKSUMS, OPTIONS, TEXT, WEIGHTS, is_number, is_whole, shown
+from salience.assignments import name_and_options
+from salience.errors import InputError, listed, unknown
+from salience.settings import (
+    CHECKSUMS,
+    OPTIONS,
+    TEXT,
+    WEIGHTS,
+    as_option,
+    between,
+    check_settings,
+    one_of,
+    setting,
+    whole_between,
+)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What to train on, with what, and how. None stands for "as the data asks", and `resolved` fills it in."""
+    """What to train on, with what, and how.
 
-    data: str
-    validation: str | None = None
-    test: str | None = None
-    text: str | None = None  # columns; guessed from usual names
-    text_pair: str | None = None
-    label: str | None = None
-    encoding: str = "utf-8"
-    bad_rows: str = "error"  # or "skip"
-    validation_share: float | None = None  # 0: train on everything, choose by nothing
+    None stands for a value that follows from the data; `resolved` fills it in. `model_options`, `method_options` and
+    `procedure_options` hold the settings of the model, the method and the training procedure that the recipe names.
 
-    model: str = "minilm"
-    model_options: dict[str, Any] = field(default_factory=dict)  # of an attention classifier
-    max_length: int | None = None  # tokens read of a text
-    method: str = "ssmix"  # or "plain"
-    method_options: dict[str, Any] = field(default_factory=dict)  # the method's fields
-    clean: float = 0.5  # the part of the loss on the texts as they are
-    alignment: float = 0.0  # what |V^T W| of an attention classifier costs
-    alignment_form: str = "absolute"  # or "square", and then (V^T W)^2 does
-    iterations: int = 3  # of compressing and learning by turns, where the pooling is variational (VAT)
-    beta: float = 0.1  # what a nat of VAT's compressed vector costs
+    Raises:
+        InputError: a value does not fit its setting.
+    """
 
-    steps: int | None = None
-    batch_size: int | None = None  # texts in a step
-    accumulation: int = 1  # pieces in which a step's batch is computed
-    learning_rate: float | None = None
-    weight_decay: float = 0.01
-    warmup: float = 0.1  # the part of the steps in which the learning rate rises
-    evaluations: int = 20  # how often validation is looked at
-    patience: int = 10  # looks without a better one after which training stops
-    class_weights: str | Mapping[str, float] = "none"  # "auto", "name=weight,...", or names to weights
-    label_smoothing: float = 0.0
-    seed: int = 0
-    precision: str = "fp32"  # "bf16", "fp16"
-    device: str = "auto"  # "cpu", "cuda"
-    checksums: dict[str, str] = field(default_factory=dict)  # SHA-256 of the data files, by their names above
+    data: str = setting(MISSING, TEXT, "labelled texts: csv, tsv, jsonl or parquet, also .gz, or a data set on the hub")
+    validation: str | None = setting(
+        None, TEXT, "rows that select the best checkpoint", "held out of the training data"
+    )
+    test: str | None = setting(None, TEXT, "rows to test on; they never select anything", "none")
+    text: str | None = setting(None, TEXT, "column of the text", "guessed")
+    text_pair: str | None = setting(None, TEXT, "column of a second text", "guessed")
+    label: str | None = setting(None, TEXT, "column of the label", "guessed")
+    encoding: str = setting("utf-8", TEXT, "character encoding of csv and tsv files")
+    bad_rows: str = setting("error", one_of("error", "skip"), "what to do with rows without a text or a label")
+    validation_share: float | None = setting(
+        None, between(0, 0.9), "part of the training data held out for validation; 0 trains on all of it",
+        "0.2, from 1,000 rows on 0.1",
+    )  # fmt: skip
+
+    model: str = setting("minilm", TEXT, "minilm, a folder, a name on the hub; attention:dot and others, lstm-vat, ...")
+    model_options: dict[str, Any] = setting(dict, OPTIONS, "settings of an attention classifier")
+    max_length: int | None = setting(
+        None, whole_between(4, 1_000_000), "tokens read of a text", "as many as the model reads, at most 512"
+    )
+    method: str = setting("ssmix", TEXT, "plain, or a name that `salience methods` lists, such as ssmix:window=0.2")
+    method_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the method")
+    clean: float = setting(0.5, between(0, 0.99), "part of the loss on the unmixed texts")
+    procedure_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the training procedure of the model")
+
+    steps: int | None = setting(None, whole_between(1, 10**9), "training steps", "follows the data")
+    batch_size: int | None = setting(
+        None, whole_between(1, 10**6), "texts in a step", "16, from 2,000 rows on 32"
+    )
+    accumulation: int = setting(1, whole_between(1, 10**6), "parts in which a step is computed, to save memory")
+    learning_rate: float | None = setting(
+        None, between(0, 10), "highest learning rate", "5e-5 * (768 / width)^2; over words 0.003"
+    )
+    weight_decay: float = setting(0.01, between(0, 10), "weight decay of AdamW")
+    warmup: float = setting(0.1, between(0, 1), "part of the steps in which the learning rate rises")
+    evaluations: int = setting(20, whole_between(1, 10**6), "number of evaluations on the validation rows")
+    patience: int = setting(
+        10, whole_between(1, 10**6), "number of evaluations without improvement before training stops"
+    )
+    class_weights: str | Mapping[str, float] = setting(
+        "none", WEIGHTS, "weights of the classes in the loss: none, auto, or name=weight,name=weight"
+    )
+    label_smoothing: float = setting(
+        0.0, between(0, 0.99), "part of every label that is spread evenly over all classes"
+    )
+    seed: int = setting(0, whole_between(0, 2**32 - 1), "seed of everything that is drawn at random")
+    precision: str = setting("fp32", one_of("fp32", "bf16", "fp16"), "number format of the computation")
+    device: str = setting("auto", one_of("auto", "cpu", "cuda"), "where to compute")
+    checksums: dict[str, str] = setting(dict, CHECKSUMS, "SHA-256 of the data files")
 
     def __post_init__(self):
-        for name, kind in KINDS.items():
-            if not kind.fits(getattr(self, name)):
-                raise InputError(f"{as_option(name)} is {shown(getattr(self, name))}: give {kind.words}")
-        for name, allowed in CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise unknown(as_option(name), getattr(self, name), allowed)
-        for name, (low, high) in RANGES.items():
-            value = getattr(self, name)
-            if value is None and getattr(Recipe, name) is None:
-                continue
-            if not (is_number(value) and low <= value <= high):
-                raise InputError(f"{as_option(name)} must be from {low} to {high}, not {shown(value)}")
-            if name in WHOLE and value != int(value):
-                raise InputError(f"{as_option(name)} must be a whole number, not {shown(value)}")
-            # 1e3 is a whole number too; numpy's numbers would not be written to the recipe's file.
-            if name in WHOLE or is_whole(value):
-                object.__setattr__(self, name, int(value))
-            else:
-                object.__setattr__(self, name, float(value))
+        check_settings(self, as_option)
+        if ":" in self.method:  # ssmix:window=0.2
+            name, options = name_and_options(self.method)
+            object.__setattr__(self, "method", name)
+            object.__setattr__(self, "method_options", {**self.method_options, **options})
 
     def resolved(self, rows: int, classes: int, width: int | None) -> Recipe:
-        """The recipe for `rows` texts of `classes` and a transformer of `width` hidden units, with nothing left open.
+        """The recipe with every open value filled in.
 
-        Over words, `width` is None.
+        Args:
+            rows: number of training texts.
+            classes: number of labels.
+            width: number of hidden units of a transformer; None for a model over words.
         """
         batch_size = default_batch_size(rows) if self.batch_size is None else self.batch_size
         steps = default_steps(rows, classes, batch_size) if self.steps is None else self.steps
@@ -84,12 +106,26 @@ class Recipe:
         return replace(self, batch_size=batch_size, steps=steps, learning_rate=learning_rate)
 
     @classmethod
-    def from_mapping(cls, settings: dict[str, Any], source: str = "") -> Recipe:
-        """A recipe from the names and values of a yaml file."""
+    def from_mapping(
+        cls, settings: Mapping[str, Any], source: str = "", note: Callable[[str], None] = lambda line: None
+    ) -> Recipe:
+        """A recipe from the names and values of a yaml file.
+
+        Args:
+            source: the file's name, for messages.
+            note: told in one line which settings of an earlier version are read under new names.
+
+        Raises:
+            InputError: an unknown setting, no data, or a value that does not fit.
+        """
+        settings, renamed = from_earlier(settings)
+        if renamed:
+            note(f"{source or 'the recipe'} is of an earlier version: {listed(renamed)} now belong to procedure_options")
         names = [option.name for option in fields(cls)]
         # An empty mapping is what a yaml file says with `model_options:` and nothing behind it.
-        mappings = ("model_options", "method_options", "checksums")
-        settings = settings | {name: {} for name in mappings if settings.get(name, 0) is None}
+        for name in ("model_options", "method_options", "procedure_options", "checksums"):
+            if name in settings and settings[name] is None:
+                settings[name] = {}
         for name in settings:
             if name not in names:
                 raise unknown(f"setting in {source}" if source else "setting", name, names)
@@ -98,45 +134,25 @@ class Recipe:
         return cls(**settings)
 
     def as_mapping(self) -> dict[str, Any]:
+        """The names and values as `from_mapping` takes them."""
         return asdict(self)
 
 
-def as_option(name: str) -> str:
-    """validation_share -> --validation-share"""
-    return f"--{name.replace('_', '-')}"
+# Settings that every recipe held before they belonged to the training procedure, and their defaults then.
+EARLIER = {"iterations": 3, "beta": 0.1, "alignment": 0.0, "alignment_form": "absolute"}
 
 
-KINDS = {
-    "data": TEXT, "validation": TEXT.or_none(), "test": TEXT.or_none(), "text": TEXT.or_none(),
-    "text_pair": TEXT.or_none(), "label": TEXT.or_none(), "encoding": TEXT, "bad_rows": TEXT, "model": TEXT,
-    "model_options": OPTIONS, "method": TEXT, "method_options": OPTIONS, "alignment_form": TEXT,
-    "class_weights": WEIGHTS, "precision": TEXT, "device": TEXT,
-    "checksums": CHECKSUMS,
-}  # fmt: skip
-CHOICES = {
-    "bad_rows": ["error", "skip"],
-    "precision": ["fp32", "bf16", "fp16"],
-    "device": ["auto", "cpu", "cuda"],
-}
-RANGES = {
-    "validation_share": (0, 0.9),
-    "max_length": (4, 1_000_000),
-    "clean": (0, 0.99),
-    "alignment": (0, 10**6),
-    "iterations": (0, 100),
-    "beta": (0, 10**6),
-    "steps": (1, 10**9),
-    "batch_size": (1, 10**6),
-    "accumulation": (1, 10**6),
-    "learning_rate": (0, 10),
-    "weight_decay": (0, 10),
-    "warmup": (0, 1),
-    "evaluations": (1, 10**6),
-    "patience": (1, 10**6),
-    "label_smoothing": (0, 0.99),
-    "seed": (0, 2**32 - 1),
-}
-WHOLE = ("max_length", "iterations", "steps", "batch_size", "accumulation", "evaluations", "patience", "seed")
+def from_earlier(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Settings that an earlier version wrote under today's names, and the names that were changed.
+
+    Values that are the default of that version are left out: every recipe held them, whatever its model.
+    """
+    renamed = [name for name in EARLIER if name in settings]
+    if not renamed:
+        return dict(settings), []
+    moved = {name: settings[name] for name in renamed if settings[name] != EARLIER[name]}
+    kept = {name: value for name, value in settings.items() if name not in EARLIER}
+    return kept | {"procedure_options": moved | (kept.get("procedure_options") or {})}, renamed
 
 
 def default_batch_size(rows: int) -> int:
@@ -147,16 +163,16 @@ def default_batch_size(rows: int) -> int:
 def default_steps(rows: int, classes: int, batch_size: int) -> int:
     """The number of steps follows the data: 100 / sqrt(rows of a class) epochs, at least 3 and at most 60.
 
-    Few rows a class need to be seen often, and 77 classes need more steps than 6; `docs/recipe.md` shows what doubling
-    the steps brings.
+    Few rows a class need to be seen often, and 77 classes need more steps than 6. `docs/recipe.md` shows what twice
+    as many steps bring.
     """
     epochs = min(max(100 / math.sqrt(rows / classes), 3), 60)
     return max(1, round(epochs * rows / batch_size))
 
 
 def default_learning_rate(width: int | None) -> float:
-    """5e-5 for a model of width 768, as BERT's authors advise; narrower models take, and need, larger steps.
+    """5e-5 for a model of width 768, as BERT's authors advise. Narrower models need larger steps.
 
-    Models over words, which are trained from scratch, have no width here: they learn as one of 100 units would.
+    Models over words are trained from scratch and have no width here; their rate is that of a width of 100.
     """
     return 5e-5 * (768 / (100 if width is None else width)) ** 2

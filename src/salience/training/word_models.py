@@ -19,7 +19,8 @@ from salience.data.datasets import DataSet
 from salience.data.encoding import Encoded, encode_texts
 from salience.inference.probabilities import predict_probabilities
 from salience.models.attention_models import AttentionOptions, build_attention_classifier
-from salience.training.alignment import check_form, penalty
+from salience.training.alignment import penalty
+from salience.training.procedures import Standard
 from salience.training.trainer import MixTrainer
 
 logger = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ class WordRecipe:
         for name in ("epochs", "batch_size"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-        check_form(self.alignment, self.alignment_form)
+        Standard(self.alignment, self.alignment_form)  # checks both
 
 
 @dataclass(frozen=True)

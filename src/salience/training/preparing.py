@@ -1,0 +1,161 @@
+"""From a recipe and labelled texts to a run that only needs to be fitted: every check is made here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from transformers import PreTrainedModel, set_seed
+
+from salience.batch import Batch
+from salience.data.batching import Collator
+from salience.data.encoding import Encoded, encode_texts
+from salience.data.labels import class_weights
+from salience.data.task import Part, Task
+from salience.inference import TextClassifier
+from salience.mixing.choosing import choose_method
+from salience.models.attention_classifier import AttentionClassifier
+from salience.models.attention_models import attention_options, build_attention_classifier
+from salience.models.loading import load_classifier, longest_text
+from salience.models.procedure import required_procedure
+from salience.training.arguments import check_device
+from salience.training.procedures import Standard, Turns, choose_procedure
+from salience.training.recipe import Recipe
+from salience.training.settling import rehearse, settle
+
+RESOLVING_ROWS = 256  # training rows on which a method chooses what it leaves open
+
+
+def silent(line: str) -> None:
+    """A `note` that nobody reads."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """All that a run needs, read and checked, before anything is trained or written.
+
+    Args:
+        recipe: nothing is left open in it.
+        classifier: the model to train, with its tokenizer and the length of the texts that it reads.
+        method: the mixing method; None trains on the texts as they are.
+        procedure: how the model is fitted.
+        training, validation, test: the encoded texts with their labels; None where there are no such rows.
+        class_weights: one weight a class (C,), relative to a mean of 1 over the training texts.
+    """
+
+    recipe: Recipe
+    classifier: TextClassifier
+    method: Any
+    procedure: Standard | Turns
+    training: Encoded
+    validation: Encoded | None
+    test: Encoded | None
+    class_weights: list[float] | None
+
+    @property
+    def model(self) -> PreTrainedModel:
+        """The model to train."""
+        return self.classifier.model
+
+
+def prepare(
+    recipe: Recipe,
+    task: Task,
+    note: Callable[[str], None] = silent,
+    *,
+    classifier: TextClassifier | None = None,
+    method: Any = None,
+) -> Prepared:
+    """Builds the model, fills in what the recipe leaves open, and checks that everything fits, by a dry run too.
+
+    Args:
+        task: the labelled texts.
+        note: told warnings and choices, a line each.
+        classifier: trained instead of the recipe's model. Its weights are changed.
+        method: an object such as `SSMix()`, used instead of the recipe's method. Its fields need not be such that a
+            recipe can hold them.
+
+    Raises:
+        InputError: the recipe, the model or the texts are at fault.
+    """
+    check_recipe(recipe)
+    method = choose_method(recipe.method, recipe.method_options) if method is None else method
+    weights = class_weights(recipe.class_weights, [task.names[number] for number in task.train.labels], task.names)
+    if classifier is None:
+        classifier = fresh_classifier(recipe, task, note)
+    model, tokenizer = classifier.model, classifier.tokenizer
+    training, validation, test = (
+        None if part is None else encode_part(classifier, part, role, note)
+        for role, part in [("training", task.train), ("validation", task.validation), ("test", task.test)]
+    )
+    assert training is not None  # a task has training texts
+    if task.columns is not None:
+        columns = task.columns
+        recipe = replace(recipe, text=columns.text, text_pair=columns.text_pair, label=columns.label)
+    recipe = replace(recipe, max_length=classifier.max_length)
+    recipe = recipe.resolved(len(training), len(task.names), width_of(model))
+    note(
+        f"recipe: {recipe.method} on {recipe.model}, {recipe.steps} steps of {recipe.batch_size} texts, "
+        f"learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
+    )
+    procedure = choose_procedure(required_procedure(model), recipe.procedure_options)
+    method = settle(method, model, tokenizer, first_batches(tokenizer, training), note)
+    rehearse(recipe.method, method, model, as_batch(tokenizer, training, 0, 2))
+    procedure.check(model)
+    return Prepared(recipe, classifier, method, procedure, training, validation, test, weights)
+
+
+def check_recipe(recipe: Recipe) -> None:
+    """Checks what needs neither data nor model: the method, the model's options, and what this machine can do.
+
+    Raises:
+        InputError: names what is wrong.
+    """
+    check_device(recipe)
+    choose_method(recipe.method, recipe.method_options)
+    attention_options(recipe.model, recipe.model_options)
+
+
+def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) -> TextClassifier:
+    """The recipe's model with a fresh head. The tokenizer's `model_max_length`, saved with it, is the length read."""
+    options = attention_options(recipe.model, recipe.model_options)
+    set_seed(recipe.seed)  # the fresh head, then everything that is drawn
+    model, tokenizer = (
+        load_classifier(recipe.model, task.names)
+        if options is None
+        else build_attention_classifier(options, task.names, all_texts(task.train), note)
+    )
+    longest = tokenizer.model_max_length = longest_text(model, tokenizer, recipe.max_length)
+    return TextClassifier(model, tokenizer, longest)
+
+
+def width_of(model: PreTrainedModel) -> int | None:
+    """The number of hidden units of a transformer, on which its learning rate depends; None for models over words."""
+    over_words = isinstance(model, AttentionClassifier) and model.config.encoder != "transformer"
+    return None if over_words else model.config.hidden_size
+
+
+def all_texts(part: Part) -> list[str]:
+    """First texts and second texts: what a vocabulary is taken from."""
+    return [*part.examples.texts, *(part.examples.pairs or [])]
+
+
+def first_batches(tokenizer, encoded: Encoded) -> Iterator[Batch]:
+    """Batches of 32 of the first rows, in their order, on the CPU."""
+    return (as_batch(tokenizer, encoded, start) for start in range(0, min(RESOLVING_ROWS, len(encoded)), 32))
+
+
+def as_batch(tokenizer, encoded: Encoded, start: int, size: int = 32) -> Batch:
+    """Rows from `start` on as a batch, on the CPU."""
+    return Batch(**Collator.of(tokenizer)([encoded[row] for row in range(start, min(start + size, len(encoded)))]))
+
+
+def encode_part(classifier: TextClassifier, part: Part, role: str, note: Callable[[str], None]) -> Encoded:
+    """The texts of one part with their labels. `note` is told how many are longer than what is read."""
+    examples, longest = part.examples, classifier.max_length
+    encoded = encode_texts(classifier.tokenizer, examples.texts, examples.pairs, part.labels.tolist(), longest)
+    if encoded.cut:
+        share = encoded.cut / len(encoded)
+        note(f"{share:.1%} of the {role} texts are longer than the {longest} tokens read of each; the rest is cut off")
+    return encoded

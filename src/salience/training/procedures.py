@@ -1,0 +1,107 @@
+"""How a prepared run is fitted: once, or by turns. The model names the procedure that it needs.
+
+The settings are declared apart from the code that trains, which is imported when it is needed: the command line shows
+the settings without importing torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from salience.errors import InputError, unknown
+from salience.settings import as_option, between, check_settings, one_of, setting, whole_between
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from salience.training.fitting import Fitted, Progress
+    from salience.training.preparing import Prepared
+
+
+@dataclass(frozen=True)
+class Standard:
+    """Trains all weights together, once.
+
+    An attention classifier can pay for the alignment of attention and polarity (Sun and Lu, ACL 2020, section 5.3):
+    `alignment` times |V^T W|, or times (V^T W)^2, is added to the loss. See `salience.training.alignment`.
+
+    Raises:
+        InputError: a value does not fit, or a form of the penalty is given without a weight.
+    """
+
+    alignment: float = setting(0.0, between(0, 10**6), "weight of the penalty |V^T W| of an attention classifier")
+    alignment_form: str = setting("absolute", one_of("absolute", "square"), "form of the penalty: |V^T W| or its square")
+
+    def __post_init__(self):
+        check_settings(self, as_option)
+        if self.alignment_form != "absolute" and not self.alignment:
+            raise InputError(
+                f"--alignment-form {self.alignment_form} has no effect without a weight, such as --alignment 1e-4"
+            )
+
+    def check(self, model: PreTrainedModel) -> None:
+        """Raises an `InputError` if the settings do not fit the model."""
+        from salience.training.alignment import check_alignment
+
+        check_alignment(self, model)
+
+    def fit(self, prepared: Prepared, checkpoints: Path, progress: Progress) -> Fitted:
+        """Trains the prepared model. See `salience.training.fitting.fit`."""
+        from salience.training.fitting import fit_once
+
+        return fit_once(prepared, checkpoints, progress)
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Trains compressor and learner by turns (VAT; Zhou et al., Findings of ACL 2021). See `salience.training.turns`.
+
+    Raises:
+        InputError: a value does not fit.
+    """
+
+    iterations: int = setting(3, whole_between(0, 100), "VAT: turns of compressor and learner after the joint training")
+    beta: float = setting(0.1, between(0, 10**6), "VAT: weight of the information that the compressed vector keeps")
+
+    def __post_init__(self):
+        check_settings(self, as_option)
+
+    def check(self, model: PreTrainedModel) -> None:
+        """Raises an `InputError` if the settings do not fit the model."""
+        from salience.training.turns import check_turns
+
+        check_turns(self, model)
+
+    def fit(self, prepared: Prepared, checkpoints: Path, progress: Progress) -> Fitted:
+        """Trains the prepared model. See `salience.training.fitting.fit`."""
+        from salience.training.turns import fit_by_turns
+
+        return fit_by_turns(prepared, self, checkpoints, progress)
+
+
+PROCEDURES: dict[str, type[Standard] | type[Turns]] = {"standard": Standard, "turns": Turns}
+# What to say of an option that belongs to the other procedure.
+NEEDED = {
+    "standard": "VAT is trained by turns; take a model that is trained once, as attention:additive",
+    "turns": "only VAT is trained by turns: --model attention:variational, lstm-vat or bert-vat",
+}
+
+
+def choose_procedure(name: str, options: Mapping[str, Any]) -> Standard | Turns:
+    """The procedure called `name` with `options` as its settings.
+
+    Raises:
+        InputError: an unknown setting, one of another procedure, or a value that does not fit.
+    """
+    known = [option.name for option in fields(PROCEDURES[name])]
+    for option in options:
+        if option in known:
+            continue
+        for other, procedure in PROCEDURES.items():
+            if option in (declared.name for declared in fields(procedure)):
+                raise InputError(f"{as_option(option)} would have no effect: {NEEDED[other]}")
+        raise unknown("setting in procedure_options", option, known)
+    return PROCEDURES[name](**options)
