@@ -21,6 +21,7 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 from salience.models.attention_config import AttentionClassifierConfig
 from salience.models.compressor import Compressor, perceptron
 from salience.models.poolings import Additive, Dot, pooling
+from salience.models.procedure import Procedure
 from salience.models.word_encoders import WordEncoder
 
 
@@ -98,7 +99,13 @@ class AttentionClassifier(PreTrainedModel):
         return as_logits(self.head(compressed), self.config.num_labels) if own is None else own(compressed)
 
     @property
+    def procedure(self) -> Procedure:
+        """The training procedure that the model needs: "turns" for variational pooling (VAT), otherwise "standard"."""
+        return "standard" if self.compressor is None else "turns"
+
+    @property
     def predicts_compressed(self) -> bool:
+        """Whether the model in evaluation mode predicts from VAT's compressed vector."""
         return self.compressor is not None and self.config.inference == "compressor"
 
     @property
