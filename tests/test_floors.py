@@ -13,6 +13,7 @@ FLOORS = {
     "files": 0,
     "outputs": 0,
     "settings": 0,
+    "assignments": 0,
     "_version": 0,
     "opening": 0,
     "processes": 0,

@@ -164,7 +164,7 @@ def is_weight(item: tuple[object, object]) -> bool:
 def between(low: float, high: float) -> Kind:
     """A number from `low` to `high`, both included."""
     return Kind(
-        f"a number from {low} to {high}", lambda value: is_number(value) and low <= value <= high, float,
+        f"a number from {low:,} to {high:,}", lambda value: is_number(value) and low <= value <= high, float,
         lambda value: int(value) if is_whole(value) else float(value),
     )  # fmt: skip
 
@@ -172,7 +172,7 @@ def between(low: float, high: float) -> Kind:
 def whole_between(low: int, high: int) -> Kind:
     """A whole number from `low` to `high`, both included. A float such as 1e3 is one too."""
     return Kind(
-        f"a whole number from {low} to {high}",
+        f"a whole number from {low:,} to {high:,}",
         lambda value: is_number(value) and low <= value <= high and value == int(value), int, int,
     )  # fmt: skip
 

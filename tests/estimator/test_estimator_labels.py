@@ -8,6 +8,7 @@ import pytest
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 from salience.errors import InputError
+from salience.training.procedures import Standard, Turns
 
 TYPES = {
     "str": ["food", "music", "sport"],
@@ -101,7 +102,10 @@ def test_a_class_of_one_text_can_be_trained_on(short):
 def test_a_refit_that_fails_leaves_the_estimator_as_it_was(short, texts, labels):
     estimator = short().fit(texts, labels)
     before, classes = estimator.predict_proba(texts), estimator.classes_.tolist()
-    late = {"alignment": 0.1}, {"beta": 0.5}, {"model": "/no/such/folder"}, {"class_weights": "tea=2"}
+    late = (
+        {"procedure": Standard(alignment=0.1)}, {"procedure": Turns(beta=0.5)}, {"model": "/no/such/folder"},
+        {"class_weights": "tea=2"},
+    )  # fmt: skip
     for settings in ({}, *late):
         estimator.set_params(**settings)
         with pytest.raises(InputError):
@@ -118,7 +122,7 @@ def test_a_fit_that_is_interrupted_leaves_the_estimator_as_it_was(short, texts, 
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("salience.estimator.fitting.fit_model", interrupted)
+    monkeypatch.setattr("salience.estimator.fitting.fit", interrupted)
     with pytest.raises(KeyboardInterrupt):
         estimator.fit(texts, renamed(labels, ["x", "y", "z"]))
     assert estimator.predict(texts).tolist() == before

@@ -14,8 +14,8 @@ def trained_by_turns(data: str, output: str):
     """A run that draws nothing but samples of the compressor, and keeps its last iteration."""
     options = {"width": 8, "embedding_dropout": 0.0, "dropout": 0.0}
     return train(
-        Recipe(data=data, model="lstm-vat", model_options=options, method="plain", steps=4, batch_size=8, iterations=2,
-               learning_rate=0.01, validation_share=0, device="cpu"),
+        Recipe(data=data, model="lstm-vat", model_options=options, method="plain", steps=4, batch_size=8,
+               procedure_options={"iterations": 2}, learning_rate=0.01, validation_share=0, device="cpu"),
         output, note=lambda line: None,
     )  # fmt: skip
 

@@ -7,10 +7,13 @@ from transformers import TrainingArguments
 import families
 from salience import EmbedMix, MixTrainer, SSMix
 from salience.data.encoding import Encoded
+from salience.inference import TextClassifier
 from salience.mixing import neighbours
-from salience.training.alignment import alignment, check_alignment, coupling, penalty
-from salience.training.fitting import build_trainer
+from salience.training.alignment import alignment, coupling, penalty
+from salience.training.fitting import fit
 from salience.training.objectives import penalised, plain
+from salience.training.preparing import Prepared
+from salience.training.procedures import Standard
 from salience.training.recipe import Recipe
 from salience.training.word_models import WordRecipe
 from word_models import bits, word_batch, word_classifier
@@ -69,9 +72,8 @@ def test_the_squares_form_is_a_sum_of_squares(classes):
 def test_a_form_is_a_known_one_and_has_a_price(price, form):
     with pytest.raises(ValueError, match="--alignment-form"):
         WordRecipe(alignment=price, alignment_form=form)
-    recipe = Recipe(data="texts", alignment=price, alignment_form=form)
     with pytest.raises(ValueError, match="--alignment-form"):
-        check_alignment(recipe, word_classifier())
+        Standard(alignment=price, alignment_form=form)
 
 
 def test_over_a_transformer_it_is_that_of_dot_and_additive():
@@ -171,11 +173,10 @@ def test_the_penalty_is_the_last_loss_of_an_objective():
 
 
 def trained(folder, **settings):
-    recipe = Recipe(data="texts", steps=5, batch_size=8, learning_rate=0.02, evaluations=1, device="cpu", **settings)
-    model = word_classifier("embeddings", classes=3)
-    trainer = build_trainer(recipe, folder, model=model, tokenizer=None, method=None, training=rows(), validation=None)
-    trainer.train()
-    return model
+    recipe = Recipe(data="texts", steps=5, batch_size=8, learning_rate=0.02, evaluations=1, device="cpu")
+    classifier = TextClassifier(word_classifier("embeddings", classes=3), None, 100)
+    prepared = Prepared(recipe, classifier, None, Standard(**settings), rows(), None, None, None)
+    return fit(prepared, folder).classifier.model
 
 
 def test_a_recipes_alignment_reaches_the_training(tmp_path):
@@ -195,5 +196,5 @@ def test_a_recipes_form_of_alignment_reaches_the_training(tmp_path):
 
 def test_a_recipes_alignment_is_a_price():
     for wrong in (-0.1, "much"):
-        with pytest.raises(ValueError, match="--alignment must be from 0"):
-            Recipe(data="texts", alignment=wrong)
+        with pytest.raises(ValueError, match="give a number from 0"):
+            Standard(alignment=wrong)

@@ -5,7 +5,7 @@ import pytest
 import families
 from salience.errors import InputError
 from salience.training.arguments import check_device, training_arguments
-from salience.training.fitting import width_of
+from salience.training.preparing import width_of
 from salience.training.recipe import Recipe, default_learning_rate, default_steps
 from word_models import word_classifier
 
@@ -67,10 +67,10 @@ def test_models_over_words_learn_alike_whatever_their_width():
 @pytest.mark.parametrize(
     "setting, message",
     [
-        ({"learning_rate": -1}, "--learning-rate must be from 0 to 10, not -1"),
-        ({"steps": "many"}, "--steps must be from 1"),
-        ({"iterations": 1.5}, "--iterations must be a whole number, not 1.5"),
-        ({"clean": 1.0}, "--clean must be from 0 to 0.99"),
+        ({"learning_rate": -1}, "--learning-rate is -1: give a number from 0 to 10"),
+        ({"steps": "many"}, "--steps is 'many': give a whole number from 1"),
+        ({"patience": 1.5}, "--patience is 1.5: give a whole number from 1"),
+        ({"clean": 1.0}, "--clean is 1.0: give a number from 0 to 0.99"),
         ({"precision": "fp8"}, 'unknown --precision "fp8"'),
         ({"bad_rows": "skp"}, 'Did you mean "skip"?'),
     ],

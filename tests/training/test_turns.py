@@ -7,6 +7,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,26 +27,28 @@ from salience import Batch, SSMix
 from salience.data.batching import Collator, LengthGrouped
 from salience.data.encoding import Encoded, encode_texts
 from salience.hooks.hooks import forward
+from salience.inference import TextClassifier
 from salience.models import compressor
 from salience.models.compressor import Compressor, divergence, sample
+from salience.models.procedure import required_procedure
 from salience.models.states import pooled_states
 from salience.models.vocabulary import word_tokenizer
 from salience.training import turns
 from salience.training.compressing import compress, compression_loss, frozen
 from salience.training.features import encode_features
-from salience.training.fitting import build_trainer
+from salience.training.fitting import Listeners, build_trainer, fit
 from salience.training.loss import CrossEntropy
+from salience.training.preparing import Prepared
+from salience.training.procedures import Standard, Turns
 from salience.training.recipe import Recipe
 from salience.training.run import train
-from salience.training.turns import fit_by_turns, fit_model
 from word_models import bits, word_classifier
 
 ROWS = labelled_rows(30)
 TEXTS, NAMES = [text for text, _ in ROWS], list(WORDS)
 TOKENIZER = word_tokenizer(TEXTS)
-RECIPE = Recipe(data="texts", method="plain", steps=8, batch_size=8, learning_rate=0.02, evaluations=2, iterations=2,
-                device="cpu")  # fmt: skip
-SHORT = Recipe(**(vars(RECIPE) | {"iterations": 1}))
+RECIPE = Recipe(data="texts", method="plain", steps=8, batch_size=8, learning_rate=0.02, evaluations=2, device="cpu")
+BETA = Turns().beta
 
 
 def encoded(pairs: bool = False) -> Encoded:
@@ -60,12 +63,15 @@ def model_of(encoder: str = "lstm", pooling: str = "variational", seed: int = 0,
     )  # fmt: skip
 
 
-def building(model, validation: bool = True, **others):
-    """What a run gives `fit_model` to build trainers with."""
+def ready(
+    model, validation: bool = True, recipe: Recipe = RECIPE, iterations: int = 2, method=None, class_weights=None
+) -> Prepared:
+    """A run that is prepared to train the model."""
     everything = encoded()
-    return partial(
-        build_trainer, model=model, tokenizer=TOKENIZER, training=everything.take(range(20)),
-        validation=everything.take(range(20, 30)) if validation else None, **({"method": None} | others),
+    procedure = Turns(iterations) if required_procedure(model) == "turns" else Standard()
+    return Prepared(
+        recipe, TextClassifier(model, TOKENIZER, 100), method, procedure, everything.take(range(20)),
+        everything.take(range(20, 30)) if validation else None, None, class_weights,
     )  # fmt: skip
 
 
@@ -208,8 +214,9 @@ def test_a_shared_head_classifies_what_is_compressed(head, classes):
 def test_a_shared_head_is_trained_in_both_phases(tmp_path):
     model = model_of(shared_head=True)
     before = parts(model)
-    trainer = building(model, validation=False)(RECIPE, tmp_path / "learner")
-    turns.compressor_phase(RECIPE, trainer, tmp_path)
+    run = ready(model, validation=False)
+    trainer = build_trainer(run, tmp_path / "learner")
+    turns.compressor_phase(run, BETA, trainer, tmp_path)
     between = parts(model)
     assert changed(before, between) == {"pooling", "compressor", "head"}
     turns.learner_phase(RECIPE, trainer, tmp_path, joint=False)
@@ -219,8 +226,8 @@ def test_a_shared_head_is_trained_in_both_phases(tmp_path):
 def test_the_compressor_phase_changes_attention_and_compressor_alone(tmp_path):
     model = model_of().train()
     before = parts(model)
-    trainer = building(model)(RECIPE, tmp_path / "learner")
-    turns.compressor_phase(RECIPE, trainer, tmp_path)
+    trainer = build_trainer(ready(model), tmp_path / "learner")
+    turns.compressor_phase(ready(model), BETA, trainer, tmp_path)
     assert changed(before, parts(model)) == {"pooling", "compressor"}
     assert all(weight.requires_grad for weight in model.parameters())
     assert model.training and not model._forward_hooks and not model.pooling._forward_pre_hooks
@@ -232,7 +239,7 @@ def test_the_learner_phase_changes_the_encoder_and_the_head(joint, expected, tmp
     """The attention too in iteration 0; weight decay may not move what is frozen."""
     model = model_of()
     before = parts(model)
-    trainer = building(model, validation=False)(Recipe(**(vars(RECIPE) | {"weight_decay": 0.5})), tmp_path)
+    trainer = build_trainer(ready(model, validation=False, recipe=replace(RECIPE, weight_decay=0.5)), tmp_path)
     state = turns.learner_phase(RECIPE, trainer, tmp_path, joint)
     assert changed(before, parts(model)) == expected
     assert state.global_step == 8
@@ -244,15 +251,18 @@ def test_phases_in_their_order(encoder, tmp_path, monkeypatch):
     """Iteration 0 is the joint one; every further one, half as long, compresses, then learns."""
     order = []
 
-    def watched(name, phase, recipe, trainer, *others, **named):
-        before = parts(trainer.model)
-        found = phase(recipe, trainer, *others, **named)
-        order.append((name, recipe.seed, changed(before, parts(trainer.model))))
+    model = model_of(encoder)
+
+    def watched(name, phase, run, *others, **named):
+        before = parts(model)
+        found = phase(run, *others, **named)
+        recipe = run if name == "learner_phase" else run.recipe
+        order.append((name, recipe.seed, changed(before, parts(model))))
         return found
 
     for name in ("compressor_phase", "learner_phase"):
         monkeypatch.setattr(turns, name, partial(watched, name, getattr(turns, name)))
-    _, _, found = fit_by_turns(RECIPE, building(model_of(encoder), validation=False), tmp_path)
+    found = fit(ready(model, validation=False), tmp_path).iterations
     learnt = {"encoder", "head"}
     assert order == [
         ("learner_phase", 0, learnt | {"pooling"}),
@@ -284,8 +294,8 @@ def test_frozen_attention_lets_the_gradient_through():
 def test_whoever_watches_is_shown_the_model_after_every_iteration(tmp_path):
     """Half of an odd number of steps is rounded up."""
     model, seen = model_of(), []
-    recipe = Recipe(**(vars(RECIPE) | {"steps": 5, "iterations": 1}))
-    _, _, found = fit_model(recipe, building(model, validation=False), tmp_path, seen.append)
+    run = ready(model, validation=False, recipe=replace(RECIPE, steps=5), iterations=1)
+    found = fit(run, tmp_path, Listeners(iteration=seen.append)).iterations
     assert [row["steps"] for row in found] == [5, 3]
     assert len(seen) == 2 and all(shown is model for shown in seen)
 
@@ -295,7 +305,7 @@ def test_what_was_frozen_before_stays_frozen(tmp_path):
     model = model_of()
     model.get_input_embeddings().weight.requires_grad_(False)
     before = model.get_input_embeddings().weight.clone()
-    fit_by_turns(SHORT, building(model), tmp_path)
+    fit(ready(model, iterations=1), tmp_path)
     assert torch.equal(model.get_input_embeddings().weight, before)
     assert not model.get_input_embeddings().weight.requires_grad
 
@@ -308,18 +318,19 @@ def test_iteration_0_is_additive_attention(method, tmp_path):
         key: value.clone() for key, value in variational.state_dict().items() if not key.startswith("compressor.")
     }
     additive.load_state_dict(shared)
-    recipe = Recipe(**(vars(RECIPE) | {"iterations": 0, "steps": 6}))
-    _, state, found = fit_model(recipe, building(variational, method=method), tmp_path / "one")
-    _, expected, none = fit_model(recipe, building(additive, method=method), tmp_path / "other")
+    recipe = replace(RECIPE, steps=6)
+    by_turns = fit(ready(variational, recipe=recipe, iterations=0, method=method), tmp_path / "one")
+    once = fit(ready(additive, recipe=recipe, method=method), tmp_path / "other")
     learnt = {key: value for key, value in variational.state_dict().items() if key in shared}
     assert bits(additive) == bits(learnt) != bits(shared)
-    assert (len(found), none) == (1, [])
-    assert (state.global_step, state.best_global_step) == (expected.global_step, expected.best_global_step)
+    assert (len(by_turns.iterations), once.iterations) == (1, [])
+    steps = [(fitted.state.global_step, fitted.state.best_global_step) for fitted in (by_turns, once)]
+    assert steps[0] == steps[1]
 
 
 def test_other_models_train_once(tmp_path):
-    _, state, found = fit_model(RECIPE, building(model_of(pooling="dot")), tmp_path)
-    assert found == [] and state.global_step == 8
+    fitted = fit(ready(model_of(pooling="dot")), tmp_path)
+    assert fitted.iterations == [] and fitted.state.global_step == 8
 
 
 @pytest.mark.parametrize(
@@ -330,7 +341,8 @@ def test_the_best_iteration_on_validation_is_kept(accuracies, best, tmp_path, mo
     """The earlier of equals; where nothing is held out, the last."""
     given = iter(accuracies)
     monkeypatch.setattr(turns, "validation_accuracy", lambda trainer: next(given))
-    model, _, found = fit_by_turns(RECIPE, building(model_of(), validation=False), tmp_path)
+    done = fit(ready(model_of(), validation=False), tmp_path)
+    model, found = done.classifier.model, done.iterations
     assert [row["validation_accuracy"] for row in found] == list(accuracies)
     kept = [load_file(tmp_path / f"iteration-{number}" / "learnt" / "weights.safetensors") for number in range(3)]
     assert [bits(own) == bits(model) for own in kept] == [number == best for number in range(3)]
@@ -356,7 +368,8 @@ def test_a_compressor_predicts_by_the_mean_of_what_it_keeps(tmp_path):
 def test_which_of_the_two_predicts_changes_no_training(tmp_path):
     """Checkpoints within a turn are chosen by the learner, whose turn it is."""
     for inference in ("learner", "compressor"):
-        model, _, found = fit_by_turns(RECIPE, building(model_of(inference=inference)), tmp_path / inference)
+        done = fit(ready(model_of(inference=inference)), tmp_path / inference)
+        model, found = done.classifier.model, done.iterations
         assert model.config.inference == inference
     learnt = [
         [bits(load_file(tmp_path / inference / f"iteration-{number}" / "learnt" / "weights.safetensors"))
@@ -367,7 +380,7 @@ def test_which_of_the_two_predicts_changes_no_training(tmp_path):
     assert not found[0]["kept"]
     (kept,) = (row for row in found if row["kept"])
     assert bits(model) == learnt[1][kept["iteration"]]
-    trainer = building(model)(RECIPE, tmp_path / "again")
+    trainer = build_trainer(ready(model), tmp_path / "again")
     assert turns.validation_accuracy(trainer) == kept["validation_accuracy"]
 
 
@@ -378,34 +391,32 @@ def test_which_of_the_two_predicts_changes_no_training(tmp_path):
 def test_an_untrained_compressor_is_never_kept(inference, accuracies, best, tmp_path, monkeypatch):
     given = iter(accuracies)
     monkeypatch.setattr(turns, "validation_accuracy", lambda trainer: next(given))
-    _, _, found = fit_by_turns(RECIPE, building(model_of(inference=inference), validation=False), tmp_path)
+    found = fit(ready(model_of(inference=inference), validation=False), tmp_path).iterations
     assert [row["kept"] for row in found] == [number == best for number in range(3)]
 
 
 def test_without_turns_there_is_no_compressor_to_predict_by():
-    recipe = Recipe(**(vars(RECIPE) | {"iterations": 0}))
-    turns.check_turns(recipe, model_of())
+    Turns(0).check(model_of())
     with pytest.raises(ValueError, match="--iterations 0 trains no compressor"):
-        turns.check_turns(recipe, model_of(inference="compressor"))
+        Turns(0).check(model_of(inference="compressor"))
 
 
 def test_the_accuracy_of_an_iteration_is_the_models(tmp_path):
     model = model_of()
-    trainer = building(model)(RECIPE, tmp_path)
+    trainer = build_trainer(ready(model), tmp_path)
     found = turns.validation_accuracy(trainer)
     everything, right = encoded(), 0
     for row in range(20, 30):
         own = Batch(**Collator.of(TOKENIZER)([everything[row]]))
         right += int(forward(model, own).argmax() == own.labels[0])
     assert found == right / 10
-    assert turns.validation_accuracy(building(model, validation=False)(RECIPE, tmp_path)) is None
+    assert turns.validation_accuracy(build_trainer(ready(model, validation=False), tmp_path)) is None
 
 
 def test_a_run_is_repeated_by_its_seed(tmp_path):
-    other = Recipe(**(vars(SHORT) | {"seed": 5}))
     runs = [
-        bits(fit_by_turns(recipe, building(model_of()), tmp_path / str(number))[0])
-        for number, recipe in enumerate([SHORT, SHORT, other])
+        bits(fit(ready(model_of(), recipe=recipe, iterations=1), tmp_path / str(number)).classifier.model)
+        for number, recipe in enumerate([RECIPE, RECIPE, replace(RECIPE, seed=5)])
     ]
     assert runs[0] == runs[1] != runs[2]
 
@@ -505,7 +516,7 @@ def test_a_phase_removes_the_file_of_its_features(tmp_path, monkeypatch):
     for in_memory in (2**30, 0):
         model, place = model_of(), tmp_path / str(in_memory)
         monkeypatch.setattr(turns, "encode_features", partial(encode_features, in_memory=in_memory))
-        turns.compressor_phase(RECIPE, building(model)(RECIPE, place / "learner"), place)
+        turns.compressor_phase(ready(model), BETA, build_trainer(ready(model), place / "learner"), place)
         assert sorted(file.name for file in place.iterdir() if file.name != "learner") == ["compressed"]
         found.append(bits(model))
     assert found[0] == found[1]
@@ -513,13 +524,14 @@ def test_a_phase_removes_the_file_of_its_features(tmp_path, monkeypatch):
 
 def test_the_encoder_reads_every_text_once_in_a_compressor_phase(tmp_path):
     model, seen = model_of(), []
-    trainer = building(model)(RECIPE, tmp_path / "learner")
+    run = ready(model, recipe=replace(RECIPE, steps=20))
+    trainer = build_trainer(run, tmp_path / "learner")
 
     def count(module, arguments, named):
         seen.extend(tuple(row[row != 0].tolist()) for row in named["input_ids"])
 
     handle = model.encoder.register_forward_pre_hook(count, with_kwargs=True)
-    turns.compressor_phase(Recipe(**(vars(RECIPE) | {"steps": 20})), trainer, tmp_path)
+    turns.compressor_phase(run, BETA, trainer, tmp_path)
     handle.remove()
     assert sorted(seen) == sorted(tuple(encoded()[row]["input_ids"].tolist()) for row in range(20))
 
@@ -542,10 +554,9 @@ def test_the_compressor_has_the_learners_loss(tmp_path, monkeypatch):
     """Class weights and label smoothing."""
     seen = []
     monkeypatch.setattr(turns, "compress", lambda *arguments: seen.append(arguments))
-    recipe = Recipe(**(vars(RECIPE) | {"label_smoothing": 0.2, "beta": 0.7, "seed": 3}))
     model = model_of()
-    trainer = building(model, class_weights=[0.5, 1.0, 1.5])(recipe, tmp_path / "learner")
-    turns.compressor_phase(recipe, trainer, tmp_path)
+    run = ready(model, recipe=replace(RECIPE, label_smoothing=0.2, seed=3), class_weights=[0.5, 1.0, 1.5])
+    turns.compressor_phase(run, 0.7, build_trainer(run, tmp_path / "learner"), tmp_path)
     ((used, features, steps, size, beta, loss),) = seen
     assert (used, len(features), steps, size, beta) == (model, 20, 8, 8, 0.7)
     assert loss == CrossEntropy((0.5, 1.0, 1.5), 0.2)
@@ -592,11 +603,11 @@ MOMENTS = {
     "in the first phase, after a checkpoint": (0, 5),
     "between two iterations": ("validation_accuracy", 1, False),
     "in a compressor phase": ("compress", 1, False),
-    "while a compressor phase is put down": ("put_down", 2, True),
+    "while a compressor phase is written": ("write_phase", 2, True),
     "between a compressor and a learner": ("compressor_phase", 1, False),
     "in a further learner, before a checkpoint": (1, 1),
     "in a further learner, after a checkpoint": (1, 3),
-    "while a learner is put down": ("put_down", 3, True),
+    "while a learner is written": ("write_phase", 3, True),
     "after the last learner": ("learner_phase", 2, False),
 }
 
@@ -604,8 +615,8 @@ MOMENTS = {
 def fitted(folder, validation: bool = True, callbacks=()) -> tuple[dict, int, list]:
     """One process: a fresh model of the same seed, and training in this folder."""
     torch.default_generator.manual_seed(7)
-    model, state, found = fit_by_turns(SHORT, building(model_of(), validation, callbacks=callbacks), folder)
-    return bits(model), state.global_step, found
+    done = fit(ready(model_of(), validation, iterations=1), folder, Listeners(callbacks=callbacks))
+    return bits(done.classifier.model), done.state.global_step, done.iterations
 
 
 @pytest.fixture(scope="module")
@@ -637,7 +648,7 @@ def test_a_killed_run_goes_on_choosing_by_validation(moment, untroubled, tmp_pat
     assert fitted(tmp_path) == untroubled[True]
 
 
-def test_a_phase_that_is_half_put_down_is_run_again(untroubled, tmp_path, monkeypatch):
+def test_a_phase_that_is_half_written_is_run_again(untroubled, tmp_path, monkeypatch):
     """Its weights are there, but not yet the state by which it counts as finished."""
     kill("in a further learner, before a checkpoint", tmp_path, False, monkeypatch)
     (tmp_path / "iteration-1" / "compressed" / "state.json").rename(tmp_path / "lost.json")
@@ -646,7 +657,7 @@ def test_a_phase_that_is_half_put_down_is_run_again(untroubled, tmp_path, monkey
 
 def test_a_finished_run_is_not_trained_again(untroubled, tmp_path, monkeypatch):
     assert fitted(tmp_path) == untroubled[True]
-    monkeypatch.setattr(turns, "fit", killed_at_call(turns.fit, 1, True))
+    monkeypatch.setattr(turns, "run_trainer", killed_at_call(turns.run_trainer, 1, True))
     monkeypatch.setattr(turns, "compress", killed_at_call(turns.compress, 1, True))
     assert fitted(tmp_path) == untroubled[True]
 
@@ -667,7 +678,7 @@ def run(place, output, model: str, **settings):
     usual = {"data": place.data, "model": model, "model_options": options, "steps": 3, "evaluations": 1,
              "learning_rate": 0.01, "device": "cpu"}  # fmt: skip
     if model.endswith("-vat"):
-        usual |= {"iterations": 1, "beta": 0.5}
+        usual |= {"procedure_options": {"iterations": 1, "beta": 0.5}}
     resume = settings.pop("resume", False)
     return train(Recipe(**(usual | settings)), output, note=lambda line: None, resume=resume)
 
@@ -691,7 +702,8 @@ def test_settings_of_a_recipe_reach_the_phases(place, tmp_path, monkeypatch):
     seen = []
     real = turns.compress
     monkeypatch.setattr(turns, "compress", lambda *given: seen.append(given[2:5]) or real(*given))
-    done = run(place, tmp_path / "run", "lstm-vat", method="ssmix", beta=0.7, steps=2, batch_size=6, iterations=2)
+    done = run(place, tmp_path / "run", "lstm-vat", method="ssmix", steps=2, batch_size=6,
+               procedure_options={"beta": 0.7, "iterations": 2})  # fmt: skip
     assert seen == [(1, 6, 0.7)] * 2
     assert len(done.metrics["iterations"]) == 3
 
@@ -702,7 +714,7 @@ def test_a_killed_run_of_a_preset_is_resumed(place, tmp_path, monkeypatch):
         patch.setattr(turns, "validation_accuracy", killed_at_call(turns.validation_accuracy, 1, False))
         run(place, tmp_path / "killed", "bert-vat", test=place.test, validation_share=0)
     again = run(place, tmp_path / "killed", "bert-vat", test=place.test, validation_share=0, resume=True)
-    assert bits(again.model) == bits(whole.model)
+    assert bits(again.classifier.model) == bits(whole.classifier.model)
     assert np.array_equal(again.probabilities, whole.probabilities)
     assert again.metrics["iterations"] == whole.metrics["iterations"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,3 +46,16 @@ def read_config(file: Path | None) -> dict[str, Any]:
         if not isinstance(name, str):
             raise InputError(f"--config {file}: {quoted(name)} is no name of a setting, which is a text")
     return settings
+
+
+def grouped(given: Mapping[str, Any], groups: Mapping[str, Collection[str]]) -> dict[str, Any]:
+    """Settings with those of a group in a mapping of their own, as `{"procedure_options": {"beta": 0.2}}`.
+
+    Args:
+        groups: the names of the settings in each group.
+    """
+    of_groups = {group: {name: given[name] for name in names if name in given} for group, names in groups.items()}
+    inside = {name for names in groups.values() for name in names}
+    return {name: value for name, value in given.items() if name not in inside} | {
+        group: settings for group, settings in of_groups.items() if settings
+    }

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm
 from transformers import TrainerCallback
 
+from salience.assignments import name_and_options
+from salience.comparison.kept_runs import COMPARISON, SCORES, check_comparison, kept, read
 from salience.comparison.statistics import Difference, difference
 from salience.errors import InputError, listed
 from salience.files import locked, resolved, whole_file
-from salience.mixing.choosing import choose_method
-from salience.training.arguments import check_device
-from salience.training.folder import RunFolder, changed, read_recipe, work_of
-from salience.training.manifest import RECIPE
+from salience.mixing.choosing import choose_method, written_method
+from salience.training.folder import RunFolder
+from salience.training.preparing import check_recipe, silent
 from salience.training.recipe import Recipe
-from salience.training.run import prepare, silent, train
+from salience.training.run import prepare_files, train
 
-SCORES = ("accuracy", "macro_f1", "calibration_error", "log_loss")
 IN_PERCENT = {"accuracy": 100, "macro_f1": 100}
-COMPARISON = "comparison.json"
 
 
 @dataclass(frozen=True)
@@ -57,116 +56,98 @@ class Comparison:
 
 def compare(
     base: Recipe,
-    methods: Sequence[str],
+    methods: Sequence[Any],
     seeds: Sequence[int],
     output: Path,
     note: Callable[[str], None] = print,
     callbacks: Sequence[TrainerCallback] = (),
 ) -> Comparison:
-    """Trains every method with every seed and compares them with the first.
+    """Trains every method with every seed and compares them with the first one.
 
     A seed is that of everything drawn: the validation part, the fresh head, batches, mixtures. Each run leaves its
-    scores, predictions and recipe in `output/METHOD-SEED`; runs that are there are not run again, and one that was
+    scores, predictions and recipe in `output/METHOD-SEED`. Runs that are there are not run again, and one that was
     killed goes on.
+
+    Args:
+        base: all settings but the method and the seed. Its `method_options` hold for its own method, if that is
+            compared without options.
+        methods: names with their options, as "ssmix:window=0.2", or objects, as `SSMix(window=0.2)`.
+        seeds: at least two.
+        output: the folder of all runs.
+        note: told what is run and what it came to, a line each.
+        callbacks: added to those of every Trainer.
 
     Raises:
         InputError: fewer than two methods or seeds, no test rows, or an output that holds runs of other settings.
     """
-    for method in methods:
-        choose_method(method, base.method_options)
-    if len(set(methods)) < max(2, len(methods)):
-        raise InputError(f"--methods {','.join(methods)}: name at least two, each once, as in --methods plain,ssmix")
+    recipes = recipes_of(base, methods)
     if len(set(seeds)) < max(2, len(seeds)):
         raise InputError("--seeds: one run is no measurement; name at least two, each once, as in --seeds 0,1,2")
     if base.test is None and Path(base.data).exists():
         raise InputError(f"{base.data}: comparing takes rows that choose nothing; name a file of them with --test")
-    check_device(base)
+    for recipe in recipes.values():
+        check_recipe(recipe)
     check_comparison(output)
     with locked(resolved(output)):
         # What is left open is filled in once: kept runs are compared with the settings that these runs would have.
-        resolved_base = prepare(replace(base, method=methods[0], seed=seeds[0]), silent).recipe
+        first = next(iter(recipes.values()))
+        resolved_recipe = prepare_files(replace(first, seed=seeds[0]))[0].recipe
         runs: dict[tuple[str, int], dict] = {}
         for seed in seeds:  # a comparison that is stopped has run all methods with its first seeds
-            for method in methods:
-                recipe = replace(base, method=method, seed=seed, checksums=resolved_base.checksums)
-                folder = output / f"{method}-{seed}"
-                if kept(replace(resolved_base, method=method, seed=seed), folder):
+            for method, recipe in recipes.items():
+                own = {"method": recipe.method, "method_options": recipe.method_options, "seed": seed}
+                folder = output / f"{method.replace(':', '-')}-{seed}"
+                if kept(replace(resolved_recipe, **own), folder):
                     RunFolder(folder).discard_work()  # of a process that was killed when the run was done already
                 else:
                     # Ten models take gigabytes, and any of them comes out of its recipe again.
                     train(
-                        recipe, folder, resume=True, note=silent if runs else note, callbacks=callbacks,
-                        keep_model=False,
+                        replace(recipe, seed=seed, checksums=resolved_recipe.checksums), folder, resume=True,
+                        note=silent if runs else note, callbacks=callbacks, keep_model=False,
                     )  # fmt: skip
                 runs[method, seed] = read(folder)
                 note(f"{method}, seed {seed}: accuracy {runs[method, seed]['metrics']['test']['accuracy']:.3f}")
-        comparison = compared(runs, list(methods), list(seeds))
+        comparison = compared(runs, list(recipes), list(seeds))
         with whole_file(output / COMPARISON) as unfinished:
             unfinished.write_text(json.dumps(asdict(comparison), indent=2) + "\n", encoding="utf-8")
     return comparison
 
 
-def check_comparison(output: Path) -> None:
-    """Refuses to replace a file that no comparison wrote.
+def recipes_of(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
+    """The recipe of every method, by what the method is called in tables, such as "ssmix:window=0.2".
 
     Raises:
-        InputError: such a file has the name of the comparison's results.
+        InputError: fewer than two methods, the same one twice, or options of the base that no method takes.
     """
-    file = output / COMPARISON
-    if not os.path.lexists(file):
-        return
-    try:
-        known = {"scores", "differences"} <= json.loads(file.read_text(encoding="utf-8")).keys()
-    except (OSError, ValueError, AttributeError):
-        known = False
-    if not known:
-        raise InputError(f"{file} was not written by a comparison and is not replaced: choose another --output")
+    recipes: dict[str, Recipe] = {}
+    for given in methods:
+        name, options = name_and_options(given, "--methods") if isinstance(given, str) else written_method(given)
+        if not options and name == base.method:
+            options = base.method_options
+        recipe = replace(base, method=name, method_options=options)
+        choose_method(name, options)
+        recipes[called(recipe)] = recipe
+    if len(methods) < 2 or len(recipes) < len(methods):
+        raise InputError(
+            f"--methods {','.join(map(str, methods))}: name at least two, each once, as in --methods plain,ssmix"
+        )
+    if base.method_options and all(recipe.method != base.method for recipe in recipes.values()):
+        raise InputError(
+            f"the options {listed(base.method_options)} belong to the method {base.method}, which is not compared: "
+            f"write them behind a method, as in --methods plain,{base.method}:field=value"
+        )
+    return recipes
 
 
-def kept(wanted: Recipe, folder: Path) -> bool:
-    """Whether this run has been made before.
-
-    Args:
-        wanted: the run's recipe with nothing left open.
-
-    Raises:
-        InputError: a run of other settings, or on other data, has its name; or its recipe is damaged.
-    """
-    settings = wanted.as_mapping()
-    for place in (folder, work_of(folder)):
-        if (place / RECIPE).is_file():
-            before = read_recipe(place / RECIPE)
-            for name in changed({"checksums": settings["checksums"]} | before, settings):  # earlier versions had none
-                if name == "checksums":
-                    files = listed(changed(before[name] or {}, settings[name]) or before[name])
-                    raise InputError(f"{folder} was run on another content of {files}: choose another --output")
-                raise InputError(
-                    f"{folder} was run with {name}={before.get(name)!r}, not {settings[name]!r}: "
-                    "choose another --output"
-                )
-    return (folder / RECIPE).is_file()
+def called(recipe: Recipe) -> str:
+    """The method with its options in one text: ssmix:window=0.2"""
+    options = ",".join(f"{name}={shown_value(value)}" for name, value in recipe.method_options.items())
+    return recipe.method + (f":{options}" if options else "")
 
 
-def read(folder: Path) -> dict:
-    """The scores of a run, and for each test row whether it was right (N,).
-
-    Raises:
-        InputError: it was judged on rows that chose its checkpoint, or its files are damaged.
-    """
-    try:
-        metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-        judged_on = metrics.get("judged_on")
-        if judged_on == "test":
-            with (folder / "predictions.jsonl").open(encoding="utf-8", newline="\n") as file:
-                rows = [json.loads(line) for line in file]
-            right = np.array([row["label"] == row["predicted"] for row in rows])
-            if len(right) != metrics["rows"]["test"] or not set(SCORES) <= metrics["test"].keys():
-                raise ValueError("rows or scores are missing")
-            return {"metrics": metrics, "right": right}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InputError(f"{folder} is damaged ({reason}): remove this folder, and its run is made again") from error
-    raise InputError("comparing takes rows that choose nothing, and the data set has no test part: name a --test")
+def shown_value(value: object) -> str:
+    """A value as yaml reads it, without spaces: true, null, [2,32]."""
+    return json.dumps(value, separators=(",", ":")).strip('"')
 
 
 def compared(found: dict[tuple[str, int], dict], methods: list[str], seeds: list[int]) -> Comparison:

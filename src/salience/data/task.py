@@ -29,7 +29,7 @@ class Part:
 @dataclass(frozen=True)
 class Task:
     names: list[str]  # the labels' names, in order of their numbers
-    columns: Columns
+    columns: Columns | None  # of the files; None where the texts come from memory
     train: Part
     validation: Part | None
     test: Part | None

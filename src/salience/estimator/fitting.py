@@ -1,4 +1,4 @@
-"""From an estimator's parameters, and checked texts and labels, to a trained model."""
+"""From an estimator's parameters, and checked texts and labels, to a trained classifier."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import asdict
 from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,35 +16,44 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.utils import check_random_state
-from transformers import set_seed
 
-from salience.data.encoding import encode_texts
-from salience.data.labels import class_weights
+from salience.data.examples import Examples
 from salience.data.splitting import split
-from salience.data.task import default_share
+from salience.data.task import Part, Task, default_share
 from salience.errors import InputError, quoted
-from salience.mixing.choosing import choose_method
-from salience.models.attention_models import attention_options, build_attention_classifier
-from salience.models.loading import load_classifier, longest_text
-from salience.training.alignment import check_alignment
-from salience.training.arguments import check_device
-from salience.training.fitting import build_trainer, width_of
+from salience.inference import TextClassifier
+from salience.training.fitting import fit
+from salience.training.preparing import prepare
+from salience.training.procedures import Standard, Turns
 from salience.training.recipe import Recipe
-from salience.training.turns import check_turns, fit_model
 
 logger = logging.getLogger(__name__)
+NOT_OF_RECIPE = ("random_state", "procedure")
 
 
-def recipe_of(parameters: Mapping[str, Any], seed: int) -> Recipe:
-    """The recipe that the estimator's parameters stand for.
+def recipe_of(parameters: Mapping[str, Any], seed: int) -> tuple[Recipe, Any]:
+    """The recipe that the estimator's parameters stand for, and the method if it was given as an object.
 
     Raises:
         InputError: a parameter has a value that it cannot have.
     """
-    settings = plain({name: value for name, value in parameters.items() if name != "random_state"})
+    settings = plain({name: value for name, value in parameters.items() if name not in NOT_OF_RECIPE})
     for name in ("method_options", "model_options"):
         settings[name] = {} if settings[name] is None else settings[name]
-    return Recipe(data="texts", seed=seed, **settings)
+    method, procedure = parameters["method"], parameters["procedure"]
+    if method is None or isinstance(method, str):
+        settings["method"], method = method or "plain", None
+    elif not callable(method):
+        raise InputError(f'method={method!r}: give a name such as "ssmix", or an object such as SSMix(window=0.2)')
+    else:
+        if settings["method_options"]:
+            raise InputError("method_options are for a method given by name; set the fields of the object instead")
+        settings["method"] = type(method).__name__  # in messages; `prepare` is given the object
+    if not isinstance(procedure, Standard | Turns | None):
+        raise InputError(f"procedure={procedure!r}: give Standard(...) or Turns(...), or None for the defaults")
+    if procedure is not None:
+        settings["procedure_options"] = asdict(procedure)
+    return Recipe(data="texts", seed=seed, **settings), method
 
 
 def plain(value: Any) -> Any:
@@ -77,47 +86,37 @@ def seed_from(random_state: int | np.random.RandomState | None) -> int:
 
 
 def train(
-    recipe: Recipe, texts: Sequence[str], pairs: Sequence[str] | None, numbers: np.ndarray, names: Sequence[str]
-) -> tuple[object, object]:
-    """A model trained on texts, or pairs of texts, and its tokenizer. The global random generators stay as they are.
-
-    The tokenizer's `model_max_length` is how many tokens of a text are read, so that every reader of the saved folder
-    cuts alike.
+    recipe: Recipe,
+    method: Any,
+    texts: Sequence[str],
+    pairs: Sequence[str] | None,
+    numbers: np.ndarray,
+    names: Sequence[str],
+) -> TextClassifier:
+    """A classifier trained on texts, or on pairs of texts. The global random generators stay as they are.
 
     Args:
+        method: an object that is used instead of the recipe's method, or None.
+        pairs: the second texts; None for single texts.
         numbers: the class of each text (N,), its place in `names`.
 
     Raises:
         InputError: a setting does not fit the model or the data.
     """
-    check_device(recipe)
-    method = choose_method(recipe.method, recipe.method_options)
-    options = attention_options(recipe.model, recipe.model_options)
     kept, held = parted(numbers, recipe, names)
-    weights = class_weights(recipe.class_weights, [names[number] for number in numbers[kept]], names)
-    with seeded(recipe.seed), TemporaryDirectory() as checkpoints:
-        model, tokenizer = (
-            load_classifier(recipe.model, names)
-            if options is None
-            else build_attention_classifier(
-                options, names, [part[row] for part in (texts, pairs or []) if part for row in kept], logger.info
-            )
-        )
-        longest = tokenizer.model_max_length = longest_text(model, tokenizer, recipe.max_length)
-        encoded = encode_texts(tokenizer, texts, pairs, numbers.tolist(), longest)
-        check_alignment(recipe, model)
-        check_turns(recipe, model)
-        recipe = recipe.resolved(len(kept), len(names), width_of(model))
-        build = partial(
-            build_trainer, model=model, tokenizer=tokenizer, method=method, training=encoded.take(kept),
-            validation=None if held is None else encoded.take(held), class_weights=weights,
-        )  # fmt: skip
-        model, *_ = fit_model(recipe, build, Path(checkpoints))
-    return model, tokenizer
+
+    def part(rows: Sequence[int]) -> Part:
+        second = None if pairs is None else [pairs[row] for row in rows]
+        return Part(Examples([texts[row] for row in rows], second, None, [row + 1 for row in rows]), numbers[rows])
+
+    task = Task(list(names), None, part(kept), None if held is None else part(held), None)
+    with same_generators(), TemporaryDirectory() as checkpoints:
+        prepared = prepare(recipe, task, logger.info, method=method)
+        return fit(prepared, Path(checkpoints)).classifier
 
 
 def parted(numbers: np.ndarray, recipe: Recipe, names: Sequence[str]) -> tuple[Sequence[int], Sequence[int] | None]:
-    """The rows to train on, and those held out for validation if any are.
+    """The rows to train on, and those held out for validation; None if none are.
 
     Raises:
         InputError: a class has a single text, which cannot be on both sides.
@@ -135,14 +134,13 @@ def parted(numbers: np.ndarray, recipe: Recipe, names: Sequence[str]) -> tuple[S
 
 
 @contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Inside the `with`, the global generators start from `seed`; after it, they are as they were before.
+def same_generators() -> Iterator[None]:
+    """After the `with`, the global generators are as they were before it.
 
     Otherwise a seed that is drawn from numpy's global generator would decide which seeds are drawn after it.
     """
     python, numpy = random.getstate(), np.random.get_state()
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        set_seed(seed)
         try:
             yield
         finally:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from salience.errors import InputError, listed, quoted
+from salience.errors import InputError, listed, quoted, unknown
 from salience.estimator.fitting import plain
 from salience.estimator.inputs import class_names
 from salience.files import files_in, resolved, whole_folder, write_whole
+from salience.mixing.choosing import written_method
 from salience.training.manifest import BEFORE_MANIFESTS, write_manifest, written_by_run
+from salience.training.procedures import Turns, choose_procedure
+from salience.training.recipe import from_earlier
 
 SETTINGS = "salience.json"
 
@@ -81,13 +85,18 @@ def damaged(file: Path, reason: object) -> InputError:
 
 
 def stored_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters as JSON can hold them.
+    """The parameters as JSON can hold them. A method or a procedure is stored by its name and its settings.
 
     Raises:
-        InputError: it cannot hold one; names it.
+        InputError: JSON cannot hold one; names it.
     """
-    parameters = plain(parameters)
-    for name, value in parameters.items():
+    parameters = dict(parameters)
+    if not isinstance(parameters["method"], str):
+        parameters["method"], parameters["method_options"] = written_method(parameters["method"])
+    if parameters["procedure"] is not None:
+        parameters["procedure"] = asdict(parameters["procedure"])
+    stored = plain(parameters)
+    for name, value in stored.items():
         try:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError) as error:
@@ -95,7 +104,24 @@ def stored_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
                 f"the parameter {name}={value!r} cannot be saved ({error}); set it to numbers, strings, lists and "
                 "dicts of these before saving"
             ) from error
-    return parameters
+    return stored
+
+
+def loaded_parameters(folder: Path, settings: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
+    """The parameters that `stored_parameters` took down, by this version or an earlier one.
+
+    Raises:
+        InputError: an unknown parameter, or settings that do not fit.
+    """
+    stored, _ = from_earlier(settings.get("parameters", {}))
+    options = stored.pop("procedure_options", {}) or stored.pop("procedure", None)
+    for name in stored:
+        if name not in known:
+            raise unknown(f"parameter in {folder}:", name, known)
+    if options:
+        procedure = "turns" if options.keys() <= {field.name for field in fields(Turns)} else "standard"
+        stored["procedure"] = choose_procedure(procedure, options)
+    return stored
 
 
 def stored_classes(classes: np.ndarray) -> dict[str, Any]:

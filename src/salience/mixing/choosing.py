@@ -1,4 +1,4 @@
-"""From a method's name and options to the method."""
+"""From a method's name and options to the method, and back."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ def choose_method(name: str, options: Mapping[str, Any] | None = None) -> Callab
         return None
     if name not in METHODS:
         raise unknown("method", name, [*sorted(METHODS), PLAIN])
-    # Numbers, strings and lists can be written in a recipe; a guide or a pairing is set from Python.
-    settable = [option.name for option in fields(METHODS[name]()) if option.name not in ("guide", "pair")]
+    settable = settable_fields(METHODS[name]())
     chosen = {}
     for option, value in (options or {}).items():
         if option not in settable:
@@ -36,3 +35,34 @@ def choose_method(name: str, options: Mapping[str, Any] | None = None) -> Callab
         return METHODS[name](**chosen)
     except ValueError as error:
         raise InputError(f"--method {name}: {error}") from error
+
+
+def written_method(method: Any) -> tuple[str, dict[str, Any]]:
+    """The name and the options by which `choose_method` gives an equal method.
+
+    Args:
+        method: an object such as `SSMix(window=0.2)`; None is "plain".
+
+    Raises:
+        InputError: the method is of no class in METHODS, or has a guide or a pairing that only Python can set.
+    """
+    if method is None:
+        return PLAIN, {}
+    for name, make in METHODS.items():
+        usual = make()
+        if type(method) is not type(usual):
+            continue
+        names = [option.name for option in fields(usual)]
+        changed = [option for option in names if getattr(method, option) != getattr(usual, option)]
+        if set(changed) <= set(settable_fields(usual)):
+            values = {option: getattr(method, option) for option in changed}
+            return name, {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    raise InputError(
+        f"{method!r} cannot be written by name and options: it is of no class in salience.METHODS, or its guide or "
+        "pairing is set from Python"
+    )
+
+
+def settable_fields(method: Any) -> list[str]:
+    """The fields that a recipe can hold: numbers, texts and lists. A guide or a pairing is set from Python."""
+    return [option.name for option in fields(method) if option.name not in ("guide", "pair")]

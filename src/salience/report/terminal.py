@@ -13,7 +13,6 @@ from salience.errors import printable
 from salience.explainers.explanations import Explanation, explain_texts
 from salience.explainers.explanations import Text as Words
 from salience.explainers.gradient import gradient
-from salience.inference import TextClassifier
 from salience.training.run import Run
 
 EXAMPLES = 3
@@ -80,8 +79,7 @@ def show_decisions(run: Run, console: Console) -> None:
     pairs = examples.pairs or [None] * len(chosen)
     texts = [Words(*both, int(gold)) for *both, gold in zip(examples.texts, pairs, numbers, strict=True)]
     console.print("three test texts; the words that decided most are marked *so*:", soft_wrap=True)
-    classifier = TextClassifier(run.model, run.tokenizer, run.recipe.max_length)
-    for explanation in explain_texts(classifier, texts, {"gradient": gradient}):
+    for explanation in explain_texts(run.classifier, texts, {"gradient": gradient}):
         console.print(explanation_line(explanation), soft_wrap=True)
 
 

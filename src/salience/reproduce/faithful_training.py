@@ -28,6 +28,7 @@ from salience.faithfulness.evaluation import DRAWS, erased, mean_of
 from salience.faithfulness.metrics import agreement
 from salience.inference import TextClassifier
 from salience.models.attention_models import PRESETS, build_attention_classifier
+from salience.models.procedure import required_procedure
 from salience.reproduce.datasets import load
 from salience.reproduce.training import as_texts, drawn, encode, train_classifier, train_minilm
 from salience.training.recipe import Recipe
@@ -86,7 +87,8 @@ def train(cell: Cell, data: DataSet) -> TextClassifier:
     model, tokenizer = build_attention_classifier(
         PRESETS[CLASSIFIERS[cell.training]], data.labels, data.training.texts, lambda line: None
     )
-    recipe = Recipe(data=cell.set, method="plain", iterations=1, seed=cell.seed)
+    turns = {"iterations": 1} if required_procedure(model) == "turns" else {}
+    recipe = Recipe(data=cell.set, method="plain", procedure_options=turns, seed=cell.seed)
     return train_classifier(TextClassifier(model, tokenizer, LONGEST), data, recipe)[0]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,13 +12,14 @@ from transformers import set_seed
 
 from salience.data.datasets import DataSet, Split
 from salience.data.encoding import Encoded
+from salience.data.examples import Examples
+from salience.data.task import Part, Task
 from salience.explainers.explanations import Text
 from salience.inference import TextClassifier
-from salience.mixing.choosing import choose_method
 from salience.models.loading import load_classifier
-from salience.training.fitting import build_trainer, width_of
+from salience.training.fitting import Listeners, fit
+from salience.training.preparing import prepare
 from salience.training.recipe import Recipe
-from salience.training.turns import fit_model
 
 
 def train_minilm(data: DataSet, method: str, seed: int, max_length: int) -> TextClassifier:
@@ -36,26 +36,30 @@ def train_classifier(
     recipe: Recipe,
     watch: Callable[[TextClassifier], None] = lambda classifier: None,
 ) -> tuple[TextClassifier, list[dict]]:
-    """Trains a classifier's model up to what validation chose.
+    """Trains a classifier's model up to the checkpoint that validation chose.
 
     Args:
-        recipe: where it leaves something open, the data decide.
-        watch: shown the model after every iteration of a training by turns.
+        recipe: values that it leaves open follow from the data.
+        watch: called with the classifier after every iteration of a training by turns.
 
     Returns:
-        The trained classifier, and what every iteration came to, if it was trained by turns.
+        The trained classifier, and what every iteration of a training by turns came to.
     """
-    training, validation = encode(classifier, data.training), encode(classifier, data.validation)
-    resolved = recipe.resolved(len(training), len(data.labels), width_of(classifier.model))
-    build = partial(
-        build_trainer, model=classifier.model, tokenizer=classifier.tokenizer, method=choose_method(recipe.method),
-        training=training, validation=validation,
-    )  # fmt: skip
+    prepared = prepare(recipe, as_task(data), classifier=classifier)
+    listeners = Listeners(iteration=lambda model: watch(replace(classifier, model=model)))
     with TemporaryDirectory() as folder:
-        model, _, iterations = fit_model(
-            resolved, build, Path(folder), watch=lambda own: watch(replace(classifier, model=own))
-        )
-    return replace(classifier, model=model), iterations
+        fitted = fit(prepared, Path(folder), listeners)
+    return fitted.classifier, fitted.iterations
+
+
+def as_task(data: DataSet) -> Task:
+    """The training and the validation texts of a data set. The test texts are read after training."""
+
+    def part(split: Split) -> Part:
+        rows = list(range(1, len(split.texts) + 1))
+        return Part(Examples(split.texts, None, None, rows), np.array(split.labels))
+
+    return Task(list(data.labels), None, part(data.training), part(data.validation), None)
 
 
 def encode(classifier: TextClassifier, part: Split) -> Encoded:

@@ -11,6 +11,7 @@ from huggingface_hub import ModelCard, ModelCardData
 
 from salience.data.task import Task
 from salience.errors import printable
+from salience.training.procedures import Turns
 from salience.training.recipe import Recipe
 
 TEMPLATE = """---
@@ -93,9 +94,10 @@ def training_steps(recipe: Recipe, metrics: dict) -> str:
         return f"{recipe.steps} steps of {recipe.batch_size} texts at most (stopped after {metrics['steps']})"
     steps = " + ".join(str(row["steps"]) for row in metrics["iterations"])
     (kept,) = (row["iteration"] for row in metrics["iterations"] if row["kept"])
+    turns = Turns(**recipe.procedure_options)
     return (
-        f"{steps} steps of {recipe.batch_size} texts in iterations 0 to {recipe.iterations} of VAT, beta "
-        f"{recipe.beta:g}, of which iteration {kept} was kept"
+        f"{steps} steps of {recipe.batch_size} texts in iterations 0 to {turns.iterations} of VAT, beta "
+        f"{turns.beta:g}, of which iteration {kept} was kept"
     )
 
 

@@ -79,7 +79,7 @@ def prepare(
     Raises:
         InputError: the recipe, the model or the texts are at fault.
     """
-    check_recipe(recipe)
+    check_device(recipe)
     method = choose_method(recipe.method, recipe.method_options) if method is None else method
     weights = class_weights(recipe.class_weights, [task.names[number] for number in task.train.labels], task.names)
     if classifier is None:

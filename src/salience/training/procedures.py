@@ -17,7 +17,7 @@ from salience.settings import as_option, between, check_settings, one_of, settin
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-    from salience.training.fitting import Fitted, Progress
+    from salience.training.fitting import Fitted, Listeners
     from salience.training.preparing import Prepared
 
 
@@ -33,7 +33,7 @@ class Standard:
     """
 
     alignment: float = setting(0.0, between(0, 10**6), "weight of the penalty |V^T W| of an attention classifier")
-    alignment_form: str = setting("absolute", one_of("absolute", "square"), "form of the penalty: |V^T W| or its square")
+    alignment_form: str = setting("absolute", one_of("absolute", "square"), "|V^T W| or its square")
 
     def __post_init__(self):
         check_settings(self, as_option)
@@ -48,11 +48,11 @@ class Standard:
 
         check_alignment(self, model)
 
-    def fit(self, prepared: Prepared, checkpoints: Path, progress: Progress) -> Fitted:
+    def fit(self, prepared: Prepared, checkpoints: Path, listeners: Listeners) -> Fitted:
         """Trains the prepared model. See `salience.training.fitting.fit`."""
         from salience.training.fitting import fit_once
 
-        return fit_once(prepared, checkpoints, progress)
+        return fit_once(prepared, self, checkpoints, listeners)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Turns:
         InputError: a value does not fit.
     """
 
-    iterations: int = setting(3, whole_between(0, 100), "VAT: turns of compressor and learner after the joint training")
+    iterations: int = setting(3, whole_between(0, 100), "VAT: number of turns of compressor and learner")
     beta: float = setting(0.1, between(0, 10**6), "VAT: weight of the information that the compressed vector keeps")
 
     def __post_init__(self):
@@ -75,11 +75,11 @@ class Turns:
 
         check_turns(self, model)
 
-    def fit(self, prepared: Prepared, checkpoints: Path, progress: Progress) -> Fitted:
+    def fit(self, prepared: Prepared, checkpoints: Path, listeners: Listeners) -> Fitted:
         """Trains the prepared model. See `salience.training.fitting.fit`."""
         from salience.training.turns import fit_by_turns
 
-        return fit_by_turns(prepared, self, checkpoints, progress)
+        return fit_by_turns(prepared, self, checkpoints, listeners)
 
 
 PROCEDURES: dict[str, type[Standard] | type[Turns]] = {"standard": Standard, "turns": Turns}

@@ -34,7 +34,7 @@ class Recipe:
         InputError: a value does not fit its setting.
     """
 
-    data: str = setting(MISSING, TEXT, "labelled texts: csv, tsv, jsonl or parquet, also .gz, or a data set on the hub")
+    data: str = setting(MISSING, TEXT, "labelled texts: csv, tsv, jsonl or parquet, also .gz, or a hub data set")
     validation: str | None = setting(
         None, TEXT, "rows that select the best checkpoint", "held out of the training data"
     )
@@ -49,20 +49,22 @@ class Recipe:
         "0.2, from 1,000 rows on 0.1",
     )  # fmt: skip
 
-    model: str = setting("minilm", TEXT, "minilm, a folder, a name on the hub; attention:dot and others, lstm-vat, ...")
+    model: str = setting(
+        "minilm", TEXT, "pretrained model: minilm, a folder, a name on the hub; or attention:dot, lstm-vat and others"
+    )
     model_options: dict[str, Any] = setting(dict, OPTIONS, "settings of an attention classifier")
     max_length: int | None = setting(
         None, whole_between(4, 1_000_000), "tokens read of a text", "as many as the model reads, at most 512"
     )
-    method: str = setting("ssmix", TEXT, "plain, or a name that `salience methods` lists, such as ssmix:window=0.2")
+    method: str = setting(
+        "ssmix", TEXT, "mixing method: plain, or one that `salience methods` lists, such as ssmix:window=0.2"
+    )
     method_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the method")
     clean: float = setting(0.5, between(0, 0.99), "part of the loss on the unmixed texts")
     procedure_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the training procedure of the model")
 
     steps: int | None = setting(None, whole_between(1, 10**9), "training steps", "follows the data")
-    batch_size: int | None = setting(
-        None, whole_between(1, 10**6), "texts in a step", "16, from 2,000 rows on 32"
-    )
+    batch_size: int | None = setting(None, whole_between(1, 10**6), "texts in a step", "16, from 2,000 rows on 32")
     accumulation: int = setting(1, whole_between(1, 10**6), "parts in which a step is computed, to save memory")
     learning_rate: float | None = setting(
         None, between(0, 10), "highest learning rate", "5e-5 * (768 / width)^2; over words 0.003"
@@ -120,7 +122,8 @@ class Recipe:
         """
         settings, renamed = from_earlier(settings)
         if renamed:
-            note(f"{source or 'the recipe'} is of an earlier version: {listed(renamed)} now belong to procedure_options")
+            written = source or "the recipe"
+            note(f"{written} is of an earlier version: {listed(renamed)} now belong to procedure_options")
         names = [option.name for option in fields(cls)]
         # An empty mapping is what a yaml file says with `model_options:` and nothing behind it.
         for name in ("model_options", "method_options", "procedure_options", "checksums"):

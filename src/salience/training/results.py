@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import torch
 import yaml
-from transformers import PreTrainedModel
 
 from salience.data.task import Part, Task
 from salience.files import write_json, write_lines, write_whole
+from salience.inference import TextClassifier
 from salience.models.attention_classifier import AttentionClassifier
 from salience.training.baselines import baseline_scores
 from salience.training.card import model_card
@@ -44,8 +44,7 @@ def joined(part: Part) -> list[str]:
 
 def write_results(
     folder: Path,
-    model: PreTrainedModel,
-    tokenizer,
+    classifier: TextClassifier,
     recipe: Recipe,
     task: Task,
     metrics: dict,
@@ -56,6 +55,7 @@ def write_results(
 
     `pipeline("text-classification", model=folder)` needs no salience to load it, but for the models of our own.
     """
+    model, tokenizer = classifier.model, classifier.tokenizer
     shutil.rmtree(folder, ignore_errors=True)  # an earlier try was killed here
     folder.mkdir()
     # The same weights come out again on the same versions and the same number of threads.

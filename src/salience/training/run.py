@@ -1,4 +1,4 @@
-"""The main job: labelled texts in, a trained, saved, checked classifier out. One run, from settings to folder."""
+"""One run: labelled files in, a trained, checked and saved classifier out."""
 
 from __future__ import annotations
 
@@ -6,62 +6,43 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from accelerate import PartialState
-from transformers import PreTrainedModel, TrainerCallback, set_seed
+from transformers import TrainerCallback
 
-from salience.batch import Batch
-from salience.data.batching import Collator
-from salience.data.encoding import Encoded, encode_texts
-from salience.data.labels import class_weights
-from salience.data.task import Part, Task, read_task
-from salience.inference.probabilities import predict_probabilities
-from salience.mixing.choosing import choose_method
-from salience.models.attention_models import attention_options, build_attention_classifier
-from salience.models.loading import load_classifier, longest_text
+from salience.data.task import Task, read_task
+from salience.inference import TextClassifier
 from salience.processes import is_main_process
-from salience.training.alignment import check_alignment
-from salience.training.arguments import check_device
 from salience.training.checkpoints import using_files
-from salience.training.fitting import build_trainer, width_of
+from salience.training.fitting import Listeners, fit
 from salience.training.folder import RunFolder
 from salience.training.inputs import checksums, input_files
+from salience.training.preparing import Prepared, check_recipe, prepare, silent
 from salience.training.recipe import Recipe
 from salience.training.results import measure, write_results
-from salience.training.settling import rehearse, settle
-from salience.training.turns import check_turns, fit_model
-
-LOOK = 256  # training rows on which a method that leaves something open chooses it
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """All that a run needs, read and checked, before anything is trained or written."""
-
-    recipe: Recipe  # nothing is left open in it
-    task: Task
-    model: PreTrainedModel
-    tokenizer: object
-    longest: int  # tokens read of a text
-    method: Callable | None
-    encoded: dict[str, Encoded]  # "training", and "validation" and "test" where there are such rows
-    class_weights: list[float] | None
 
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: where it lies, and what it was checked on."""
+    """A finished run.
+
+    Args:
+        folder: where it is saved.
+        recipe: what it depended on; nothing is left open in it.
+        task: the labelled texts.
+        metrics: as in metrics.json.
+        classifier: the trained model with its tokenizer.
+        probabilities: of the test rows (N, C); None if there are none.
+    """
 
     folder: Path
     recipe: Recipe
     task: Task
     metrics: dict
-    model: PreTrainedModel
-    tokenizer: object
-    probabilities: np.ndarray | None  # (N, C) for the test rows
+    classifier: TextClassifier
+    probabilities: np.ndarray | None
 
 
 def train(
@@ -77,125 +58,70 @@ def train(
     """Trains as the recipe says and writes the run folder.
 
     Args:
-        output: the folder to write; it appears when the run is done, whole or not at all.
+        output: the folder to write. It appears when the run is done, whole or not at all.
+        overwrite: replace an earlier run there.
         resume: go on from where an interrupted run of the same recipe stopped, to the same weights.
         note: told guesses, warnings and results, a line each.
+        callbacks: added to the Trainer's own.
         config: the file that the recipe was read from, which is not to be overwritten.
         keep_model: write the model, its tokenizer and its card too, not only scores, predictions and recipe.
 
     Raises:
-        InputError: the data, the model or the recipe is at fault, or another process works on the same output;
-            nothing has been written then.
+        InputError: the data, the model or the recipe is at fault, or another process works on the same output.
+            Nothing has been written then.
     """
     started = time.time()
-    check_device(recipe)
+    check_recipe(recipe)
     main = is_main_process()
     inputs = input_files(recipe) | ({} if config is None else {"--config": config})
     folder = RunFolder(output, overwrite, resume, inputs)
+    listeners = Listeners(note if main else silent, callbacks)
     with folder.held() if main else nullcontext():
-        prepared = prepare(recipe, note if main else silent)
-        return carry_out(prepared, folder, started, note if main else silent, callbacks, keep_model)
+        prepared, task = prepare_files(recipe, listeners.note)
+        return fit_and_save(prepared, task, folder, started, listeners, keep_model)
 
 
-def prepare(recipe: Recipe, note: Callable[[str], None] = print) -> Prepared:
-    """Reads the data, builds the model, fills in what the recipe leaves open, and checks that all of it fits.
+def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple[Prepared, Task]:
+    """Reads the files that the recipe names and prepares the run.
 
     Raises:
-        InputError: the data, the model or the recipe is at fault.
+        InputError: the data, the model or the recipe is at fault, or a file is not what it was when the recipe was
+            written.
     """
-    method = choose_method(recipe.method, recipe.method_options)
-    options = attention_options(recipe.model, recipe.model_options)
     recipe = replace(recipe, checksums=checksums(recipe))
     task = read_task(
         recipe.data, recipe.test, recipe.validation, recipe.validation_share, recipe.seed, recipe.encoding,
         recipe.bad_rows, note, text=recipe.text, text_pair=recipe.text_pair, label=recipe.label,
     )  # fmt: skip
-    weights = class_weights(recipe.class_weights, [task.names[number] for number in task.train.labels], task.names)
-    set_seed(recipe.seed)  # the fresh head, then everything that is drawn
-    model, tokenizer = (
-        load_classifier(recipe.model, task.names)
-        if options is None
-        else build_attention_classifier(options, task.names, all_texts(task.train), note)
-    )
-    longest = tokenizer.model_max_length = longest_text(model, tokenizer, recipe.max_length)  # saved with it
-    encoded = {
-        role: encode_part(tokenizer, part, longest, role, note)
-        for role, part in [("training", task.train), ("validation", task.validation), ("test", task.test)]
-        if part is not None
-    }
-    columns = task.columns
-    recipe = replace(recipe, text=columns.text, text_pair=columns.text_pair, label=columns.label, max_length=longest)
-    recipe = recipe.resolved(len(task.train), len(task.names), width_of(model))
-    note(
-        f"recipe: {recipe.method} on {recipe.model}, {recipe.steps} steps of {recipe.batch_size} texts, "
-        f"learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
-    )
-
-    looks = (as_batch(tokenizer, encoded["training"], start) for start in range(0, min(LOOK, len(task.train)), 32))
-    method = settle(method, model, tokenizer, looks, note)
-    rehearse(recipe.method, method, model, as_batch(tokenizer, encoded["training"], 0, 2))
-    check_alignment(recipe, model)
-    check_turns(recipe, model)
-    return Prepared(recipe, task, model, tokenizer, longest, method, encoded, weights)
+    return prepare(recipe, task, note), task
 
 
-def carry_out(
-    prepared: Prepared,
-    folder: RunFolder,
-    started: float,
-    note: Callable[[str], None],
-    callbacks: Sequence[TrainerCallback],
-    keep_model: bool,
+def fit_and_save(
+    prepared: Prepared, task: Task, folder: RunFolder, started: float, listeners: Listeners, keep_model: bool
 ) -> Run:
     """Trains, measures, and publishes the folder."""
-    recipe, task, tokenizer, encoded = prepared.recipe, prepared.task, prepared.tokenizer, prepared.encoded
-    main = is_main_process()
+    recipe, main = prepared.recipe, is_main_process()
     if main:
         folder.open(recipe.as_mapping())
     PartialState().wait_for_everyone()  # the main process has prepared the folder
-    build = partial(
-        build_trainer, model=prepared.model, tokenizer=tokenizer, method=prepared.method,
-        training=encoded["training"], validation=encoded.get("validation"), class_weights=prepared.class_weights,
-        callbacks=callbacks,
-    )  # fmt: skip
-    model, state, iterations = fit_model(recipe, build, folder.checkpoints, note=note)
-    if main:
-        probabilities = {role: predict_probabilities(model, encoded[role]) for role in encoded if role != "training"}
-        metrics = measure(task, probabilities) | {
-            "rows": {role: len(rows) for role, rows in encoded.items()},
-            "steps": state.global_step,
-            "best_step": state.best_global_step,
-            "seconds": round(time.time() - started, 1),
-        }
-        if iterations:
-            metrics["iterations"] = iterations
-        with using_files(folder.model):
-            write_results(folder.model, model, tokenizer, recipe, task, metrics, probabilities, keep_model)
-        folder.publish()
-    PartialState().wait_for_everyone()
+    fitted = fit(prepared, folder.checkpoints, listeners)
+    classifier = fitted.classifier
     if not main:
-        return Run(folder.output, recipe, task, {}, model, tokenizer, None)
-    return Run(folder.output, recipe, task, metrics, model, tokenizer, probabilities.get("test"))
-
-
-def silent(line: str) -> None:
-    """Hears a note and says nothing."""
-
-
-def all_texts(part: Part) -> list[str]:
-    """Texts, and the second texts of pairs: what a vocabulary is taken from."""
-    return [*part.examples.texts, *(part.examples.pairs or [])]
-
-
-def as_batch(tokenizer, encoded: Encoded, start: int, size: int = 32) -> Batch:
-    """Rows from `start` on as a batch, on the CPU."""
-    return Batch(**Collator.of(tokenizer)([encoded[row] for row in range(start, min(start + size, len(encoded)))]))
-
-
-def encode_part(tokenizer, part: Part, longest: int, role: str, note: Callable[[str], None]) -> Encoded:
-    examples = part.examples
-    encoded = encode_texts(tokenizer, examples.texts, examples.pairs, part.labels.tolist(), longest)
-    if encoded.cut:
-        share = encoded.cut / len(encoded)
-        note(f"{share:.1%} of the {role} texts are longer than the {longest} tokens read of each; the rest is cut off")
-    return encoded
+        PartialState().wait_for_everyone()
+        return Run(folder.output, recipe, task, {}, classifier, None)
+    parts = {"training": prepared.training, "validation": prepared.validation, "test": prepared.test}
+    encoded = {role: part for role, part in parts.items() if part is not None}
+    probabilities = {role: classifier.probabilities(encoded[role]) for role in encoded if role != "training"}
+    metrics = measure(task, probabilities) | {
+        "rows": {role: len(rows) for role, rows in encoded.items()},
+        "steps": fitted.state.global_step,
+        "best_step": fitted.state.best_global_step,
+        "seconds": round(time.time() - started, 1),
+    }
+    if fitted.iterations:
+        metrics["iterations"] = fitted.iterations
+    with using_files(folder.model):
+        write_results(folder.model, classifier, recipe, task, metrics, probabilities, keep_model)
+    folder.publish()
+    PartialState().wait_for_everyone()
+    return Run(folder.output, recipe, task, metrics, classifier, probabilities.get("test"))

@@ -29,6 +29,7 @@ from salience.explainers.word_tokens import WordTokens
 from salience.faithfulness.evaluation import DRAWS, as_judged, detected, erased
 from salience.inference import TextClassifier
 from salience.models.attention_models import PRESETS, build_attention_classifier
+from salience.models.procedure import required_procedure
 from salience.reproduce.datasets import load
 from salience.reproduce.training import as_texts, drawn, encode, train_classifier
 from salience.reproduce.vat.report import PUBLISHED, family, report
@@ -119,8 +120,9 @@ def train(
     model, tokenizer = build_attention_classifier(
         options, data.labels, data.training.texts, lambda line: None, split=not data.tokenised
     )
+    turns = {"iterations": plan.iterations} if required_procedure(model) == "turns" else {}
     recipe = Recipe(
-        data=cell.set, method="plain", iterations=plan.iterations, seed=cell.seed, learning_rate=plan.learning_rate,
+        data=cell.set, method="plain", procedure_options=turns, seed=cell.seed, learning_rate=plan.learning_rate,
         steps=plan.epochs * len(data.training.labels) // 32, batch_size=32,
     )  # fmt: skip
     return train_classifier(TextClassifier(model, tokenizer, LONGEST), data, recipe, watch=watch)
