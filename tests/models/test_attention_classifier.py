@@ -251,7 +251,10 @@ def test_fresh_weights_are_drawn_as_the_papers_draw_them():
             {"encoder": "lstm", "hidden_size": 10, "pooling_heads": 3},
             "the width 10 must be divisible by pooling_heads 3",
         ),
-        ({"encoder": "lstm", "hidden_size": 9, "bidirectional": True}, "a bidirectional encoder needs an even width, not 9"),
+        (
+            {"encoder": "lstm", "hidden_size": 9, "bidirectional": True},
+            "a bidirectional encoder needs an even width, not 9",
+        ),
         ({"pooling_heads": 0}, "pooling_heads"),
         ({"encoder": "lstm", "hidden_size": 10, "pooling_heads": -1}, "pooling_heads"),
     ],

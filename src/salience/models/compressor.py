@@ -15,8 +15,9 @@ SMALLEST = 1e-6  # lower bound of a standard deviation
 class Compressor(nn.Module):
     """Compresses the pooled vector R (B, D) into z = u + sigma * epsilon (B, Z), epsilon ~ N(0, I), and classifies z.
 
-    u and sigma are perceptrons of R with one hidden layer each, and so is the classifier of z. The softplus of the
-    second gives the standard deviation sigma (Zhou et al., 2021, section 3.3).
+    Zhou et al. (2021, section 3.3, Eq. 9). u and sigma are computed from R by a perceptron with one hidden layer each,
+    and z is classified by another one. The paper leaves open how sigma, a standard deviation here, is kept positive;
+    here it is the softplus of a perceptron's output.
 
     Args:
         width: D, the width of R.

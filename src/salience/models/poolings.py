@@ -73,7 +73,7 @@ class Additive(Attention):
     """Additive attention without biases: score_j = v . tanh(W h_j) / lambda.
 
     AD of Sun and Lu (2020, doi 10.18653/v1/2020.acl-main.312); with lambda = 1 the attention of VAT (Zhou et al.,
-    2021, Findings of ACL-IJCNLP, Eq. 1).
+    2021, Findings of ACL-IJCNLP, Eq. 2).
     """
 
     def __init__(self, width: int, heads: int = 1, scale: float = 1.0):
