@@ -8,7 +8,7 @@ and loaded as any other model of transformers.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -133,7 +133,7 @@ class AttentionClassifier(PreTrainedModel):
 
     def get_input_embeddings(self) -> nn.Embedding:
         """The word-embedding table (V, E)."""
-        return self.encoder.get_input_embeddings()
+        return cast(nn.Embedding, self.encoder.get_input_embeddings())
 
     def set_input_embeddings(self, value: nn.Module) -> None:
         """Replaces the word-embedding table."""

@@ -57,7 +57,8 @@ def _over_words(
 ) -> tuple[AttentionClassifier, PreTrainedTokenizerBase]:
     tokenizer = word_tokenizer(texts, options.minimum_frequency, split)
     vocabulary = {word: number for word, number in tokenizer.get_vocab().items() if word not in SPECIAL}
-    width, vectors = 100 if options.width is None else options.width, {}
+    width = 100 if options.width is None else options.width
+    vectors: dict[int, Tensor] = {}
     if options.embeddings == "minilm":
         vectors, embedding_size = minilm_vectors(vocabulary)
     elif options.embeddings is not None:

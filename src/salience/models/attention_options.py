@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from salience.errors import InputError, nearest, quoted, unknown
 from salience.models.poolings import ATTENDING, POOLINGS
@@ -105,7 +106,7 @@ PRESETS = {
 }
 
 
-def attention_options(model: str, options: Mapping[str, object]) -> AttentionOptions | None:
+def attention_options(model: str, options: Mapping[str, Any]) -> AttentionOptions | None:
     """The settings of the attention classifier that a model name and its options stand for.
 
     Args:

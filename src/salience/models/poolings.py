@@ -116,8 +116,9 @@ class Max(nn.Module):
         return largest.where(mask.any(1, keepdim=True), 0), None
 
 
+WITHOUT_SCORES: dict[str, type[First] | type[Max] | type[Mean]] = {"first": First, "max": Max, "mean": Mean}
 ATTENDING = ("dot", "additive", "variational")
-POOLINGS = ("first", "max", "mean", *ATTENDING)
+POOLINGS = (*WITHOUT_SCORES, *ATTENDING)
 
 
 def pooling(name: str, width: int, heads: int = 1, scale: float = 1.0) -> Attention | First | Max | Mean:
@@ -128,11 +129,11 @@ def pooling(name: str, width: int, heads: int = 1, scale: float = 1.0) -> Attent
 
     Args:
         width: D, the width of the states.
-        heads: number of attention heads; ignored by "first", "max" and "mean".
-        scale: lambda of the attention; ignored by "first", "max" and "mean".
+        heads: number of attention heads, for a name in `ATTENDING`.
+        scale: lambda of the attention, for a name in `ATTENDING`.
     """
     if name == "dot":
         return Dot(width, heads, scale)
     if name in ATTENDING:
         return Additive(width, heads, scale)
-    return {"first": First, "max": Max, "mean": Mean}[name]()
+    return WITHOUT_SCORES[name]()

@@ -97,7 +97,7 @@ class WordEncoder(nn.Module):
 
     def set_input_embeddings(self, value: nn.Module) -> None:
         """Replaces the word-embedding table."""
-        self.embeddings.word_embeddings = value
+        self.embeddings.register_module("word_embeddings", value)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> BaseModelOutput:
         """The states (B, T, D) of token ids (B, T), as `last_hidden_state`."""
