@@ -643,7 +643,7 @@ REFUSED = {
     "no attention classifier": (lambda: build("bert"), "attention classifiers"),
     "max": (lambda: model_of(pooling="max"), "dot and additive attention"),
     "mean": (lambda: model_of(pooling="mean"), "dot and additive attention"),
-    "two heads": (lambda: model_of(embedding_size=4, pooling_heads=2), "of one head"),
+    "two heads": (lambda: model_of(embedding_size=4, pooling_heads=2), "with one head"),
     "LSTM": (lambda: word_classifier("lstm"), "embeddings or an affine map"),
     "transformer": (lambda: attention_classifier(head="linear", pooling="dot"), "embeddings or an affine map"),
     "additive over an affine map": (lambda: model_of("affine", pooling="additive"), "additive attention over emb"),

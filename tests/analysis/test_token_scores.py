@@ -430,8 +430,8 @@ REFUSED = {
     "max": (lambda: model_of(pooling="max"), "dot and additive attention"),
     "mean": (lambda: model_of(pooling="mean"), "dot and additive attention"),
     "first": (lambda: model_of(pooling="first"), "dot and additive attention"),
-    "two heads": (lambda: model_of(pooling_heads=2), "of one head"),
-    "two heads, additive": (lambda: model_of("AD", pooling_heads=2), "of one head"),
+    "two heads": (lambda: model_of(pooling_heads=2), "with one head"),
+    "two heads, additive": (lambda: model_of("AD", pooling_heads=2), "with one head"),
 }
 
 
