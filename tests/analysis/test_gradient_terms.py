@@ -663,6 +663,12 @@ def test_what_no_terms_are_derived_for_is_refused_and_told_why(case):
         gradient_terms(make(), batches())
 
 
+def test_texts_without_labels_are_refused():
+    batch = text_batch([[1, 2]], [1])
+    with pytest.raises(ValueError, match="need texts with labels"):
+        gradient_terms(word_classifier("embeddings"), [Batch(batch.input_ids, batch.attention_mask, batch.segment)])
+
+
 def test_without_texts_there_is_no_mean():
     with pytest.raises(ValueError, match="no texts"):
         gradient_terms(word_classifier("embeddings"), [])
