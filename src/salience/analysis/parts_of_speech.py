@@ -166,8 +166,8 @@ def meetings(texts: TaggedScores, partner: np.ndarray) -> Meetings:
         own_tags.append(texts.tags[row][here])
         partner_tags.append(texts.tags[other][there])
     names, indices = np.unique(np.concatenate([*own_tags, *partner_tags]), return_inverse=True)
-    own, other_tag = np.split(indices, 2)
-    cell, size = own * len(names) + other_tag, len(names) ** 2
+    own_tag, partner_tag = np.split(indices, 2)
+    cell, size = own_tag * len(names) + partner_tag, len(names) ** 2
     count = np.bincount(cell, minlength=size).reshape(len(names), len(names))
     total = np.bincount(cell, np.concatenate(shares), size).reshape(len(names), len(names))
     return Meetings(names.tolist(), count, _means(total, count))
