@@ -643,7 +643,7 @@ REFUSED = {
     "no attention classifier": (lambda: build("bert"), "attention classifiers"),
     "max": (lambda: model_of(pooling="max"), "dot and additive attention"),
     "mean": (lambda: model_of(pooling="mean"), "dot and additive attention"),
-    "two heads": (lambda: model_of(embedding_size=4, pooling_heads=2), "of one head"),
+    "two heads": (lambda: model_of(embedding_size=4, pooling_heads=2), "with one head"),
     "LSTM": (lambda: word_classifier("lstm"), "embeddings or an affine map"),
     "transformer": (lambda: attention_classifier(head="linear", pooling="dot"), "embeddings or an affine map"),
     "additive over an affine map": (lambda: model_of("affine", pooling="additive"), "additive attention over emb"),
@@ -661,6 +661,12 @@ def test_what_no_terms_are_derived_for_is_refused_and_told_why(case):
 
     with pytest.raises(ValueError, match=why):
         gradient_terms(make(), batches())
+
+
+def test_texts_without_labels_are_refused():
+    batch = text_batch([[1, 2]], [1])
+    with pytest.raises(ValueError, match="need texts with labels"):
+        gradient_terms(word_classifier("embeddings"), [Batch(batch.input_ids, batch.attention_mask, batch.segment)])
 
 
 def test_without_texts_there_is_no_mean():

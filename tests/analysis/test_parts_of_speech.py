@@ -337,7 +337,7 @@ def test_ready_made_tags_belong_to_words_between_white_space():
     ("tags", "said"), [(["ADJ"], "but 1 tag"), ([], "but 0 tags"), (["ADJ", "NOUN", "X"], "but 3 tags")], ids=len
 )
 def test_as_many_tags_as_words(tags, said):
-    with pytest.raises(InputError, match=r"row 7 has 2 words, parted by white space, " + said):
+    with pytest.raises(InputError, match=r"row 7 has 2 words, separated by white space, " + said):
         given_tags("good film", tags, 7)
 
 

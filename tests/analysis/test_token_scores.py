@@ -430,8 +430,9 @@ REFUSED = {
     "max": (lambda: model_of(pooling="max"), "dot and additive attention"),
     "mean": (lambda: model_of(pooling="mean"), "dot and additive attention"),
     "first": (lambda: model_of(pooling="first"), "dot and additive attention"),
-    "two heads": (lambda: model_of(pooling_heads=2), "of one head"),
-    "two heads, additive": (lambda: model_of("AD", pooling_heads=2), "of one head"),
+    "two heads": (lambda: model_of(pooling_heads=2), "with one head"),
+    "two heads, additive": (lambda: model_of("AD", pooling_heads=2), "with one head"),
+    "compressor": (lambda: model_of(pooling="variational", inference="compressor"), "VAT's compressor predicts"),
 }
 
 
@@ -451,4 +452,5 @@ def test_models_without_these_scores_are_refused_and_told_why(case):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_others_are_not(name):
-    check_scored(MODELS[name]())
+    model = MODELS[name]()
+    assert check_scored(model) == (model.pooling, model.head)

@@ -251,7 +251,10 @@ def test_fresh_weights_are_drawn_as_the_papers_draw_them():
             {"encoder": "lstm", "hidden_size": 10, "pooling_heads": 3},
             "the width 10 must be divisible by pooling_heads 3",
         ),
-        ({"encoder": "lstm", "hidden_size": 9, "bidirectional": True}, "two directions share the width, and 9 is odd"),
+        (
+            {"encoder": "lstm", "hidden_size": 9, "bidirectional": True},
+            "a bidirectional encoder needs an even width, not 9",
+        ),
         ({"pooling_heads": 0}, "pooling_heads"),
         ({"encoder": "lstm", "hidden_size": 10, "pooling_heads": -1}, "pooling_heads"),
     ],
@@ -577,3 +580,19 @@ def test_the_separator_of_a_pair_is_not_read_in_a_mixture():
     assert (seen[0][:, 2] == 0).all()
     assert (seen[0] > 0).sum(1).tolist() == [5, 5]
     assert own.input_ids.max() < VOCABULARY
+
+
+def test_only_variational_pooling_classifies_compressed_vectors():
+    with pytest.raises(ValueError, match="additive pooling has no compressor"):
+        word_classifier("lstm", pooling="additive").classify_compressed(torch.zeros(1, 6))
+
+
+@pytest.mark.parametrize("encoder", ["lstm", "transformer"])
+def test_the_table_of_word_embeddings_can_be_replaced(encoder):
+    model = classifier(encoder, "dot").eval()
+    own, before = batch_for(encoder, [3, 5]), set(model.state_dict())
+    table = torch.nn.Embedding(*model.get_input_embeddings().weight.shape)
+    logits = read(model, own).logits
+    model.set_input_embeddings(table)
+    assert model.get_input_embeddings() is table and set(model.state_dict()) == before
+    assert not close(read(model, own).logits, logits)

@@ -35,6 +35,11 @@ def test_other_models_do_not_fit(settings):
     assert not TypeScalars.fits(word_models.word_classifier(**({"encoder": "embeddings"} | settings)))
 
 
+def test_a_pooling_without_attention_scores_is_refused():
+    with pytest.raises(ValueError, match="max pooling has no attention scores"):
+        TypeScalars(word_models.word_classifier("embeddings", pooling="max"))
+
+
 def test_predicting_many_tokens_runs_the_encoder_once():
     model = word_models.word_classifier("affine")
     batches = [word_models.word_batch([7] * 40, seed=seed) for seed in range(3)]

@@ -1,1 +1,1 @@
-"""What a trained model attends to, over a corpus."""
+"""Analyses of what a trained model attends to in a corpus."""

@@ -1,4 +1,7 @@
-"""Which channels of the embeddings matter for which class, and to which words they react (DropMix, section 5.7)."""
+"""The embedding channels that matter for a class, and the words that they respond to (Kong et al., 2022, section 5.7).
+
+DropMix: A Textual Data Augmentation Combining Dropout with Mixup, EMNLP 2022, doi 10.18653/v1/2022.emnlp-main.57.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import nn
 
 from salience.data.batching import DIFFERENTIATED, in_order, like_length
 from salience.data.encoding import Encoded
@@ -17,37 +21,60 @@ from salience.spans import best_patch, part_length
 
 @dataclass(frozen=True)
 class Channels:
-    """Of every text: the channels that DropMix-C would drop, and the token that each channel reacts to most."""
+    """The channels that DropMix-C would drop in each of N labelled texts, and the token that each responds to most.
 
-    selected: np.ndarray  # (N, D) bool
-    strongest: np.ndarray  # (N, D) token ids; -1 where a text has no token but special ones
-    labels: np.ndarray  # (N,)
+    Attributes:
+        selected: (N, D), true for the channels that would be dropped.
+        strongest: (N, D), the id of the token with the largest gradient in a channel; -1 for a text that has special
+            tokens only.
+        labels: class indices (N,).
+    """
+
+    selected: np.ndarray
+    strongest: np.ndarray
+    labels: np.ndarray
 
     def importance(self, classes: int) -> np.ndarray:
-        """The part of each class's texts (C, D) in which a channel is selected; NaN for a class without texts."""
+        """The share of the texts of each class in which a channel is selected (C, D); NaN for a class without texts.
+
+        Args:
+            classes: C, the number of classes.
+        """
         number = np.bincount(self.labels, minlength=classes)
-        total = np.stack([self.selected[self.labels == own].sum(0) for own in range(classes)])
+        total = np.stack([self.selected[self.labels == label].sum(0) for label in range(classes)])
         return total / np.where(number > 0, number, np.nan)[:, None]
 
     def preference(self, classes: int) -> np.ndarray:
-        """How much more a channel matters for a class than for the others' mean (C, D); of two, pos - neg."""
-        found = self.importance(classes)
-        there = np.isfinite(found).all(1)
-        others = found[there].sum(0) - np.where(there[:, None], found, 0)
-        return found - others / np.maximum(there.sum() - there, 1)[:, None]
+        """The importance of a channel for a class minus the mean of its importance for the other classes (C, D).
 
-    def contributed(self, label: int, channel: int, everywhere: bool = False) -> Counter[int]:
-        """How often each token id is the one that a channel reacts to most, in the texts of a class.
+        For two classes it is the difference of their importances. NaN for a class without texts.
 
         Args:
-            everywhere: count texts too in which the channel is not selected.
+            classes: C, the number of classes.
+        """
+        importance = self.importance(classes)
+        there = np.isfinite(importance).all(1)
+        others = importance[there].sum(0) - np.where(there[:, None], importance, 0)
+        return importance - others / np.maximum(there.sum() - there, 1)[:, None]
+
+    def contributed(self, label: int, channel: int, everywhere: bool = False) -> Counter[int]:
+        """How often each token id is the one that a channel responds to most, in the texts of a class.
+
+        Args:
+            label: index of the class.
+            channel: index of the channel.
+            everywhere: whether to count also the texts in which the channel is not selected.
         """
         texts = (self.labels == label) & (everywhere | self.selected[:, channel])
-        found = self.strongest[texts, channel]
-        return Counter(found[found >= 0].tolist())
+        tokens = self.strongest[texts, channel]
+        return Counter(tokens[tokens >= 0].tolist())
 
     def leading(self, classes: int, top: int) -> dict[int, dict[int, Counter[int]]]:
-        """Of each class with texts the `top` channels that are most its own, each with the words it reacts to."""
+        """The `top` channels with the largest preference for each class that has texts, and their token counts.
+
+        Returns:
+            Class index to channel index to the counts of `contributed`, channels in descending order of preference.
+        """
         return {
             label: {
                 channel: self.contributed(label, channel)
@@ -58,23 +85,25 @@ class Channels:
         }
 
 
-def scan_channels(model, texts: Encoded, ratio: float) -> Channels:
-    """One forward and one input-gradient pass over labelled texts.
+def scan_channels(model: nn.Module, texts: Encoded, ratio: float) -> Channels:
+    """Selects the channels of labelled texts, with one forward and one backward pass to the embeddings.
 
     Args:
-        ratio: the fixed lambda; floor(lambda D) channels are selected, DropMix-C's: those of the largest gradient for
-            the gold label. Those that tie at the end are all left out.
+        model: the classifier.
+        texts: N labelled texts.
+        ratio: the fixed lambda of DropMix-C, from 0 to 1. The floor(lambda D) channels with the largest gradient of
+            the loss of the true label are selected. Channels that tie for the last places are all left out.
     """
     selected, strongest = [], []
     for rows, batch in like_length(model, texts, labelled=True, tokens=DIFFERENTIATED):
         with evaluating(model):
             scores = gradient_map(model, batch)  # (B, T, D)
-        own, word = batch.attention_mask.bool(), batch.segment > 0
-        length = own.sum(1)
+        tokens, words = batch.attention_mask.bool(), batch.segment > 0
+        length = tokens.sum(1)
         budget = length * part_length(torch.full_like(length, scores.shape[2]), ratio)
-        found = best_patch(scores, own, budget, height=None, width=1).any(1)
-        selected.append((rows, found.cpu().numpy()))
-        place = scores.masked_fill(~word[..., None], -1).argmax(1)  # (B, D)
-        token = batch.input_ids.gather(1, place).where(word.any(1, keepdim=True), -1)
+        chosen = best_patch(scores, tokens, budget, height=None, width=1).any(1)
+        selected.append((rows, chosen.cpu().numpy()))
+        position = scores.masked_fill(~words[..., None], -1).argmax(1)  # (B, D)
+        token = batch.input_ids.gather(1, position).where(words.any(1, keepdim=True), -1)
         strongest.append((rows, token.cpu().numpy()))
     return Channels(in_order(selected), in_order(strongest), np.asarray(texts.labels))

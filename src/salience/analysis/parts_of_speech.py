@@ -1,4 +1,4 @@
-"""Attention by part of speech (Lewy and Mańdziuk, 2023, AttentionMix, section 6.5, Figures 5 to 7)."""
+"""Attention by part of speech (Lewy and Mańdziuk, 2023, AttentionMix, arXiv 2309.11104, section 6.5, Figures 5-7)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
+from torch import nn
+from transformers import PreTrainedTokenizerBase
 
 from salience.analysis.tagging import Tagged, in_order
 from salience.explainers.corpus import explain_tokens
@@ -14,123 +17,157 @@ from salience.explainers.word_tokens import SPECIAL, encode_words
 
 @dataclass(frozen=True)
 class ByTag:
-    """The mean of a score over the words, or tokens, of each part of speech, beside the mean over all of them."""
+    """The mean of a score over the words, or tokens, of each of G parts of speech.
 
-    tags: list[str]  # sorted
-    count: np.ndarray  # (G,)
-    mean: np.ndarray  # (G,)
+    Attributes:
+        tags: the parts of speech, sorted.
+        count: number of words of each (G,).
+        mean: mean score of each (G,).
+        overall: mean score of all words.
+    """
+
+    tags: list[str]
+    count: np.ndarray
+    mean: np.ndarray
     overall: float
 
     @property
     def relative(self) -> np.ndarray:
-        """Means as parts of the overall mean (G,); weighted by `count` they average to 1."""
+        """The means divided by the overall mean (G,); their mean weighted by `count` is 1."""
         return self.mean / self.overall
 
     @property
     def difference(self) -> np.ndarray:
-        """Means minus the overall mean (G,)."""
+        """The means minus the overall mean (G,)."""
         return self.mean - self.overall
 
 
-def by_tag(scores: Sequence[float], tags: Sequence[str]) -> ByTag:
-    """Scores averaged by tag.
+def by_tag(scores: ArrayLike, tags: ArrayLike) -> ByTag:
+    """Averages scores (N,) by tag (N,).
 
     Raises:
-        ValueError: there is nothing to average.
+        ValueError: there are no tags.
     """
+    tags = np.asarray(tags)
     if not len(tags):
         raise ValueError("no word has a part of speech")
-    names, number = np.unique(np.asarray(tags), return_inverse=True)
-    count, scores = np.bincount(number), np.asarray(scores, float)
-    return ByTag(names.tolist(), count, np.bincount(number, scores) / count, float(scores.mean()))
+    names, index = np.unique(tags, return_inverse=True)
+    count, scores = np.bincount(index), np.asarray(scores, float)
+    return ByTag(names.tolist(), count, np.bincount(index, scores) / count, float(scores.mean()))
 
 
 @dataclass(frozen=True)
 class TaggedScores:
-    """Scores of the tagged tokens of texts, in the texts' order: what a special token gets belongs to none."""
+    """Scores of the tagged tokens, or words, of texts. Special tokens are left out.
 
-    scores: list[np.ndarray]  # of each text (U,), or (U, H) of H heads
-    tags: list[np.ndarray]  # (U,) as words
-    places: list[np.ndarray]  # (U,) where in its text each stands, special tokens counted
+    Attributes:
+        scores: of each text (U,), or (U, H) for H heads.
+        tags: the part of speech of each token of each text (U,).
+        places: the position of each token in its text (U,), special tokens counted.
+    """
+
+    scores: list[np.ndarray]
+    tags: list[np.ndarray]
+    places: list[np.ndarray]
 
     def by_tag(self) -> ByTag:
+        """The scores of all texts, averaged by tag."""
         return by_tag(np.concatenate(self.scores), np.concatenate(self.tags))
 
 
 def tagged_attention(
-    model, tokenizer, texts: Sequence[str], tagged: Sequence[Tagged], attention: Callable,
-    max_length: int | None = None, words: bool = False,
+    model: nn.Module, tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], tagged: Sequence[Tagged],
+    attention: Callable, max_length: int | None = None, words: bool = False,
 ) -> TaggedScores:  # fmt: skip
-    """How much attention the tagged words of texts receive; word pieces have their word's tag.
+    """The attention that the tagged words of texts receive. A token has the tag of the word that it is a part of.
 
     Args:
-        attention: `Attention(layer, head)`, or another explainer; also one that gives (B, T, H) of H heads at once.
-            `mean=False` weighs a token of a long text as much as one of a short text.
-        words: sum the pieces of a word, and let it stand where its first piece does.
+        model: the classifier.
+        tokenizer: its tokenizer.
+        texts: the texts.
+        tagged: the tagged words of each text.
+        attention: an explainer such as `Attention(layer, head)`; it may also return the scores of H heads (B, T, H).
+            With `mean=False` of `Attention`, a token of a long text has the weight of a token of a short text.
+        max_length: number of tokens read of a text; None reads all.
+        words: whether to sum the scores of the tokens of a word; the word has the position of its first token.
 
     Raises:
         InputError: a tagged word is empty or outside its text, or two of them overlap.
     """
-    tagged = [in_order(text, own, number) for number, (text, own) in enumerate(zip(texts, tagged, strict=True), 1)]
-    spans = iter([[(start, end) for start, end, _ in own] for own in tagged])
+    ordered = [
+        in_order(text, spans, number) for number, (text, spans) in enumerate(zip(texts, tagged, strict=True), 1)
+    ]
+    spans = iter([[(start, end) for start, end, _ in words_of_text] for words_of_text in ordered])
     encoded = encode_words(tokenizer, texts, max_length=max_length, spans=lambda text: next(spans))
-    received = explain_tokens(model, encoded.encoded, attention)
-    found = TaggedScores([], [], [])
-    for row, own in enumerate(received):
-        number = encoded.words_of(row)
-        place = np.flatnonzero(number != SPECIAL)
-        number, own = number[place], own[place]
+    result = TaggedScores([], [], [])
+    for row, received in enumerate(explain_tokens(model, encoded.encoded, attention)):
+        word_index = encoded.words_of(row)
+        position = np.flatnonzero(word_index != SPECIAL)
+        word_index, scores = word_index[position], received[position]
         if words:
-            number, first = np.unique(number, return_index=True)  # a word's pieces stand together
-            place, own = place[first], np.add.reduceat(own, first, axis=0) if len(first) else own
-        names = np.array([tag for _, _, tag in tagged[row]], dtype=object)
-        found.scores.append(own)
-        found.tags.append(names[number] if len(number) else np.zeros(0, object))
-        found.places.append(place)
-    return found
+            word_index, first = np.unique(word_index, return_index=True)  # the tokens of a word are adjacent
+            position = position[first]
+            scores = np.add.reduceat(scores, first, axis=0) if len(first) else scores
+        names = np.array([tag for _, _, tag in ordered[row]], dtype=object)
+        result.scores.append(scores)
+        result.tags.append(names[word_index] if len(word_index) else np.zeros(0, object))
+        result.places.append(position)
+    return result
 
 
 @dataclass(frozen=True)
 class Meetings:
-    """What becomes of words in AttentionMix's mixtures, by their own part of speech and that of the word they meet.
+    """The shares that words keep in AttentionMix, by their part of speech and that of the partner's word.
 
-    The paper looks at the attention of x_1 alone and leaves x_2's for later. In a mixture the two meet place by
-    place: a word keeps b_1 / (b_1 + b_2) (Eq. 7), and its partner has the rest.
+    Two texts are mixed position by position: a word with attention b_1 that meets a word with attention b_2 keeps
+    the share b_1 / (b_1 + b_2) (Eq. 7), and the partner's word has the rest. The paper analyses the attention of x_1
+    alone and leaves that of x_2 to future work.
+
+    Attributes:
+        tags: the G parts of speech, sorted.
+        count: (G, G), how often a word of a tag (row) meets a partner's word of a tag (column).
+        kept: (G, G), the mean share that the word keeps; NaN where such words never meet.
     """
 
     tags: list[str]
-    count: np.ndarray  # (G, G) meetings of own tag (row) and partner's tag (column)
-    kept: np.ndarray  # (G, G) mean part that the own word keeps; NaN where such words never met
+    count: np.ndarray
+    kept: np.ndarray
 
     @property
     def own(self) -> np.ndarray:
-        """The part that words of a tag keep, whatever they meet (G,)."""
-        return part(np.nansum(self.kept * self.count, 1), self.count.sum(1))
+        """The mean share that words of each tag keep (G,)."""
+        return _means(np.nansum(self.kept * self.count, 1), self.count.sum(1))
 
     @property
     def partner(self) -> np.ndarray:
-        """The part that a partner's words of a tag take, whatever they meet (G,)."""
-        return part(np.nansum((1 - self.kept) * self.count, 0), self.count.sum(0))
+        """The mean share that a partner's words of each tag have (G,)."""
+        return _means(np.nansum((1 - self.kept) * self.count, 0), self.count.sum(0))
 
 
-def part(total: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """Means, NaN where there is nothing."""
+def _means(total: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """Totals divided by counts, NaN where the count is 0."""
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def meetings(texts: TaggedScores, partner: np.ndarray) -> Meetings:
-    """Pairs of texts, each with the text at `partner`, met place by place where both have a tagged word."""
-    own_tags, other_tags, parts = [], [], []
+    """The shares that words keep when every text is mixed with a partner, at positions where both have a tagged word.
+
+    Args:
+        texts: scores of N texts, with one score for each token or word.
+        partner: index of each text's partner (N,).
+    """
+    own_tags, partner_tags, shares = [], [], []
     for row, other in enumerate(partner):
         _, here, there = np.intersect1d(texts.places[row], texts.places[other], return_indices=True)
-        mine, theirs = texts.scores[row][here], texts.scores[other][there]
+        own_scores, partner_scores = texts.scores[row][here], texts.scores[other][there]
+        total = own_scores + partner_scores
         with np.errstate(invalid="ignore"):
-            parts.append(np.where(mine + theirs > 0, mine / (mine + theirs), 0.5))
+            shares.append(np.where(total > 0, own_scores / total, 0.5))
         own_tags.append(texts.tags[row][here])
-        other_tags.append(texts.tags[other][there])
-    names, numbers = np.unique(np.concatenate([*own_tags, *other_tags]), return_inverse=True)
-    own, other = np.split(numbers, 2)
-    cell, size = own * len(names) + other, len(names) ** 2
+        partner_tags.append(texts.tags[other][there])
+    names, indices = np.unique(np.concatenate([*own_tags, *partner_tags]), return_inverse=True)
+    own_tag, partner_tag = np.split(indices, 2)
+    cell, size = own_tag * len(names) + partner_tag, len(names) ** 2
     count = np.bincount(cell, minlength=size).reshape(len(names), len(names))
-    total = np.bincount(cell, np.concatenate(parts), size).reshape(len(names), len(names))
-    return Meetings(names.tolist(), count, part(total, count))
+    total = np.bincount(cell, np.concatenate(shares), size).reshape(len(names), len(names))
+    return Meetings(names.tolist(), count, _means(total, count))

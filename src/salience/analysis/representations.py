@@ -1,4 +1,8 @@
-"""How well a model's vectors of texts fall into classes: before any map is drawn, and as a map (VAT, Figures 3, 6)."""
+"""The vectors of texts inside a classifier, how well they separate the classes, and a map of them.
+
+Zhou et al. (2021, Findings of ACL-IJCNLP, "Attending via both Fine-tuning and Compressing", Figures 3 and 6) show
+t-SNE maps of these vectors.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import numpy as np
 import torch
 from sklearn.manifold import TSNE
 from sklearn.metrics import silhouette_score
-from torch import Tensor
+from torch import Tensor, nn
 
 from salience.batch import Batch
 from salience.data.batching import in_order, like_length
@@ -18,42 +22,56 @@ from salience.models.states import pooled_states
 
 
 @torch.no_grad()
-def representations(model, texts: Encoded) -> np.ndarray:
-    """The vectors (N, D) of texts, in their order.
+def representations(model: nn.Module, texts: Encoded) -> np.ndarray:
+    """The vectors of texts, in the order of the texts.
 
-    Of an attention classifier it is what the pooling makes of a text (R of VAT), of others what the last linear map
-    of the head sees.
+    For an attention classifier they are the output of the pooling (R of VAT), for other models the input of the last
+    linear map of the head.
+
+    Returns:
+        Vectors (N, D) in float32.
     """
-    found = []
+    vectors = []
     with evaluating(model):
         for rows, batch in like_length(model, texts):
-            found.append((rows, vectors_of(model, batch).float().cpu().numpy()))
-    return in_order(found)
+            vectors.append((rows, _vectors(model, batch).float().cpu().numpy()))
+    return in_order(vectors)
 
 
-def vectors_of(model, batch: Batch) -> Tensor:
-    own = unwrapped(model)
-    if isinstance(own, AttentionClassifier):
-        pooled, _ = own.pooling(*pooled_states(own, batch))
+def _vectors(model: nn.Module, batch: Batch) -> Tensor:
+    classifier = unwrapped(model)
+    if isinstance(classifier, AttentionClassifier):
+        pooled, _ = classifier.pooling(*pooled_states(classifier, batch))
         return pooled
-    with reading(model, "sentence") as seen:
+    with reading(model, "sentence") as sentence:
         forward(model, batch)
-    return seen.value
+    assert sentence.value is not None  # the forward pass has written it
+    return sentence.value
 
 
 def silhouette(vectors: np.ndarray, labels: np.ndarray) -> float:
-    """The mean silhouette coefficient of the classes, on the vectors themselves: from -1 to 1; distances on a t-SNE
-    map mean nothing.
+    """The mean silhouette coefficient of the classes, from -1 to 1; higher values mean better separated classes.
+
+    It is computed on the vectors themselves, because distances on a t-SNE map have no meaning (Rousseeuw, 1987, doi
+    10.1016/0377-0427(87)90125-7).
+
+    Args:
+        vectors: (N, D).
+        labels: class indices (N,).
 
     Raises:
-        ValueError: fewer than two classes, or as many as texts.
+        ValueError: there are fewer than two classes, or as many classes as texts.
     """
     return float(silhouette_score(vectors, labels))
 
 
 def map_of(vectors: np.ndarray, seed: int = 0) -> np.ndarray:
-    """A t-SNE map (N, 2), the same for the same seed; texts near each other are alike."""
-    if not vectors.std(0).any():  # all texts are the same one, and an initialisation by PCA divides by 0
+    """A t-SNE map of vectors (N, D), on which similar texts are near each other (van der Maaten and Hinton, 2008).
+
+    Returns:
+        Points (N, 2); the same seed gives the same points.
+    """
+    if not vectors.std(0).any():  # all vectors are equal, and the initialisation by PCA would divide by 0
         return np.zeros((len(vectors), 2), np.float32)
     perplexity = min(30.0, max((len(vectors) - 1) / 3, 1.0))
     return TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(vectors)

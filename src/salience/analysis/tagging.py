@@ -1,4 +1,4 @@
-"""Parts of speech: from any tagger, from spaCy, or ready-made."""
+"""Part-of-speech tags of texts, from spaCy, from another tagger, or given with the texts."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ from itertools import pairwise
 from salience.errors import InputError, counted, quoted
 from salience.explainers.words import word_spans
 
-Tagged = list[tuple[int, int, str]]  # a text's words: from character, to character, part of speech
+Tagged = list[tuple[int, int, str]]  # the words of a text: first character, character after the last, tag
 Tagger = Callable[[Sequence[str]], Iterator[Tagged]]
 
 
 @dataclass(frozen=True)
 class SpacyTagger:
-    """Universal parts of speech by a spaCy pipeline, which must be installed, as its model must be.
+    """Tags words with universal parts of speech by a spaCy pipeline.
+
+    Calling it with texts yields the tagged words of each text, without white space.
+
+    Args:
+        name: the pipeline, which must be installed.
 
     Raises:
-        InputError: one of them is not there.
+        InputError: spaCy or the pipeline is not installed.
     """
 
     name: str = "en_core_web_sm"
@@ -33,36 +38,45 @@ class SpacyTagger:
             pipeline = spacy.load(self.name, exclude=["ner", "lemmatizer"])
         except OSError as error:
             raise InputError(
-                f"spaCy has no pipeline {self.name!r}; python -m spacy download {self.name}, or --tagger"
+                f"spaCy has no pipeline {self.name!r}: python -m spacy download {self.name}, or choose another one "
+                "with --tagger"
             ) from error
         for document in pipeline.pipe(texts):
             yield [(word.idx, word.idx + len(word), word.pos_) for word in document if not word.is_space]
 
 
 def given_tags(text: str, tags: Sequence[str], row: int) -> Tagged:
-    """Tags that are there already, one for each word between white space.
+    """The tagged words of a text whose tags are given, one for each word between white space.
+
+    Args:
+        text: the text.
+        tags: one tag for each word.
+        row: number of the text's row, from 1, for messages.
 
     Raises:
-        InputError: there are more of one than of the other; names the row, the first being 1.
+        InputError: the numbers of words and tags differ; names the row.
     """
     spans = word_spans(text)
     if len(spans) != len(tags):
         raise InputError(
-            f"row {row} has {counted(len(spans), 'word')}, parted by white space, but {counted(len(tags), 'tag')}"
+            f"row {row} has {counted(len(spans), 'word')}, separated by white space, but {counted(len(tags), 'tag')}: "
+            "give one tag for each word"
         )
     return [(*span, tag) for span, tag in zip(spans, tags, strict=True)]
 
 
 def in_order(text: str, tagged: Tagged, number: int) -> Tagged:
-    """The tagged words in the order of the text; a tagger may list them in any order.
+    """The tagged words of a text in the order of the text; a tagger may return them in any order.
 
     Args:
-        number: of the text, from 1, for messages.
+        text: the text.
+        tagged: its tagged words.
+        number: number of the text, from 1, for messages.
 
     Raises:
-        InputError: a word is empty or lies outside the text, or two words overlap; names the text and the words.
+        InputError: a word is empty or outside the text, or two words overlap; names the text and the words.
     """
-    ordered = sorted(map(tuple, tagged))
+    ordered = sorted((start, end, tag) for start, end, tag in tagged)
     for start, end, tag in ordered:
         if not 0 <= start < end <= len(text):
             raise InputError(

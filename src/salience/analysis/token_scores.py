@@ -1,18 +1,21 @@
-"""Attention score and polarity score of words (Sun and Lu, ACL 2020, section 3).
+"""Attention scores and polarity scores of words (Sun and Lu, 2020, section 3).
 
-A token's attention score a is what goes into the softmax, its polarity score s what it would add to the class scores
-if it were attended to alone. Global scores are those of a type by itself; local ones are means over its occurrences,
-which differ where the encoder sees the context.
+Understanding Attention for Text Classification, ACL 2020, doi 10.18653/v1/2020.acl-main.312.
+
+The attention score a of a token is the argument of the softmax. Its polarity score s is the score that the head would
+give to a text whose attention is all on this token. The global scores of a word type are those of a text that
+consists of this word alone. Its local scores are means over its occurrences in a corpus; they differ from the global
+ones if the encoder reads the context.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from salience.batch import Batch
 from salience.hooks.hooks import evaluating
@@ -20,72 +23,108 @@ from salience.models.attention_classifier import AttentionClassifier
 from salience.models.poolings import Attention
 from salience.models.states import pooled_states
 
-CHUNK = 1024  # types in a batch
+CHUNK = 1024  # word types in a batch
 
 
 @dataclass(frozen=True)
 class TokenScores:
-    """Of each type of the vocabulary."""
+    """The scores of each of V word types, in float64.
 
-    attention: Tensor  # (V,) before the softmax, scale included
-    polarity: Tensor  # (V, K): K is 1 for two classes, else C
-    weight: Tensor  # (V,) mean attention weight, after the softmax; of a type by itself 1
-    occurrences: Tensor  # (V,); types without any have scores of 0
+    Attributes:
+        attention: attention scores (V,), divided by the scale.
+        polarity: polarity scores (V, K), with K = 1 for two classes and K = C otherwise.
+        weight: mean attention weights (V,), after the softmax; 1 for a text of one word.
+        occurrences: number of occurrences (V,); a type without any has scores of 0.
+    """
+
+    attention: Tensor
+    polarity: Tensor
+    weight: Tensor
+    occurrences: Tensor
 
 
 def polarity_of(polarity: np.ndarray, category: int) -> np.ndarray:
-    """Of polarity scores (..., K) those (...) that a category of words is looked at by.
+    """The polarity scores (...) by which a category of words is judged, of scores (..., K).
 
-    Two classes have one polarity. Of several a class's words have that for their class, and the words of no class
-    (a category below 0) the mean over classes.
+    With two classes (K = 1) there is one score. With more classes it is the score for the class of the category, or
+    the mean over classes for a category below 0, which belongs to no class.
     """
     if polarity.shape[-1] == 1:
         return polarity[..., 0]
     return polarity[..., category] if category >= 0 else polarity.mean(-1)
 
 
-def check_scored(model: AttentionClassifier) -> None:
-    """Refuses models without a polarity or without an attention score."""
-    if not isinstance(model, AttentionClassifier) or model.config.head != "linear":
+def check_scored(model: nn.Module) -> tuple[Attention, nn.Linear]:
+    """Checks that the tokens of a model have one attention score and a polarity score.
+
+    Returns:
+        The model's pooling and its head.
+
+    Raises:
+        ValueError: the model is no attention classifier with a linear head and one head of dot or additive attention,
+            or it predicts with VAT's compressor.
+    """
+    if not isinstance(model, AttentionClassifier) or not isinstance(model.head, nn.Linear):
         raise ValueError(
             "polarity is defined for attention classifiers with a linear head; train one with --model attention:dot"
         )
     if model.predicts_compressed:
-        raise ValueError("what it predicts by, VAT's compressor, is no sum of its words' polarities")
+        raise ValueError("VAT's compressor predicts, and its scores are no sum of the polarities of words")
     if not isinstance(model.pooling, Attention) or model.pooling.heads != 1:
-        raise ValueError("attention scores are defined for dot and additive attention of one head")
+        raise ValueError("attention scores are defined for dot and additive attention with one head")
+    return model.pooling, model.head
 
 
 @torch.no_grad()
 def token_scores(model: AttentionClassifier, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Attention scores (B, T), attention weights (B, T), polarity scores (B, T, K), and the mask of words (B, T)."""
+    """The scores of the tokens of a batch.
+
+    Returns:
+        Attention scores (B, T), attention weights (B, T), polarity scores (B, T, K), and the mask of words (B, T).
+
+    Raises:
+        ValueError: the model has no such scores.
+    """
+    pooling, head = check_scored(model)
     states, mask = pooled_states(model, batch)
-    _, weights = model.pooling(states, mask)
-    return model.pooling.scores(states)[:, 0], weights[:, 0], states @ model.head.weight.T, mask
+    _, weights = pooling(states, mask)
+    return pooling.scores(states)[:, 0], weights[:, 0], states @ head.weight.T, mask
 
 
 def global_scores(model: AttentionClassifier, special: Iterable[int] = ()) -> TokenScores:
-    """Of every type alone: a text of one word, between the ids `special` = (first, last) if the encoder reads them."""
-    special = list(special)
-    everything = torch.arange(model.config.vocab_size)
+    """The scores of every word type in a text that consists of this word alone.
 
-    def batches() -> Iterable[Batch]:
-        for ids in everything.split(CHUNK):
+    Args:
+        model: the classifier.
+        special: the ids of the special tokens before and after the word, if the encoder reads them.
+
+    Raises:
+        ValueError: the model has no such scores.
+    """
+    special = list(special)
+    every_type = torch.arange(model.config.vocab_size)
+
+    def batches() -> Iterator[Batch]:
+        for ids in every_type.split(CHUNK):
             columns = [torch.full_like(ids, special[0]), ids, torch.full_like(ids, special[1])] if special else [ids]
-            text = torch.stack(columns, 1)
-            segment = torch.zeros_like(text)
+            texts = torch.stack(columns, 1)
+            segment = torch.zeros_like(texts)
             segment[:, len(columns) // 2] = 1
-            yield Batch(text, torch.ones_like(text), segment)
+            yield Batch(texts, torch.ones_like(texts), segment)
 
     return local_scores(model, batches())
 
 
 def local_scores(model: AttentionClassifier, batches: Iterable[Batch]) -> TokenScores:
-    """The mean of every type's scores over its occurrences in texts."""
-    check_scored(model)
-    vocabulary, kinds = model.config.vocab_size, model.head.weight.shape[0]
+    """The mean scores of every word type over its occurrences in texts.
+
+    Raises:
+        ValueError: the model has no such scores.
+    """
+    _, head = check_scored(model)
+    vocabulary, columns = model.config.vocab_size, head.weight.shape[0]
     attention, weight, number = (torch.zeros(vocabulary, dtype=torch.float64) for _ in range(3))
-    polarity = torch.zeros(vocabulary, kinds, dtype=torch.float64)
+    polarity = torch.zeros(vocabulary, columns, dtype=torch.float64)
     with evaluating(model):
         for batch in batches:
             scores, weights, polarities, mask = (part.cpu() for part in token_scores(model, batch.to(model.device)))
@@ -94,5 +133,5 @@ def local_scores(model: AttentionClassifier, batches: Iterable[Batch]) -> TokenS
             weight.index_add_(0, ids, weights[mask].double())
             polarity.index_add_(0, ids, polarities[mask].double())
             number.index_add_(0, ids, torch.ones(len(ids), dtype=torch.float64))
-    seen = number.clamp(min=1)
-    return TokenScores(attention / seen, polarity / seen[:, None], weight / seen, number)
+    divisor = number.clamp(min=1)
+    return TokenScores(attention / divisor, polarity / divisor[:, None], weight / divisor, number)

@@ -1,13 +1,17 @@
-"""Probabilities for texts, fast: sorted by length inside a window, padded to the longest text of a batch."""
+"""Predicted probabilities of encoded texts, in batches of texts of similar length."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import cast
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor
+from transformers import PreTrainedModel
 
+from salience.batch import Batch
 from salience.data.batching import like_length
 from salience.data.encoding import Encoded
 from salience.hooks.hooks import evaluating, forward
@@ -15,21 +19,28 @@ from salience.models.type_scalars import TypeScalars
 
 
 @torch.inference_mode()
-def predict_probabilities(model: nn.Module, encoded: Encoded, precision: str = "auto") -> np.ndarray:
-    """Class probabilities (N, C) in float32, in the order of the rows; the model's mode is left as it was.
+def predict_probabilities(model: PreTrainedModel, encoded: Encoded, precision: str = "auto") -> np.ndarray:
+    """The class probabilities of texts, predicted in evaluation mode; the model's mode is restored afterwards.
 
     Args:
-        precision: "fp32", "bf16", or "auto": bf16 where a GPU has it.
+        model: the classifier.
+        encoded: N encoded texts.
+        precision: "fp32", "bf16", or "auto" for bf16 on a GPU that supports it and fp32 elsewhere.
+
+    Returns:
+        Probabilities (N, C) in float32, in the order of the texts.
     """
     device = model.device
     half = device.type == "cuda" and torch.cuda.is_bf16_supported() if precision == "auto" else precision == "bf16"
-    probabilities = np.empty((len(encoded), model.config.num_labels), np.float32)
+    classes = cast(int, model.config.num_labels)  # None stands for a configuration without labels
+    probabilities = np.empty((len(encoded), classes), np.float32)
     with evaluating(model):
-        judge = partial(forward, model)
+        logits_of: Callable[[Batch], Tensor] = partial(forward, model)
+        # The scalars cost one pass over the vocabulary: worthwhile if the texts have more tokens than that.
         if TypeScalars.fits(model) and encoded.lengths.sum() > model.config.vocab_size:
-            judge = TypeScalars(model).logits
+            logits_of = TypeScalars(model).logits
         for rows, batch in like_length(model, encoded):
             with torch.autocast(device.type, torch.bfloat16, enabled=half):
-                logits = judge(batch)
+                logits = logits_of(batch)
             probabilities[rows] = logits.float().softmax(1).cpu().numpy()
     return probabilities

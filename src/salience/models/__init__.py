@@ -1,1 +1,1 @@
-"""Loading encoders, and the models of our own."""
+"""Loading of encoders and classifiers, and the attention classifiers of two papers."""

@@ -1,10 +1,14 @@
-"""The attention classifiers of two papers as one family: encoder, pooling, head.
+"""Attention classifiers: an encoder, a pooling and a head, as in two papers.
 
-Sun and Lu (ACL 2020) train dot-product and additive attention over embeddings, an affine map or an LSTM; Zhou et al.
-(Findings of ACL 2021) additive attention over an LSTM or BERT. Saved and loaded as any model of transformers.
+Sun and Lu (2020, ACL, "Understanding Attention for Text Classification", doi 10.18653/v1/2020.acl-main.312) train dot
+and additive attention over word embeddings, an affine map or an LSTM. Zhou et al. (2021, Findings of ACL-IJCNLP,
+"Attending via both Fine-tuning and Compressing") train additive attention over an LSTM or BERT. The models are saved
+and loaded as any other model of transformers.
 """
 
 from __future__ import annotations
+
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -26,17 +30,23 @@ from salience.models.word_encoders import WordEncoder
 
 
 class AttentionClassifier(PreTrainedModel):
-    """Encoder, pooling, head. `attentions` of its output holds the pooling's, (B, H, T), where it has any."""
+    """A classifier that consists of an encoder, a pooling and a head.
 
+    `attentions` of its output is a tuple with the attention weights of the pooling (B, H, T), or None for the pooling
+    "max", which has no weights.
+    """
+
+    config: AttentionClassifierConfig
     config_class = AttentionClassifierConfig
-    base_model_prefix = "encoder"  # where texts can meet is looked for in there
+    base_model_prefix = "encoder"  # hooks find the levels of mixing inside this module
     supports_gradient_checkpointing = True
     _supports_sdpa = _supports_flash_attn = _supports_attention_backend = True
-    accepts_loss_kwargs = False  # the loss is a mean over the batch, which a Trainer that accumulates must divide
+    accepts_loss_kwargs = False  # the loss is a batch mean, so a Trainer must divide it when it accumulates gradients
 
     def __init__(self, config: AttentionClassifierConfig):
         super().__init__(config)
         width, classes = config.hidden_size, config.num_labels
+        self.encoder: PreTrainedModel | WordEncoder
         if config.encoder == "transformer":
             self.encoder = without_pooler(AutoModel.from_config(config.encoder_config, trust_remote_code=False))
         else:
@@ -48,9 +58,10 @@ class AttentionClassifier(PreTrainedModel):
             else None
         )
         self.dropout = nn.Dropout(config.dropout)
+        self.head: nn.Sequential | nn.Linear
         if config.head == "perceptron":
             self.head = perceptron(width, classes)
-        else:  # two classes need one vector: s = R . W
+        else:  # one vector W serves two classes: s = R . W
             self.head = nn.Linear(width, 1 if classes == 2 else classes, bias=False)
         self.post_init()
 
@@ -62,20 +73,24 @@ class AttentionClassifier(PreTrainedModel):
         labels: Tensor | None = None,
         **others,
     ) -> SequenceClassifierOutput:
-        """Logits (B, C) of texts (B, T).
+        """Logits (B, C) of texts (B, T), and the mean cross-entropy if there are labels.
 
         Args:
-            word_mask: (B, T), true for the tokens that the pooling may read; worked out from the special tokens' ids
-                where it is not given.
-            others: what else the encoder takes, such as `token_type_ids`.
+            input_ids: token ids (B, T).
+            attention_mask: (B, T), 1 where there is a token; None stands for texts without padding.
+            word_mask: (B, T), true for the tokens that the pooling may read; None stands for all tokens but the
+                special ones.
+            labels: class indices (B,).
+            others: further arguments of a transformer encoder, such as `token_type_ids`; word encoders ignore them.
         """
         if attention_mask is None:
             attention_mask = torch.ones_like(input_ids)
         if word_mask is None:
             word_mask = attention_mask.bool() & ~torch.isin(input_ids, self.special)
-        encoded = self.encoder(input_ids=input_ids, attention_mask=attention_mask, **self.known(others))
-        pooled, attention = self.pooled(encoded.last_hidden_state, attention_mask, word_mask)
-        if self.predicts_compressed and not self.training:
+        arguments = others if self.config.encoder == "transformer" else {}
+        encoded = self.encoder(input_ids=input_ids, attention_mask=attention_mask, **arguments)
+        pooled, attention = self.pooling(encoded.last_hidden_state, word_mask & attention_mask.bool())
+        if self.compressor is not None and self.predicts_compressed and not self.training:
             logits = self.classify_compressed(self.compressor.mean(pooled))
         else:
             logits = self.classify(pooled)
@@ -85,18 +100,21 @@ class AttentionClassifier(PreTrainedModel):
             attentions=None if attention is None else (attention,),
         )
 
-    def pooled(self, states: Tensor, attention_mask: Tensor, word_mask: Tensor) -> tuple[Tensor, Tensor | None]:
-        """The texts' vectors R (B, D) and the attention (B, H, T) from the encoder's states (B, T, D)."""
-        return self.pooling(states, word_mask & attention_mask.bool())
-
     def classify(self, pooled: Tensor) -> Tensor:
-        """Logits (B, C)."""
+        """Logits (B, C) of pooled vectors (B, D)."""
         return as_logits(self.head(self.dropout(pooled)), self.config.num_labels)
 
     def classify_compressed(self, compressed: Tensor) -> Tensor:
-        """Logits (B, C) of VAT's compressed vectors z (B, Z)."""
-        own = self.compressor.classifier
-        return as_logits(self.head(compressed), self.config.num_labels) if own is None else own(compressed)
+        """Logits (B, C) of VAT's compressed vectors z (B, Z).
+
+        Raises:
+            ValueError: the model has no compressor.
+        """
+        if self.compressor is None:
+            raise ValueError(f"{self.config.pooling} pooling has no compressor; only variational pooling has one")
+        if self.compressor.classifier is None:
+            return as_logits(self.head(compressed), self.config.num_labels)
+        return self.compressor.classifier(compressed)
 
     @property
     def procedure(self) -> Procedure:
@@ -110,21 +128,21 @@ class AttentionClassifier(PreTrainedModel):
 
     @property
     def special(self) -> Tensor:
+        """The ids of special tokens (S,), on the model's device."""
         return torch.tensor(self.config.special_token_ids, dtype=torch.long, device=self.device)
 
-    def known(self, others: dict) -> dict:
-        """Word encoders take nothing else."""
-        return others if self.config.encoder == "transformer" else {}
-
     def get_input_embeddings(self) -> nn.Embedding:
-        return self.encoder.get_input_embeddings()
+        """The word-embedding table (V, E)."""
+        return cast(nn.Embedding, self.encoder.get_input_embeddings())
 
-    def set_input_embeddings(self, table: nn.Embedding) -> None:
-        self.encoder.set_input_embeddings(table)
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        """Replaces the word-embedding table."""
+        self.encoder.set_input_embeddings(value)
 
     def _init_weights(self, module: nn.Module) -> None:
-        """As the papers and their code do: Sun and Lu's V from N(0, 1), that of VAT and of its iteration 0, which has
-        a perceptron, from U(-.1, .1); torch's defaults for linear maps."""
+        # As in the papers and their code. The attention vector V is drawn from N(0, 1) by Sun and Lu, and from
+        # U(-0.1, 0.1) by Zhou et al., whose models are those with a compressor or a perceptron. Linear maps and LSTMs
+        # have torch's defaults.
         if isinstance(module, nn.Embedding):
             init.uniform_(module.weight, -0.1, 0.1)
             if module.padding_idx is not None and not getattr(module.weight, "_is_hf_initialized", False):
@@ -143,12 +161,15 @@ class AttentionClassifier(PreTrainedModel):
 
 
 def as_logits(scores: Tensor, classes: int) -> Tensor:
-    """Logits (B, C). With one vector W for two classes they are -s/2 and s/2, so that softmax is sigmoid(s)."""
+    """Logits (B, C) of a head's scores (B, C), or (B, 1) for two classes.
+
+    A single score s of two classes becomes the logits (-s/2, s/2), whose softmax is the sigmoid of s.
+    """
     return torch.cat([-scores / 2, scores / 2], 1) if scores.shape[1] < classes else scores
 
 
-def without_pooler(encoder: nn.Module) -> nn.Module:
-    """BERT's own pooler is for its [CLS]; here it would be weights that nothing trains."""
+def without_pooler(encoder: Any) -> Any:
+    """An encoder of transformers without its pooler layer, whose weights an attention classifier would never train."""
     if getattr(encoder, "pooler", None) is not None:
         encoder.pooler = None
     return encoder

@@ -1,8 +1,9 @@
-"""What an attention classifier is built from, as a configuration of transformers."""
+"""The configuration of an attention classifier."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from transformers import AutoConfig, PreTrainedConfig
 
@@ -14,22 +15,40 @@ INFERENCES = ("learner", "compressor")
 
 
 class AttentionClassifierConfig(PreTrainedConfig):
-    """What an `AttentionClassifier` is built from.
+    """The configuration of an `AttentionClassifier`, saved as `config.json`.
 
     Args:
-        encoder: "embeddings", "affine", "lstm", or "transformer", whose own configuration is `encoder_config`.
+        encoder: "embeddings", "affine", "lstm" or "transformer".
+        encoder_config: the configuration of a transformer encoder, which is required for one.
         pooling: "first", "max", "mean", "dot", "additive" or "variational".
-        scale: lambda, by which scores are divided before the softmax.
-        pooling_heads: each attends by itself and averages its own part of the width.
-        head: "linear" without a bias (Sun and Lu), or a "perceptron" with one hidden layer (Zhou et al.).
-        special_token_ids: tokens that are no words; no pooling but "first" reads them.
-        latent_size: the width of VAT's compressed vector; None is the encoder's.
-        shared_head: VAT's compressor classifies by the learner's head, not by one of its own; the paper does not say.
-        inference: by which of VAT's two a text is classified in evaluation mode, "learner" or "compressor", which
-            takes the mean of the compressed vector; the paper does not say.
+        scale: lambda, the number above 0 by which attention scores are divided before the softmax.
+        pooling_heads: number of attention heads. Each head pools its own part of the width, which must be divisible
+            by the number of heads.
+        head: "linear", without a bias (Sun and Lu, 2020), or "perceptron", with one hidden layer (Zhou et al., 2021).
+        vocab_size: number of token ids V. A transformer encoder's configuration replaces it.
+        embedding_size: width of the word embeddings.
+        hidden_size: width of the encoder's states. Replaced by `embedding_size` for the encoder "embeddings" and by
+            the encoder's width for a transformer.
+        bidirectional: whether an LSTM reads each text in both directions; each direction gives half of the width.
+        embedding_dropout: dropout probability of the word embeddings.
+        dropout: dropout probability of the pooled vector.
+        latent_size: width of VAT's compressed vector; None stands for `hidden_size`.
+        shared_head: whether VAT's compressor uses the learner's head instead of its own classifier. The paper does
+            not say which.
+        inference: the part of VAT that predicts in evaluation mode, "learner" or "compressor". The compressor predicts
+            from the mean of the compressed vector. The paper does not say which.
+        special_token_ids: ids of special tokens, which no pooling but "first" reads.
+        pad_token_id: id of the padding token.
+        others: further fields of a transformers configuration, such as `id2label`.
+
+    Raises:
+        ValueError: an unknown name, or values that do not go together.
     """
 
     model_type = "salience-attention"
+
+    if TYPE_CHECKING:  # transformers allows None, but a classifier always has labels
+        num_labels: int
 
     def __init__(
         self,
@@ -69,9 +88,9 @@ class AttentionClassifierConfig(PreTrainedConfig):
         if pooling_heads < 1 or hidden_size % pooling_heads:
             raise ValueError(f"the width {hidden_size} must be divisible by pooling_heads {pooling_heads}")
         if bidirectional and hidden_size % 2:
-            raise ValueError(f"two directions share the width, and {hidden_size} is odd")
+            raise ValueError(f"a bidirectional encoder needs an even width, not {hidden_size}")
         if shared_head and latent_size not in (None, hidden_size):
-            raise ValueError(f"a shared head reads vectors of the width {hidden_size}: leave latent_size out")
+            raise ValueError(f"a shared head reads vectors of the width {hidden_size}: leave out latent_size")
         self.encoder, self.encoder_config = encoder, encoder_config
         self.pooling, self.scale, self.pooling_heads, self.head = pooling, scale, pooling_heads, head
         self.vocab_size, self.embedding_size, self.hidden_size = vocab_size, embedding_size, hidden_size
@@ -79,4 +98,5 @@ class AttentionClassifierConfig(PreTrainedConfig):
         self.embedding_dropout, self.dropout = embedding_dropout, dropout
         self.latent_size, self.shared_head, self.inference = latent_size, shared_head, inference
         self.special_token_ids = list(special_token_ids)
-        super().__init__(pad_token_id=pad_token_id, **others)
+        others["pad_token_id"] = pad_token_id
+        super().__init__(**others)

@@ -1,36 +1,47 @@
-"""A model's configuration, without what would fetch and run code: a `config.json` is somebody else's file.
+"""Reading a model's configuration without fetching or running the code that it names.
 
-What transformers fetches or runs at the word of a configuration, and what stands against it:
+A `config.json` may come from anyone. It can make transformers fetch or run code in these ways:
 
-- `auto_map`, code in the model's folder or on the hub: `trust_remote_code=False`;
-- `attn_implementation: owner/name` and `experts_implementation`, compiled kernels of the hub, at the top or in a
-  nested configuration: replaced by the default here. "flash_attention_2" is replaced too, because transformers takes a
-  kernel of the hub for it where the package is not installed;
-- `quantization_config`, kernels of the hub for some formats: refused here. Such weights cannot be trained anyway.
+- `auto_map` names code in the model's folder or on the hub: prevented by `trust_remote_code=False`.
+- `attn_implementation: owner/name` and `experts_implementation`, at the top or in a nested configuration, name
+  compiled kernels on the hub: replaced by the default here. "flash_attention_2" is replaced too, because transformers
+  fetches a kernel from the hub for it where the package is not installed.
+- `quantization_config` needs kernels from the hub for some formats: refused here. Quantised weights cannot be trained.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-# What transformers itself implements, in torch alone.
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
+
+# The implementations in transformers itself, which need torch alone.
 ATTENTION = (None, "eager", "sdpa")
 EXPERTS = (None, "eager")
 
 
-def read_configuration(source: str, **changes):
-    """The configuration at `source`, a folder or a name on the hub, with `changes`; nothing of it names a kernel.
+def read_configuration(source: str, **changes) -> PreTrainedConfig:
+    """Reads a configuration and removes the kernels that it names.
+
+    Args:
+        source: a folder, or a name on the hub.
+        changes: fields to replace.
 
     Raises:
         ValueError: the weights are quantised.
-        Exception: whatever transformers raises for a file that is no configuration.
+        Exception: whatever transformers raises for a file that is not a configuration.
     """
     from transformers import AutoConfig
 
     config = AutoConfig.from_pretrained(source, trust_remote_code=False, **changes)
-    for part in nested(config):
+    for part in _nested(config):
         if getattr(part, "quantization_config", None) is not None:
-            raise ValueError("its weights are quantised, which cannot be trained or explained; take the model in full")
+            raise ValueError(
+                "its weights are quantised, and such a model cannot be trained or explained; use the model with "
+                "unquantised weights"
+            )
         if getattr(part, "_attn_implementation_internal", None) not in ATTENTION:
             part._attn_implementation_internal = None
         if getattr(part, "_experts_implementation_internal", None) not in EXPERTS:
@@ -38,8 +49,8 @@ def read_configuration(source: str, **changes):
     return config
 
 
-def nested(value: object, depth: int = 0) -> Iterator:
-    """A configuration and those inside it, in lists and mappings too."""
+def _nested(value: object, depth: int = 0) -> Iterator[PreTrainedConfig]:
+    """A configuration and all configurations inside it, also those in lists and mappings."""
     from transformers import PreTrainedConfig
 
     if depth > 8:
@@ -51,4 +62,4 @@ def nested(value: object, depth: int = 0) -> Iterator:
         value = list(value.values())
     if isinstance(value, list | tuple):
         for part in value:
-            yield from nested(part, depth + 1)
+            yield from _nested(part, depth + 1)

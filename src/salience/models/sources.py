@@ -1,4 +1,4 @@
-"""Where a model lies that is named: in a package, in a folder, on the hub or in the hub's cache."""
+"""Finding a model by its name: in a package, in a folder, on the hub or in the hub's cache."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from pathlib import Path
 from salience.errors import InputError, nearest, quoted
 from salience.models.embedded import EMBEDDED, embedded_folder
 
-PATIENCE = 5  # seconds for an answer
+PATIENCE = 5  # seconds to wait for an answer of the hub
 
 
 def model_source(name: str) -> str:
-    """What `from_pretrained` is to be given: the embedded model's folder, a folder, or a name on the hub.
+    """The argument of `from_pretrained` for a model: a folder, or a name on the hub.
+
+    Args:
+        name: "minilm", a folder, or a name on the hub.
 
     Raises:
         InputError: there is no such model.
@@ -20,21 +23,21 @@ def model_source(name: str) -> str:
     if name in EMBEDDED:
         return str(embedded_folder(name))
     path = Path(name).expanduser()
-    beside_others = path.parent != Path() and path.parent.is_dir()  # runs/nmae: not a name on the hub
-    looks_like_path = name.startswith((".", "/", "~")) or name.count("/") > 1 or beside_others
+    in_a_folder = path.parent != Path() and path.parent.is_dir()  # "runs/nmae" is a mistyped path
+    looks_like_path = name.startswith((".", "/", "~")) or name.count("/") > 1 or in_a_folder
     if looks_like_path and not path.is_dir():
         raise InputError(f"no model at {name}: give a folder, a name on the hub, or one of {', '.join(EMBEDDED)}")
-    if not path.is_dir() and (near := nearest(name, EMBEDDED)):  # not worth half a minute of asking the hub
+    if not path.is_dir() and (near := nearest(name, EMBEDDED)):  # a mistyped name: the hub need not be asked
         raise InputError(f"unknown model {quoted(name)}.{near}")
     return str(path) if path.is_dir() else hub_source(name)
 
 
-@cache  # asked once a process: a model and its tokenizer are two questions
+@cache  # one request per process serves the model and its tokenizer
 def hub_source(name: str) -> str:
-    """What `from_pretrained` is to be given for a name on the hub: the name, or the folder in the hub's cache.
+    """The argument of `from_pretrained` for a name on the hub: the name, or the model's folder in the hub's cache.
 
-    `from_pretrained` would repeat an unanswered question for half a minute, for a mistyped name and for a model that
-    lies in the cache alike. It is asked here instead, once.
+    The hub is asked once, with a short timeout. `from_pretrained` would repeat a request without an answer for half a
+    minute, for a mistyped name and for a model in the cache alike.
 
     Raises:
         InputError: there is no such model, or the hub does not answer and the model is not in its cache.
@@ -63,16 +66,18 @@ def hub_source(name: str) -> str:
     try:
         get_hf_file_metadata(address, timeout=PATIENCE, token=None)
     except GatedRepoError as error:
-        raise InputError(f"the model {quoted(name)} needs a licence to be accepted on the hub, and a token") from error
+        raise InputError(
+            f"the model {quoted(name)} is gated: accept its licence on the hub and log in with a token"
+        ) from error
     except RepositoryNotFoundError as error:
         raise InputError(f"no model {quoted(name)} on the hub, and no folder of that name; see --model") from error
     except (EntryNotFoundError, HfHubHTTPError):
-        return name  # the hub has answered: `from_pretrained` says what is wrong
-    except Exception as error:  # whatever the library in use for requests raises: no network, no answer in time
+        return name  # the hub has answered, and `from_pretrained` reports what is wrong
+    except Exception as error:  # no connection or no answer in time; the type depends on the HTTP library in use
         if folder is not None:
             return folder
         raise InputError(
-            f"no folder {quoted(name)}, the hub's cache has no model of that name, and the hub does not answer: "
+            f"no folder {quoted(name)}, no model of that name in the hub's cache, and the hub does not answer: "
             "check the name and the connection"
         ) from error
     return name

@@ -1,4 +1,4 @@
-"""What an attention classifier's pooling reads."""
+"""The states that the pooling of an attention classifier reads."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from salience.models.attention_classifier import AttentionClassifier
 
 
 def pooled_states(model: AttentionClassifier, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The encoder's states (B, T, D) and the mask of the tokens that the pooling may read (B, T)."""
-    seen: dict[str, Tensor] = {}
+    """The arguments of the model's pooling in one forward pass.
 
-    def see(arguments: dict) -> dict:
-        seen.update(arguments)
+    Returns:
+        The encoder's states (B, T, D), and the mask of the tokens that the pooling may read (B, T).
+    """
+    arguments: dict[str, Tensor] = {}
+
+    def keep(given: dict) -> dict:
+        arguments.update(given)
         return {}
 
-    with rewriting_arguments(model.pooling, see):
+    with rewriting_arguments(model.pooling, keep):
         forward(model, batch)
-    return seen["states"], seen["mask"]
+    return arguments["states"], arguments["mask"]

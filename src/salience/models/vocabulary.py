@@ -1,4 +1,4 @@
-"""Words as tokens, for models that are trained from scratch."""
+"""A tokenizer of words, for models that are trained from scratch."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ from transformers import PreTrainedTokenizerFast
 
 PADDING, UNKNOWN, SEPARATOR = "[PAD]", "[UNK]", "[SEP]"
 SPECIAL = [PADDING, UNKNOWN, SEPARATOR]
-# Letters and digits, with hyphens and apostrophes inside (well-made, don't); every other sign by itself.
+# A word is a run of letters and digits, with single hyphens and apostrophes inside (well-made, don't). Every other
+# character is a word of its own.
 WORD = r"\w+(?:['’\-]\w+)*|[^\w\s]"
-MOST = 200_000  # words
+MOST = 200_000  # largest vocabulary, in words
 
 
 def word_tokenizer(texts: Iterable[str], minimum_frequency: int = 1, split: bool = True) -> PreTrainedTokenizerFast:
-    """A tokenizer of lower-cased words, with those that stand in `texts` at least `minimum_frequency` times.
+    """A tokenizer of lower-cased words, with a vocabulary of the words of `texts`.
 
-    A single text gets no special tokens, a pair one separator between its texts.
+    A single text gets no special tokens. A pair of texts gets one separator between the texts.
 
     Args:
-        split: False where the texts are tokenised already: words are what stands between spaces.
+        texts: the training texts.
+        minimum_frequency: number of occurrences from which on a word is in the vocabulary.
+        split: whether to separate words and punctuation marks by a regular expression. False is for tokenised texts,
+            whose words are separated by white space.
     """
     tokenizer = Tokenizer(WordLevel(unk_token=UNKNOWN))
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])

@@ -1,7 +1,7 @@
-"""Encoders for models that are trained from scratch: word embeddings, alone or with one layer over them.
+"""Encoders that are trained from scratch: word embeddings, alone or with an affine map or an LSTM over them.
 
-Built like the encoders of the hub, with `embeddings`, a list of `layers` and a `config`, so that texts can meet at the
-same levels.
+They have the parts that the encoders of transformers have: `embeddings`, a list of `layers` and a `config`. So texts
+can be mixed at the same levels.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import torch
 from torch import Tensor, nn
 from transformers.modeling_outputs import BaseModelOutput
 
+from salience.models.attention_config import AttentionClassifierConfig
+
 
 class WordEmbeddings(nn.Module):
-    """Rows of a table (B, T, D), with dropout."""
+    """A word-embedding table with dropout."""
 
     def __init__(self, vocabulary: int, width: int, padding: int, dropout: float):
         super().__init__()
@@ -23,26 +25,28 @@ class WordEmbeddings(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, input_ids: Tensor) -> Tensor:
+        """The embeddings (B, T, E) of token ids (B, T)."""
         return self.dropout(self.word_embeddings(input_ids))
 
 
 class Affine(nn.Module):
-    """h = M e (Sun and Lu, 2020, DP-A)."""
+    """The affine encoder h = M e (Sun and Lu, 2020, DP-A, doi 10.18653/v1/2020.acl-main.312)."""
 
     def __init__(self, embedding_width: int, width: int):
         super().__init__()
         self.dense = nn.Linear(embedding_width, width, bias=False)  # M
 
     def forward(self, states: Tensor, attention_mask: Tensor) -> Tensor:
+        """The states (B, T, D) of embeddings (B, T, E)."""
         return self.dense(states)
 
 
 class LSTM(nn.Module):
-    """The states of an LSTM (B, T, D) that never reads padding; with two directions D holds a half of each.
+    """An LSTM whose states (B, T, D) do not depend on padding, which must come last in every row.
 
-    Each direction is a pass over whole rows, whose padding comes last: for the second, every text is turned around in
-    its place. Packed sequences do the same, but their backward pass grows with the square of T on a CPU: at 100 texts
-    of 400 words they take 33 times as long (docs/benchmarks.md).
+    With two directions each gives half of D. The backward direction reads every text in reverse, with the padding
+    left in its place. Packed sequences would give the same states, but their backward pass grows with the square of T
+    on a CPU: for 100 texts of 400 words they take 33 times as long (docs/benchmarks.md).
     """
 
     def __init__(self, embedding_width: int, width: int, bidirectional: bool):
@@ -53,32 +57,33 @@ class LSTM(nn.Module):
         )
 
     def forward(self, states: Tensor, attention_mask: Tensor) -> Tensor:
-        # cuDNN has no backward pass of an LSTM in evaluation mode, which is what explainers ask for. Elsewhere its
-        # settings are the user's: `flags` would set them all.
+        """The states (B, T, D) of embeddings (B, T, E); 0 on padding."""
+        # cuDNN has no backward pass of an LSTM in evaluation mode, which gradient explainers need. In all other cases
+        # the user's settings stay: `flags` would change all of them.
         explained = not self.training and torch.is_grad_enabled()
         with torch.backends.cudnn.flags(enabled=False) if explained else nullcontext():
-            found = [self.directions[0](states)[0]]
+            outputs = [self.directions[0](states)[0]]
             if len(self.directions) > 1:
-                turned = turned_around(attention_mask)[..., None]
-                back = self.directions[1](states.gather(1, turned.expand_as(states)))[0]
-                found.append(back.gather(1, turned.expand_as(back)))
-        return torch.cat(found, -1) * attention_mask[..., None]
+                reverse = _reversal(attention_mask)[..., None]
+                backward = self.directions[1](states.gather(1, reverse.expand_as(states)))[0]
+                outputs.append(backward.gather(1, reverse.expand_as(backward)))
+        return torch.cat(outputs, -1) * attention_mask[..., None]
 
 
-def turned_around(attention_mask: Tensor) -> Tensor:
-    """For each place (B, T) the one it changes with when every text is read backwards; padding stays where it is."""
-    places = torch.arange(attention_mask.shape[1], device=attention_mask.device).expand_as(attention_mask)
-    return torch.where(attention_mask.bool(), attention_mask.sum(1, keepdim=True) - 1 - places, places)
+def _reversal(attention_mask: Tensor) -> Tensor:
+    """The index (B, T) that reverses every text of a batch and leaves the padding in its place."""
+    positions = torch.arange(attention_mask.shape[1], device=attention_mask.device).expand_as(attention_mask)
+    return torch.where(attention_mask.bool(), attention_mask.sum(1, keepdim=True) - 1 - positions, positions)
 
 
 class WordEncoder(nn.Module):
-    """Embeddings, and an affine layer or an LSTM over them, or nothing."""
+    """Word embeddings, and the affine map or the LSTM over them that the configuration asks for."""
 
-    def __init__(self, config):
+    def __init__(self, config: AttentionClassifierConfig):
         super().__init__()
         embedded, width = config.embedding_size, config.hidden_size
         self.embeddings = WordEmbeddings(config.vocab_size, embedded, config.pad_token_id, config.embedding_dropout)
-        layers = []
+        layers: list[nn.Module] = []
         if config.encoder == "affine":
             layers = [Affine(embedded, width)]
         elif config.encoder == "lstm":
@@ -87,12 +92,15 @@ class WordEncoder(nn.Module):
         self.config = SimpleNamespace(num_hidden_layers=len(layers), pad_token_id=config.pad_token_id)
 
     def get_input_embeddings(self) -> nn.Embedding:
+        """The word-embedding table (V, E)."""
         return self.embeddings.word_embeddings
 
-    def set_input_embeddings(self, table: nn.Embedding) -> None:
-        self.embeddings.word_embeddings = table
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        """Replaces the word-embedding table."""
+        self.embeddings.register_module("word_embeddings", value)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> BaseModelOutput:
+        """The states (B, T, D) of token ids (B, T), as `last_hidden_state`."""
         states = self.embeddings(input_ids)
         if attention_mask is None:
             attention_mask = torch.ones_like(input_ids)

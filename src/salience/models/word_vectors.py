@@ -1,4 +1,4 @@
-"""Initial word embeddings: from a file in the text format of GloVe and word2vec, or from an encoder's own table."""
+"""Initial word embeddings, from a file of word vectors or from the word-piece embeddings of an encoder."""
 
 from __future__ import annotations
 
@@ -13,17 +13,25 @@ from salience.opening import readable_text
 
 
 def read_word_vectors(file: str | Path, vocabulary: Mapping[str, int]) -> tuple[dict[int, Tensor], int]:
-    """The vectors of the words of `vocabulary` (word -> id) that the file holds, by id, and their width.
+    """Reads the vectors of a vocabulary from a file in the text format of GloVe or word2vec.
 
-    A line is a word and its numbers between spaces; word2vec's first line, with how many words of which width follow,
-    is skipped. Words in capitals are taken where the file has no lower-case form before them. The file is read line
-    by line and may be gzipped.
+    A line of the file is a word and its numbers, separated by spaces. The first line of a word2vec file, which holds
+    the number of words and the width, is skipped. An upper-case word of the file stands for the lower-case word of
+    the vocabulary unless that one came before it. The file is read line by line and may be gzipped.
+
+    Args:
+        file: the file of word vectors.
+        vocabulary: word to token id.
+
+    Returns:
+        Token id to vector (E,), and the width E.
 
     Raises:
-        InputError: no such file, a line that is none, or no word of the vocabulary.
+        InputError: the file cannot be read, a line is malformed, or the file has no word of the vocabulary. The
+            message names the file and the line.
     """
     path = Path(file)
-    found: dict[int, Tensor] = {}
+    vectors: dict[int, Tensor] = {}
     width = 0
     with readable_text(path, "utf-8") as lines:
         for number, line in enumerate(lines, 1):
@@ -31,17 +39,17 @@ def read_word_vectors(file: str | Path, vocabulary: Mapping[str, int]) -> tuple[
             if number == 1 and len(numbers) == 1:
                 continue
             width = width or len(numbers)
-            # A few words of GloVe's largest file hold spaces.
+            # A few words of GloVe's largest file contain spaces.
             word, numbers = " ".join([word, *numbers[:-width]]), numbers[-width:]
-            identity = vocabulary.get(word, vocabulary.get(word.lower()))
-            if identity is not None and identity not in found:
-                found[identity] = as_vector(numbers, width, path, number)
-    if not found:
+            token_id = vocabulary.get(word, vocabulary.get(word.lower()))
+            if token_id is not None and token_id not in vectors:
+                vectors[token_id] = _vector(numbers, width, path, number)
+    if not vectors:
         raise InputError(f"--embeddings {path}: none of the {len(vocabulary)} words of the training texts is in it")
-    return found, width
+    return vectors, width
 
 
-def as_vector(numbers: list[str], width: int, path: Path, line: int) -> Tensor:
+def _vector(numbers: list[str], width: int, path: Path, line: int) -> Tensor:
     try:
         vector = torch.tensor([float(number) for number in numbers])
     except ValueError:
@@ -52,7 +60,16 @@ def as_vector(numbers: list[str], width: int, path: Path, line: int) -> Tensor:
 
 
 def word_piece_vectors(words: Mapping[str, int], tokenizer, table: Tensor) -> dict[int, Tensor]:
-    """A vector for every word (word -> id): the mean of its word pieces' rows in an encoder's table (V, D)."""
+    """Vectors of words from the word-piece embeddings of an encoder: the mean over the pieces of a word.
+
+    Args:
+        words: word to token id.
+        tokenizer: the encoder's tokenizer.
+        table: the encoder's word-piece embeddings (P, E).
+
+    Returns:
+        Token id to vector (E,); words without pieces are left out.
+    """
     if not words:
         return {}
     names = list(words)
@@ -61,6 +78,6 @@ def word_piece_vectors(words: Mapping[str, int], tokenizer, table: Tensor) -> di
 
 
 def fill(table: Tensor, vectors: Mapping[int, Tensor]) -> None:
-    """Writes vectors into the rows of a table (V, D); the other rows keep what they have."""
+    """Writes vectors (E,) into the rows of a table (V, E) in place; rows without a vector stay as they are."""
     with torch.no_grad():
         table[list(vectors)] = torch.stack(list(vectors.values())).to(table.dtype)
