@@ -92,7 +92,7 @@ def train(
 
     from salience.processes import is_main_process
     from salience.report.progress import Progress
-    from salience.report.terminal import show_run
+    from salience.commands.train import show_run
     from salience.training.recipe import Recipe
     from salience.training.run import train as run_training
 
