@@ -90,9 +90,9 @@ def train(
     # From here on torch is needed, and a moment's patience.
     from accelerate import PartialState
 
+    from salience.commands.train import show_run
     from salience.processes import is_main_process
     from salience.report.progress import Progress
-    from salience.commands.train import show_run
     from salience.training.recipe import Recipe
     from salience.training.run import train as run_training
 

@@ -30,9 +30,7 @@ def show_decisions(run: Run, console: Console) -> None:
     chosen = rows_to_show(run.probabilities, run.task.test.labels)
     examples, labels = run.task.test.examples.take(chosen), run.task.test.labels[chosen]
     pairs = examples.pairs or [None] * len(chosen)
-    texts = [
-        Text(text, pair, int(label)) for text, pair, label in zip(examples.texts, pairs, labels, strict=True)
-    ]
+    texts = [Text(text, pair, int(label)) for text, pair, label in zip(examples.texts, pairs, labels, strict=True)]
     console.print("three test texts; the words that decided most are marked *so*:", soft_wrap=True)
     classifier = TextClassifier(run.model, run.tokenizer, run.recipe.max_length)
     for explanation in explain_texts(classifier, texts, {"gradient": gradient}):

@@ -65,13 +65,15 @@ def scores(axes: Axes, analysis: Analysis, labels: Sequence[str], name: str) -> 
     return texts
 
 
-def mean_weights(axes: Axes, analysis: Analysis, labels: Sequence[str]) -> None:
+def mean_weights(axes: Axes, analysis: Analysis, labels: Sequence[str]) -> HoverTexts:
     """Mean attention weights by category, in the test texts if there are any, else in the training texts."""
     measured, categories = analysis.in_test or analysis.in_texts, shown_categories(analysis, labels)
     present = measured.occurrences.numpy() > 0
     weights = [measured.weight.numpy()[(analysis.words.category == category) & present] for category, *_ in categories]
-    weight_boxes(axes, weights, [f"{name} words" for _, name, _ in categories], [colour for *_, colour in categories])
+    names, colours = [f"{name} words" for _, name, _ in categories], [colour for *_, colour in categories]
+    texts = weight_boxes(axes, weights, names, colours)
     axes.set_title(f"Attention weights by category, scale {analysis.scale:g}", loc="left")
+    return texts
 
 
 def by_frequency(
@@ -94,13 +96,18 @@ def by_frequency(
     return {points: [f"{word}: {count} occurrences, score {value:.3g}" for word, count, value in described]}
 
 
-def weight_boxes(axes: Axes, weights: Sequence, names: Sequence[str], colours: Sequence[str]) -> None:
+def weight_boxes(axes: Axes, weights: Sequence, names: Sequence[str], colours: Sequence[str]) -> HoverTexts:
     """Figure 5: the distribution of the words' mean attention weights, a box for each category."""
-    boxes = axes.boxplot(weights, showfliers=False, patch_artist=True, medianprops={"color": "black"})
-    for box, colour in zip(boxes["boxes"], colours, strict=True):
+    boxes = axes.boxplot(weights, showfliers=False, patch_artist=True, medianprops={"color": "black"})["boxes"]
+    for box, colour in zip(boxes, colours, strict=True):
         box.set_facecolor(colour)
     axes.set_xticks(range(1, len(names) + 1), names)
     axes.set_ylabel("mean attention weight of a word")
+    quartiles = [np.percentile(values, (25, 50, 75)) if len(values) else (np.nan,) * 3 for values in weights]
+    return {
+        box: [f"{name}: median {median:.3g}, half of the words from {low:.3g} to {high:.3g}"]
+        for box, name, (low, median, high) in zip(boxes, names, quartiles, strict=True)
+    }
 
 
 def over_scales(axes: Axes, analyses: Sequence[Analysis], labels: Sequence[str]) -> HoverTexts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from io import StringIO
@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 from matplotlib import rc_context
-from matplotlib.collections import PathCollection
+from matplotlib.collections import PathCollection, QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
@@ -32,9 +32,10 @@ SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", XLINK)
 
-# What the SVG shows while the pointer rests on a point of a line or scatter (one text for each point), or on a bar or
-# box (one text).
-HoverTexts = Mapping[Line2D | PathCollection | Patch, Sequence[str]]
+# What an SVG shows while the pointer rests on a mark: a text for each point of a line or scatter, a text for each cell of
+# a map, row by row, or one text for a bar or box.
+Marks = Line2D | PathCollection | QuadMesh | Patch
+HoverTexts = Mapping[Marks, Sequence[str]]
 
 
 def numbers(values: Sequence[float]) -> list[float | None]:
@@ -119,20 +120,26 @@ def as_svg(figure: Figure, texts: HoverTexts) -> str:
     root = ElementTree.fromstring(written.getvalue())
     groups = {element.get("id"): element for element in root.iter()}
     for number, (artist, titles) in enumerate(texts.items()):
-        group = groups[f"marks-{number}"]
-        marks = [group] if isinstance(artist, Patch) else group.iter(f"{{{SVG}}}use")
-        for mark, title in zip(marks, visible(artist, titles), strict=True):
-            ElementTree.SubElement(mark, f"{{{SVG}}}title").text = drawable(title)
+        drawn_marks = elements(artist, groups[f"marks-{number}"])
+        for element, title in zip(drawn_marks, visible(artist, titles), strict=True):
+            ElementTree.SubElement(element, f"{{{SVG}}}title").text = drawable(title)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True)
 
 
-def visible(artist: Line2D | PathCollection | Patch, titles: Sequence[str]) -> list[str]:
-    """The texts of the points that are drawn: matplotlib leaves out NaN, and 0 on a logarithmic axis.
+def elements(artist: Marks, group: ElementTree.Element) -> Iterable[ElementTree.Element]:
+    """The elements that an artist has drawn, from the group that holds them."""
+    if isinstance(artist, Patch):
+        return [group]
+    return group.iter(f"{{{SVG}}}path" if isinstance(artist, QuadMesh) else f"{{{SVG}}}use")
+
+
+def visible(artist: Marks, titles: Sequence[str]) -> list[str]:
+    """The texts of the marks that are drawn: matplotlib leaves out points at NaN, and at 0 on a logarithmic axis.
 
     Raises:
         ValueError: there are not as many texts as points.
     """
-    if isinstance(artist, Patch):
+    if isinstance(artist, Patch | QuadMesh):
         return list(titles)
     points = artist.get_xydata() if isinstance(artist, Line2D) else artist.get_offsets()
     pixels = artist.axes.transData.transform(np.ma.filled(points, np.nan))

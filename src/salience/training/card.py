@@ -17,6 +17,7 @@ from salience.training.recipe import Recipe
 # ModelCard's template is Jinja2 without escaping, as Markdown needs: `markdown` and `code` escape what is shown.
 TEMPLATE = "model_card.md.jinja"
 
+
 def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, ours: bool) -> str:
     """The README.md of a run folder, with the metadata that the Hugging Face hub reads.
 
