@@ -32,8 +32,8 @@ SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", XLINK)
 
-# What an SVG shows while the pointer rests on a mark: a text for each point of a line or scatter, a text for each cell of
-# a map, row by row, or one text for a bar or box.
+# What an SVG shows while the pointer rests on a mark: one text for each point of a line or scatter, one for each cell
+# of a map, row by row, or one for a bar or box.
 Marks = Line2D | PathCollection | QuadMesh | Patch
 HoverTexts = Mapping[Marks, Sequence[str]]
 
