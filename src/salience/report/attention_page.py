@@ -13,6 +13,13 @@ from salience.report.inline_svg import Styles, inline
 from salience.report.page import asset, framed, render
 
 TOP = 15  # words shown for each category
+PICTURES = {
+    "polarity": "polarity scores of words over their frequency",
+    "attention": "attention scores of words over their frequency",
+    "weights": "attention weights of words by category",
+    "scales": "mean attention scores over the scale",
+    "training": "mean scores over the epochs of training",
+}
 
 
 def attention_page(
@@ -32,7 +39,7 @@ def attention_page(
         title=title,
         labels=labels,
         summary=[rounded(row) for analysis in analyses for row in category_rows(analysis, labels)],
-        pictures={name: inline(svg, styles) for name, svg in pictures.items()},
+        pictures={name: inline(svg, styles, PICTURES[name]) for name, svg in pictures.items()},
         top=top_words(analyses[shown], labels),
     )
     return framed(title, asset("attention.css") + styles.sheet(), body)

@@ -12,7 +12,9 @@ from matplotlib.axes import Axes
 from salience.analysis.association import NONE, category_names
 from salience.analysis.token_scores import polarity_of
 from salience.comparison.attention import Analysis
-from salience.report.pictures import COLOURS, GREY, HoverTexts, save
+from salience.report.pictures import COLOURS, GREY, HoverTexts, legend_beside, save
+
+CROWD = 200  # points of a category above which they are drawn small
 
 
 def draw_all(analyses: Sequence[Analysis], labels: Sequence[str], shown: int, folder: Path) -> dict[str, str]:
@@ -61,7 +63,7 @@ def scores(axes: Axes, analysis: Analysis, labels: Sequence[str], name: str) -> 
         texts |= by_frequency(axes, frequency[chosen], values[chosen], f"{label} words", colour, words)
     axes.set_ylabel(f"{name} score")
     axes.set_title(f"{name.capitalize()} score of words, scale {analysis.scale:g}", loc="left")
-    axes.legend(frameon=False)
+    legend_beside(axes)
     return texts
 
 
@@ -87,7 +89,8 @@ def by_frequency(
         name: the category, for the legend.
         words: (W,) the words; with them, the texts of the points are returned.
     """
-    points = axes.scatter(frequency, values, s=8, alpha=0.6, color=colour, label=name, linewidths=0)
+    size = 8 if len(frequency) > CROWD else 20
+    points = axes.scatter(frequency, values, s=size, alpha=0.6, color=colour, label=name, linewidths=0)
     axes.axhline(0, color="black", linewidth=0.6)
     axes.set(xscale="log", xlabel="occurrences in the training texts")
     if words is None:
@@ -127,7 +130,7 @@ def over_scales(axes: Axes, analyses: Sequence[Analysis], labels: Sequence[str])
     axes.axhline(0, color="black", linewidth=0.6)
     axes.set(xscale="log", xlabel="scale", ylabel="scale times mean attention score")
     axes.set_title("Attention score over the scale", loc="left")
-    axes.legend(frameon=False)
+    legend_beside(axes)
     return texts
 
 
@@ -149,5 +152,5 @@ def over_training(axes: Axes, analysis: Analysis, labels: Sequence[str]) -> Hove
     axes.set(xlabel="epoch", ylabel="mean score: attention —, polarity ···")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_title(f"Training, scale {analysis.scale:g}", loc="left")
-    axes.legend(frameon=False)
+    legend_beside(axes)
     return texts

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from salience.report.pictures import COLOURS, GREY, HoverTexts
+from salience.report.pictures import COLOURS, GREY, HoverTexts, legend_beside
 
 STYLES = ("-", "--", ":", "-.")  # of lines, once the colours are used up
 MANY = 40  # points of a line above which its markers are small
@@ -38,5 +38,5 @@ def draw_curves(axes: Axes, curves: Mapping[str, Sequence[float]], x_label: str,
     axes.set(xlabel=x_label, ylabel=f"{y_label} (%)")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
-    axes.get_figure().legend(loc="outside right upper", frameon=False)
+    legend_beside(axes)
     return texts

@@ -38,11 +38,14 @@ class Styles:
         return "".join([*(f"{rule}\n" for rule in self.rules), *classes])
 
 
-def inline(svg: str, styles: Styles) -> Markup:
+def inline(svg: str, styles: Styles, description: str) -> Markup:
     """An SVG file of matplotlib as an element of an HTML page.
 
     Style attributes and `<style>` elements move to `styles`. Comments, metadata, and ids that nothing refers to are
     dropped, so that several pictures fit into one page.
+
+    Args:
+        description: what the picture shows, for readers who do not see it.
     """
     root = ElementTree.fromstring(svg)
     used = {
@@ -59,4 +62,5 @@ def inline(svg: str, styles: Styles) -> Markup:
         if parent.get("id") not in used:
             parent.attrib.pop("id", None)
     root.set("role", "img")
+    root.set("aria-label", description)
     return Markup(ElementTree.tostring(root, encoding="unicode"))

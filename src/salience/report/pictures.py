@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection, QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
@@ -145,6 +146,11 @@ def visible(artist: Marks, titles: Sequence[str]) -> list[str]:
     pixels = artist.axes.transData.transform(np.ma.filled(points, np.nan))
     box = artist.axes.bbox.padded(1)
     return [title for title, (x, y) in zip(titles, pixels, strict=True) if box.contains(x, y)]
+
+
+def legend_beside(axes: Axes) -> None:
+    """Draws the legend to the right of the axes, where it covers no point."""
+    axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", frameon=False)
 
 
 def shorten_texts(figure: Figure) -> None:
