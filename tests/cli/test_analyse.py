@@ -457,13 +457,6 @@ def test_and_replaced_when_asked(analyse, model, data, tmp_path):
     assert (tmp_path / "out" / "pos.json").is_file()
 
 
-@pytest.mark.parametrize("command", ["pos", "channels", "embeddings", "attention"])
-def test_pictures_need_what_draws_them(command, analyse, model, data, tmp_path, monkeypatch):
-    monkeypatch.setattr("salience.report.pictures.find_spec", lambda name: None)
-    texts = [data / "texts.csv"] if command == "attention" else [model, data / "texts.csv"]
-    refused_at_last(analyse(command, *texts), tmp_path, "pictures need matplotlib", "salience[pictures]")
-
-
 @pytest.mark.parametrize("command", ["pos", "channels", "embeddings"])
 def test_a_model_that_is_not_there(command, analyse, data, tmp_path):
     options = ["--tags", "pos"] if command == "pos" else []

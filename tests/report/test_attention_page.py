@@ -17,7 +17,7 @@ from salience.cli.main import main
 from salience.comparison.attention import Analysis, Words, analyse, sweep
 from salience.data.datasets import DataSet, Split, from_files
 from salience.models.attention_models import AttentionOptions
-from salience.report.attention_page import summarise, write_page
+from salience.report.attention_page import attention_page, category_rows
 from salience.report.attention_pictures import draw_all
 from salience.report.attention_pictures import scores as draw_scores
 from salience.training.word_models import WordRecipe, fit_words
@@ -96,19 +96,43 @@ def test_the_pictures_are_inside(analysed, opened):
     for name in PICTURES:
         picture = page.locator(f"#{name} svg")
         assert picture.count() == 1
-        assert picture.locator("path").count() > 20
+        assert picture.locator("path").count() > 5 and picture.locator("text").count() > 5
         box = picture.bounding_box()
         assert box["width"] > 300 and box["height"] > 150
         assert (analysed / f"{name}.png").stat().st_size > 1000
     assert page.locator("img, image, object, iframe, link[rel=stylesheet], script").count() == 0
 
 
-def test_the_pictures_are_labelled_legibly(analysed):
-    """matplotlib draws letters as paths, and writes beside them what they say."""
-    page = (analysed / "index.html").read_text(encoding="utf-8")
-    said = [part.split("-->")[0].strip() for part in page.split("<!--")[1:]]
-    assert "polarity score" in said and "sport words" in said
-    assert not [text for text in said if "$" in text or "\\" in text]
+def test_the_texts_of_pictures_are_texts(analysed, opened):
+    """They can be selected, searched and read aloud; and they are no formulas."""
+    page = opened(analysed)
+    texts = page.locator("#polarity svg text").all_text_contents()
+    assert "polarity score" in texts and "sport words" in texts and "occurrences in the training texts" in texts
+    assert not [text for text in page.locator("svg text").all_text_contents() if "$" in text or "\\" in text]
+
+
+def test_points_say_their_values_under_the_pointer(analysed, opened):
+    """A word's point has its number of occurrences and its score, as words.csv has them."""
+    page = opened(analysed)
+    drawn = set(page.locator("#attention svg use > title").all_text_contents())
+    expected = {
+        f"{row['word']}: {sum(int(row[f'count {label}']) for label in WORDS)} occurrences, "
+        f"score {float(row['local attention']):.3g}"
+        for row in words_of(analysed)
+        if row["category"] != "other"
+    }
+    assert drawn == expected and len(drawn) > 10
+    for name, beginning in {
+        "scales": "sport words: scale 1, ",
+        "training": "sport words: epoch 2, mean polarity",
+    }.items():
+        titles = page.locator(f"#{name} svg use > title").all_text_contents()
+        assert any(title.startswith(beginning) for title in titles), titles
+    assert page.locator("#attention use:has(title)").first.evaluate(
+        "own => own.querySelector('title').namespaceURI"
+    ) == (
+        "http://www.w3.org/2000/svg"  # elsewhere a title is no tooltip
+    )
 
 
 def test_the_pictures_do_not_disturb_each_other(analysed, opened):
@@ -183,7 +207,7 @@ def test_polarity_is_shown_for_a_words_own_class(tmp_path):
         scale=1, words=Words(list("abcde"), np.ones((5, 3), int), category), alone=scores, in_texts=scores,
         in_test=None, alignment=0.0, test_accuracy=None, trajectory=[],
     )  # fmt: skip
-    shown = {row["category"]: row["polarity score"] for row in summarise(analysis, ["R", "G", "B"])}
+    shown = {row["category"]: row["polarity score"] for row in category_rows(analysis, ["R", "G", "B"])}
     assert shown == {"R": 6, "G": 6, "B": 6, "neutral": 3}
     axes = Figure().subplots()
     draw_scores(axes, analysis, ["R", "G", "B"], "polarity")
@@ -191,7 +215,7 @@ def test_polarity_is_shown_for_a_words_own_class(tmp_path):
     assert heights == {"R words": [6, 6], "G words": [6], "B words": [6], "neutral words": [3]}
     two = replace(analysis, in_texts=replace(scores, polarity=-polarity[:, :1]),
                   words=replace(analysis.words, category=np.array([0, 0, 1, NEUTRAL, NEUTRAL])))  # fmt: skip
-    shown = {row["category"]: row["polarity score"] for row in summarise(two, ["no", "yes"])}
+    shown = {row["category"]: row["polarity score"] for row in category_rows(two, ["no", "yes"])}
     assert shown == {"no": -6, "yes": 3, "neutral": 1.5}
 
 
@@ -218,7 +242,8 @@ def test_words_are_no_markup(tmp_path, opened):
     )
     analysis = analyse(fitted.model, fitted.tokenizer, data)
     pictures = draw_all([analysis], data.labels, 0, tmp_path)
-    write_page([analysis], data.labels, 0, pictures, "Attention", tmp_path)
+    page = attention_page([analysis], data.labels, 0, pictures, "Attention")
+    (tmp_path / "index.html").write_text(page, encoding="utf-8")
     page = opened(tmp_path)
     _, *found = table(page, 1)
     shown = {row[0]: set(row[1].split(", ")) for row in found}

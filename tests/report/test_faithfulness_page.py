@@ -1,13 +1,15 @@
 """The page of explainers by metrics in a browser: its table, its curves, and that names stay names."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from salience.faithfulness import Metric, metrics_named
 from salience.faithfulness.results import Estimate, Evaluation, Row
-from salience.report.faithfulness_page import write_faithfulness
+from salience.report.faithfulness_page import faithfulness_json, faithfulness_page
+from salience.report.pictures import LONGEST_NAME, drawable
 
 NAMES = ["attention", "gradient", "gradient-x-input", "integrated-gradients", "occlusion", "random"]
 MOST = 20
@@ -40,7 +42,7 @@ def shown(page, tmp_path):
     """Writes rows and opens their page."""
 
     def run(rows, title="Faithfulness of tiny", about="60 texts of test.csv"):
-        write_faithfulness(evaluation_of(rows), title, about, tmp_path)
+        (tmp_path / "index.html").write_text(faithfulness_page(evaluation_of(rows), title, about), encoding="utf-8")
         page.goto((tmp_path / "index.html").as_uri())
         return page
 
@@ -51,23 +53,50 @@ def cells(page) -> list[list[str]]:
     return page.locator("tr").evaluate_all("all => all.map(own => [...own.children].map(cell => cell.innerText))")
 
 
-def drawn(page, kind: str) -> list[list[dict]]:
-    """The elements of a kind in each of the two drawings: text, colour, and where they stand in the drawing."""
+def lines(page) -> list[list[dict]]:
+    """The lines of each of the two pictures: colour, dashes, and what each point says and where it is."""
     return page.locator("figure svg").evaluate_all(
-        """(all, kind) => all.map(svg => [...svg.querySelectorAll(kind)].map(own => {
-            const outer = svg.getBoundingClientRect(), inner = own.getBoundingClientRect();
-            return {text: own.textContent, colour: own.getAttribute(kind == "text" ? "fill" : "stroke"),
-                    anchor: own.getAttribute("text-anchor"), points: own.getAttribute("points"),
-                    left: inner.left - outer.left, top: inner.top - outer.top,
-                    right: inner.right - outer.left, bottom: inner.bottom - outer.top,
-                    width: outer.width, height: outer.height};
-        }))""",
-        kind,
+        """all => all.map(svg => {
+            const marks = [...svg.querySelectorAll("use:has(> title)")];
+            const groups = new Set(marks.map(own => own.parentNode.parentNode));
+            return [...groups].map(group => {
+                const style = getComputedStyle(group.querySelector("path"));
+                const points = [...group.querySelectorAll("use")];
+                return {colour: style.stroke, dashes: style.strokeDasharray,
+                        titles: points.map(own => own.querySelector("title").textContent),
+                        heights: points.map(own => own.getBoundingClientRect().top)};
+            });
+        })"""
     )
 
 
-def legend(page) -> list[list[dict]]:
-    return [[own for own in drawing if own["colour"]] for drawing in drawn(page, "text")]
+def names_of(picture: list[dict]) -> list[str]:
+    return [line["titles"][0].rsplit(": ", 1)[0] for line in picture]
+
+
+def written(page) -> list[list[dict]]:
+    """The texts of each of the two pictures, and where they are in it."""
+    return page.locator("figure svg").evaluate_all(
+        """all => all.map(svg => [...svg.querySelectorAll("text")].map(own => {
+            const outer = svg.getBoundingClientRect(), inner = own.getBoundingClientRect();
+            return {text: own.textContent, left: inner.left - outer.left, top: inner.top - outer.top,
+                    right: inner.right - outer.left, bottom: inner.bottom - outer.top,
+                    width: outer.width, height: outer.height};
+        }))"""
+    )
+
+
+def legend(page) -> list[list[str]]:
+    """The names beside the curves: they are written after the last axis label."""
+    every = [[own["text"] for own in texts] for texts in written(page)]
+    return [texts[texts.index("accuracy (%)") + 1 :] for texts in every]
+
+
+def ticks(texts: list[dict]) -> tuple[list[str], list[str]]:
+    """The numbers below the picture, and those beside it."""
+    every = [own["text"] for own in texts]
+    below = every.index("words removed" if "words removed" in every else "words kept")
+    return every[:below], every[below + 1 : every.index("accuracy (%)")]
 
 
 def inside(own: dict) -> bool:
@@ -92,41 +121,58 @@ def test_what_the_page_shows(shown):
     assert body[0][1:] == ["12.35\n10.00 to 14.50", "7.00\n6.25 to 8.12", "-0.50\n-1.00 to 0.00"]
     captions = page.locator("figcaption").all_text_contents()
     assert captions == [
-        "accuracy without the K highest words: lower is better",
-        "accuracy on the K highest words alone (K = 0: on the whole text): higher is better",
+        "Accuracy without the words with the highest scores: lower is better",
+        "Accuracy on the words with the highest scores alone (0: on the whole text): higher is better",
     ]
+    assert page.locator("svg").evaluate_all("all => all.map(own => own.getAttribute('aria-label'))") == captions
     assert page.locator("svg").first.is_visible() and page.locator("svg").last.is_visible()
 
 
-def test_both_drawings_have_a_line_an_explainer(shown):
+def test_both_pictures_have_a_line_for_each_explainer(shown):
     page = shown(ROWS)
-    for lines, names in zip(drawn(page, "polyline"), legend(page), strict=True):
-        assert [own["text"] for own in names] == NAMES
-        assert [own["colour"] for own in lines] == [own["colour"] for own in names]
-        assert len({own["colour"] for own in lines}) == len(NAMES)
-        assert all(len(own["points"].split()) == MOST + 1 for own in lines)
-        assert all(map(inside, lines))
+    for picture, names in zip(lines(page), legend(page), strict=True):
+        assert names_of(picture) == names == NAMES
+        assert len({line["colour"] for line in picture}) == len(NAMES)
+        assert all(len(line["titles"]) == MOST + 1 for line in picture)
+
+
+def test_a_point_says_its_values_under_the_pointer(shown):
+    """Chromium shows the title of the element that is hit."""
+    page = shown([row("gradient", 0.1), row("random", 0.6)])
+    without, alone = lines(page)
+    assert without[0]["titles"][0] == "gradient: 0 words removed, accuracy 90.0 %"
+    assert without[0]["titles"][5] == "gradient: 5 words removed, accuracy 70.0 %"
+    assert alone[1]["titles"][1] == "random: 1 words kept, accuracy 60.0 %"
+    hit = (
+        page.locator("#without use:has(> title)")
+        .nth(5)
+        .evaluate("""own => {
+        own.scrollIntoView({block: "center"});
+        const box = own.getBoundingClientRect();
+        const hit = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+        return hit.querySelector(":scope > title").textContent;
+    }""")
+    )
+    assert hit == without[0]["titles"][5]
 
 
 def test_lines_go_where_the_numbers_say(shown):
     """Down without the words that matter, and up with more of them."""
     page = shown([row("gradient", 0.1), row("random", 0.6)])
-    without, alone = (
-        [[float(point.split(",")[1]) for point in own["points"].split()] for own in lines]
-        for lines in drawn(page, "polyline")
-    )
-    for own in without:
-        assert own == sorted(own)  # y counts from above
-    for own in alone:
-        assert own[1:] == sorted(own[1:], reverse=True)
+    without, alone = ([line["heights"] for line in picture] for picture in lines(page))
+    for heights in without:
+        assert heights == sorted(heights)  # y counts from above
+    for heights in alone:
+        assert heights[1:] == sorted(heights[1:], reverse=True)
     assert without[0][0] == without[1][0] and without[0][-1] > without[1][-1]
-    scale = [own["text"] for own in drawn(page, "text")[0] if own["anchor"]]
-    assert scale == ["10", "50", "90", "0", "10", "20"]
+    counts, percentages = ticks(written(page)[0])
+    assert counts == ["0", "5", "10", "15", "20"]
+    assert percentages == ["10", "20", "30", "40", "50", "60", "70", "80", "90"]
 
 
 def test_nothing_is_cut_off_or_hidden(shown):
     page = shown(ROWS)
-    for texts in drawn(page, "text"):
+    for texts in written(page):
         for number, own in enumerate(texts):
             assert inside(own), own["text"]
             for other in texts[:number]:
@@ -136,30 +182,20 @@ def test_nothing_is_cut_off_or_hidden(shown):
 @pytest.mark.parametrize("name", ["pooling-attention", "integrated-gradients", "captum:LayerIntegratedGradients"])
 def test_long_names_can_be_read(name, shown):
     page = shown([row(name), row("random", 0.6)])
-    for names in legend(page):
-        assert names[0]["text"] == name
-        assert inside(names[0]), f"{names[0]['right']:.0f} of {names[0]['width']:.0f} pixels"
-
-
-def test_many_explainers_are_all_named(shown):
-    """Our own, and more of others."""
-    count = 12
-    page = shown([row(f"explainer-{number}", 0.2 + 0.03 * number) for number in range(count)])
-    for lines, names in zip(drawn(page, "polyline"), legend(page), strict=True):
-        assert len(lines) == len(names) == count
-        for own in names:
-            assert inside(own), own["text"]
+    for texts in written(page):
+        (own,) = (own for own in texts if own["text"] == name)
+        assert inside(own), f"{own['right']:.0f} of {own['width']:.0f} pixels"
 
 
 @pytest.mark.parametrize("count", [8, 12])
-def test_every_line_has_a_look_of_its_own(count, shown):
+def test_every_line_has_a_name_and_a_look_of_its_own(count, shown):
+    """Our own explainers, and more of others."""
     page = shown([*(row(f"explainer-{number}", 0.2 + 0.03 * number) for number in range(count - 1)), row("random")])
-    looks = (
-        page.locator("figure")
-        .first.locator("polyline")
-        .evaluate_all("all => all.map(own => own.getAttribute('stroke') + own.getAttribute('stroke-dasharray'))")
-    )
-    assert len(set(looks)) == count
+    for picture, texts in zip(lines(page), written(page), strict=True):
+        assert len({(line["colour"], line["dashes"]) for line in picture}) == count
+        assert all(map(inside, texts))
+    for picture, names in zip(lines(page), legend(page), strict=True):
+        assert names_of(picture) == names and len(names) == count
 
 
 @pytest.mark.parametrize(
@@ -168,30 +204,43 @@ def test_every_line_has_a_look_of_its_own(count, shown):
     ids=["constant", "hardly falling", "always right", "never right"],
 )
 def test_curves_that_say_little(curve, shown):
-    page = shown(
-        [
-            Row(name, estimates({"aopc": (0.0, 0.0, 0.0)}), {}, np.array(curve), np.array(curve), {})
-            for name in ("gradient", "random")
-        ]
-    )
-    for lines, texts in zip(drawn(page, "polyline"), drawn(page, "text"), strict=True):
-        assert len(lines) == 2 and all(map(inside, lines))
-        scale = [own["text"] for own in texts if own["anchor"] == "end"]
-        assert len(set(scale)) == len(scale) >= 2, scale
-        assert all(0 <= float(own) <= 100 for own in scale), scale  # of accuracy
+    values = np.array(curve)
+    page = shown([
+        Row(name, estimates({"aopc": (0.0, 0.0, 0.0)}), {}, values, values, {}) for name in ("gradient", "random")
+    ])  # fmt: skip
+    for picture, texts in zip(lines(page), written(page), strict=True):
+        assert [len(line["titles"]) for line in picture] == [len(curve)] * 2
+        _, percentages = ticks(texts)
+        assert len(set(percentages)) == len(percentages) >= 2, percentages
+        assert all(0 <= float(own) <= 100 for own in percentages), percentages  # of accuracy
+        assert all(map(inside, texts))
 
 
 def test_one_word_at_most(shown):
     page = shown([row("gradient", most=1), row("random", 0.6, most=1)])
-    for lines, texts in zip(drawn(page, "polyline"), drawn(page, "text"), strict=True):
-        assert [len(own["points"].split()) for own in lines] == [2, 2]
-        assert [own["text"] for own in texts if own["anchor"] == "middle"] == ["0", "1"]
+    for picture, texts in zip(lines(page), written(page), strict=True):
+        assert [len(line["titles"]) for line in picture] == [2, 2]
+        assert ticks(texts)[0] == ["0", "1"]
 
 
 def test_random_alone(shown):
     page = shown([row("random")])
-    assert [len(lines) for lines in drawn(page, "polyline")] == [1, 1]
+    assert [len(picture) for picture in lines(page)] == [1, 1]
     assert len(cells(page)) == 2
+
+
+def test_without_curves_there_are_no_pictures(shown):
+    nothing = np.zeros(0)
+    page = shown([Row("random", estimates({"aopc": (0.0, 0.0, 0.0)}), {}, nothing, nothing, {})])
+    assert page.locator("figure, svg").count() == 0 and len(cells(page)) == 2
+
+
+def test_marked_words_have_a_table_of_their_own(shown):
+    marked = {"<b>pos": {"P@1": 31.25, "R@1": 5.0}, "neg": {"P@1": 0.0, "R@1": 100.0}}
+    page = shown([replace(row("random"), marked=marked)])
+    assert cells(page)[2:] == [
+        ["explainer", "class", "P@1", "R@1"], ["random", "<b>pos", "31.2", "5.0"], ["random", "neg", "0.0", "100.0"],
+    ]  # fmt: skip
 
 
 HOSTILE = [
@@ -204,41 +253,45 @@ def test_names_are_no_markup(shown):
     rows = [row(name, 0.3, **{f"{name} %": (1.0, 0.5, 1.5) for name in HOSTILE}) for name in HOSTILE]
     title, about = " ".join(HOSTILE), " - ".join(HOSTILE)
     page = shown(rows, title, about)
-    assert page.locator("title").text_content() == page.locator("h1").text_content() == title
+    assert page.title() == page.locator("h1").text_content() == title
     assert page.locator("p").text_content() == about
     assert page.locator("th").all_text_contents() == [
         "explainer", *(f"{name} %<i>percent & more</i>,higher is better" for name in HOSTILE)
     ]  # fmt: skip
     assert page.locator("td:first-child").all_text_contents() == HOSTILE
-    for names in legend(page):
-        assert [own["text"] for own in names] == HOSTILE
-    found = {kind: page.locator(kind).count() for kind in ("script", "img", "b", "title", "svg", "table", "figure")}
-    assert found == {"script": 0, "img": 0, "b": 0, "title": 1, "svg": 2, "table": 1, "figure": 2}
+    for picture, names in zip(lines(page), legend(page), strict=True):
+        assert names == [drawable(name, LONGEST_NAME) for name in HOSTILE]
+        titles = [line["titles"][0] for line in picture]
+        assert titles == [drawable(f"{name}: 0 {titles[0].split(': 0 ')[1]}") for name in HOSTILE]
+    found = {
+        kind: page.locator(kind).count() for kind in ("script", "img", "b", "head title", "svg", "table", "figure")
+    }
+    assert found == {"script": 0, "img": 0, "b": 0, "head title": 1, "svg": 2, "table": 1, "figure": 2}
 
 
-def test_what_cannot_be_told_is_written_so(shown, tmp_path):
+def test_what_cannot_be_told_is_written_so(shown):
     """As Kendall's tau where every text is one word: JSON has no NaN."""
     unknown = (float("nan"),) * 3
     page = shown([row("gradient", aopc=unknown), row("random", aopc=unknown)])
     assert [row[1:] for row in cells(page)[1:]] == [["-"], ["-"]]
 
-    def refuse(name):
-        raise AssertionError(f"{name} is no JSON")
 
-    found = json.loads((tmp_path / "faithfulness.json").read_text(encoding="utf-8"), parse_constant=refuse)
-    assert [own["explainer"] for own in found["rows"]] == ["gradient", "random"]
+def test_json_has_no_nan():
+    unknown = (float("nan"),) * 3
+    content = faithfulness_json(evaluation_of([row("gradient", aopc=unknown)]), "60 texts")
+    json.dumps(content, allow_nan=False)
+    assert content["rows"][0]["metrics"]["aopc"] == [None, None, None]
 
 
-def test_the_file_beside_the_page_has_all_numbers(shown, tmp_path):
-    shown(ROWS)
-    found = json.loads((tmp_path / "faithfulness.json").read_text(encoding="utf-8"))
-    assert found["about"] == "60 texts of test.csv"
-    for own, written in zip(ROWS, found["rows"], strict=True):
-        assert written == {
+def test_the_file_beside_the_page_has_all_numbers():
+    content = faithfulness_json(evaluation_of(ROWS), "60 texts of test.csv")
+    assert content == json.loads(json.dumps(content)) | {"about": "60 texts of test.csv"}
+    for own, written_row in zip(ROWS, content["rows"], strict=True):
+        assert written_row == {
             "explainer": own.explainer, "metrics": {name: list(values) for name, values in own.metrics.items()},
             "without": own.without.tolist(), "alone": own.alone.tolist(),
         }  # fmt: skip
-    assert found["metrics"]["decision-flip"] == {
+    assert content["metrics"]["decision-flip"] == {
         "unit": "words", "higher_is_better": False,
         "reference": "Serrano and Smith (2019), arXiv:1906.03731, section 5",
     }  # fmt: skip

@@ -29,11 +29,9 @@ def reproduce(
     if pictures is not None:
         from salience.files import whole_folder
         from salience.outputs import check_folder
-        from salience.report.pictures import check_pictures
         from salience.report.terminal import say
         from salience.reproduce.pictures import check_table, draw_table
 
-        check_pictures()
         check_table(table)
         check_folder(pictures, overwrite=True)  # what is wrong with it is better known before hours of runs
     rows = run_table(table, data_dir, sets, seeds, results or Path("results") / f"{table}.jsonl", part)

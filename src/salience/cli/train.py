@@ -54,9 +54,9 @@ def train(
     # From here on torch is needed, which takes a while to import.
     from accelerate import PartialState
 
+    from salience.commands.train import show_run
     from salience.processes import is_main_process
     from salience.report.progress import Progress
-    from salience.report.terminal import show_run
     from salience.training.run import train as run_training
 
     with Progress() as progress:

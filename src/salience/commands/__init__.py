@@ -1,1 +1,1 @@
-"""One function a command: names of files in, values and files out."""
+"""One function for each command of the command line: it reads files, computes, and writes files."""

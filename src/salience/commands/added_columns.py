@@ -1,4 +1,4 @@
-"""What `salience predict` adds to the rows: the names, the values, and the types of a table's columns."""
+"""The columns that `salience predict` adds to a file: their names, values and types."""
 
 from __future__ import annotations
 
@@ -18,14 +18,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Added:
-    """What is added to a row: in tables a column for every label, in JSON one object for all of them."""
+    """What is added to a row: the predicted label, its probability, and the probabilities of all labels.
+
+    In a table these are one column for each label, in JSON lines one object.
+    """
 
     labels: list[str]
-    prefix: str
-    as_columns: bool
+    prefix: str  # begins every name
+    as_columns: bool  # a table, not JSON lines
 
     @classmethod
     def of(cls, labels: Iterable[str], prefix: str, as_columns: bool) -> Added:
+        """For the labels of a model.
+
+        Raises:
+            InputError: two labels have the same name.
+        """
         labels = [well_formed(str(label)) for label in labels]
         if twice := [label for label in labels if labels.count(label) > 1]:
             raise InputError(
@@ -35,25 +43,31 @@ class Added:
 
     @cached_property
     def names(self) -> list[str]:
+        """The names of the added columns, or keys."""
         each = [f"probability_{label}" for label in self.labels] if self.as_columns else ["probabilities"]
         return [self.prefix + name for name in ("predicted", "probability", *each)]
 
-    def named(self, answer: list[float] | None) -> dict[str, Any]:
-        """The values by their names.
+    def named(self, probabilities: list[float] | None) -> dict[str, Any]:
+        """The added values of one row by name.
 
         Args:
-            answer: a probability for every label; None for a row without a text.
+            probabilities: one for each label; None for a row without a text. NaN becomes None.
         """
-        known = answer is not None and all(map(isfinite, answer))
-        best = max(range(len(answer)), key=answer.__getitem__) if known else None
-        each = answer if known else [None] * len(self.labels)
-        first = [self.labels[best], answer[best]] if known else [None, None]
+        first: list[Any] = [None, None]
+        each: list[Any] = [None] * len(self.labels)
+        if probabilities is not None and all(map(isfinite, probabilities)):
+            best = max(range(len(probabilities)), key=probabilities.__getitem__)
+            first, each = [self.labels[best], probabilities[best]], list(probabilities)
         if not self.as_columns:
-            each = [None if answer is None else dict(zip(self.labels, each, strict=True))]
+            each = [None if probabilities is None else dict(zip(self.labels, each, strict=True))]
         return dict(zip(self.names, [*first, *each], strict=True))
 
     def check_free(self, names: Iterable[str], source: str) -> None:
-        """Raises an `InputError` if a name of the data is one that is added: its values would be lost."""
+        """Checks that no column would be overwritten.
+
+        Raises:
+            InputError: one of `names` is the name of an added column.
+        """
         names = set(names)
         if clash := [name for name in self.names if name in names]:
             many = len(clash) > 1
@@ -65,7 +79,7 @@ class Added:
 
 
 def written_columns(data: str, encoding: str, added: Added) -> dict[str, DataType] | None:
-    """The columns of a table that is written, with their types; None for JSON, where every row has its own.
+    """The names and types of all columns of the file to write; None for JSON lines, where each row has its own names.
 
     Raises:
         InputError: a column of the data has the name of one that is added.

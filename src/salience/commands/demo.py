@@ -1,4 +1,4 @@
-"""`salience demo`: a local page to type a text into and see label, probabilities and words."""
+"""`salience demo`: a page on this machine that shows label, probabilities and words of a text that is typed in."""
 
 from __future__ import annotations
 
@@ -12,11 +12,18 @@ from salience.explainers import EXPLAINERS
 from salience.explainers.explanations import Text, explain_texts
 from salience.inference import TextClassifier, load
 
-FONTS = ["system-ui", "sans-serif"]  # of the machine itself: none is fetched
+FONTS = ["system-ui", "sans-serif"]  # installed ones, so that none is downloaded
 
 
 def serve(name: str, *, port: int | None, browser: bool, max_length: int | None, device: str) -> None:
-    """Shows the page on this machine alone, until it is interrupted.
+    """Serves the page to this machine only, until it is interrupted.
+
+    Args:
+        name: a run folder, or any other trained classifier.
+        port: None takes the first free one from 7860.
+        browser: whether to open the page in the browser.
+        max_length: number of tokens read of a text; None takes that of the training.
+        device: "auto", "cpu" or "cuda".
 
     Raises:
         InputError: gradio is not installed, there is no such model, or the port is taken.
@@ -32,7 +39,12 @@ def serve(name: str, *, port: int | None, browser: bool, max_length: int | None,
 
 
 def launch(page, **settings):
-    """Starts the page's server, which answers this machine and no pages of other sites; gives what gradio gives."""
+    """Starts a server that answers this machine only, and no pages of other sites.
+
+    Args:
+        page: gradio's blocks.
+        settings: further arguments of gradio's `launch`, whose result is returned.
+    """
     import gradio
     from starlette.middleware import Middleware
 
@@ -43,7 +55,11 @@ def launch(page, **settings):
 
 
 def build_page(classifier: TextClassifier, name: str):
-    """The page as gradio's blocks; texts are shown as texts, whatever they hold."""
+    """The page as gradio's blocks. Texts are escaped.
+
+    Args:
+        name: of the classifier, for the title.
+    """
     import gradio
 
     offered = list(applicable_explainers(classifier, Text("a text")))
@@ -51,9 +67,10 @@ def build_page(classifier: TextClassifier, name: str):
     def show(text: str, pair: str, explainer: str) -> tuple[dict[str, float], str]:
         if not text.strip():
             return {}, ""
-        whole = Text(text, pair if pair.strip() else None)
-        (found,) = explain_texts(classifier, [whole], {explainer: EXPLAINERS[explainer]})
-        return dict(zip(found.labels, map(float, found.probabilities), strict=True)), found._repr_html_()
+        rows = [Text(text, pair if pair.strip() else None)]
+        (explanation,) = explain_texts(classifier, rows, {explainer: EXPLAINERS[explainer]})
+        probabilities = dict(zip(explanation.labels, map(float, explanation.probabilities), strict=True))
+        return probabilities, explanation._repr_html_()
 
     with gradio.Blocks(title=f"salience: {name}", analytics_enabled=False) as page:
         gradio.Markdown("# Which words decide")
@@ -61,8 +78,8 @@ def build_page(classifier: TextClassifier, name: str):
             with gradio.Column():
                 text = gradio.Textbox(label="text", lines=4, autofocus=True)
                 pair = gradio.Textbox(label="second text, if the model reads pairs")
-                usual = "gradient" if "gradient" in offered else offered[0]
-                explainer = gradio.Dropdown(offered, value=usual, label="explainer")
+                default = "gradient" if "gradient" in offered else offered[0]
+                explainer = gradio.Dropdown(offered, value=default, label="explainer")
                 button = gradio.Button("explain", variant="primary")
             with gradio.Column():
                 probabilities = gradio.Label(label="probabilities", num_top_classes=5)

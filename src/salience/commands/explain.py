@@ -1,10 +1,10 @@
-"""`salience explain`: texts and explainers in, explanations in a terminal, as JSON lines, or as a page."""
+"""`salience explain`: texts and explainers in; explanations in a terminal, as JSON lines, or as a page out."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +19,10 @@ from salience.errors import InputError, counted, json_printable, unknown
 from salience.explainers import EXPLAINERS, Attention, ClsAttention
 from salience.explainers.explanations import Explanation, Text, explain_texts
 from salience.explainers.from_captum import FromCaptum
+from salience.files import whole_file
 from salience.inference import load
 from salience.outputs import check_output_file
-from salience.report.explanation_page import known, write_explanations
+from salience.report.explanation_page import explanation_page, finite
 from salience.report.terminal import cut_off, explanation_line, tell
 from salience.training.folder import trained_columns
 
@@ -33,12 +34,25 @@ def explain_file(
     layer: int | None, head: int | None, pieces: str, kind: str | None, most: int | None, device: str, overwrite: bool,
     max_length: int | None, columns: Mapping[str, Any],
 ) -> None:  # fmt: skip
-    """Explains texts given one by one, or the rows of a file.
+    """Explains single texts, or the rows of a file.
+
+    Args:
+        name: a run folder, or any other trained classifier.
+        data: a file of texts; None if `texts` are given.
+        texts: single texts; empty if `data` is given.
+        output: the file to write; None writes to the terminal.
+        explainers: names of `salience.EXPLAINERS`, or captum:NAME.
+        target: the class to explain: "predicted", "gold", or a label.
+        layer, head: of the attention explainers; None is the explainer's default.
+        pieces: how the scores of a word's tokens become the word's score, "sum" or "max".
+        kind: a value of `FORMATS`; None takes it from the name of `output`.
+        most: number of rows to explain; None explains all.
+        columns: names of the columns and the encoding, as `read_texts` takes them.
 
     Raises:
-        InputError: the data, the model or an option is at fault; no output file has been written then.
+        InputError: the data, the model or an option is invalid. No output file is written then.
     """
-    kind = kind or ("terminal" if output is None else kind_of(output))
+    kind = kind or ("terminal" if output is None else format_of(output))
     if kind not in FORMATS:
         raise unknown("--format", kind, FORMATS)
     if kind == "terminal" and output is not None:
@@ -56,27 +70,27 @@ def explain_file(
     trained = trained_columns(name)
     if texts and trained is not None and trained.text_pair is not None:
         raise InputError(f"{name} was trained on pairs of texts: give them in a file, --text gives single ones")
-    # Arguments that are not UTF-8, and texts with half characters, come in as no tokenizer takes them.
+    # Command-line arguments that are not UTF-8 contain lone surrogates, which no tokenizer accepts.
     rows = (
         [Text(well_formed(text)) for text in texts]
         if data is None
         else read_texts(data, classifier.labels, trained, most, columns)
     )
     with cannot(f"explain {name}"):
-        found = explain_texts(classifier, rows, functions, target_of(target, classifier.labels), pieces)
+        explanations = explain_texts(classifier, rows, functions, target_of(target, classifier.labels), pieces)
         title = f"{Path(name).name}: {Path(data).name if data else 'explanations'}"
-        written, cut = write(found, kind, output, title)
+        written, cut = write(explanations, kind, output, title)
     if cut:
         tell(cut_off(cut, written, classifier.max_length))
     if output is not None:
         tell(f"{counted(written, 'text')} explained: {output}")
 
 
-def kind_of(output: Path) -> str:
-    """What a file's name says is wanted.
+def format_of(output: Path) -> str:
+    """The format that a file name's suffix stands for.
 
     Raises:
-        InputError: it says nothing of the kind.
+        InputError: the suffix is not one of a format.
     """
     kind = output.suffix.lstrip(".").lower()
     if kind not in FORMATS:
@@ -84,19 +98,32 @@ def kind_of(output: Path) -> str:
     return kind
 
 
-def chosen_explainers(names: list[str], layer: int | None, head: int | None) -> dict[str, Callable]:
-    found = {name: explainer_named(name) for name in names}
+def chosen_explainers(names: Sequence[str], layer: int | None, head: int | None) -> dict[str, Callable]:
+    """Explainers by name, with the layer and head that the attention explainers are to use.
+
+    Raises:
+        InputError: an explainer is unknown, or a layer or head is given without an attention explainer.
+    """
+    explainers = {name: explainer_named(name) for name in names}
     if layer is not None or head is not None:
-        attending = {name: own for name, own in found.items() if isinstance(own, Attention | ClsAttention)}
-        if not attending:
+        attention = {
+            name: explainer
+            for name, explainer in explainers.items()
+            if isinstance(explainer, Attention | ClsAttention)
+        }
+        if not attention:
             raise InputError("--layer and --head are of --explainer attention and cls-attention")
-        for name, own in attending.items():
-            found[name] = replace(own, layer=own.layer if layer is None else layer, head=head)
-    return found
+        for name, explainer in attention.items():
+            explainers[name] = replace(explainer, layer=explainer.layer if layer is None else layer, head=head)
+    return explainers
 
 
 def explainer_named(name: str) -> Callable:
-    """One of our own, or captum's: captum:NAME."""
+    """An explainer of `salience.EXPLAINERS`, or one of captum: captum:NAME.
+
+    Raises:
+        InputError: there is no such explainer, or captum is not installed.
+    """
     if name.startswith("captum:"):
         return FromCaptum(name.removeprefix("captum:"))
     if name not in EXPLAINERS:
@@ -105,7 +132,11 @@ def explainer_named(name: str) -> Callable:
 
 
 def target_of(target: str, labels: list[str]) -> int | str:
-    """A label's number, or "predicted" or "gold" as they are."""
+    """The number of a label; "predicted" and "gold" stay as they are.
+
+    Raises:
+        InputError: it is none of these.
+    """
     if target in ("predicted", "gold"):
         return target
     if target not in labels:
@@ -113,43 +144,49 @@ def target_of(target: str, labels: list[str]) -> int | str:
     return labels.index(target)
 
 
-def write(found: Iterable[Explanation], kind: str, output: Path | None, title: str) -> tuple[int, int]:
-    """Writes as they come; gives the number of texts, and of those that were cut."""
+def write(explanations: Iterable[Explanation], kind: str, output: Path | None, title: str) -> tuple[int, int]:
+    """Writes explanations as they are computed; returns the number of texts, and of texts that were cut."""
     seen: Counter[bool] = Counter()
 
     def noted() -> Iterator[Explanation]:
-        for own in found:
-            seen[own.cut] += 1
-            yield own
+        for explanation in explanations:
+            seen[explanation.cut] += 1
+            yield explanation
 
-    if kind == "html":
-        write_explanations(noted(), title, output)
+    if kind == "html" and output is not None:
+        page = explanation_page(noted(), title)
+        with whole_file(output) as unfinished:
+            unfinished.write_text(page, encoding="utf-8")
     elif kind == "jsonl":
-        with nullcontext(say) if output is None else writing(output, overwrite=True) as give:
-            for own in noted():
-                give([as_json(own)])
+        with nullcontext(print_rows) if output is None else writing(output, overwrite=True) as write_rows:
+            for explanation in noted():
+                write_rows([as_json(explanation)])
     else:
         console = Console(highlight=False)
-        for own in noted():
-            for name in own.scores:
-                one = replace(own, scores={name: own.scores[name]})
-                which = f" [{name}]" if len(own.scores) > 1 else ""
-                console.print(explanation_line(one).append(which), soft_wrap=True)
+        for explanation in noted():
+            for name in explanation.scores:
+                line = explanation_line(replace(explanation, scores={name: explanation.scores[name]}))
+                suffix = f" [{name}]" if len(explanation.scores) > 1 else ""
+                console.print(line.append(suffix), soft_wrap=True)
     return seen.total(), seen[True]
 
 
-def say(rows: list[dict]) -> None:
+def print_rows(rows: list[dict]) -> None:
+    """Rows as JSON lines to standard output."""
     for row in rows:
         print(json_printable(json.dumps(row, ensure_ascii=False)))
 
 
-def as_json(own: Explanation) -> dict:
+def as_json(explanation: Explanation) -> dict:
+    """An explanation as a row of a JSON lines file; probabilities and scores that are NaN are None."""
+    labels = explanation.labels
+    probabilities = [finite(round(float(value), 6)) for value in explanation.probabilities]
     return {
-        "row": own.row, "words": own.words, "second": own.second, "cut": own.cut,
-        "predicted": own.labels[own.predicted], "explained": own.labels[own.target],
-        "label": None if own.gold is None else own.labels[own.gold],
-        "probabilities": {
-            name: known(round(float(value), 6)) for name, value in zip(own.labels, own.probabilities, strict=True)
+        "row": explanation.row, "words": explanation.words, "second": explanation.second, "cut": explanation.cut,
+        "predicted": labels[explanation.predicted], "explained": labels[explanation.target],
+        "label": None if explanation.gold is None else labels[explanation.gold],
+        "probabilities": dict(zip(labels, probabilities, strict=True)),
+        "scores": {
+            name: [finite(float(f"{value:.6g}")) for value in scores] for name, scores in explanation.scores.items()
         },
-        "scores": {name: [known(float(f"{value:.6g}")) for value in scores] for name, scores in own.scores.items()},
     }  # fmt: skip

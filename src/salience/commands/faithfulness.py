@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,10 @@ from salience.explainers import EXPLAINERS
 from salience.explainers.explanations import Text, explain_texts
 from salience.faithfulness import metrics_named
 from salience.faithfulness.evaluation import DRAWS, LEAVE_ONE_OUT_TEXTS, evaluate
-from salience.files import whole_folder
+from salience.files import whole_folder, write_whole
 from salience.inference import TextClassifier, load
 from salience.outputs import check_folder
-from salience.report.faithfulness_page import marked_table, terminal_tables, write_faithfulness
+from salience.report.faithfulness_page import faithfulness_json, faithfulness_page, marked_table, terminal_tables
 from salience.report.terminal import tell
 from salience.training.folder import trained_columns
 
@@ -91,7 +92,11 @@ def check_explanations(
         tell(f"{data}: no word of a text is marked with the text's label; the labels are {listed(classifier.labels)}")
     if output is not None:
         with whole_folder(output) as folder:
-            write_faithfulness(evaluation, f"Faithfulness of {Path(name).name}", about, folder)
+            content = json.dumps(faithfulness_json(evaluation, about), indent=1)
+            write_whole(folder / "faithfulness.json", content)
+            write_whole(
+                folder / "index.html", faithfulness_page(evaluation, f"Faithfulness of {Path(name).name}", about)
+            )
         tell(f"saved: {output}/faithfulness.json, index.html")
 
 

@@ -1,4 +1,4 @@
-"""What the commands about a trained model begin with: the model, and texts with labels that it knows."""
+"""Reads the texts for the commands about a trained model, with labels that the model knows."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ from salience.report.terminal import tell
 
 
 def check_pieces(pieces: str) -> None:
-    """Raises an `InputError` for an unknown way from the scores of a word's tokens to the word's score."""
+    """Raises an `InputError` unless `pieces` says how the scores of a word's tokens become the word's score."""
     if pieces not in PIECES:
         raise unknown("--pieces", pieces, PIECES)
 
 
 @contextmanager
 def cannot(doing: str) -> Iterator[None]:
-    """Inside the `with`, what the library refuses becomes a line that begins "cannot explain runs/reviews", or so."""
+    """A context in which a `ValueError` becomes an `InputError` that begins with "cannot" and `doing`.
+
+    Args:
+        doing: for example "explain runs/reviews".
+    """
     try:
         yield
     except InputError:
@@ -37,15 +41,18 @@ def labelled_texts(
     data: str, labels: Sequence[str], trained: Columns | None, most: int | None, columns: Mapping[str, Any],
     marks: str | None = None,
 ) -> list[Text]:  # fmt: skip
-    """The rows of a file whose label the model knows.
+    """The rows of a file whose label the model knows. A note says how many others there are.
+
+    Args:
+        data, labels, trained, most, columns, marks: as in `read_texts`.
 
     Raises:
-        InputError: there is none.
+        InputError: no row has such a label.
     """
     every = list(read_texts(data, labels, trained, most, columns, marks, needed=True))
     if not every:
         raise InputError(f"{data} has no texts")
-    texts = [own for own in every if own.label is not None]
+    texts = [text for text in every if text.label is not None]
     if not texts:
         raise InputError(
             f"{data}: no row has a label that the model knows ({listed(labels)}); check its --label column"
@@ -59,16 +66,24 @@ def read_texts(
     data: str, labels: Sequence[str] | None, trained: Columns | None, most: int | None, columns: Mapping[str, Any],
     marks: str | None = None, option: str = "--marks", needed: bool = False,
 ) -> Iterator[Text]:  # fmt: skip
-    """The rows of a file. Left out are rows without a text, and those whose marks do not fit it; a label that the
-    model does not know is none. What was left out is said at the end.
+    """The rows of a file, one at a time.
+
+    Rows without a text and rows with another number of marks than words are left out; notes at the end say how many.
+    A label that the model does not know becomes None.
 
     Args:
-        labels: those of the model; None where no label is looked for.
-        trained: the columns that the model was trained on, where they are known.
-        needed: some label must be known.
+        data: path of the file.
+        labels: the labels of the model; None reads no labels.
+        trained: the columns that the model was trained on; None if they are not known.
+        most: number of rows to read; None reads all.
+        columns: "encoding", and the names that the user gave for "text", "text_pair" and "label"; "text_option" is
+            the option that names the first, for error messages.
+        marks: a column with one mark for each word.
+        option: the option that names `marks`, for error messages.
+        needed: whether a file without any known label is refused.
 
     Raises:
-        InputError: the file is at fault, or no row's marks fit its text.
+        InputError: the file is invalid, no row has as many marks as words, or no label is known and one is needed.
     """
     if most is not None and most < 1:
         raise InputError(f"the number of texts to read must be at least 1, not {most}")
@@ -77,7 +92,7 @@ def read_texts(
     names = column_names(data, encoding)
     if marks is not None and marks not in names:
         raise InputError(f"{data}: no column {quoted(marks)} for {option}; the columns are {listed(names)}")
-    # A label is welcome, but need not be there: only usual names are taken for one.
+    # Labels are optional here: a column is taken for the label only if its name is a usual one.
     free = [name for name in names if name != marks]
     labelled = labels is not None and (
         named["label"] is not None
@@ -89,7 +104,10 @@ def read_texts(
     )
     for note in notes:
         tell(note)
-    given, empty, strange, misfits = 0, [], {}, {}
+    given = 0
+    empty: list[int] = []
+    strange: dict[int, str] = {}
+    misfits: dict[int, str] = {}
     needed_columns = {chosen.text, chosen.text_pair, chosen.label, marks} - {None}
     for number, row in enumerate(stream(data, encoding, columns=needed_columns), 1):
         text, pair = (
@@ -117,32 +135,32 @@ def read_texts(
         tell(f"{data}: left out {counted(len(empty), 'row')} without a text ({rows_listed(empty)})")
     if misfits:
         number, misfit = next(iter(misfits.items()))
-        told = f"{data}: row {number}, column {quoted(marks)}: {misfit}"
+        problem = f"{data}: row {number}, column {quoted(marks)}: {misfit}"
         if not given:
-            raise InputError(f"{told}; no row has as many marks as words. {option} names another column")
+            raise InputError(f"{problem}; no row has as many marks as words. {option} names another column")
         tell(
             f"{data}: left out {counted(len(misfits), 'row')} whose marks do not fit ({rows_listed(misfits)}); "
             f"row {number}: {misfit}"
         )
     if strange:
         first, label = next(iter(strange.items()))
-        told = (
+        problem = (
             f"{data}: {counted(len(strange), 'row')} with a label that the model does not know, the first being row "
             f"{first}: {quoted(label)}; it knows {listed(map(quoted, labels))}.{nearest(label, labels)}"
         )
         if needed and len(strange) == given:
-            raise InputError(f"{told} --label names another column.")
-        tell(told)
+            raise InputError(f"{problem} --label names another column.")
+        tell(problem)
 
 
 def marks_in(row: Mapping, column: str) -> list[str]:
-    """What a column says of each word: a list, or parted by white space."""
+    """The marks of a row, one for each word: a list, or a text with white space between them."""
     value = row.get(column)
     return [str(mark) for mark in value] if isinstance(value, list) else ("" if value is None else str(value)).split()
 
 
 def misfit_of(marks: list[str], text: str) -> str | None:
-    """What is wrong if there are more marks than words, or more words; None if each word has one."""
+    """Why the marks do not fit the text; None if there is one for each word."""
     words = len(word_spans(text))
     if len(marks) == words:
         return None

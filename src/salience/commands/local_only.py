@@ -1,7 +1,7 @@
-"""What a server on this machine answers: requests from a page of its own, and nothing for other sites.
+"""Keeps other sites away from a server on this machine.
 
-Any site can make a browser ask 127.0.0.1. A site whose name is made to lead there (DNS rebinding) could even read the
-answers; the browser then sends that name as `Host`.
+Any site can make a browser send requests to 127.0.0.1. A site whose name is made to resolve to that address (DNS
+rebinding) could even read the answers. The browser then sends the site's name as `Host`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 HOSTS = ("127.0.0.1", "localhost")
-# gradio's page has inline scripts and styles, and evaluates its templates. Nothing comes from or goes elsewhere.
+# gradio's page has inline scripts and styles, and evaluates templates. Nothing is loaded from or sent to other hosts.
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; object-src 'none'; base-uri 'self'; form-action 'none'; "
@@ -24,7 +24,11 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class LocalOnly:
-    """ASGI middleware: refuses foreign `Host` and `Origin` headers, and sends a content security policy."""
+    """ASGI middleware: refuses `Host` and `Origin` headers of other machines, and sends a content security policy.
+
+    Args:
+        app: the ASGI application that answers the other requests.
+    """
 
     def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]):
         self.app = app
@@ -46,27 +50,33 @@ class LocalOnly:
 
 
 def is_local(headers: list[tuple[bytes, bytes]]) -> bool:
-    """Whether a request names this machine as `Host`, once, and comes from one of its pages or from no page."""
+    """Whether a request has one `Host` header, for this machine, and only `Origin` headers of this machine.
+
+    Args:
+        headers: names in lower case, and values.
+    """
     hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
     origins = [value.decode("latin-1") for name, value in headers if name == b"origin"]
     return len(hosts) == 1 and is_here(f"//{hosts[0]}") and all(map(is_here, origins))
 
 
 def is_here(address: str) -> bool:
+    """Whether an address is one of this machine."""
     try:
         return urlsplit(address).hostname in HOSTS
-    except ValueError:  # an address that is none
+    except ValueError:  # not a valid address
         return False
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers a request with status 403, or closes a web socket."""
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.close", "code": 1008})
         return
-    said = b"This page is for this machine only: open it as http://127.0.0.1 or http://localhost, with its port.\n"
+    message = b"This page is for this machine only: open it as http://127.0.0.1 or http://localhost, with its port.\n"
     await send({
         "type": "http.response.start", "status": 403,
-        "headers": [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(said)).encode())],
+        "headers": [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(message)).encode())],
     })  # fmt: skip
-    await send({"type": "http.response.body", "body": said})
+    await send({"type": "http.response.body", "body": message})

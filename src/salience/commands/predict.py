@@ -1,4 +1,4 @@
-"""From a file of texts to a file of labels and probabilities, a window of rows at a time."""
+"""`salience predict`: a file of texts in, a file of labels and probabilities out; a window of rows is in memory."""
 
 from __future__ import annotations
 
@@ -22,18 +22,24 @@ def predict_file(
     max_length: int | None, window: int, precision: str, device: str, overwrite: bool, prefix: str = "",
     safe_csv: bool = False,
 ) -> None:  # fmt: skip
-    """Writes the rows of `data` with `predicted`, `probability` and every label's probability beside them.
+    """Writes the rows of `data` with the predicted label, its probability and the probability of each label.
 
-    A row without a text gets empty cells, so that rows stay where they are; their number is told at the end.
+    A row without a text keeps its place and gets empty cells. A note says how many there are.
 
     Args:
-        prefix: stands before the names that are added.
-        safe_csv: see `writing`.
+        model: a run folder, or any other trained classifier.
+        data: a file of texts.
+        output: the file to write; None writes csv to standard output.
+        text, text_pair: names of the columns; None takes those of the training, or usual names.
+        window: number of rows in memory.
+        precision: "fp32", "bf16", or "auto".
+        prefix: begins the names of the added columns.
+        safe_csv: see `salience.data.writing.writing`.
 
     Raises:
-        InputError: the data, the model or an option is at fault; no output file has been written then.
+        InputError: the data, the model or an option is invalid. No output file is written then.
     """
-    choose_device(device)  # what is wrong with it is said before the data are read
+    choose_device(device)  # an invalid device is reported before the data are read
     if precision not in ("auto", "fp32", "bf16"):
         raise unknown("--precision", precision, ["auto", "fp32", "bf16"])
     if window < 1:
@@ -79,22 +85,23 @@ def predict_rows(
     source: str,
     first: int,
 ) -> tuple[list[list[float] | None], int]:
-    """The probabilities of each row's labels, None without a text, and how many texts were cut.
+    """The probabilities of the labels of each row (None for a row without a text), and how many texts were cut.
 
     Args:
-        first: the number of the first row.
+        source: the file, for error messages.
+        first: the number of the first row in the file.
     """
-    wanted = [name for name in (columns.text, columns.text_pair) if name is not None]
+    names = [name for name in (columns.text, columns.text_pair) if name is not None]
     texts = []
     for number, row in enumerate(rows, first):
-        if not added.as_columns:  # any row of a file of objects may have a name that none had before
+        if not added.as_columns:  # in a file of objects, every row may have names of its own
             added.check_free(row, f"{source}: row {number}")
-        texts.append([value_in(row, name, text_of, number, source) for name in wanted])
-    whole = [index for index, parts in enumerate(texts) if None not in parts]
-    encoded = classifier.encode([tuple(texts[index]) if len(wanted) > 1 else texts[index][0] for index in whole])
+        texts.append([value_in(row, name, text_of, number, source) for name in names])
+    complete = [index for index, parts in enumerate(texts) if None not in parts]
+    encoded = classifier.encode([tuple(texts[index]) if len(names) > 1 else texts[index][0] for index in complete])
     probabilities = classifier.probabilities(encoded, precision)
 
     answers: list[list[float] | None] = [None] * len(rows)
-    for index, probability in zip(whole, probabilities.tolist(), strict=True):
+    for index, probability in zip(complete, probabilities.tolist(), strict=True):
         answers[index] = probability
     return answers, encoded.cut

@@ -1,4 +1,4 @@
-"""The cards of the methods: Markdown files beside the code, so that they can be read without waiting for torch."""
+"""The cards of the methods: Markdown files, which can be read without importing torch."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from rich.text import Text
 from salience.errors import unknown
 
 INDEX = "README.md"
-WIDE = 200  # characters, more than a row needs
+WIDE = 200  # characters: more than any row needs
 ROW = re.compile(r"^\| \[(?P<name>[\w-]+)\]\((?P=name)\.md\) \|(?P<cells>.*)\|$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of the index."""
+    """A method in the index."""
 
     name: str
-    line: str  # what the method does
-    level: str
-    guide: str
-    cost: str  # of a step, half of whose loss is on the texts as they are
-    cost_mixed: str  # of a step on mixtures only
+    line: str  # what the method does, in one line
+    level: str  # where texts are mixed
+    guide: str  # what says which parts matter
+    cost: str  # of a training step with half of its loss on unmixed texts, in forward passes
+    cost_mixed: str  # of a training step on mixed texts only
 
 
 def cards_folder() -> Path:
-    """`salience/cards` where a wheel has put them; in a checkout they are where they are written."""
+    """The folder of the cards: `salience/cards` in an installed package, `docs/methods` in a checkout."""
     package = Path(__file__).parents[1]
     shipped = package / "cards"
     return shipped if shipped.is_dir() else package.parents[1] / "docs" / "methods"
 
 
 def read_index() -> list[Entry]:
-    """The methods in the order of the index, methods of one level together."""
+    """The methods in the order of the index, in which methods of the same level stand together."""
     index = (cards_folder() / INDEX).read_text(encoding="utf-8")
     return [Entry(row["name"], *(cell.strip() for cell in row["cells"].split("|"))) for row in ROW.finditer(index)]
 
@@ -48,7 +48,7 @@ def read_card(name: str) -> str:
     """The Markdown of a method's card.
 
     Raises:
-        InputError: there is no such method; names the nearest.
+        InputError: there is no such method; the message names the nearest one.
     """
     names = [entry.name for entry in read_index()]
     if name not in names:
@@ -57,7 +57,7 @@ def read_card(name: str) -> str:
 
 
 def show_index(console: Console | None = None) -> None:
-    """A row for each method; in a file or a pipe on one line each."""
+    """Prints a table with a row for each method. In a file or a pipe, each row is one line."""
     console = console or Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
     table = Table(box=None, pad_edge=False)
     for title in ("method", "what it does", "a step", "--clean 0"):
@@ -74,7 +74,11 @@ def show_index(console: Console | None = None) -> None:
 
 
 def show_card(name: str, console: Console | None = None) -> None:
-    """A method's card: laid out in a terminal, as it is written elsewhere."""
+    """Prints the card of a method: formatted in a terminal, as Markdown elsewhere.
+
+    Raises:
+        InputError: there is no such method.
+    """
     console = console or Console(highlight=False)
     card = read_card(name)
     if console.is_terminal:

@@ -1,4 +1,4 @@
-"""Methods beside each other in a terminal: means over seeds, differences as intervals, and a verdict in words."""
+"""A comparison of methods in a terminal: means over seeds, differences with intervals, and a verdict in words."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from salience.comparison.comparing import Comparison
 from salience.comparison.statistics import spread
 from salience.report.terminal import literal, titled
 
-SHOWN = {"accuracy": "accuracy", "macro-F1": "macro_f1", "calibration error": "calibration_error"}
+SCORES = {"accuracy": "accuracy", "macro-F1": "macro_f1", "calibration error": "calibration_error"}
 
 
 def show_comparison(comparison: Comparison, console: Console | None = None) -> None:
+    """Prints the scores of each method, the differences to the baseline, and a verdict on each method."""
     console = console or Console(highlight=False)
     console.print(score_table(comparison))
     console.print(difference_table(comparison))
@@ -21,23 +22,24 @@ def show_comparison(comparison: Comparison, console: Console | None = None) -> N
 
 
 def score_table(comparison: Comparison) -> Table:
+    """Mean and standard deviation over the seeds, a row for each method."""
     table = titled(f"{comparison.rows} test rows, mean ± standard deviation over {len(comparison.seeds)} seeds")
     table.add_column("")
-    for name in SHOWN:
+    for name in SCORES:
         table.add_column(name, justify="right")
     for method, scores in comparison.scores.items():
-        table.add_row(literal(method), *(spread(scores[score]) for score in SHOWN.values()))
+        table.add_row(literal(method), *(spread(scores[score]) for score in SCORES.values()))
     return table
 
 
 def difference_table(comparison: Comparison) -> Table:
+    """Differences to the baseline with their 95 % intervals, a row for each other method."""
     together = " together" if len(comparison.differences) > 1 else ""
     table = titled(f"difference to {comparison.baseline}, with the interval over seeds (95 %{together})")
     table.add_column("")
     for name in ("accuracy", "with other test rows", "macro-F1"):
         table.add_column(name, justify="right")
-    for method, own in comparison.differences.items():
-        table.add_row(
-            literal(method), str(own["accuracy"]), f"± {comparison.by_rows[method]:.2f}", str(own["macro_f1"])
-        )
+    for method, differences in comparison.differences.items():
+        by_rows = f"± {comparison.by_rows[method]:.2f}"
+        table.add_row(literal(method), str(differences["accuracy"]), by_rows, str(differences["macro_f1"]))
     return table

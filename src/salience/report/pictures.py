@@ -1,74 +1,163 @@
-"""Drawing a picture into files."""
+"""Pictures as PNG and SVG files, drawn by matplotlib."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
-from importlib.util import find_spec
+from io import StringIO
 from math import isnan
 from pathlib import Path
+from xml.etree import ElementTree
 
-from salience.errors import InputError, printable
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection, QuadMesh
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.text import Text
+from matplotlib.ticker import FuncFormatter, LogFormatter
 
-FORMATS = ("png", "svg")
-COLOURS = ("#c44e52", "#4c72b0", "#55a868", "#8172b3", "#ccb974", "#64b5cd", "#937860", "#da8bc3")  # by number
+from salience.errors import printable
+
+COLOURS = ("#c44e52", "#4c72b0", "#55a868", "#8172b3", "#ccb974", "#64b5cd", "#937860", "#da8bc3")
 GREY = "#8c8c8c"
 SIZE = (6.4, 4.2)  # inches
-LONGEST, LONGEST_NAME = 80, 32  # characters of a text in a picture, and of a name beside an axis or in a legend
+LONGEST, LONGEST_NAME = 80, 32  # characters of a text in a picture, and of a tick label or a name in a legend
+SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+# matplotlib writes no prefix for SVG's own names, and a page knows "xlink:" without a declaration.
+ElementTree.register_namespace("", SVG)
+ElementTree.register_namespace("xlink", XLINK)
+
+# What an SVG shows while the pointer rests on a mark: one text for each point of a line or scatter, one for each cell
+# of a map, row by row, or one for a bar or box.
+Marks = Line2D | PathCollection | QuadMesh | Patch
+HoverTexts = Mapping[Marks, Sequence[str]]
 
 
 def numbers(values: Sequence[float]) -> list[float | None]:
-    """Numbers beside a picture: rounded, and none for NaN, which JSON does not know."""
+    """Values for a JSON file: rounded to 6 digits, and None for NaN, which JSON cannot write."""
     return [None if isnan(value) else round(float(value), 6) for value in values]
 
 
-def check_pictures() -> None:
-    """Raises:
-    InputError: what draws them is not installed.
-    """
-    if find_spec("matplotlib") is None or find_spec("jinja2") is None:
-        raise InputError("pictures need matplotlib and jinja2: pip install 'salience[pictures]'")
-
-
-def save(draw: Callable, file: Path, size: tuple[float, float] = SIZE, panels: Sequence[int] = (1, 1)) -> None:
-    """Writes a picture as PNG and as SVG; the same picture is the same file.
+def save(
+    draw: Callable[..., HoverTexts | None],
+    file: Path,
+    size: tuple[float, float] = SIZE,
+    panels: tuple[int, int] = (1, 1),
+) -> str:
+    """Writes a picture as PNG and as SVG, and returns the SVG. The same picture is always the same file.
 
     Args:
-        draw: what draws into axes, or into an array of them where there are several panels (rows, columns).
+        draw: draws into the `matplotlib.axes.Axes` that it is given, or into an array of them if there are several
+            panels. It may return the texts that the SVG shows when the pointer rests on a point.
+        file: path without suffix.
+        size: width and height in inches.
+        panels: number of rows and columns.
     """
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import LogFormatter
+    with styled(file.name):
+        figure, texts = drawn(draw, size, panels)
+        figure.savefig(file.with_suffix(".png"), dpi=150)
+        svg = as_svg(figure, texts)
+    file.with_suffix(".svg").write_text(svg, encoding="utf-8")
+    return svg
 
-    with (
-        warnings.catch_warnings(),
-        rc_context({"text.parse_math": False, "svg.hashsalt": file.name}),
-    ):  # labels are no formulas
+
+def picture(
+    draw: Callable[..., HoverTexts | None],
+    name: str,
+    size: tuple[float, float] = SIZE,
+    panels: tuple[int, int] = (1, 1),
+) -> str:
+    """A picture as SVG, without writing a file.
+
+    Args:
+        draw, size, panels: as in `save`.
+        name: tells the pictures of one page apart.
+    """
+    with styled(name):
+        return as_svg(*drawn(draw, size, panels))
+
+
+@contextmanager
+def styled(name: str) -> Iterator[None]:
+    """A context in which matplotlib takes texts as plain texts, writes them as texts into an SVG, and repeats itself.
+
+    Args:
+        name: makes the ids inside an SVG differ between the pictures of a page.
+    """
+    settings = {"text.parse_math": False, "svg.hashsalt": name, "svg.fonttype": "none"}
+    with warnings.catch_warnings(), rc_context(settings):
         warnings.filterwarnings("ignore", "Glyph .* missing")  # drawn as a box, for scripts that the font lacks
-        figure = Figure(figsize=size, layout="constrained")
-        axes = figure.subplots(*panels)
-        draw(axes)
-        for own in figure.axes:
-            own.spines[["top", "right"]].set_visible(False)
-            for axis in (own.xaxis, own.yaxis):
-                if axis.get_scale() == "log":
-                    axis.set_major_formatter(LogFormatter())
-                    axis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
-        shorten_texts(figure)
-        for kind in FORMATS:
-            figure.savefig(file.with_suffix(f".{kind}"), dpi=150, metadata={"Date": None} if kind == "svg" else None)
+        yield
 
 
-def shorten_texts(figure) -> None:
-    """Makes every text of a figure drawable, whatever labels, tags and tokens hold.
+def drawn(
+    draw: Callable[..., HoverTexts | None], size: tuple[float, float], panels: tuple[int, int]
+) -> tuple[Figure, HoverTexts]:
+    """The figure, and the texts of its points."""
+    figure = Figure(figsize=size, layout="constrained")
+    texts = draw(figure.subplots(*panels)) or {}
+    for axes in figure.axes:
+        axes.spines[["top", "right"]].set_visible(False)
+        for axis in (axes.xaxis, axes.yaxis):
+            if axis.get_scale() == "log":
+                axis.set_major_formatter(LogFormatter())
+                axis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
+    shorten_texts(figure)
+    return figure, texts
 
-    A long text leaves no room for the axes, and XML, in which an SVG is written, knows no control characters.
+
+def as_svg(figure: Figure, texts: HoverTexts) -> str:
+    """A figure as SVG, with a `<title>` in each mark that has a text: browsers show it as a tooltip."""
+    for number, artist in enumerate(texts):
+        artist.set_gid(f"marks-{number}")
+    written = StringIO()
+    figure.savefig(written, format="svg", metadata={"Date": None})
+    root = ElementTree.fromstring(written.getvalue())
+    groups = {element.get("id"): element for element in root.iter()}
+    for number, (artist, titles) in enumerate(texts.items()):
+        drawn_marks = elements(artist, groups[f"marks-{number}"])
+        for element, title in zip(drawn_marks, visible(artist, titles), strict=True):
+            ElementTree.SubElement(element, f"{{{SVG}}}title").text = drawable(title)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True)
+
+
+def elements(artist: Marks, group: ElementTree.Element) -> Iterable[ElementTree.Element]:
+    """The elements that an artist has drawn, from the group that holds them."""
+    if isinstance(artist, Patch):
+        return [group]
+    return group.iter(f"{{{SVG}}}path" if isinstance(artist, QuadMesh) else f"{{{SVG}}}use")
+
+
+def visible(artist: Marks, titles: Sequence[str]) -> list[str]:
+    """The texts of the marks that are drawn: matplotlib leaves out points at NaN, and at 0 on a logarithmic axis.
+
+    Raises:
+        ValueError: there are not as many texts as points.
     """
-    from matplotlib.legend import Legend
-    from matplotlib.text import Text
-    from matplotlib.ticker import FuncFormatter
+    if isinstance(artist, Patch | QuadMesh):
+        return list(titles)
+    points = artist.get_xydata() if isinstance(artist, Line2D) else artist.get_offsets()
+    pixels = artist.axes.transData.transform(np.ma.filled(points, np.nan))
+    box = artist.axes.bbox.padded(1)
+    return [title for title, (x, y) in zip(titles, pixels, strict=True) if box.contains(x, y)]
 
+
+def legend_beside(axes: Axes) -> None:
+    """Draws the legend to the right of the axes, where it covers no point."""
+    axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", frameon=False)
+
+
+def shorten_texts(figure: Figure) -> None:
+    """Makes every text of a figure drawable, whatever labels, tags and tokens contain.
+
+    A long text leaves no room for the axes, and XML, in which an SVG is written, allows no control characters.
+    """
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             formatter = axis.get_major_formatter()
@@ -81,10 +170,12 @@ def shorten_texts(figure) -> None:
         text.set_text(drawable(text.get_text()))
 
 
-def drawable_tick(named: Callable, value: float, place: int | None) -> str:
-    return drawable(named(value, place), LONGEST_NAME)
+def drawable_tick(named: Callable[[float, int | None], str], value: float, position: int | None) -> str:
+    """A tick label made drawable."""
+    return drawable(named(value, position), LONGEST_NAME)
 
 
 def drawable(text: str, longest: int = LONGEST) -> str:
+    """A text without control characters, cut to `longest` characters."""
     text = printable(text)
     return text if len(text) <= longest else text[: longest - 3] + "..."

@@ -1,4 +1,4 @@
-"""Progress of a training run: a bar on a terminal, a line an evaluation elsewhere."""
+"""Progress of a training run: a bar on a terminal, elsewhere a line for each evaluation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from salience.processes import is_main_process
 
 
 class Progress:
-    """A context in which a run may talk: notes above the bar, the bar below."""
+    """A context in which a run prints notes, with a progress bar below them.
+
+    `callback` is the callback for the Trainer. With several processes, only the main one prints.
+    """
 
     def __init__(self):
-        # Several processes train together; one of them speaks.
         self.console = Console(quiet=not is_main_process(), highlight=False)
         self.bar = Bar(
-            TextColumn("training"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[found]}"),
+            TextColumn("training"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[score]}"),
             TimeRemainingColumn(), console=self.console, disable=not self.console.is_terminal, transient=True,
         )  # fmt: skip
         self.callback = Report(self)
@@ -31,11 +33,12 @@ class Progress:
         self.bar.stop()
 
     def note(self, line: str) -> None:
+        """Prints a line, without characters that control a terminal."""
         self.console.print(Text(printable(line)), soft_wrap=True)
 
 
 class Report(TrainerCallback):
-    """Tells what the Trainer has done."""
+    """Shows the Trainer's steps and evaluations in a `Progress`."""
 
     def __init__(self, progress: Progress):
         self.progress = progress
@@ -44,17 +47,17 @@ class Report(TrainerCallback):
     def on_train_begin(self, args, state, control, **_):
         self.progress.bar.start()
         self.task = self.progress.bar.add_task(
-            "training", total=state.max_steps, completed=state.global_step, found=""
+            "training", total=state.max_steps, completed=state.global_step, score=""
         )
 
     def on_step_end(self, args, state, control, **_):
         self.progress.bar.update(self.task, completed=state.global_step)
 
     def on_evaluate(self, args, state, control, metrics, **_):
-        found = f"validation accuracy {metrics['eval_accuracy']:.3f}"
-        self.progress.bar.update(self.task, found=found)
+        score = f"validation accuracy {metrics['eval_accuracy']:.3f}"
+        self.progress.bar.update(self.task, score=score)
         if not self.progress.console.is_terminal:
-            self.progress.note(f"step {state.global_step} of {state.max_steps}: {found}")
+            self.progress.note(f"step {state.global_step} of {state.max_steps}: {score}")
 
     def on_train_end(self, args, state, control, **_):
         self.progress.bar.stop()

@@ -1,9 +1,10 @@
-"""The model card: what the model is, what it was trained on and how, and how good it was found to be."""
+"""The model card: what the model is, how it was trained, and its scores."""
 
 from __future__ import annotations
 
 import os
 import re
+from importlib.resources import files
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,49 +15,19 @@ from salience.errors import printable
 from salience.training.procedures import Turns
 from salience.training.recipe import Recipe
 
-TEMPLATE = """---
-{{ card_data }}
----
-
-# {{ title }}
-
-A text classifier for {{ names | length }} labels: {{ names | join(", ") }}.
-
-It is a {{ kind }}:
-
-```python
-{% if ours %}import salience.models.attention_classifier  # registers the architecture
-{% endif %}from transformers import pipeline
-
-classify = pipeline("text-classification", model="{{ folder }}", truncation=True)
-```
-
-`truncation=True` cuts texts to the {{ longest }} tokens that the model was trained on.
-
-## How it was trained
-
-{{ training }}, with salience {{ about.versions.salience }}. `recipe.yaml` repeats the run:
-`salience train --config recipe.yaml --output another-folder`.
-
-## How good it is
-{% if table %}
-{{ table }}
-
-Measured on {{ metrics.rows[metrics.judged_on] }} {{ metrics.judged_on }} rows, once, with one seed: no interval can be
-given, and a difference of a few rows means nothing.
-{%- if metrics.judged_on == "validation" %} The checkpoint was chosen on these rows, so the first line is flattered.
-{%- endif %}
-{% else %}
-Nothing was held out, so nothing was measured.
-{% endif %}
-The calibration error is the expected calibration error in 15 bins: 0 for a model that is right as often as it says.
-"""
+# ModelCard's template is Jinja2 without escaping, as Markdown needs: `markdown` and `code` escape what is shown.
+TEMPLATE = "model_card.md.jinja"
 
 
 def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, ours: bool) -> str:
-    """The README.md of a run folder, with the metadata that the hub reads.
+    """The README.md of a run folder, with the metadata that the Hugging Face hub reads.
 
-    `ours`: transformers does not know the model's architecture by itself.
+    Args:
+        recipe: the settings of the run.
+        task: the data of the run; its labels are shown.
+        metrics: the scores of the run, as metrics.json has them.
+        about: the versions of the libraries.
+        ours: whether the model's architecture is one of salience, which transformers alone does not know.
     """
     data = ModelCardData(
         pipeline_tag="text-classification",
@@ -65,7 +36,7 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, ours: boo
     )
     card = ModelCard.from_template(
         data,
-        template_str=TEMPLATE,
+        template_str=files("salience.training").joinpath(TEMPLATE).read_text(encoding="utf-8"),
         title="Text classifier",
         ours=ours,
         kind="Hugging Face checkpoint, whose architecture salience knows" if ours else "plain Hugging Face checkpoint",
@@ -81,6 +52,7 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, ours: boo
 
 
 def training_words(recipe: Recipe, metrics: dict) -> str:
+    """Data, model, method and settings in one sentence."""
     method = "the texts as they are" if recipe.method == "plain" else f"{recipe.method}, clean part {recipe.clean}"
     return (
         f"{metrics['rows']['training']} rows of {code(file_name(recipe.data))} on {code(file_name(recipe.model))}: "
@@ -90,6 +62,7 @@ def training_words(recipe: Recipe, metrics: dict) -> str:
 
 
 def training_steps(recipe: Recipe, metrics: dict) -> str:
+    """The number of steps: in one run, or in the iterations of VAT."""
     if "iterations" not in metrics:
         return f"{recipe.steps} steps of {recipe.batch_size} texts at most (stopped after {metrics['steps']})"
     steps = " + ".join(str(row["steps"]) for row in metrics["iterations"])
@@ -101,17 +74,17 @@ def training_steps(recipe: Recipe, metrics: dict) -> str:
     )
 
 
-# Signs that mean something inside a line of Markdown: in CommonMark, GitHub's tables and links, formulas and emoji.
-MEANINGFUL = re.compile(r"[\\`*_{}\[\]<>&|~$:@#^=]|(?<=www)\.", re.IGNORECASE)
+# Characters with a meaning inside a line of Markdown: in CommonMark, GitHub's tables and links, formulas and emoji.
+SPECIAL = re.compile(r"[\\`*_{}\[\]<>&|~$:@#^=]|(?<=www)\.", re.IGNORECASE)
 
 
 def markdown(text: str) -> str:
-    """A text inside a line of Markdown that shows it as it is: a label may be no link, element or cell of a table."""
-    return MEANINGFUL.sub(lambda sign: f"\\{sign[0]}", printable(text))
+    """A text escaped for a line of Markdown: a label must not become a link, an HTML element or a cell of a table."""
+    return SPECIAL.sub(lambda match: f"\\{match[0]}", printable(text))
 
 
 def code(text: str) -> str:
-    """A text as Markdown's code, between more backticks than it has in a row."""
+    """A text as a code span of Markdown, between more backticks than the text has in a row."""
     text = printable(text)
     fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     padding = " " if text.startswith("`") or text.endswith("`") else ""
@@ -119,20 +92,21 @@ def code(text: str) -> str:
 
 
 def file_name(source: str) -> str:
-    """A card is published: of a path on somebody's machine it shows the last part only."""
+    """The last part of a path. A card is published, and must not show the folders of somebody's machine."""
     if os.path.exists(source):  # False also for what can be no path
         return Path(source).name
     return urlsplit(source).path if "://" in source else source
 
 
 def score_table(metrics: dict) -> str:
+    """The scores of the model and of the baselines as a table in Markdown; empty if nothing was measured."""
     judge = metrics.get("judged_on")
     if not judge:
         return ""
     rows = {"this model": metrics[judge]} | metrics["baselines"]
     lines = ["| | accuracy | macro-F1 | calibration error |", "|---|---|---|---|"]
     lines += [
-        f"| {markdown(name)} | {found['accuracy']:.3f} | {found['macro_f1']:.3f} | {found['calibration_error']:.3f} |"
-        for name, found in rows.items()
+        f"| {markdown(name)} | {row['accuracy']:.3f} | {row['macro_f1']:.3f} | {row['calibration_error']:.3f} |"
+        for name, row in rows.items()
     ]
     return "\n".join(lines)

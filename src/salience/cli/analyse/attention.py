@@ -36,9 +36,7 @@ def attention(
 ) -> None:
     """Attention and polarity scores of words by class: a table, pictures and a page (Sun and Lu, ACL 2020)."""
     from salience.outputs import check_folder
-    from salience.report.pictures import check_pictures
 
-    check_pictures()
     check_folder(output, overwrite)
 
     from salience.commands.analyse.attention import analyse_attention

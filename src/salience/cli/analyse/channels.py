@@ -28,9 +28,7 @@ def channels(
     """How often each channel matters to each class, and the words it reacts to (DropMix, section 5.7)."""
     from salience.commands.analyse.channels import analyse_channels
     from salience.outputs import check_folder
-    from salience.report.pictures import check_pictures
 
-    check_pictures()
     check_folder(output, overwrite)
     analyse_channels(
         model, data, ratio=ratio, top=top, sentence=sentence, most=most, max_length=max_length, device=device,

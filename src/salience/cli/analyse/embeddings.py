@@ -27,9 +27,7 @@ def embeddings(
     """t-SNE maps of texts, and the silhouette of the classes before they are projected (VAT, Figures 3 and 6)."""
     from salience.commands.analyse.embeddings import analyse_embeddings
     from salience.outputs import check_folder
-    from salience.report.pictures import check_pictures
 
-    check_pictures()
     check_folder(output, overwrite)
     analyse_embeddings(
         [model, *(beside or [])], data, most=most, max_length=max_length, device=device, seed=seed,

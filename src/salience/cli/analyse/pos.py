@@ -31,9 +31,7 @@ def pos(
     """Which parts of speech attention heads look at (AttentionMix, section 6.5), also on the partner's side."""
     from salience.commands.analyse.parts_of_speech import analyse_parts_of_speech
     from salience.outputs import check_folder
-    from salience.report.pictures import check_pictures
 
-    check_pictures()
     check_folder(output, overwrite)
     analyse_parts_of_speech(
         model, data, heads=heads, tagger=tagger, tags=tags, words=words, sums=sums, most=most, max_length=max_length,

@@ -1,1 +1,1 @@
-"""The analyses of `salience analyse`, a file each."""
+"""The analyses of `salience analyse`, one file for each."""

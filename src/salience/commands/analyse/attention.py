@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import csv
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +15,15 @@ from salience.errors import InputError, nearest, quoted, unknown
 from salience.files import whole_folder
 from salience.models.attention_models import WORD_ENCODERS, AttentionOptions
 from salience.models.loading import load_trained, longest_text
-from salience.report.attention_page import write_page
+from salience.report.attention_page import attention_page, category_rows, word_rows
 from salience.report.attention_pictures import draw_all
 from salience.report.terminal import say
 from salience.reproduce.running import numbers
 from salience.training.word_models import WordRecipe
 
-BUILT = {"pooling": "dot", "encoder": "embeddings", "embeddings": None}  # what is trained, unless said otherwise
-SCORED = ("dot", "additive")  # poolings with one score a word
-FITTED = ("epochs", "batch_size", "alignment", "alignment_form")  # and how
+MODEL = {"pooling": "dot", "encoder": "embeddings", "embeddings": None}  # defaults of the model that is trained
+SCORED = ("dot", "additive")  # poolings with one attention score for each word
+RECIPE = ("epochs", "batch_size", "alignment", "alignment_form")  # options of its training
 
 
 def analyse_attention(
@@ -31,41 +33,64 @@ def analyse_attention(
     """Writes words.csv, summary.json, pictures and index.html.
 
     Args:
-        model: a trained model; None trains one for every scale.
-        training: what of that has been said: the names in `BUILT` and `FITTED`, scales and seed.
-        reading: how the files are read, as `read_task` takes it.
+        data: labelled training texts.
+        test: labelled test texts.
+        model: a trained attention classifier; None trains one for every scale.
+        training: the options given for that: the keys of `MODEL`, those of `RECIPE`, scales and seed.
+        max_length: number of tokens read of a text.
+        reading: how the files are read, as `from_files` takes it.
+        output: the folder to write.
 
     Raises:
-        InputError: the data, the model or an option is at fault.
+        InputError: the data, the model or an option is invalid.
     """
     if model is not None and training:
         idle = ", ".join(f"--{name.replace('_', '-')}" for name in training)
         raise InputError(f"{idle} would have no effect: with --model nothing is trained")
     with cannot(f"analyse {model or data}"):
         if model is None:
-            found = from_files(data, test, seed=training.get("seed", 0), **reading)
-            analyses = trained_here(training, found, max_length)
+            texts = from_files(data, test, seed=training.get("seed", 0), **reading)
+            analyses = analyses_of_trained(training, texts, max_length)
         else:
-            own = load_trained(model)
-            found = from_files(data, test, validation_share=0, **reading)  # nothing need be held out
-            analyses = [analyse(*own, found, longest_text(*own, max_length))]
+            loaded = load_trained(model)
+            texts = from_files(data, test, validation_share=0, **reading)  # nothing need be held out
+            analyses = [analyse(*loaded, texts, longest_text(*loaded, max_length))]
+    labels, shown = texts.labels, 0
     with whole_folder(output) as folder:
-        pictures = draw_all(analyses, found.labels, 0, folder)
-        write_page(analyses, found.labels, 0, pictures, f"Attention on {Path(data).name}", folder)
+        pictures = draw_all(analyses, labels, shown, folder)
+        summary = {
+            "categories": [row for analysis in analyses for row in category_rows(analysis, labels)],
+            "trajectories": {f"{analysis.scale:g}": analysis.trajectory for analysis in analyses},
+        }
+        (folder / "summary.json").write_text(json.dumps(summary, indent=1), encoding="utf-8")
+        write_words(word_rows(analyses[shown], labels), folder / "words.csv")
+        page = attention_page(analyses, labels, shown, pictures, f"Attention on {Path(data).name}")
+        (folder / "index.html").write_text(page, encoding="utf-8")
     say(f"saved: {output}/index.html, words.csv, summary.json and {len(pictures)} pictures")
 
 
-def trained_here(training: Mapping[str, Any], data: DataSet, max_length: int) -> list[Analysis]:
-    """A model for every scale, trained the way the paper does, and analysed."""
-    built = {name: training.get(name, usual) for name, usual in BUILT.items()}
-    if built["pooling"] not in SCORED:
-        raise unknown("--pooling", built["pooling"], SCORED)
-    if built["encoder"] not in WORD_ENCODERS:
+def write_words(rows: Iterable[dict], file: Path) -> None:
+    """Writes rows with the same keys as a csv file."""
+    with file.open("w", encoding="utf-8", errors="backslashreplace", newline="") as opened:
+        writer = None
+        for row in rows:
+            if writer is None:
+                writer = csv.DictWriter(opened, list(row))
+                writer.writeheader()
+            writer.writerow(row)
+
+
+def analyses_of_trained(training: Mapping[str, Any], texts: DataSet, max_length: int) -> list[Analysis]:
+    """Trains a model for every scale as the paper does, and analyses each."""
+    options = {name: training.get(name, default) for name, default in MODEL.items()}
+    if options["pooling"] not in SCORED:
+        raise unknown("--pooling", options["pooling"], SCORED)
+    if options["encoder"] not in WORD_ENCODERS:
         raise InputError(
-            f"--encoder {quoted(built['encoder'])} is not trained here, only {', '.join(WORD_ENCODERS)}; train a "
-            f"transformer with salience train --model attention:{built['pooling']}, and analyse it with --model."
-            + nearest(built["encoder"], WORD_ENCODERS)
+            f"--encoder {quoted(options['encoder'])} is not trained here, only {', '.join(WORD_ENCODERS)}; train a "
+            f"transformer with salience train --model attention:{options['pooling']}, and analyse it with --model."
+            + nearest(options["encoder"], WORD_ENCODERS)
         )
-    fitted = {name: training[name] for name in FITTED if name in training}
+    recipe = WordRecipe(**{name: training[name] for name in RECIPE if name in training})
     scales = numbers(training.get("scales", "10"), ",", "--scales 1,10,100", float)
-    return sweep(AttentionOptions(**built), WordRecipe(**fitted), data, scales, training.get("seed", 0), max_length)
+    return sweep(AttentionOptions(**options), recipe, texts, scales, training.get("seed", 0), max_length)

@@ -1,16 +1,16 @@
-"""`salience analyse channels`: which channels matter for which class, and their words (DropMix, section 5.7)."""
+"""`salience analyse channels`: a model and texts in; the channels of each class and their words out (DropMix, 5.7)."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from salience.analysis.channels import Channels, scan_channels
+from salience.analysis.channels import scan_channels
 from salience.batch import Batch
 from salience.commands.labelled_texts import cannot, labelled_texts
 from salience.data.batching import Collator
@@ -20,83 +20,83 @@ from salience.files import whole_folder
 from salience.hooks.hooks import evaluating
 from salience.inference import TextClassifier, load
 from salience.mixing import METHODS
-from salience.report.pictures import COLOURS, numbers, save
+from salience.report.channels import draw_importance, draw_patches
+from salience.report.pictures import numbers, save
 from salience.report.terminal import say
 from salience.training.folder import trained_columns
 
-SHAPES = "UCWG"  # of Figure 3a
-WORDS = 15  # of a channel's list
+SHAPES = "UCWG"  # of the windows in Figure 3a
+WORDS = 15  # tokens listed for each channel
 
 
 def analyse_channels(
     name: str, data: str, *, ratio: float, top: int, sentence: str | None, most: int | None, columns: Mapping,
     max_length: int | None, device: str, output: Path,
 ) -> None:  # fmt: skip
-    """Writes channels.json and pictures, and prints the words of each class's top channels.
+    """Writes channels.json and pictures, and prints the words of each class's most important channels.
+
+    Args:
+        name: a trained classifier.
+        data: a file of labelled texts.
+        ratio: the part of the channels that is selected in a text, in (0, 1); DropMix's lambda.
+        top: number of channels of each class whose words are listed.
+        sentence: a text whose replaced patches are drawn; None draws none.
+        most: number of rows to read; None reads all.
+        columns: names of the columns and the encoding, as `read_texts` takes them.
+        output: the folder to write.
 
     Raises:
-        InputError: the data, the model or an option is at fault.
+        InputError: the data, the model or an option is invalid.
     """
     if not 0 < ratio < 1:
         raise InputError(f"--ratio is a part of the channels, between 0 and 1, not {ratio}")
     classifier = load(name, max_length, device)
     texts = labelled_texts(data, classifier.labels, trained_columns(name), most, columns)
     with cannot(f"analyse {name}"):
-        found = scan_channels(classifier.model, words_of(classifier, texts).encoded, ratio)
+        scanned = scan_channels(classifier.model, words_of(classifier, texts).encoded, ratio)
+    labels = classifier.labels
     words = {
-        classifier.labels[label]: {str(channel): spelt(counts, classifier) for channel, counts in channels.items()}
-        for label, channels in found.leading(len(classifier.labels), top).items()
+        labels[label]: {str(channel): token_counts(counts, classifier) for channel, counts in channels.items()}
+        for label, channels in scanned.leading(len(labels), top).items()
     }
     for label, channels in words.items():
         for channel, counts in channels.items():
             say(f"{label}, channel {channel}: " + " ".join(counts))
-    importance = dict(zip(classifier.labels, map(numbers, found.importance(len(classifier.labels))), strict=True))
-    written = {"texts": len(texts), "ratio": ratio, "importance": importance, "contributed": words}
+    importance = dict(zip(labels, map(numbers, scanned.importance(len(labels))), strict=True))
+    values = {"texts": len(texts), "ratio": ratio, "importance": importance, "contributed": words}
     with whole_folder(output) as folder:
         (folder / "channels.json").write_text(
-            json.dumps(written, ensure_ascii=False, indent=1), encoding="utf-8", errors="backslashreplace"
+            json.dumps(values, ensure_ascii=False, indent=1), encoding="utf-8", errors="backslashreplace"
         )
-        save(partial(importances, found=found, labels=classifier.labels), folder / "channels", (9, 6.5), (2, 1))
+        draw = partial(
+            draw_importance,
+            importance=scanned.importance(len(labels)), preference=scanned.preference(len(labels)), labels=labels,
+        )  # fmt: skip
+        save(draw, folder / "channels", size=(9, 6.5), panels=(2, 1))
         if sentence is not None:
-            batch, tokens = one_text(classifier, sentence)
-            draw = partial(patches, classifier=classifier, batch=batch, tokens=tokens, ratio=ratio)
-            save(draw, folder / "patches", size=(11, 7), panels=(2, 2))
+            tokens, kept = kept_patches(classifier, sentence, ratio)
+            save(partial(draw_patches, tokens=tokens, kept=kept), folder / "patches", size=(11, 7), panels=(2, 2))
     say(f"saved: {output}/channels.json, channels.png" + ("" if sentence is None else ", patches.png"))
 
 
-def spelt(counts: Counter[int], classifier: TextClassifier) -> dict[str, int]:
+def token_counts(counts: Counter[int], classifier: TextClassifier) -> dict[str, int]:
+    """The most frequent tokens of a channel, as texts, with their counts."""
     return {classifier.tokenizer.convert_ids_to_tokens(token): count for token, count in counts.most_common(WORDS)}
 
 
-def importances(axes, found: Channels, labels: Sequence[str]) -> None:
-    """Figures 3b and 3c: every channel's importance for each class, and by how much it is a class's own, sorted."""
-    importance, preference = found.importance(len(labels)), found.preference(len(labels))
-    for index, label in enumerate(labels):
-        colour = COLOURS[index % len(COLOURS)]
-        axes[0].plot(importance[index], color=colour, linewidth=0.7, label=label)
-        axes[1].plot(np.sort(preference[index])[::-1], color=colour, label=label)
-    axes[0].set(xlabel="channel", ylabel="part of the class's texts")
-    axes[0].set_title("Importance: how often a channel is selected", loc="left")
-    axes[1].set(xlabel="channels, sorted", ylabel="importance, minus the other classes'")
-    axes[1].set_title("Preference", loc="left")
-    axes[1].axhline(0, color="black", linewidth=0.6)
-    axes[0].legend(frameon=False)
+def kept_patches(classifier: TextClassifier, text: str, ratio: float) -> tuple[list[str], dict[str, np.ndarray]]:
+    """What DropMix keeps of a text, by the shape of its windows.
 
-
-def one_text(classifier: TextClassifier, text: str) -> tuple[Batch, list[str]]:
-    row = classifier.tokenizer(text, truncation=True, max_length=classifier.max_length)["input_ids"]
-    batch = Batch(**Collator.of(classifier.tokenizer)([{"input_ids": row}])).to(classifier.model.device)
-    return batch, classifier.tokenizer.convert_ids_to_tokens(row)
-
-
-def patches(axes, classifier: TextClassifier, batch: Batch, tokens: Sequence[str], ratio: float) -> None:
-    """Figure 3a: what DropMix replaces of a text, by the shape of its windows."""
-    methods = {name: METHODS[f"dropmix-{name.lower()}"](ratio=ratio) for name in SHAPES}
+    Returns:
+        The T tokens, and by the name of the method the values that are kept, bool (T, D).
+    """
+    ids = classifier.tokenizer(text, truncation=True, max_length=classifier.max_length)["input_ids"]
+    batch = Batch(**Collator.of(classifier.tokenizer)([{"input_ids": ids}])).to(classifier.model.device)
+    methods = {f"DropMix-{shape}": METHODS[f"dropmix-{shape.lower()}"](ratio=ratio) for shape in SHAPES}
     with evaluating(classifier.model):
-        scores = methods["U"].guide(classifier.model, batch)  # the same for all of them
-    for own, (name, method) in zip(axes.flat, methods.items(), strict=True):
-        keep = method(batch, scores).keep[0].expand(scores.shape[1:])
-        own.imshow(~keep.cpu().numpy(), aspect="auto", cmap="Greys", interpolation="nearest")
-        own.set_yticks(range(len(tokens)), tokens)
-        own.set(xlabel="channel")
-        own.set_title(f"DropMix-{name}", loc="left")
+        scores = methods["DropMix-U"].guide(classifier.model, batch)  # the same for all shapes
+    kept = {
+        name: method(batch, scores).keep[0].expand(scores.shape[1:]).cpu().numpy().astype(bool)
+        for name, method in methods.items()
+    }
+    return classifier.tokenizer.convert_ids_to_tokens(ids), kept

@@ -1,4 +1,4 @@
-"""`salience analyse embeddings`: how models part the classes, as a number and as maps (VAT, Figures 3 and 6)."""
+"""`salience analyse embeddings`: models and texts in; how the models separate the classes out, as numbers and maps."""
 
 from __future__ import annotations
 
@@ -15,21 +15,28 @@ from salience.errors import InputError, counted, listed
 from salience.explainers.explanations import words_of
 from salience.files import whole_folder
 from salience.inference import load
-from salience.report.pictures import COLOURS, save
+from salience.report.embeddings import TextMap, draw_maps
+from salience.report.pictures import save
 from salience.report.terminal import say
 from salience.training.folder import trained_columns
-
-MARKERS = "os^D"  # of classes, once the colours are used up
 
 
 def analyse_embeddings(
     names: Sequence[str], data: str, *, most: int, columns: Mapping, max_length: int | None, device: str, seed: int,
     output: Path,
 ) -> None:  # fmt: skip
-    """Writes embeddings.json and a picture with a map for every model, all of the same texts.
+    """Writes embeddings.json and a picture with a map for each model, all of the same texts (VAT, Figures 3 and 6).
+
+    Args:
+        names: trained classifiers with the same labels.
+        data: a file of labelled texts.
+        most: number of texts, drawn at random.
+        columns: names of the columns and the encoding, as `read_texts` takes them.
+        seed: of the texts that are drawn, and of t-SNE.
+        output: the folder to write.
 
     Raises:
-        InputError: the data, a model or an option is at fault.
+        InputError: the data, a model or an option is invalid.
     """
     if most < 1:
         raise InputError(f"--most must be at least 1, not {most}")
@@ -42,39 +49,29 @@ def analyse_embeddings(
                 "the same to be compared"
             )
     texts = labelled_texts(data, labels, trained_columns(names[0]), None, columns)
-    drawn = np.sort(np.random.default_rng(seed).permutation(len(texts))[:most])
-    texts = [texts[index] for index in drawn]
-    gold = np.array([own.label for own in texts])
-    found, maps = [], []
+    sample = np.sort(np.random.default_rng(seed).permutation(len(texts))[:most])
+    texts = [texts[index] for index in sample]
+    gold = np.array([text.label for text in texts])
+    maps, rows = [], []
     for name, classifier in zip(names, classifiers, strict=True):
         vectors = representations(classifier.model, words_of(classifier, texts).encoded)
         try:
             value = silhouette(vectors, gold)
         except ValueError as error:
-            drawn = f"{counted(len(texts), 'text')} of {data}"
-            raise InputError(f"{drawn}: there is no silhouette; take more texts or classes ({error})") from error
-        maps.append(map_of(vectors, seed))
-        found.append({"model": Path(name).name, "texts": len(texts), "width": vectors.shape[1], "silhouette": value})
+            source = f"{counted(len(texts), 'text')} of {data}"
+            raise InputError(f"{source}: there is no silhouette; take more texts or classes ({error})") from error
+        points, model = map_of(vectors, seed), Path(name).name
+        maps.append(TextMap(f"{model}: silhouette {value:.3f}", points))
+        rows.append({
+            "model": model, "texts": len(texts), "width": vectors.shape[1], "silhouette": value,
+            "map": points.round(3).tolist(),
+        })  # fmt: skip
         say(f"{name}: silhouette {value:.3f} over {len(texts)} texts")
-    points = [own | {"map": chart.round(3).tolist()} for own, chart in zip(found, maps, strict=True)]
-    written = {"labels": labels, "gold": gold.tolist(), "models": points}
+    described = [f"row {text.row}, {labels[text.label]}: {text.text}" for text in texts if text.label is not None]
+    draw = partial(draw_maps, maps=maps, gold=gold, labels=labels, texts=described)
     with whole_folder(output) as folder:
-        (folder / "embeddings.json").write_text(json.dumps(written), encoding="utf-8")
-        save(
-            partial(draw_maps, found=found, maps=maps, gold=gold, labels=labels), folder / "embeddings",
-            size=(5.2 * len(names) + 2, 5), panels=(1, len(names)),
-        )  # fmt: skip
+        (folder / "embeddings.json").write_text(
+            json.dumps({"labels": labels, "gold": gold.tolist(), "models": rows}), encoding="utf-8"
+        )
+        save(draw, folder / "embeddings", size=(5.2 * len(names) + 2, 5), panels=(1, len(names)))
     say(f"saved: {output}/embeddings.json, embeddings.png, embeddings.svg")
-
-
-def draw_maps(
-    axes, found: Sequence[dict], maps: Sequence[np.ndarray], gold: np.ndarray, labels: Sequence[str]
-) -> None:
-    for own, about, chart in zip(np.atleast_1d(axes), found, maps, strict=True):
-        for number, label in enumerate(labels):
-            marker, colour = MARKERS[number // len(COLOURS) % len(MARKERS)], COLOURS[number % len(COLOURS)]
-            own.scatter(*chart[gold == number].T, s=10, linewidths=0, marker=marker, color=colour, label=label)
-        own.set(xticks=[], yticks=[])
-        own.set_title(f"{about['model']}: silhouette {about['silhouette']:.3f}", loc="left")
-    last = np.atleast_1d(axes)[-1]
-    last.figure.legend(*last.get_legend_handles_labels(), loc="outside right upper", frameon=False, markerscale=2)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from salience.analysis.parts_of_speech import ByTag, Meetings, meetings, tagged_attention
 from salience.analysis.tagging import SpacyTagger, Tagged, Tagger, given_tags
@@ -21,9 +20,9 @@ from salience.errors import InputError, counted, quoted
 from salience.explainers import Attention
 from salience.files import whole_folder
 from salience.inference import load
-from salience.report.parts_of_speech import Head, bars, meeting_map, named
+from salience.report.parts_of_speech import Head, bars, head_table, meeting_map, named
 from salience.report.pictures import numbers, save
-from salience.report.terminal import literal, say, tell, titled
+from salience.report.terminal import say, tell
 from salience.settings import is_whole
 
 
@@ -33,22 +32,35 @@ def analyse_parts_of_speech(
 ) -> None:  # fmt: skip
     """Writes pos.json and pictures, and prints the table.
 
+    Args:
+        name: a trained classifier with a transformer inside.
+        data: a file of texts.
+        heads: LAYER:HEAD between commas; a layer alone stands for the mean of its heads.
+        tagger: a spaCy pipeline, or a function as module:function; None is the usual pipeline.
+        tags: a column of `data` with one tag for each word; no tagger is used then.
+        words: sum the attention of a word's tokens for the table.
+        sums: multiply attention by the length of the text.
+        most: number of rows to read; None reads all.
+        columns: names of the columns and the encoding, as `read_texts` takes them.
+        seed: of the pairs of texts whose mixtures are examined.
+        output: the folder to write.
+
     Raises:
-        InputError: the data, the model or an option is at fault.
+        InputError: the data, the model or an option is invalid.
     """
-    chosen = [head_of(own) for own in heads.split(",")]
+    chosen = [head_of(text) for text in heads.split(",")]
     classifier = load(name, max_length, device)
     rows = list(read_texts(data, labels=None, trained=None, most=most, columns=columns, marks=tags, option="--tags"))
-    if any(own.pair is not None for own in rows):
+    if any(row.pair is not None for row in rows):
         tell(f"{data}: only first texts are read, not the second ones beside them")
-    texts = [own.text for own in rows]
+    texts = [row.text for row in rows]
     if tags is not None:
-        tagged = [given_tags(own.text, own.marks, own.row) for own in rows]
+        tagged = [given_tags(row.text, row.marks, row.row) for row in rows]
     else:
         tagged = tagged_by(tagger, texts)
     if not texts:
         raise InputError(f"{data} has no texts")
-    found: dict[Head, ByTag] = {}
+    by_head: dict[Head, ByTag] = {}
     met: dict[Head, Meetings] = {}
     for layer, head in chosen:
         attention = Attention(layer, head, mean=not sums)
@@ -56,25 +68,28 @@ def analyse_parts_of_speech(
             tagged_attention, classifier.model, classifier.tokenizer, texts, tagged, attention, classifier.max_length
         )
         with cannot(f"analyse {name}"):
-            pieces = look()
-            found[layer, head] = (look(words=True) if words else pieces).by_tag()
-        # Mixtures are made piece by piece, whatever is summed for the table.
-        met[layer, head] = meetings(pieces, np.random.default_rng(seed).permutation(len(texts)))
-    Console().print(
-        table(found, f"{counted(len(texts), 'text')} of {Path(data).name}: attention relative to the head's mean")
-    )
-    written = [as_json(own, found[own], met[own]) for own in chosen]
-    heights = {named(head): own.relative for head, own in found.items()}
-    first = chosen[0]
+            tokens = look()
+            by_head[layer, head] = (look(words=True) if words else tokens).by_tag()
+        # AttentionMix mixes token by token, whatever is summed for the table.
+        met[layer, head] = meetings(tokens, np.random.default_rng(seed).permutation(len(texts)))
+    title = f"{counted(len(texts), 'text')} of {Path(data).name}: attention relative to the head's mean"
+    Console().print(head_table(by_head, title))
+    first, rows_of_heads = chosen[0], [as_json(head, by_head[head], met[head]) for head in chosen]
+    heights = {named(head): by_tag.relative for head, by_tag in by_head.items()}
+    draw_bars = partial(bars, tags=by_head[first].tags, heads=heights, title="Attention by part of speech")
     with whole_folder(output) as folder:
-        (folder / "pos.json").write_text(json.dumps(written, indent=1), encoding="utf-8")
-        save(lambda axes: bars(axes, found[first].tags, heights, "Attention by part of speech"), folder / "pos")
-        save(lambda axes: meeting_map(axes, met[first], named(first)), folder / "meetings", size=(7.5, 6.5))
+        (folder / "pos.json").write_text(json.dumps(rows_of_heads, indent=1), encoding="utf-8")
+        save(draw_bars, folder / "pos")
+        save(partial(meeting_map, met=met[first], title=named(first)), folder / "meetings", size=(7.5, 6.5))
     say(f"saved: {output}/pos.json, pos.png and meetings.png, both also as svg")
 
 
 def head_of(text: str) -> Head:
-    """ "0:8" is head 8 of layer 0, "0" the mean of its heads."""
+    """A head from the command line: "0:8" is head 8 of layer 0, "0" the mean of the heads of layer 0.
+
+    Raises:
+        InputError: it is neither.
+    """
     layer, _, head = text.partition(":")
     try:
         return int(layer), int(head) if head else None
@@ -83,67 +98,58 @@ def head_of(text: str) -> Head:
 
 
 def tagged_by(name: str | None, texts: Sequence[str]) -> list[Tagged]:
-    """The tags of a spaCy pipeline, or of a function of the user's.
+    """The tags that a spaCy pipeline, or a function of the user's, gives the words of each text.
 
     Raises:
-        InputError: it fails, or gives something else than tags.
+        InputError: the tagger fails, or gives something other than tags.
     """
     tagger = tagger_named(name)
     try:
-        found = [list(own) for own in tagger(texts)]
+        tagged = [list(words) for words in tagger(texts)]
     except InputError:
         raise
     except Exception as error:  # the user's own code
         raise InputError(f"--tagger {name}: {type(error).__name__}: {error}") from error
-    if len(found) != len(texts):
-        raise InputError(f"--tagger {name}: it gave the tags of {len(found)} texts for {len(texts)}")
-    for own in chain.from_iterable(found):
-        fits = isinstance(own, tuple | list) and len(own) == 3
-        if not (fits and is_whole(own[0]) and is_whole(own[1]) and isinstance(own[2], str)):
-            raise InputError(f'--tagger {name}: a word is (from, to, tag), as (0, 3, "DET"), not {own!r:.60}')
-    return found
+    if len(tagged) != len(texts):
+        raise InputError(f"--tagger {name}: it gave the tags of {len(tagged)} texts for {len(texts)}")
+    for word in chain.from_iterable(tagged):
+        valid = isinstance(word, tuple | list) and len(word) == 3
+        if not (valid and is_whole(word[0]) and is_whole(word[1]) and isinstance(word[2], str)):
+            raise InputError(f'--tagger {name}: a word is (from, to, tag), as (0, 3, "DET"), not {word!r:.60}')
+    return tagged
 
 
 def tagger_named(name: str | None) -> Tagger:
-    """A spaCy pipeline, or the user's own function, written module:function, also from the current folder."""
+    """A spaCy pipeline, or a function of the user's as module:function, which may be in the current folder.
+
+    Raises:
+        InputError: it cannot be imported, or is not a function.
+    """
     if name is None or ":" not in name:
         return SpacyTagger() if name is None else SpacyTagger(name)
     module, _, function = name.partition(":")
     sys.path.append("")
     try:
-        found = getattr(import_module(module), function)
+        tagger = getattr(import_module(module), function)
     except Exception as error:  # the user's own code
         raise InputError(f"--tagger {name}: {error}") from error
     finally:
         sys.path.remove("")
-    if not callable(found):
+    if not callable(tagger):
         raise InputError(f"--tagger {name}: {function} is no function")
-    return found
+    return tagger
 
 
-def table(found: Mapping[Head, ByTag], title: str) -> Table:
-    made = titled(title)
-    made.add_column("tag")
-    made.add_column("count", justify="right")
-    for head in found:
-        made.add_column(named(head), justify="right")
-    first = next(iter(found.values()))
-    for index in np.argsort(-first.relative):
-        made.add_row(
-            literal(first.tags[index]),
-            str(first.count[index]),
-            *(f"{own.relative[index]:.2f}" for own in found.values()),
-        )
-    return made
-
-
-def as_json(head: Head, found: ByTag, met: Meetings) -> dict:
-    by_tag = zip(found.tags, found.count, found.mean, found.relative, found.difference, strict=True)
+def as_json(head: Head, by_tag: ByTag, met: Meetings) -> dict:
+    """The values of one head as they are written to pos.json."""
+    values = zip(by_tag.tags, by_tag.count, by_tag.mean, by_tag.relative, by_tag.difference, strict=True)
     return {
-        "layer": head[0], "head": head[1], "mean": found.overall,
+        "layer": head[0], "head": head[1], "mean": by_tag.overall,
         "tags": {
-            tag: {"count": int(count), "mean": float(mean), "relative": float(part), "difference": float(more)}
-            for tag, count, mean, part, more in by_tag
+            tag: {
+                "count": int(count), "mean": float(mean), "relative": float(relative), "difference": float(difference)
+            }
+            for tag, count, mean, relative, difference in values
         },
         "mixtures": {
             "tags": met.tags, "own words keep": numbers(met.own), "partner's words take": numbers(met.partner),

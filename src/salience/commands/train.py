@@ -1,0 +1,53 @@
+"""What `salience train` prints after a run: the scores, and some test texts with the words that decided."""
+
+from __future__ import annotations
+
+import numpy as np
+from rich.console import Console
+
+from salience.explainers.explanations import Text, explain_texts
+from salience.explainers.gradient import gradient
+from salience.report.terminal import explanation_line, literal, score_table
+from salience.training.run import Run
+
+EXAMPLES = 3  # texts that are shown
+
+
+def show_run(run: Run, console: Console | None = None) -> None:
+    """Prints the scores beside those of the baselines, three explained test texts, and the folder of the run."""
+    console = console or Console(highlight=False)
+    judge = run.metrics.get("judged_on")
+    if judge:
+        console.print(score_table(run.metrics))
+    if judge == "test":
+        show_decisions(run, console)
+    console.print(literal(f"saved: {run.folder}"), soft_wrap=True)
+
+
+def show_decisions(run: Run, console: Console) -> None:
+    """Prints three test texts with their decisive words: see `rows_to_show`."""
+    chosen = rows_to_show(run.probabilities, run.task.test.labels)
+    examples, labels = run.task.test.examples.take(chosen), run.task.test.labels[chosen]
+    pairs = examples.pairs or [None] * len(chosen)
+    texts = [Text(text, pair, int(label)) for text, pair, label in zip(examples.texts, pairs, labels, strict=True)]
+    console.print("three test texts; the words that decided most are marked *so*:", soft_wrap=True)
+    for explanation in explain_texts(run.classifier, texts, {"gradient": gradient}):
+        console.print(explanation_line(explanation), soft_wrap=True)
+
+
+def rows_to_show(probabilities: np.ndarray, labels: np.ndarray) -> list[int]:
+    """The most confident right decision, the most confident wrong one, and the least confident one.
+
+    Args:
+        probabilities: (N, C).
+        labels: (N,) the right classes.
+
+    Returns:
+        Up to three different row indices.
+    """
+    confidence = probabilities.max(1)
+    right = probabilities.argmax(1) == labels
+    by_confidence = np.argsort(-confidence, kind="stable")
+    first = [rows[:1] for rows in (by_confidence[right[by_confidence]], by_confidence[~right[by_confidence]])]
+    order = np.concatenate([*first, by_confidence[::-1]])
+    return list(dict.fromkeys(order.tolist()))[:EXAMPLES]
