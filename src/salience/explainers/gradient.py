@@ -12,11 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
+from salience.explainers.explainer import Explainer
 from salience.explainers.target import log_probability, target_of
 from salience.hooks.hooks import Reading, forward, reading
 from salience.hooks.stages import unwrapped
 
-Explainer = Callable[..., Tensor]  # (model, batch, target=None) -> scores (B, T) or (B, T, D), 0 on padding
+__all__ = ["Explainer", "Gradient", "gradient", "gradient_map", "gradient_x_input"]
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,9 @@ class Gradient:
             (gradient,) = torch.autograd.grad(loss, seen.value)
         return self.masked(gradient, seen.value.detach(), batch)
 
-    def lent(self, seen: Reading, batch: Batch) -> Tensor:
+    def from_clean_pass(self, clean: Reading, batch: Batch) -> Tensor:
         """The same scores, up to one positive factor a text, from a backward pass that has been run already."""
-        return self.masked(seen.gradient, seen.value.detach(), batch)
+        return self.masked(clean.gradient, clean.value.detach(), batch)
 
     def masked(self, gradient: Tensor, representation: Tensor, batch: Batch) -> Tensor:
         scores = self.score(gradient.float(), representation.float())

@@ -1,23 +1,28 @@
-"""From a method's name and options to the method."""
+"""A mixing method by name and options, as recipes and command lines give it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
 from salience.errors import InputError, unknown
 from salience.mixing import METHODS
+from salience.mixing.method import Method
 
-PLAIN = "plain"  # an objective of one line, not a method
+PLAIN = "plain"  # training without mixing
 
 
-def choose_method(name: str, options: Mapping[str, Any] | None = None) -> Callable | None:
-    """The method called `name` with `options` as its fields; None for "plain".
+def choose_method(name: str, options: Mapping[str, Any] | None = None) -> Method | None:
+    """The method with this name and these options; None for "plain".
+
+    Args:
+        name: a key of `METHODS`, or "plain".
+        options: values of the method's fields. `guide` and `pair` are set from Python only. A list becomes a tuple.
 
     Raises:
-        InputError: unknown method or field (with the nearest names), a value that it does not take, or options for
-            "plain".
+        InputError: the method or an option is unknown (the message suggests similar names), a value is not valid, or
+            "plain" was given options.
     """
     if name == PLAIN:
         if options:
@@ -25,8 +30,9 @@ def choose_method(name: str, options: Mapping[str, Any] | None = None) -> Callab
         return None
     if name not in METHODS:
         raise unknown("method", name, [*sorted(METHODS), PLAIN])
-    # Numbers, strings and lists can be written in a recipe; a guide or a pairing is set from Python.
-    settable = [option.name for option in fields(METHODS[name]()) if option.name not in ("guide", "pair")]
+    # A recipe can hold numbers, strings and lists, but not a guide or a pairing.
+    known = fields(METHODS[name]())  # type: ignore[arg-type]  # methods are dataclasses
+    settable = [option.name for option in known if option.name not in ("guide", "pair")]
     chosen = {}
     for option, value in (options or {}).items():
         if option not in settable:

@@ -19,6 +19,7 @@ from salience.data.encoding import Encoded, encode_texts
 from salience.data.labels import class_weights
 from salience.data.task import Part, Task, read_task
 from salience.inference.probabilities import predict_probabilities
+from salience.mixing import dry_run
 from salience.mixing.choosing import choose_method
 from salience.models.attention_models import attention_options, build_attention_classifier
 from salience.models.loading import load_classifier, longest_text
@@ -31,7 +32,6 @@ from salience.training.folder import RunFolder
 from salience.training.inputs import checksums, input_files
 from salience.training.recipe import Recipe
 from salience.training.results import measure, write_results
-from salience.training.settling import rehearse, settle
 from salience.training.turns import check_turns, fit_model
 
 LOOK = 256  # training rows on which a method that leaves something open chooses it
@@ -132,8 +132,9 @@ def prepare(recipe: Recipe, note: Callable[[str], None] = print) -> Prepared:
     )
 
     looks = (as_batch(tokenizer, encoded["training"], start) for start in range(0, min(LOOK, len(task.train)), 32))
-    method = settle(method, model, tokenizer, looks, note)
-    rehearse(recipe.method, method, model, as_batch(tokenizer, encoded["training"], 0, 2))
+    if method is not None:
+        method = method.resolve(model, tokenizer, looks, note)
+        dry_run(method, model, as_batch(tokenizer, encoded["training"], 0, 2))
     check_alignment(recipe, model)
     check_turns(recipe, model)
     return Prepared(recipe, task, model, tokenizer, longest, method, encoded, weights)
