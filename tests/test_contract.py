@@ -153,6 +153,7 @@ def test_shares_targets_and_partners(name, family):
             assert targets.shape == (size, CLASSES), shape
             assert (targets >= 0).all(), shape
             assert close(targets.sum(1), torch.ones(size), 1e-6), shape
+            assert mix.attend in ("own", "both"), shape
             if mix.keep.is_floating_point():
                 assert ((mix.keep >= 0) & (mix.keep <= 1)).all(), shape
             else:
@@ -206,7 +207,7 @@ def test_keeping_nothing_gives_the_partners_logits(name, family):
     long."""
     model, own = model_of(family), batch([5, 2, 9, 4, 5, 9], family=family)
     mix = mix_of(model, own, METHODS[name]())
-    partner = torch.tensor([4, 1, 5, 3, 0, 2] if mix.keep.dtype == torch.bool else [2, 3, 1, 0, 5, 4])
+    partner = torch.tensor([4, 1, 5, 3, 0, 2] if mix.attend == "own" else [2, 3, 1, 0, 5, 4])
     mix = replace(mix, partner=partner, keep=torch.zeros_like(mix.keep), donor=None)
     with torch.no_grad():
         assert close(logits_of(model, own, mix), forward(model, own)[partner])

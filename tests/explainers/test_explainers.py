@@ -287,7 +287,7 @@ def test_a_pooling_without_attention_is_refused_by_name():
     model = word_models.word_classifier("lstm", pooling="max")
     with pytest.raises(ValueError, match="max pooling has no attention"):
         EXPLAINERS["pooling-attention"](model, texts_of("words, embeddings"))
-    with pytest.raises(ValueError, match="first pooling reads the first token alone"):
+    with pytest.raises(ValueError, match="first pooling reads the first token only"):
         EXPLAINERS["pooling-attention"](word_models.word_classifier(pooling="first"), texts_of("words, embeddings"))
     assert not any(len(module._forward_pre_hooks) for module in model.modules())
 

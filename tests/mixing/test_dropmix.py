@@ -199,8 +199,9 @@ def compare(example):
     some = own.attention_mask.any(1)  # what a row without any token keeps of its label has a test of its own
     assert mix.level == "embeddings"
     assert torch.equal(mix.partner, partner)
-    assert mix.keep.dtype == (torch.bool if within in ("own", "overlap") else scores.dtype)
-    assert torch.equal(mix.keep.bool().expand_as(keep), keep)
+    assert mix.keep.dtype == torch.bool
+    assert mix.attend == ("own" if within in ("own", "overlap") else "both")
+    assert torch.equal(mix.keep, keep)
     assert close(mix.share[some], share[some], 1e-6)
     if within in ("own", "overlap"):
         assert mix.keep[own.attention_mask == 0].all()

@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from families import distinct_batch
+from families import FAMILIES, batch, distinct_batch
 from reference import close, soft_cross_entropy
-from salience import Mix
+from salience import Mix, forward_mixed
 
 
 def test_a_bool_keep_chooses_token_ids():
@@ -86,6 +86,45 @@ def test_gradients_reach_both_texts():
     mix = Mix(1, torch.tensor([1, 0]), torch.tensor(0.75, dtype=torch.float64), torch.full((2,), 0.75))
     mix.blend(own)[0].sum().backward()
     assert own.grad.tolist() == [[0.75] * 3, [0.25] * 3]
+
+
+# ------------------------------------------------------------------------------------------------------------- attend
+
+
+def attending(keep: torch.Tensor, attend: str | None = None, level="embeddings") -> Mix:
+    return Mix(level, torch.tensor([1, 0]), keep, torch.ones(2), attend=attend)
+
+
+def test_a_bool_keep_attends_to_ones_own_and_a_float_keep_to_both_unless_told():
+    one = torch.tensor(1.0)
+    for keep, usual in ((one.bool(), "own"), (one, "both"), (one.double(), "both")):
+        assert attending(keep).attend == usual
+        assert [attending(keep, attend).attend for attend in ("own", "both")] == ["own", "both"]
+
+
+@pytest.mark.parametrize("attend", ["partner", "", True])
+def test_nothing_else_is_attended_to(attend):
+    with pytest.raises(ValueError, match="'own', 'both' or None"):
+        attending(torch.tensor(True), attend)
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "deberta-v2"])
+@pytest.mark.parametrize("level", ["embeddings", 1])
+def test_attend_and_not_the_type_of_keep_decides_the_mask(family, level):
+    """The same half of the units replaced, given as bool and as 0 and 1: equal logits if, and only if, `attend` is."""
+    model, texts = FAMILIES[family]().double(), batch([3, 9], family=family)
+    width = model.config.hidden_size
+    keep = (torch.arange(width) < width // 2).expand(2, texts.input_ids.shape[1], width)
+    logits = {
+        (kind, attend): forward_mixed(model, texts, attending(keep.to(kind), attend, level)).detach()
+        for kind in (torch.bool, torch.float64)
+        for attend in ("own", "both")
+    }
+    for attend in ("own", "both"):
+        assert close(logits[torch.bool, attend], logits[torch.float64, attend], 1e-9)
+    own, both = logits[torch.bool, "own"], logits[torch.bool, "both"]
+    assert (own - both)[0].abs().max() > 1e-4  # the longer partner's tail is attended to in one of them only
+    assert close(own[1], both[1], 1e-9)  # the partner of the longer text has no tail
 
 
 # ------------------------------------------------------------------------------------------------------------- labels

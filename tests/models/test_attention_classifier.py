@@ -496,7 +496,7 @@ def test_keeping_nothing_gives_the_partners_logits(encoder, name):
     """Where what is the partner's takes a place in one's own text, partners are equally long."""
     model, own = word_classifier(encoder).double(), word_batch([5, 2, 9, 4, 5, 9])
     mix = mix_of(model, own, METHODS[name]())
-    partner = torch.tensor([4, 1, 5, 3, 0, 2] if mix.keep.dtype == torch.bool else [2, 3, 1, 0, 5, 4])
+    partner = torch.tensor([4, 1, 5, 3, 0, 2] if mix.attend == "own" else [2, 3, 1, 0, 5, 4])
     mix = replace(mix, partner=partner, keep=torch.zeros_like(mix.keep), donor=None)
     with torch.no_grad():
         assert close(forward_mixed(model, own, mix), forward(model, own)[partner])

@@ -1,4 +1,4 @@
-"""The texts of a pair explained one at a time, as SSMix's published code scores them (Yoon, Kim and Park, 2021)."""
+"""Pairs of texts explained one text at a time, as in the published code of SSMix (Yoon et al., arXiv:2106.08062)."""
 
 from __future__ import annotations
 
@@ -8,43 +8,58 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.explainers.gradient import Explainer
+from salience.explainers.explainer import Explainer
 
 
 @dataclass(frozen=True)
 class EachTextAlone:
-    """`explainer` on each text of a pair by itself, towards the pair's class: it never sees the other text.
+    """Applies an explainer to each text of a pair separately, with the pair's class as target.
 
-    A text stands alone between the first and the last special token of its pair, and its positions start anew. That
-    takes two explanations of shorter batches in place of one; a batch of single texts is explained as it is.
+    Each text is put between the first and the last special token of the pair, and its positions start at the
+    beginning. This takes two explanations of shorter batches. A batch of single texts is explained as it is.
+
+    Attributes:
+        explainer: the explainer to apply.
     """
 
     explainer: Explainer
 
     def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-        """Scores (B, T) or (B, T, D), 0 on special tokens of pairs and on padding.
+        """Scores (B, T) or (B, T, D), 0 on padding and on special tokens of pairs.
 
-        Without labels and without `target`, each text is explained towards what the model predicts for it alone.
+        Args:
+            target: (B,) long, the classes to explain; the labels if it is None. If there are none either, the target
+                is the model's prediction for each text alone.
         """
         if not (batch.segment == 2).any():
             return self.explainer(model, batch, target)
-        total: Tensor | None = None
         row = torch.arange(len(batch), device=batch.segment.device)[:, None]
+        parts = []
         for part in (1, 2):
             text, source = alone(batch, part)
             scores = self.explainer(model, text, target)
             scores[text.segment == 0] = 0
-            if total is None:
-                total = scores.new_zeros(*batch.segment.shape, *scores.shape[2:])
+            parts.append((scores, source))
+        total = scores.new_zeros(*batch.segment.shape, *scores.shape[2:])
+        for scores, source in parts:
             total[row, source] += scores
         return total
 
 
 def alone(batch: Batch, part: int) -> tuple[Batch, Tensor]:
-    """Text `part` of each pair as a text of its own, and the place (B, T') in the pair that each token came from."""
-    place = torch.arange(batch.segment.shape[1], device=batch.segment.device)
+    """One text of each pair as a batch of its own, and the position in the pair of each of its tokens.
+
+    Args:
+        part: 1 or 2, the text's number in `batch.segment`.
+
+    Returns:
+        text: the batch of B texts of T' tokens, with segment 1.
+        source: (B, T') long, positions in the pair.
+    """
+    position = torch.arange(batch.segment.shape[1], device=batch.segment.device)
     real = batch.attention_mask.bool()
-    ends = (place == real.byte().argmax(1)[:, None]) | (place == (place * real).argmax(1)[:, None])
+    first, last = real.byte().argmax(1), (position * real).argmax(1)
+    ends = (position == first[:, None]) | (position == last[:, None])
     kept = real & ((batch.segment == part) | (ends & (batch.segment == 0)))
     source = (~kept).byte().argsort(dim=1, stable=True)[:, : int(kept.sum(1).max())]
     ids, mask, segment = (

@@ -1,5 +1,7 @@
-"""How much attention each token receives: from all of its text (Lewy and Mańdziuk, 2023, AttentionMix, Eq. 5 and 6),
-or from the token that most models classify by."""
+"""Attention that tokens receive from all tokens of their text, or from the token that most models classify by.
+
+The former is the guide of AttentionMix (Lewy and Mańdziuk, 2023, arXiv:2309.11104, Eq. 5 and 6).
+"""
 
 from __future__ import annotations
 
@@ -14,38 +16,56 @@ from salience.hooks.attention_weights import attention
 
 @dataclass(frozen=True)
 class Attention:
-    """b_j = 1/n sum_i A_ij: the mean over queries i of what they give to key j; b sums to 1 over a text.
+    """b_j = 1/n sum_i A_ij: the attention that token j receives, a mean over queries i. It sums to 1 over a text.
 
-    Queries on padding are left out and n is a text's true length, so that padding changes nothing. (The paper says
-    "number of tokens in the sentence"; sums over a padded n would prefer the shorter text.)
+    n is the length of the text without padding, and queries on padding are left out. (The paper says "number of
+    tokens in the sentence"; with a padded n the shorter text of a pair would get more weight.)
+
+    Attributes:
+        layer: the layer's number; 0 is the first, negative numbers count from the last.
+        head: the head's number, from 0; None for the mean of the layer's heads (Eq. 6).
+        mean: divide by n; False for the sum over queries.
     """
 
-    layer: int = 0  # 0 is the first; negative numbers count from the last
-    head: int | None = None  # None: the mean over the layer's heads (Eq. 6)
-    mean: bool = True  # False: sums over queries, n b_j
+    layer: int = 0
+    head: int | None = None
+    mean: bool = True
 
     def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-        """Scores (B, T), whatever the target; the model's mode and its weights' gradients stay as they are."""
+        """Scores (B, T), 0 on padding; `target` has no effect. The model's mode and gradients stay as they are.
+
+        Raises:
+            ValueError: the model has no such layer or head, or cannot show its attention.
+        """
         scores = received(attention(model, batch, self.layer, self.head), batch).mean(1)
         return scores if self.mean else scores * batch.attention_mask.sum(1, keepdim=True)
 
 
 @dataclass(frozen=True)
 class ClsAttention:
-    """What a text's first token, [CLS] or <s>, gives to each: a row of A, which sums to 1 over the text."""
+    """The attention from a text's first token, [CLS] or <s>, to each token: a row of A, which sums to 1 over the text.
+
+    Attributes:
+        layer: the layer's number; 0 is the first, negative numbers count from the last.
+        head: the head's number, from 0; None for the mean of the layer's heads.
+    """
 
     layer: int = -1
-    head: int | None = None  # None: the mean over the layer's heads
+    head: int | None = None
 
     def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-        """Scores (B, T), whatever the target."""
+        """Scores (B, T), 0 on padding; `target` has no effect.
+
+        Raises:
+            ValueError: the model has no such layer or head, or cannot show its attention.
+        """
         given = attention(model, batch, self.layer, self.head)
-        first = batch.attention_mask.argmax(1)  # padding may stand before it
+        first = batch.attention_mask.argmax(1)  # padding can be on the left
         return given[torch.arange(len(first), device=first.device), :, first].mean(1) * batch.attention_mask
 
 
 def received(given: Tensor, batch: Batch) -> Tensor:
-    """What each token gets (B, H, T) of the attention (B, H, T, T) that a text's tokens give, a mean over them."""
+    """The attention that each token receives (B, H, T): the mean of (B, H, T, T) over the queries of its text."""
     real = batch.attention_mask.to(given.dtype)
     length = real.sum(1).clamp(min=1)
     return torch.einsum("bhij,bi->bhj", given, real) * (real / length[:, None])[:, None]

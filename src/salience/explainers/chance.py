@@ -1,4 +1,4 @@
-"""Random scores: what every explanation has to be better than."""
+"""Random scores, the baseline of every comparison of explainers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ from salience.batch import Batch
 
 
 def random(model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-    """Uniform scores (B, T) from the global random state; 0 on padding and special tokens.
+    """Uniform scores in [0, 1) (B, T) from torch's global generator; 0 on padding and special tokens.
 
-    Sums over the tokens of words favour words of many; where words are compared with chance, see `random_words`.
+    Summed over the tokens of a word, they favour words of many tokens; `random_words` does not.
     """
     drawn = torch.rand(batch.input_ids.shape).to(batch.input_ids.device)
     return drawn * (batch.segment > 0)
 
 
 def random_words(counts: np.ndarray, generator: np.random.Generator) -> list[np.ndarray]:
-    """Uniform scores of each text's words (W,): all orders are as likely, however many tokens a word has."""
+    """Uniform scores in [0, 1) for the words of each text: all orders of words are equally likely.
+
+    Args:
+        counts: (N,) int, the number of words W of each text.
+
+    Returns:
+        N arrays (W,).
+    """
     return [generator.random(count) for count in counts]

@@ -1,4 +1,4 @@
-"""Captum's attributions as explainers, where it is installed (Kokhlikyan et al., 2020; https://captum.ai)."""
+"""Attributions of captum as explainers, if captum is installed (Kokhlikyan et al., 2020, arXiv:2009.07896)."""
 
 from __future__ import annotations
 
@@ -18,20 +18,23 @@ from salience.explainers.target import target_of
 from salience.hooks.hooks import evaluating, forward, rewriting
 from salience.hooks.stages import unwrapped
 
-# GradientShap and DeepLiftShap draw baselines from a distribution: in a batch that would be the other texts.
+# GradientShap and DeepLiftShap are left out: they draw baselines from a distribution, here the other texts of a batch.
 GRADIENTS = ("DeepLift", "InputXGradient", "IntegratedGradients", "Saliency")
 PERTURBATIONS = ("FeatureAblation", "KernelShap", "Lime", "Occlusion", "ShapleyValueSampling")
 
 
 @dataclass(frozen=True)
 class FromCaptum:
-    """An attribution of ln p(class) by its name in `captum.attr`, to the output of the embedding block.
+    """An attribution method of `captum.attr`, applied to ln p(class) and the output of the embedding block.
 
-    Where it wants a baseline, that is the text without its words, as for our own integrated gradients. What replaces
-    features replaces whole tokens; what has a value for every unit is summed over them.
+    The baseline is the text without its words, as in `IntegratedGradients`. Perturbation methods replace whole tokens.
+    Gradient methods give a value for every unit, which are summed over each token.
+
+    Attributes:
+        name: the class's name in `captum.attr`.
 
     Raises:
-        InputError: captum is not installed, or has no such attribution that fits texts.
+        InputError: captum is not installed, or the method is unknown or does not apply to texts.
     """
 
     name: str
@@ -43,7 +46,11 @@ class FromCaptum:
             raise InputError("captum is not installed: pip install 'salience[captum]'")
 
     def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-        """Scores (B, T), 0 on padding and special tokens; `target` as for our own explainers."""
+        """Scores (B, T), 0 on padding and special tokens.
+
+        Args:
+            target: (B,) long, the classes to explain; the labels if it is None, or the predictions if there are none.
+        """
         import captum.attr
 
         model, words = unwrapped(model), batch.segment > 0
@@ -56,26 +63,26 @@ class FromCaptum:
             offered = {
                 "baselines": empty, "feature_mask": tokens.repeat(1, 1, embeddings.shape[2]),
                 "sliding_window_shapes": (1, embeddings.shape[2]),
-                "internal_batch_size": len(embeddings),  # else all steps of an integral are one batch
+                "internal_batch_size": len(embeddings),  # otherwise all steps of an integral form one batch
             }  # fmt: skip
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that it sets hooks, and asks for gradients
+                warnings.simplefilter("ignore")  # captum warns that it sets hooks and requires gradients
                 scores = attribution.attribute(
                     embeddings, target=target,
                     additional_forward_args=(batch.input_ids, batch.attention_mask, batch.segment),
                     **{name: value for name, value in offered.items() if name in known},
                 ).detach()  # fmt: skip
-        scores = scores.sum(-1) if self.name in GRADIENTS else scores[..., 0]  # a token's value, at each of its units
+        scores = scores.sum(-1) if self.name in GRADIENTS else scores[..., 0]  # the same value at every unit
         return scores.where(words, 0).to(embeddings.dtype)
 
 
 class FromEmbeddings(nn.Module):
-    """What captum calls: ln p of every class (B, C) for embeddings (B, T, D) in place of the ids' own."""
+    """The function that captum calls: from the embedding block's output (B, T, D) to ln p of every class (B, C)."""
 
     def __init__(self, model: nn.Module):
         super().__init__()
         self.model = model
 
     def forward(self, embeddings: Tensor, ids: Tensor, mask: Tensor, segment: Tensor) -> Tensor:
-        with rewriting(self.model, "embeddings", lambda own: embeddings):
+        with rewriting(self.model, "embeddings", lambda _: embeddings):
             return F.log_softmax(forward(self.model, Batch(ids, mask, segment)), 1)

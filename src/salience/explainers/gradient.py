@@ -1,6 +1,6 @@
-"""How strongly the loss reacts to each token (Simonyan et al., 2013; Li et al., 2016): explanations from gradients.
+"""Explanations from gradients (Simonyan et al., 2013, arXiv:1312.6034; Li et al., 2016, arXiv:1506.01066).
 
-The same function shows SSMix a span and shows a reader what decided.
+The same functions explain predictions and guide SSMix and DropMix.
 """
 
 from __future__ import annotations
@@ -12,57 +12,68 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
+from salience.explainers.explainer import Explainer
 from salience.explainers.target import log_probability, target_of
 from salience.hooks.hooks import Reading, forward, reading
 from salience.hooks.stages import unwrapped
 
-Explainer = Callable[..., Tensor]  # (model, batch, target=None) -> scores (B, T) or (B, T, D), 0 on padding
+__all__ = ["Explainer", "Gradient", "gradient", "gradient_map", "gradient_x_input"]
 
 
 @dataclass(frozen=True)
 class Gradient:
     """An explainer that reads the gradient of the cross-entropy at one level of the model.
 
-    Called by itself it runs a forward pass and a backward pass that ends at that level: the weights' gradients and
-    the train or eval mode stay as they are. Where a training step has run its own backward pass, `lent` reads the
-    gradient that lies there, which costs nothing.
+    Called with a model, it runs a forward pass and a backward pass that ends at that level; the weights' gradients and
+    the train or eval mode stay as they are. As a `CleanPassGuide` it reads the gradient that the clean pass of a
+    training step has computed.
+
+    Attributes:
+        score: maps the gradient and the representation, both (B, T, D) float32, to scores (B, T) or (B, T, D).
+        level: a key of `salience.stages(model)`.
     """
 
-    score: Callable[[Tensor, Tensor], Tensor]  # (gradient, representation), both (B, T, D)
+    score: Callable[[Tensor, Tensor], Tensor]
     level: str | int = "embeddings"
 
     def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-        """Scores for `target` (B,): given, else the labels, else what the model predicts."""
-        model = unwrapped(model)  # a gradient of activations alone is nothing that processes need to agree on
+        """Scores (B, T) or (B, T, D), 0 on padding.
+
+        Args:
+            target: (B,) long, the classes to explain; the labels if it is None, or the predictions if there are none.
+        """
+        model = unwrapped(model)  # no gradient of a weight is computed, so processes have nothing to exchange
         with torch.enable_grad(), reading(model, self.level) as seen:
             logits = forward(model, batch)
-            # Summed: a text's scores do not depend on how many others are in the batch.
+            # A sum, so that the scores of a text do not depend on the size of the batch.
             loss = -log_probability(logits, target_of(logits, batch, target)).sum()
             (gradient,) = torch.autograd.grad(loss, seen.value)
         return self.masked(gradient, seen.value.detach(), batch)
 
-    def lent(self, seen: Reading, batch: Batch) -> Tensor:
-        """The same scores, up to one positive factor a text, from a backward pass that has been run already."""
-        return self.masked(seen.gradient, seen.value.detach(), batch)
+    def from_clean_pass(self, clean: Reading, batch: Batch) -> Tensor:
+        """The same scores, up to one positive factor, from the forward and backward pass of the clean loss."""
+        return self.masked(clean.gradient, clean.value.detach(), batch)
 
     def masked(self, gradient: Tensor, representation: Tensor, batch: Batch) -> Tensor:
+        """The scores of a gradient and a representation, both (B, T, D), with 0 on padding."""
         scores = self.score(gradient.float(), representation.float())
         mask = batch.attention_mask.bool()
         return scores.where(mask if scores.dim() == 2 else mask[..., None], 0)
 
 
 def norm(gradient: Tensor, representation: Tensor) -> Tensor:
-    """The Euclidean length of each token's gradient (B, T), SSMix's saliency."""
+    """The Euclidean norm of each token's gradient (B, T): SSMix's saliency (arXiv:2106.08062, section 2)."""
     return gradient.norm(dim=-1)
 
 
 def absolute(gradient: Tensor, representation: Tensor) -> Tensor:
-    """The absolute gradient of every unit (B, T, D), DropMix's saliency I."""
+    """The absolute gradient of every unit (B, T, D): DropMix's saliency I (doi:10.18653/v1/2022.emnlp-main.57)."""
     return gradient.abs()
 
 
 def times_input(gradient: Tensor, representation: Tensor) -> Tensor:
-    """What a token adds to ln p of the class, to first order (B, T): the loss's gradient, sign turned, times input."""
+    """Gradient times input (B, T), a token's first-order contribution to ln p(class) (Shrikumar et al., 2016,
+    arXiv:1605.01713). The gradient is that of the loss -ln p, hence the minus sign."""
     return -(gradient * representation).sum(-1)
 
 

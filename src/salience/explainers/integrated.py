@@ -1,4 +1,4 @@
-"""Integrated gradients (Sundararajan, Taly and Yan, ICML 2017, Eq. 1), from a text without words to the text."""
+"""Integrated gradients (Sundararajan, Taly and Yan, ICML 2017, arXiv:1703.01365, Eq. 1)."""
 
 from __future__ import annotations
 
@@ -16,30 +16,37 @@ from salience.hooks.stages import unwrapped
 
 @dataclass(frozen=True)
 class IntegratedGradients:
-    """(x - x0) . integral over a from 0 to 1 of d ln p(class) / dx at x0 + a (x - x0): what each token adds to ln p.
+    """(x - x0) times the integral over a from 0 to 1 of d ln p(class) / dx at x0 + a (x - x0), summed over units.
 
-    x is the output of the embedding block, x0 the same with word rows of zeros. The scores of a text sum to ln p of
-    the text minus ln p of the baseline, up to the error of the sum over `steps` midpoints.
+    x is the output of the embedding block, and the baseline x0 the same with word embeddings of zeros. The scores of a
+    text sum to ln p(class) of the text minus that of the baseline, up to the error of the numerical integration.
+
+    Attributes:
+        steps: number of points of the midpoint rule.
     """
 
     steps: int = 32
 
     def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-        """Scores (B, T), 0 on padding and special tokens."""
+        """Scores (B, T), 0 on padding and special tokens.
+
+        Args:
+            target: (B,) long, the classes to explain; the labels if it is None, or the predictions if there are none.
+        """
         model = unwrapped(model)
         with evaluating(model):
             start, end, logits = from_nothing(model, batch)
             target = target_of(logits, batch, target)
-            way = (end - start).float()
-            total = torch.zeros_like(way)
+            difference = (end - start).float()
+            total = torch.zeros_like(difference)
             for step in range(self.steps):
                 point = torch.lerp(start, end, (step + 0.5) / self.steps)
                 total += self.slope(model, batch, target, point).float()
-        return (way * total / self.steps).sum(-1).where(batch.segment > 0, 0)
+        return (difference * total / self.steps).sum(-1).where(batch.segment > 0, 0)
 
     def slope(self, model: nn.Module, batch: Batch, target: Tensor, point: Tensor) -> Tensor:
-        """d ln p / dx (B, T, D) at a point."""
+        """d ln p(class) / dx (B, T, D) at a point (B, T, D)."""
         point = point.detach().requires_grad_()
-        with torch.enable_grad(), rewriting(model, "embeddings", lambda own: point):
-            found = log_probability(forward(model, batch), target).sum()
-        return torch.autograd.grad(found, point)[0]
+        with torch.enable_grad(), rewriting(model, "embeddings", lambda embeddings: point):
+            total = log_probability(forward(model, batch), target).sum()
+        return torch.autograd.grad(total, point)[0]

@@ -1,4 +1,4 @@
-"""Occlusion by leaving tokens out one at a time (Li, Monroe and Jurafsky, 2016): slow, and close to what is meant."""
+"""Occlusion: each token is left out in turn (Li, Monroe and Jurafsky, 2016, arXiv:1612.08220)."""
 
 from __future__ import annotations
 
@@ -15,37 +15,51 @@ from salience.hooks.stages import unwrapped
 
 @dataclass(frozen=True)
 class Occlusion:
-    """ln p(class) of the text minus ln p of the text without the token. The text closes over the gap: nothing stands
-    there that the model has not seen in training, and no special id need be known."""
+    """ln p(class) of the text minus ln p(class) of the text without the token.
 
-    at_once: int = 64  # shortened texts in a batch
+    The token is deleted rather than masked, so the model sees no token in its place. The cost is one forward pass for
+    each token.
+
+    Attributes:
+        at_once: batch size of the shortened texts.
+    """
+
+    at_once: int = 64
 
     @torch.no_grad()
     def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-        """Scores (B, T), 0 on padding and special tokens."""
+        """Scores (B, T), 0 on padding and special tokens.
+
+        Args:
+            target: (B,) long, the classes to explain; the labels if it is None, or the predictions if there are none.
+        """
         model = unwrapped(model)
         with evaluating(model):
             logits = forward(model, batch)
             target = target_of(logits, batch, target)
             whole = log_probability(logits, target)
             scores = torch.zeros_like(batch.attention_mask, dtype=whole.dtype)
-            for part in (batch.segment > 0).nonzero().split(self.at_once):  # (row, place) of every word's token
-                if not len(part):  # there is no word: one part, an empty one
+            for part in (batch.segment > 0).nonzero().split(self.at_once):  # (row, position) of every word's token
+                if not len(part):  # without any word, `split` gives one empty part
                     break
-                rows, places = part.T
-                left = without(batch, rows, places)
-                scores[rows, places] = whole[rows] - log_probability(forward(model, left), target[rows])
+                rows, positions = part.T
+                shortened = without(batch, rows, positions)
+                scores[rows, positions] = whole[rows] - log_probability(forward(model, shortened), target[rows])
             return scores
 
 
-def without(batch: Batch, rows: Tensor, places: Tensor) -> Batch:
-    """For each pair of a row and a place: the text of that row without the token at that place, padded at the end."""
+def without(batch: Batch, rows: Tensor, positions: Tensor) -> Batch:
+    """Shortened texts as a batch of size N, padded at the end.
+
+    Args:
+        rows, positions: (N,) long; the text of a row without the token at that position.
+    """
     length = batch.input_ids.shape[1]
     order = torch.arange(length, device=rows.device).expand(len(rows), length)
-    source = (order + (order >= places[:, None])).clamp(max=length - 1)
+    source = (order + (order >= positions[:, None])).clamp(max=length - 1)
     ids, mask, segment = (
         part[rows].gather(1, source) for part in (batch.input_ids, batch.attention_mask, batch.segment)
     )
-    # The last column has nothing to its right; a full text would keep its last token twice.
-    there = mask * (order < length - 1)
-    return Batch(ids, there, segment * there, None if batch.labels is None else batch.labels[rows])
+    # The last column has no column to its right: a text without padding would keep its last token twice.
+    present = mask * (order < length - 1)
+    return Batch(ids, present, segment * present, None if batch.labels is None else batch.labels[rows])

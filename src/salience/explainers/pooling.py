@@ -1,4 +1,4 @@
-"""What an attention classifier's pooling attends to (Zhou et al., 2021): its explanation of itself."""
+"""The attention weights of an attention classifier's pooling, as in VAT (Zhou et al., Findings of ACL 2021)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from salience.models.states import pooled_states
 
 
 def pooling_attention(model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-    """Attention weights (B, T), the mean over heads, whatever the target; 0 on padding and special tokens.
+    """Attention weights (B, T), the mean over heads; 0 on padding and special tokens. `target` has no effect.
 
     Raises:
-        ValueError: the model is no attention classifier, or its pooling attends to no words.
+        ValueError: the model is not an attention classifier, or its pooling does not attend to words.
     """
     model = unwrapped(model)
     if not isinstance(model, AttentionClassifier):
         raise ValueError(f"{type(model).__name__} has no attention pooling; train one with --model attention:additive")
     if model.config.pooling == "first":
-        raise ValueError("first pooling reads the first token alone, which is no word")
+        raise ValueError("first pooling reads the first token only, which is not a word")
     with torch.no_grad(), evaluating(model):
         _, attention = model.pooling(*pooled_states(model, batch))
     if attention is None:

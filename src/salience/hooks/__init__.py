@@ -1,1 +1,1 @@
-"""Reading and rewriting what passes through a model: the only place where hooks are, always inside a `with`."""
+"""Reading and rewriting representations inside a model. All hooks of the library are here, each inside a `with`."""

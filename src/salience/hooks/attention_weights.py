@@ -1,7 +1,8 @@
-"""What one layer of a model attends to, at the price of the layers below it.
+"""The attention probabilities of one layer, at the cost of the layers below it.
 
-The layers below stay on fused attention, those above do not run, and of the layer itself only queries and keys are
-multiplied. Transformers' attention interface hands these to a function by name; hooks cannot see them.
+The layers below use fused attention, those above do not run, and in the layer itself only queries and keys are
+multiplied. Hooks do not see queries and keys; transformers' attention interface passes them to a function that is
+registered by name.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface, AttentionMaskInterface
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
@@ -22,36 +23,44 @@ from salience.batch import Batch
 from salience.hooks.hooks import evaluating, forward, observing
 from salience.hooks.stages import depth, encoder_of, unwrapped
 
-NAME = "salience_attention"  # in the interface's table; never saved with a model
+NAME = "salience_attention"  # the function's name in the interface; never saved with a model
 
 
 class Reached(Exception):
-    """Ends a forward pass: what it was run for has been seen."""
+    """Ends a forward pass once the attention has been read."""
 
 
 @dataclass
 class Capture:
-    """Which layer's attention is wanted, and what it was."""
+    """A request for the attention of one layer, and its result.
+
+    Attributes:
+        layer: the layer's number; 0 is the first.
+        head: one head, or None for all.
+        calls: number of layers that have run.
+        probabilities: (B, H, T, T) or (B, 1, T, T), once the layer is reached.
+    """
 
     layer: int
     head: int | None
     calls: int = 0
-    found: Tensor | None = None
+    probabilities: Tensor | None = None
 
 
 capturing: ContextVar[Capture] = ContextVar("capturing")
 
 
 def attention(model: nn.Module, batch: Batch, layer: int, head: int | None = None) -> Tensor:
-    """Attention probabilities (B, H, T, T) of a layer, or of one of its heads (B, 1, T, T); rows are queries.
+    """Attention probabilities of one layer (B, H, T, T), or of one head (B, 1, T, T); rows are queries.
 
-    They are the model's in evaluation, without dropout and without a gradient. What padding attends to means nothing.
+    They are computed in evaluation mode (no dropout) and without a gradient. Rows of padding are arbitrary.
 
     Args:
-        layer: 0 is the first; negative numbers count from the last.
+        layer: the layer's number; 0 is the first, negative numbers count from the last.
+        head: the head's number in the layer, from 0; None for all heads.
 
     Raises:
-        ValueError: no such layer or head, or a model that cannot show its attention.
+        ValueError: the model has no such layer or head, or cannot show its attention.
     """
     model, encoder = unwrapped(model), encoder_of(model)
     layers, heads = depth(model), getattr(encoder.config, "num_attention_heads", 0)
@@ -66,22 +75,24 @@ def attention(model: nn.Module, batch: Batch, layer: int, head: int | None = Non
         return read(model, batch, layer % layers, head)
 
 
-def has_interface(encoder: nn.Module) -> bool:
-    """Whether the encoder's attention is looked up by name at every call; of transformers' encoders most are so."""
+def has_interface(encoder: PreTrainedModel) -> bool:
+    """Whether the encoder uses transformers' attention interface, as most encoders of transformers do."""
     return getattr(type(encoder), "_can_set_attn_implementation", lambda: False)()
 
 
 def from_interface(model: nn.Module, batch: Batch, layer: int, head: int | None) -> Tensor:
+    """Attention probabilities from queries and keys, for models that use the attention interface."""
     capture = Capture(layer, head)
     with attending_by_name(encoder_of(model), capture), suppress(Reached):
         forward(model, batch)
-    if capture.found is not None:
-        return capture.found
+    if capture.probabilities is not None:
+        return capture.probabilities
     raise ValueError(f"{type(model).__name__} does not call transformers' attention interface once a layer")
 
 
 @contextmanager
-def attending_by_name(encoder: nn.Module, capture: Capture) -> Iterator[None]:
+def attending_by_name(encoder: PreTrainedModel, capture: Capture) -> Iterator[None]:
+    """Inside the `with`, the encoder's attention is computed by `captured_attention`."""
     usual = encoder.config._attn_implementation
     token = capturing.set(capture)
     encoder.set_attn_implementation(NAME)
@@ -93,7 +104,10 @@ def attending_by_name(encoder: nn.Module, capture: Capture) -> Iterator[None]:
 
 
 def captured_attention(module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **others):
-    """Fused attention below the wanted layer, and there the end. `query` and `key` (B, H, T, D / H)."""
+    """Fused attention below the requested layer; at the layer, stores its probabilities and ends the forward pass.
+
+    The signature is that of transformers' attention interface; `query`, `key` and `value` are (B, H, T, D / H).
+    """
     capture = capturing.get()
     if capture.calls < capture.layer:
         capture.calls += 1
@@ -102,43 +116,51 @@ def captured_attention(module, query: Tensor, key: Tensor, value: Tensor, attent
     if capture.head is not None:
         query, key = (part[:, capture.head : capture.head + 1] for part in (query, key))
     scaling = others.get("scaling")
-    capture.found = probabilities(query, key, attention_mask, query.shape[-1] ** -0.5 if scaling is None else scaling)
+    capture.probabilities = probabilities(
+        query, key, attention_mask, query.shape[-1] ** -0.5 if scaling is None else scaling
+    )
     raise Reached
 
 
 def probabilities(query: Tensor, key: Tensor, mask: Tensor | None, scaling: float) -> Tensor:
-    """softmax(Q K^T scaling) over what the mask lets through: bool, additive, or None where nothing is padded."""
+    """softmax(Q K^T scaling): (B, H, T, T), computed in float32 at least.
+
+    Args:
+        query, key: (B, H, T, D / H).
+        mask: broadcasts over (B, H, T, T); bool (True may be attended to) or additive. None if nothing is padded.
+    """
     wide = torch.promote_types(query.dtype, torch.float32)
     with torch.autocast(query.device.type, enabled=False):
         scores = query.to(wide) @ key.to(wide).transpose(2, 3) * scaling
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
-    return scores.softmax(3).nan_to_num()  # padding far from a text attends to nothing in ModernBERT's local layers
+    return scores.softmax(3).nan_to_num()  # in ModernBERT's local layers, padding far from the text attends to nothing
 
 
 AttentionInterface.register(NAME, captured_attention)
-AttentionMaskInterface.register(NAME, sdpa_mask)  # else the mask would be None, and padding be attended to
+AttentionMaskInterface.register(NAME, sdpa_mask)  # otherwise the mask is None, and padding is attended to
 
 
 def from_output(model: nn.Module, batch: Batch, layer: int, head: int | None) -> Tensor:
-    """For models that compute attention in their own way, and give it with a layer's output when asked."""
+    """Attention probabilities that a layer returns with its output, for models without the attention interface."""
     warnings.warn(
-        f"{type(model).__name__} does not use transformers' attention interface: it computes the attention of all "
-        "heads by itself, which takes longer",
+        f"{type(model).__name__} does not use transformers' attention interface: the attention of all heads is "
+        "computed, which takes longer",
         stacklevel=4,
     )
-    found, config = [], encoder_of(model).config
+    returned: list[Tensor] = []
+    config = encoder_of(model).config
     usual = config._attn_implementation
 
     def see(result) -> None:
-        found.extend(part.nan_to_num() for part in result[1:] if torch.is_tensor(part) and part.dim() == 4)
+        returned.extend(part.nan_to_num() for part in result[1:] if torch.is_tensor(part) and part.dim() == 4)
         raise Reached
 
     try:
         with observing(model, layer + 1, see), suppress(Reached):
             forward(model, batch, output_attentions=True)
     finally:
-        config._attn_implementation = usual  # ModernBERT in transformers 5.0 switches to another one for good
-    if not found:
-        raise ValueError(f"{type(model).__name__} does not show its attention")
-    return found[0] if head is None else found[0][:, head : head + 1]
+        config._attn_implementation = usual  # ModernBERT in transformers 5.0 changes it permanently
+    if not returned:
+        raise ValueError(f"{type(model).__name__} does not return its attention")
+    return returned[0] if head is None else returned[0][:, head : head + 1]

@@ -1,14 +1,10 @@
-"""Reading and rewriting what passes through a model. The only file with hooks; every hook lives inside a `with`.
-
-A model is never forked: its places are found by looking, and one mechanism serves every family.
-"""
+"""Reading and rewriting representations with hooks. Every hook is removed at the end of its `with`, also on errors."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import count, takewhile
 
@@ -25,51 +21,70 @@ def forward(
 ) -> Tensor:
     """The model's logits (B, C) for a batch.
 
-    `mask` (B, T) replaces the batch's own attention mask, and `words` (B, T) the places of its words, which only the
-    attention classifiers want to know.
+    Args:
+        mask: (B, T) attention mask to use in place of the batch's own.
+        words: (B, T) bool, positions of words rather than special tokens, in place of the batch's own. Only attention
+            classifiers use it.
+        settings: further arguments of the model's `forward`.
     """
     inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask if mask is None else mask}
     if hasattr(unwrapped(model).config, "special_token_ids"):
         inputs["word_mask"] = batch.segment > 0 if words is None else words
     if getattr(encoder_of(model).config, "type_vocab_size", 0) > 1:
-        # As the tokenizers of BERT, ELECTRA and ALBERT number them: the second text and the separator after it.
+        # As the tokenizers of BERT, ELECTRA and ALBERT set them: 1 for the second text and the separator after it.
         inputs["token_type_ids"] = ((batch.segment == 2).cumsum(1) > 0).long() * batch.attention_mask
     return model(**inputs, **settings).logits
 
 
-@dataclass
 class Reading:
-    """What passed at a level, and after a backward pass the loss's gradient there."""
+    """A representation that a forward pass has computed, and its gradient after a backward pass."""
 
-    value: Tensor | None = None
+    def __init__(self) -> None:
+        self._value: Tensor | None = None
+
+    @property
+    def value(self) -> Tensor:
+        """The representation, (B, T, D) or (B, D).
+
+        Raises:
+            RuntimeError: the model has not been called inside the `with`.
+        """
+        if self._value is None:
+            raise RuntimeError("call the model inside the `with` before its representation is read")
+        return self._value
 
     @property
     def gradient(self) -> Tensor:
-        if self.value is None or self.value.grad is None:
+        """The gradient of the loss with respect to the representation, shaped like it.
+
+        Raises:
+            RuntimeError: the loss has not been back-propagated.
+        """
+        if self._value is None or self._value.grad is None:
             raise RuntimeError("the loss must be back-propagated before its gradient is read")
-        return self.value.grad
+        return self._value.grad
 
 
 @contextmanager
 def reading(model: nn.Module, level: str | int) -> Iterator[Reading]:
-    """Inside the `with`, a forward pass leaves its representation at `level`, and a backward pass its gradient."""
-    seen = Reading()
+    """Inside the `with`, a forward pass records the representation at `level`, and a backward pass its gradient."""
+    record = Reading()
 
     def keep(value: Tensor) -> Tensor:
         if torch.is_grad_enabled():
             if not value.requires_grad:  # the embeddings are frozen
                 value = value.detach().requires_grad_()
             value.retain_grad()
-        seen.value = value
+        record._value = value
         return value
 
     with rewriting(model, level, keep):
-        yield seen
+        yield record
 
 
 @contextmanager
 def rewriting(model: nn.Module, level: str | int, function: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    """Inside the `with`, what the model computes at `level` is replaced by `function` of it."""
+    """Inside the `with`, the representation at `level` is replaced by `function` of it, which keeps its shape."""
 
     def output(result):
         return (function(result[0]), *result[1:]) if isinstance(result, tuple) else function(result)
@@ -87,7 +102,10 @@ def rewriting(model: nn.Module, level: str | int, function: Callable[[Tensor], T
 
 @contextmanager
 def observing(model: nn.Module, level: str | int, function: Callable) -> Iterator[None]:
-    """Inside the `with`, `function` sees all that the module of `level` returns, and may return something else."""
+    """Inside the `with`, `function` is called with all that the stage of `level` returns.
+
+    A result other than None replaces what the stage returns.
+    """
     turn = earlier_calls(model, level)
 
     def after(call: int, arguments: tuple, result):
@@ -99,7 +117,12 @@ def observing(model: nn.Module, level: str | int, function: Callable) -> Iterato
 
 @contextmanager
 def rewriting_arguments(module: nn.Module, function: Callable[[dict], dict], turn: int = 0) -> Iterator[None]:
-    """Inside the `with`, `function` maps the module's named arguments, from its call number `turn` (0 first) on."""
+    """Inside the `with`, the module's arguments are updated by `function` of them.
+
+    Args:
+        function: maps all arguments by name to those to change.
+        turn: number of the first call of the module that is changed; 0 is the first.
+    """
     names = inspect.signature(module.forward)
 
     def before(call: int, arguments: tuple, named: dict):
@@ -114,14 +137,14 @@ def rewriting_arguments(module: nn.Module, function: Callable[[dict], dict], tur
 
 
 def add_gradient(value: Tensor, other: Tensor) -> None:
-    """When `value` is back-propagated, the gradient that lies at `other` is taken along."""
+    """Adds `other.grad`, if there is one, to the gradient of `value` when that is computed."""
     if value.requires_grad:
         value.register_hook(lambda gradient: gradient if other.grad is None else gradient + other.grad)
 
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Inside the `with`, every module is in evaluation mode; afterwards each is in the mode it was in."""
+    """Inside the `with`, every module is in evaluation mode; afterwards each module is in its previous mode."""
     training = [module for module in model.modules() if module.training]
     for module in training:
         module.training = False
@@ -133,16 +156,19 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def earlier_calls(model: nn.Module, level: str | int) -> int:
-    """How often a pass has called the module of `level` before that level's turn: more than 0 where layers share."""
+    """How many times a forward pass calls the stage of `level` before that level; above 0 only for shared layers."""
     before = list(takewhile(lambda stage: stage[0] != level, stages(model).items()))
     return sum(module is stages(model)[level] for _, module in before)
 
 
 def check_recomputation(model: nn.Module) -> None:
-    """Refuses activation checkpointing where hooks would lie inside what the backward pass computes again.
+    """Refuses activation checkpointing where the backward pass would compute layers again without their hooks.
 
-    They are gone by then, and the gradient would be wrong without a word. Newer versions of transformers checkpoint a
-    layer's `forward`, and hooks stay outside; transformers 5.0 checkpoints its call.
+    Transformers 5.0 recomputes the call of a layer, hooks included, which are removed by then; the gradient would be
+    wrong without an error. Newer versions recompute only the layer's `forward`, which hooks lie outside of.
+
+    Raises:
+        ValueError: the model is in training with activation checkpointing in such a version of transformers.
     """
     inside = "__call__" in vars(GradientCheckpointingLayer)
     if inside and model.training and getattr(unwrapped(model), "is_gradient_checkpointing", False):
@@ -154,7 +180,11 @@ def check_recomputation(model: nn.Module) -> None:
 
 @contextmanager
 def hooked(register: Callable, action: Callable) -> Iterator[None]:
-    """Inside the `with`, a hook that also tells `action` the number of the call, 0 for the first."""
+    """Inside the `with`, a hook that calls `action` with the number of the call, from 0, and the hook's arguments.
+
+    Args:
+        register: a module's method that registers hooks, such as `module.register_forward_hook`.
+    """
     calls = count()
     handle = register(lambda module, *passing: action(next(calls), *passing))
     try:

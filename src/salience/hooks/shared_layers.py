@@ -1,9 +1,9 @@
-"""Running the layers below a level once for two passes: what comes after is computed twice, what comes before is not.
+"""Sharing the layers below a level between two forward passes, so that they are computed and back-propagated once.
 
 The first pass is cut at the level: its backward pass ends there and leaves a gradient on the cut. The second pass
-goes on from the same place uncut, and its backward pass takes that gradient along through the layers below. So each of
-them is computed and back-propagated once, the two passes above are never in memory together, and whoever waits for the
-gradients of a backward pass, as several processes do, finds all of them after the second.
+starts from the same states without the cut, and its backward pass adds that gradient and takes it through the layers
+below. The graphs of the two passes above the level are never in memory together. Hooks that wait for the gradients of
+a backward pass, such as those of `DistributedDataParallel`, get all gradients in the second one.
 """
 
 from __future__ import annotations
@@ -20,43 +20,52 @@ from salience.hooks.stages import depth, stages, unwrapped, whole_level
 
 
 class Trunk:
-    """What the layers up to a level gave, and where the first pass was cut off from it."""
+    """What the layers up to a level returned in the first pass, and the tensors at which that pass was cut.
+
+    Attributes:
+        level: the number of the last shared layer.
+        result: what that layer returned: a tensor, or a tuple that begins with it.
+        cuts: pairs of a tensor with the graph of the shared layers and its copy without.
+    """
 
     def __init__(self, level: int):
         self.level = level
-        self.result: Any = None  # as the layer returned it: a tensor, or a tuple that begins with it
-        self.cuts: list[tuple[Tensor, Tensor]] = []  # with the graph below, and without
+        self.result: Any = None
+        self.cuts: list[tuple[Tensor, Tensor]] = []
 
     def cut(self, value: Tensor) -> Tensor:
-        """The same numbers, where a backward pass ends."""
-        for known, cut in self.cuts:
+        """A copy of the tensor with the same values at which a backward pass ends."""
+        for known, copy in self.cuts:
             if known is value:
-                return cut
-        cut = value.detach().requires_grad_(value.requires_grad)
-        self.cuts.append((value, cut))
-        return cut
+                return copy
+        copy = value.detach().requires_grad_(value.requires_grad)
+        self.cuts.append((value, copy))
+        return copy
 
 
 def trunk_level(model: nn.Module, level: str | int | float) -> int | None:
-    """Up to which layer two passes that part at `level` are the same; None if that is not worth a cut."""
+    """The last layer that two passes share if they differ from `level` on; None if sharing does not pay."""
     if hasattr(model, "_orig_mod"):  # compiled as a whole: other layers would be another program
         return None
     if level == "sentence":
         return depth(model) or None
-    return None if isinstance(level, str) else whole_level(model, level)
+    if isinstance(level, str):
+        return None
+    last = whole_level(model, level)
+    return last if isinstance(last, int) else None
 
 
 @contextmanager
 def splitting(model: nn.Module, level: int) -> Iterator[Trunk]:
-    """Inside the `with`, a forward pass is cut at `level`, and leaves the trunk that another may go on from."""
+    """Inside the `with`, a forward pass is cut after layer `level`; the trunk it leaves is for `resuming`."""
     trunk = Trunk(level)
 
     def end(result):
         trunk.result = result
         return (trunk.cut(result[0]), *result[1:]) if isinstance(result, tuple) else trunk.cut(result)
 
-    def beside(arguments: dict) -> dict:
-        """What comes past the layers: the position biases of MPNet and DeBERTa, which layers below have read too."""
+    def cut_others(arguments: dict) -> dict:
+        """Cuts the layers' other arguments: MPNet and DeBERTa pass position biases, which lower layers have read."""
         return {
             name: trunk.cut(value)
             for name, value in list(arguments.items())[1:]
@@ -68,15 +77,15 @@ def splitting(model: nn.Module, level: int) -> Iterator[Trunk]:
     with ExitStack() as stack:
         stack.enter_context(observing(model, level, end))
         for module in {id(module): module for key, module in layers.items() if key > level}.values():
-            stack.enter_context(rewriting_arguments(module, beside, sum(other is module for other in below)))
+            stack.enter_context(rewriting_arguments(module, cut_others, sum(other is module for other in below)))
         yield trunk
 
 
 @contextmanager
 def resuming(model: nn.Module, trunk: Trunk) -> Iterator[None]:
-    """Inside the `with`, the layers up to the trunk's level do not run: what they gave is there already.
+    """Inside the `with`, a forward pass skips the layers up to the trunk's level and uses their stored result.
 
-    The first pass must have been back-propagated before this one is.
+    The first pass must be back-propagated before this one is.
     """
     for value, cut in trunk.cuts:
         add_gradient(value, cut)
@@ -86,26 +95,28 @@ def resuming(model: nn.Module, trunk: Trunk) -> Iterator[None]:
     try:
         for layer in {id(module): module for module in below}.values():
             times = sum(other is layer for other in below)
-            for owner in lists:
-                for index, own in enumerate(owner):
-                    if own is layer:
-                        owner[index] = StandIn(layer, times, trunk.result)
-                        replaced.append((owner, index, layer))
+            for modules in lists:
+                for index, module in enumerate(modules):
+                    if module is layer:
+                        modules[index] = StandIn(layer, times, trunk.result)
+                        replaced.append((modules, index, layer))
         yield
     finally:
-        for owner, index, layer in replaced:
-            owner[index] = layer
+        for modules, index, layer in replaced:
+            modules[index] = layer
 
 
 class StandIn(nn.Module):
-    """Takes a layer's place for its first calls and returns what is known already; later calls, where a model uses
-    one layer for several levels, are the layer's own."""
+    """Replaces a layer: its first `times` calls return `result`, later ones call the layer.
+
+    Later calls occur where a model uses one layer for several levels. All other attributes are the layer's.
+    """
 
     def __init__(self, layer: nn.Module, times: int, result: Any):
         super().__init__()
         self.layer = layer
 
-        @wraps(layer.forward)  # with the same named arguments
+        @wraps(layer.forward)  # models look at the names of a layer's arguments
         def forward(*arguments, **named):
             nonlocal times
             times -= 1

@@ -1,81 +1,96 @@
-"""The levels at which texts can meet, and the modules that stand for them. A model is never forked: they are found by
-looking, and one table serves every family."""
+"""Levels and stages: a level names a place in the model where texts can be mixed, a stage is the module there.
+
+The stages of a model are looked up in the model itself, so that no model code is copied or changed.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from torch import nn
+from transformers import PreTrainedModel
 
 
-def unwrapped(model: nn.Module) -> nn.Module:
-    """The Hugging Face model inside `DistributedDataParallel`, `torch.compile` and PEFT."""
+def unwrapped(model: nn.Module) -> PreTrainedModel:
+    """The Hugging Face model inside `DistributedDataParallel`, `torch.compile` and PEFT wrappers.
+
+    Raises:
+        ValueError: the model is wrapped in `DataParallel`, which splits a batch and so separates partners.
+    """
     if isinstance(model, nn.DataParallel):
-        raise ValueError("DataParallel would tear partners apart; launch with torchrun instead")
+        raise ValueError("DataParallel splits a batch and separates partners; launch with torchrun instead")
+    inner: Any = model
     while True:
-        if isinstance(model, nn.parallel.DistributedDataParallel):
-            model = model.module
-        elif hasattr(model, "_orig_mod"):
-            model = model._orig_mod
-        elif hasattr(model, "get_base_model"):
-            model = model.get_base_model()
+        if isinstance(inner, nn.parallel.DistributedDataParallel):
+            inner = inner.module
+        elif hasattr(inner, "_orig_mod"):
+            inner = inner._orig_mod
+        elif hasattr(inner, "get_base_model"):
+            inner = inner.get_base_model()
         else:
-            return model
+            return inner
 
 
-def encoder_of(model: nn.Module) -> nn.Module:
-    """The encoder inside a classifier: what transformers calls its base model."""
-    model = unwrapped(model)
-    return getattr(model, "base_model", model)
+def encoder_of(model: nn.Module) -> PreTrainedModel:
+    """The encoder inside a classifier, which transformers calls the base model."""
+    inner: Any = unwrapped(model)
+    return getattr(inner, "base_model", inner)
 
 
 def stages(model: nn.Module) -> dict[str | int, nn.Module]:
-    """The places where texts can meet, in the order in which a batch passes them.
+    """The levels of a model and the module of each, in the order in which a batch passes them.
 
-    "words" gives the rows of the word-embedding table, "embeddings" the output of the embedding block (after position
-    and LayerNorm), 1..L the encoder layers; their *outputs* are what is mixed. "sentence" is the last linear map of
-    the head, whose *input* is the pooled vector. A module may stand for several levels (ALBERT's layers are one).
+    "words" outputs the rows of the word-embedding table, "embeddings" the output of the embedding block (after
+    positions and LayerNorm), and 1 to L the encoder layers. Their *outputs* are mixed. "sentence" is the last linear
+    map of the head; its *input*, the pooled vector, is mixed. A module can stand for several levels: ALBERT has one
+    layer that is called L times.
 
     Raises:
-        ValueError: the model has no such parts.
+        ValueError: the model's embedding block or layers are not recognised.
     """
-    model, encoder = unwrapped(model), encoder_of(model)
+    classifier, encoder = unwrapped(model), encoder_of(model)
     if not hasattr(encoder, "embeddings"):
-        raise ValueError(f"{type(model).__name__} has no embedding block that salience knows")
-    found: dict[str | int, nn.Module] = {"words": encoder.get_input_embeddings(), "embeddings": encoder.embeddings}
-    found |= dict(enumerate(encoder_layers(encoder), 1))
-    found["sentence"] = [module for module in model.modules() if isinstance(module, nn.Linear)][-1]
-    return found
+        raise ValueError(f"{type(classifier).__name__} has no embedding block that salience recognises")
+    modules: dict[str | int, nn.Module] = {"words": encoder.get_input_embeddings()}
+    modules["embeddings"] = encoder.get_submodule("embeddings")
+    modules |= dict(enumerate(encoder_layers(encoder), 1))
+    modules["sentence"] = [module for module in classifier.modules() if isinstance(module, nn.Linear)][-1]
+    return modules
 
 
-def encoder_layers(encoder: nn.Module) -> list[nn.Module]:
-    """The encoder's layers, first to last; a layer that is called several times stands several times."""
-    depth = encoder.config.num_hidden_layers
+def encoder_layers(encoder: PreTrainedModel) -> list[nn.Module]:
+    """The L layers of an encoder in order. A layer that is called several times is listed several times.
+
+    Raises:
+        ValueError: the encoder has no list of as many layers as its configuration says.
+    """
+    number = encoder.config.num_hidden_layers
     groups = getattr(encoder.config, "num_hidden_groups", None)
     lists = [module for module in encoder.modules() if isinstance(module, nn.ModuleList)]
     if groups is not None:  # ALBERT shares weights between layers
         shared = next(group for group in lists if len(group) == groups)
-        return [shared[index * groups // depth] for index in range(depth)]
+        return [shared[index * groups // number] for index in range(number)]
     try:
-        return list(next(layers for layers in lists if len(layers) == depth))
+        return list(next(layers for layers in lists if len(layers) == number))
     except StopIteration:
-        raise ValueError(f"{type(encoder).__name__} has no list of {depth} layers") from None
+        raise ValueError(f"{type(encoder).__name__} has no list of {number} layers") from None
 
 
 def depth(model: nn.Module) -> int:
-    """L, the number of encoder layers that a batch passes; 0 where embeddings are all there is."""
+    """L, the number of encoder layers; 0 for encoders that are embeddings only."""
     return max((level for level in stages(model) if isinstance(level, int)), default=0)
 
 
 def whole_level(model: nn.Module, level: str | int | float) -> str | int:
-    """A level as a key of `stages(model)`: a float is a part of the model's depth, rounded up to a whole layer.
+    """A level as a key of `stages(model)`. A float is a fraction of the model's depth, rounded up to a whole layer.
 
     Raises:
-        ValueError: the model has no such level; names those it has.
+        ValueError: the model has no such level; the message lists those it has.
     """
-    places = stages(model)
+    modules = stages(model)
     if isinstance(level, float):
         level = max(1, math.ceil(level * depth(model) - 1e-9))
-    if level not in places:
-        raise ValueError(f"{type(unwrapped(model)).__name__} has no level {level!r}; it has {list(places)}")
+    if level not in modules:
+        raise ValueError(f"{type(unwrapped(model)).__name__} has no level {level!r}; it has {list(modules)}")
     return level

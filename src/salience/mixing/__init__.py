@@ -1,13 +1,15 @@
-"""Rules that turn (batch, scores) into a Mix: one file a method, each readable beside its paper."""
+"""Mixing methods: rules that turn (batch, scores) into a `Mix`. There is one file for each method."""
 
+from collections.abc import Callable
 from functools import partial
 
 from salience.mixing.attentionmix import AttentionMix
 from salience.mixing.dropmix import DropMix
 from salience.mixing.dropoutmixup import DropoutMixup
 from salience.mixing.embedmix import EmbedMix
-from salience.mixing.forwarding import forward_mixed
+from salience.mixing.forwarding import dry_run, forward_mixed
 from salience.mixing.heads import rank_heads
+from salience.mixing.method import Method
 from salience.mixing.mix import Mix
 from salience.mixing.mixupencoding import MixupEncoding
 from salience.mixing.pairing import neighbours, shuffle, swap_halves
@@ -17,7 +19,8 @@ from salience.mixing.ssmix import SSMix
 from salience.mixing.tmix import TMix
 from salience.mixing.wordmixup import WordMixup
 
-METHODS = {
+# Name -> class or factory; called with no arguments it gives the method with the paper's settings.
+METHODS: dict[str, Callable[..., Method]] = {
     "wordmixup": WordMixup,
     "embedmix": EmbedMix,
     "tmix": TMix,
@@ -41,6 +44,7 @@ __all__ = [
     "DropMix",
     "DropoutMixup",
     "EmbedMix",
+    "Method",
     "Mix",
     "MixupEncoding",
     "RandomUNK",
@@ -48,6 +52,7 @@ __all__ = [
     "SenMixup",
     "TMix",
     "WordMixup",
+    "dry_run",
     "forward_mixed",
     "neighbours",
     "rank_heads",

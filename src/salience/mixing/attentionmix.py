@@ -1,32 +1,53 @@
-"""AttentionMix (Lewy and Mańdziuk, 2023): every token is mixed by the attention that it and its partner receive."""
+"""AttentionMix (Lewy and Mańdziuk, 2023, arXiv:2309.11104): tokens are interpolated by the attention they receive."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from salience.batch import Batch
 from salience.explainers.attention import Attention
+from salience.mixing.heads import rank_heads
+from salience.mixing.method import Method
 from salience.mixing.mix import Mix
 from salience.mixing.pairing import Pairing, shuffle
 from salience.settings import BOOL, LEVEL, WHOLE, check_fields, is_whole, shown
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
-class AttentionMix:
-    """l_j = b_j / (b_j + b'_j) for token j (Eq. 7): b is the attention it receives in its own text, b' its partner's.
+class AttentionMix(Method):
+    """Interpolates token j with the weight l_j = b_j / (b_j + b'_j) (Eq. 7).
 
-    Where only one of the texts has a token, that token stays whole. The label's share is the mean of l over the places
-    where either has one; with even attention it is n / (n + n').
+    b_j is the attention that the token receives in its own text (Eq. 5 and 6), b'_j the same at position j of the
+    partner. Where only one of the texts has a token, that token is kept whole. The label's share is the mean of l_j
+    over the positions where either text has a token; with uniform attention it is n / (n + n').
+
+    Attributes:
+        layer: the layer whose attention is used; 0 is the first, -1 the last.
+        head: one head; None for the mean of the layer's heads; "auto" to choose layer and head on the training data,
+            which `resolve` does.
+        level: where texts meet. The paper mixes word embeddings and leaves layers to future work.
+        specials: mix and count [CLS] and [SEP] too.
+        denominator: positions over which the label's share is a mean: those of "both" texts, or of the "own" text.
+        mean: divide the attention received by the length of the text.
+        pair: who is mixed with whom.
+
+    Raises:
+        ValueError: a field has a value that it does not take.
     """
 
-    layer: int = 0  # whose attention; 0 is the first
-    head: int | str | None = None  # None: the mean of the layer's heads; "auto": chosen on the data, with its layer
-    level: str | int | float = "words"  # where texts meet; a layer is what the paper leaves for later
-    specials: bool = True  # False: [CLS] and [SEP] are neither mixed nor counted
-    denominator: str = "both"  # "own": the share is the mean over one's own tokens only
-    mean: bool = True  # False: attention received is not divided by the text's length
+    layer: int = 0
+    head: int | Literal["auto"] | None = None
+    level: str | int | float = "words"
+    specials: bool = True
+    denominator: str = "both"
+    mean: bool = True
     pair: Pairing = shuffle
 
     def __post_init__(self):
@@ -36,24 +57,47 @@ class AttentionMix:
         if self.denominator not in ("both", "own"):
             raise ValueError(f"denominator is 'both' or 'own', not {shown(self.denominator)}")
         if self.level == "sentence":
-            raise ValueError("a sentence vector has no tokens to weigh; give a level at which there are")
+            raise ValueError("level='sentence': a sentence vector has no tokens to weight; give a level below it")
 
     @property
-    def guide(self) -> Attention:
+    def guide(self) -> Attention:  # type: ignore[override]  # follows from the fields
+        """The attention that tokens receive (B, T), as `layer`, `head` and `mean` say.
+
+        Raises:
+            ValueError: `head` is "auto" and has not been resolved.
+        """
         if self.head == "auto":
-            raise ValueError("head='auto' is for training loops that know the data: `rank_heads` shows the heads")
+            raise ValueError(
+                "head='auto' is chosen on the training data: call `resolve`, as the training loops do, or give a head"
+            )
         return Attention(self.layer, self.head, self.mean)
 
+    def resolve(
+        self, model: nn.Module, tokenizer: Any, batches: Iterable[Batch], note: Callable[[str], None] = logger.info
+    ) -> AttentionMix:
+        """With `head="auto"`, the method with the head that `rank_heads` ranks first on `batches`; else itself."""
+        if self.head != "auto":
+            return self
+        ranked = rank_heads(model, batches)
+        best, runner_up, worst = ranked[0], ranked[min(1, len(ranked) - 1)], ranked[-1]
+        note(
+            f"AttentionMix uses head {best.head} of layer {best.layer}: its attention agrees best with the gradient "
+            f"of the loss (rank correlation {best.agreement:.2f}; next head {runner_up.head} of layer "
+            f"{runner_up.layer}, {runner_up.agreement:.2f}; last of {len(ranked)} {worst.agreement:.2f})"
+        )
+        return replace(self, layer=best.layer, head=best.head)
+
     def __call__(self, batch: Batch, scores: Tensor) -> Mix:
+        """The mixture of a batch by the attention `scores` (B, T) that its tokens receive. `keep` is (B, T, 1)."""
         partner = self.pair(batch)
-        own, weighed = batch.attention_mask.bool(), (batch.segment > 0)
+        own, weighted = batch.attention_mask.bool(), (batch.segment > 0)
         if self.specials:
-            weighed = own
+            weighted = own
         total = scores + scores[partner]
         ratio = (scores / total).where(total > 0, 0.5)
-        keep = ratio.where(weighed & weighed[partner], own.to(ratio.dtype))
+        keep = ratio.where(weighted & weighted[partner], own.to(ratio.dtype))
 
-        counted = weighed if self.denominator == "own" else weighed | weighed[partner]
+        counted = weighted if self.denominator == "own" else weighted | weighted[partner]
         share = (keep * counted).sum(1) / counted.sum(1).clamp(min=1)
         share = share.where(counted.any(1), 1)
-        return Mix(self.level, partner, keep=keep[..., None], share=share)
+        return Mix(self.level, partner, keep=keep[..., None], share=share, attend="both")

@@ -1,23 +1,28 @@
-"""From a method's name and options to the method, and back."""
+"""A mixing method by name and options, as recipes and command lines give it, and back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
 from salience.errors import InputError, unknown
 from salience.mixing import METHODS
+from salience.mixing.method import Method
 
-PLAIN = "plain"  # an objective of one line, not a method
+PLAIN = "plain"  # training without mixing
 
 
-def choose_method(name: str, options: Mapping[str, Any] | None = None) -> Callable | None:
-    """The method called `name` with `options` as its fields; None for "plain".
+def choose_method(name: str, options: Mapping[str, Any] | None = None) -> Method | None:
+    """The method with this name and these options; None for "plain".
+
+    Args:
+        name: a key of `METHODS`, or "plain".
+        options: values of the method's fields. `guide` and `pair` are set from Python only. A list becomes a tuple.
 
     Raises:
-        InputError: unknown method or field (with the nearest names), a value that it does not take, or options for
-            "plain".
+        InputError: the method or an option is unknown (the message suggests similar names), a value is not valid, or
+            "plain" was given options.
     """
     if name == PLAIN:
         if options:
@@ -37,7 +42,7 @@ def choose_method(name: str, options: Mapping[str, Any] | None = None) -> Callab
         raise InputError(f"--method {name}: {error}") from error
 
 
-def written_method(method: Any) -> tuple[str, dict[str, Any]]:
+def written_method(method: Method | None) -> tuple[str, dict[str, Any]]:
     """The name and the options by which `choose_method` gives an equal method.
 
     Args:
@@ -52,7 +57,7 @@ def written_method(method: Any) -> tuple[str, dict[str, Any]]:
         usual = make()
         if type(method) is not type(usual):
             continue
-        names = [option.name for option in fields(usual)]
+        names = [option.name for option in fields(usual)]  # type: ignore[arg-type]  # methods are dataclasses
         changed = [option for option in names if getattr(method, option) != getattr(usual, option)]
         if set(changed) <= set(settable_fields(usual)):
             values = {option: getattr(method, option) for option in changed}
@@ -63,6 +68,7 @@ def written_method(method: Any) -> tuple[str, dict[str, Any]]:
     )
 
 
-def settable_fields(method: Any) -> list[str]:
+def settable_fields(method: Method) -> list[str]:
     """The fields that a recipe can hold: numbers, texts and lists. A guide or a pairing is set from Python."""
-    return [option.name for option in fields(method) if option.name not in ("guide", "pair")]
+    known = fields(method)  # type: ignore[arg-type]  # methods are dataclasses
+    return [option.name for option in known if option.name not in ("guide", "pair")]

@@ -1,4 +1,4 @@
-"""DropMix (Kong, Zhang, Guo, Mensah and Mao, EMNLP 2022): the units that matter most are dropped for the partner's."""
+"""DropMix (Kong et al., EMNLP 2022, doi:10.18653/v1/2022.emnlp-main.57): salient units are exchanged."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import torch
 from torch import Tensor
 
 from salience.batch import Batch
-from salience.explainers.gradient import Explainer, gradient_map
+from salience.explainers.explainer import Explainer
+from salience.explainers.gradient import gradient_map
 from salience.mixing.interpolation import draw_weights
+from salience.mixing.method import Method
 from salience.mixing.mix import Mix
 from salience.mixing.pairing import Pairing, shuffle
 from salience.settings import COUNT, PART, POSITIVE, Kind, check_fields, shown
@@ -25,28 +27,39 @@ HEIGHT = Kind(
 
 
 @dataclass(frozen=True)
-class DropMix:
-    """Replaces a union of (height, width) windows of the embeddings: U (1, 1), C (all, 1), W (n, all), G (n, 1).
+class DropMix(Method):
+    """Replaces a union of windows of the (N, D) matrix of embeddings.
 
-    F_ij = (sum of I^2 over the window)^1/2, I = |d loss / d X_A| (section 4.1). The largest prefix of the windows by
-    F that covers no more than floor(l N D) units, l ~ Beta(alpha, alpha) for each text, is taken from the partner,
-    and its realised part S / (N D) is the partner's part of the label (Eq. 5).
+    The paper's shapes are (height, width) = (1, 1) for U, (None, 1) for C, (n, None) for W and (n, 1) for G. A window
+    scores F_ij = (sum of I^2 over the window)^1/2, I = |d loss / d X_A| (section 4.1). The windows of highest F that
+    together cover at most floor(l N D) units are taken from the partner, with l ~ Beta(alpha, alpha) for each text.
+    The fraction of units that is really replaced, S / (N D), is the partner's share of the label (Eq. 5).
 
-    `within`: N and the windows are those of one's "own" text; past the end of a shorter partner its padding enters. Or
-    windows lie where both texts "overlap", N being one's own; or N and windows are those of the longer of "both", and
-    both are attended to; or of the "padded" batch, as in the paper, which pads to 128 and says no more: a short text
-    loses all its tokens then, and keeps most of its label.
+    Attributes:
+        height: rows (tokens) of a window; None for the whole text; a tuple (low, high) to draw it for every batch.
+        width: columns (dimensions) of a window; None for all of them.
+        alpha: parameter of the Beta distribution, above 0.
+        ratio: a fixed l in [0, 1]; None to draw it.
+        direction: "replace" replaces the most salient windows (section 1, Eq. 4, Fig. 3); "keep" keeps them and
+            replaces all else (section 4.1 read literally). The label follows either way.
+        within: where the windows lie, and what N is. "own": the tokens of one's own text; where the partner is
+            shorter, its padding enters. "overlap": positions at which both texts have tokens, N still being one's own
+            length. "both": the positions of the longer text; the model then attends to both. "padded": all positions
+            of the padded batch, attending to both. The last is what the paper describes, which pads to 128 tokens;
+            short texts can then lose all their tokens and keep most of their label.
+        guide: scores (B, T, D); the default is the absolute gradient of the loss at the embeddings.
+        pair: who is mixed with whom.
 
-    `direction`: "replace" drops what matters most (section 1, Eq. 4, Fig. 3); "keep" keeps it and drops all else
-    (section 4.1 read to the letter). The label follows either way.
+    Raises:
+        ValueError: a field has a value that it does not take.
     """
 
-    height: int | tuple[int, int] | None = 1  # rows of a window; None: the whole text; two: drawn for every batch
-    width: int | None = 1  # columns; None is the whole width
+    height: int | tuple[int, int] | None = 1
+    width: int | None = 1
     alpha: float = 0.1
-    ratio: float | None = None  # fixes l instead of drawing it
-    direction: str = "replace"  # or "keep"
-    within: str = "own"  # or "overlap", "both", "padded"
+    ratio: float | None = None
+    direction: str = "replace"
+    within: str = "own"
     guide: Explainer = gradient_map
     pair: Pairing = shuffle
 
@@ -59,11 +72,12 @@ class DropMix:
             raise ValueError(f"within is 'own', 'overlap', 'both' or 'padded', not {shown(self.within)}")
 
     def __call__(self, batch: Batch, scores: Tensor) -> Mix:
-        """The mixture of a batch by the gradient (B, T, D) of its embeddings.
+        """The mixture of a batch by the saliency `scores` (B, T, D) of its embeddings; `keep` is (B, T, D).
+
+        A window taller than its text is cut to the text. A text is not mixed if one of its scores is not finite.
 
         Raises:
-            ValueError: a window is wider than D. It is not cut as one that is taller than its text is: texts differ
-                in length, but D is the model's, so `width` was meant for another model, or None for all columns.
+            ValueError: a window is wider than D.
         """
         if self.width is not None and self.width > scores.shape[2]:
             raise ValueError(
@@ -73,10 +87,10 @@ class DropMix:
         partner = self.pair(batch)
         own = batch.attention_mask.bool()
         theirs = own[partner]
-        reach = {"own": own, "overlap": own & theirs, "both": own | theirs, "padded": own.new_ones(own.shape)}
-        inside = reach[self.within]
+        positions = {"own": own, "overlap": own & theirs, "both": own | theirs, "padded": own.new_ones(own.shape)}
+        inside = positions[self.within]
         counted = own if self.within == "overlap" else inside  # the N tokens
-        weight = self.ratio
+        weight: float | Tensor | None = self.ratio
         if weight is None:
             weight = draw_weights(len(batch), self.alpha).to(scores.device)
         units = counted.sum(1) * scores.shape[2]
@@ -89,10 +103,9 @@ class DropMix:
         keep = best_patch(saliency, inside, budget, height, self.width)
         if self.direction == "replace":
             keep = ~keep
-        # What overflowed in half precision stays as it is, and so does a row without a token.
-        sound = scores.isfinite().flatten(1).all(1) & (units > 0)
-        keep = keep | ~inside[..., None] | ~sound[:, None, None]
+        # Gradients can overflow in half precision; such texts stay as they are, and so do empty ones.
+        mixable = scores.isfinite().flatten(1).all(1) & (units > 0)
+        keep = keep | ~inside[..., None] | ~mixable[:, None, None]
         share = (keep & counted[..., None]).sum((1, 2)) / units.clamp(min=1)
-        if self.within in ("both", "padded"):
-            keep = keep.to(scores.dtype)  # as numbers: both texts are attended to
-        return Mix("embeddings", partner, keep=keep, share=share.where(sound, 1))
+        attend = "both" if self.within in ("both", "padded") else "own"
+        return Mix("embeddings", partner, keep=keep, share=share.where(mixable, 1), attend=attend)

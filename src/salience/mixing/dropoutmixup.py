@@ -1,4 +1,4 @@
-"""Dropout+Mixup (a baseline of Kong et al., 2022, DropMix, section 5.2): dropped-out embeddings are interpolated."""
+"""Dropout+Mixup (a baseline of Kong et al., 2022, DropMix, doi:10.18653/v1/2022.emnlp-main.57, section 5.2)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ from salience.settings import SHARE, check_fields
 
 @dataclass(frozen=True)
 class DropoutMixup(Interpolation):
-    """x~ = (l M_A * x_A + (1 - l) M_B * x_B) / (1 - dropout), every entry of M kept with probability 1 - dropout.
+    """Interpolates embeddings after dropout: x~ = (l M_A * x_A + (1 - l) M_B * x_B) / (1 - dropout).
 
-    The paper writes M ~ Bernoulli(p) for a "dropout ratio" p of 0.1, which would drop nine tenths. Its rows train a
-    model whose own dropout is off (set `hidden_dropout_prob` and its like to 0), on mixtures only.
+    Entries of the masks M are 1 with probability 1 - dropout. The paper writes M ~ Bernoulli(p) with a "dropout ratio"
+    p of 0.1, which would drop nine tenths. Its models have no other dropout (set `hidden_dropout_prob` and the like to
+    0), and are trained on mixtures only.
+
+    Attributes:
+        dropout: probability in [0, 1) that an entry is dropped.
     """
 
     alpha: float = 0.1
@@ -30,5 +34,6 @@ class DropoutMixup(Interpolation):
         check_fields(self, {"dropout": SHARE})
 
     def __call__(self, batch: Batch, scores: None = None) -> Mix:
+        """The interpolation of a batch, with the seed of its dropout masks."""
         seed = int(torch.randint(2**62, ()))
         return replace(super().__call__(batch), dropout=Dropout(self.dropout, seed))

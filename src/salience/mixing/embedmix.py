@@ -1,4 +1,4 @@
-"""EmbedMix (the name: Yoon, Kim and Park, 2021; wordMixup: Guo, Mao and Zhang, 2019): texts meet as embeddings."""
+"""EmbedMix (Yoon, Kim and Park, 2021, arXiv:2106.08062, a baseline of SSMix): Mixup of embeddings with positions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from salience.mixing.pairing import Pairing, swap_halves
 
 @dataclass(frozen=True)
 class EmbedMix(Interpolation):
-    """Interpolates the output of the embedding block, after position and LayerNorm.
+    """Interpolates embeddings after positions and LayerNorm: wordMixup (arXiv:1905.08941) one step later in the model.
 
-    The defaults are the SSMix paper's (section 3.2): l ~ Beta(0.2, 0.2), its larger side, one l for a batch.
+    The defaults are those of the SSMix paper (section 3.2): l ~ Beta(0.2, 0.2), its larger side, one l for a batch.
     """
 
     largest: bool = True

@@ -1,4 +1,4 @@
-"""From a Mix to logits: the texts meet at the level it names, and from there on the model attends to both."""
+"""From a `Mix` to logits: the representations are mixed at its level, and later layers attend to the mixture."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.hooks.hooks import check_recomputation, forward, rewriting, rewriting_arguments
+from salience.errors import InputError
+from salience.hooks.hooks import check_recomputation, evaluating, forward, rewriting, rewriting_arguments
 from salience.hooks.stages import encoder_of, stages, whole_level
+from salience.mixing.method import Method
 from salience.mixing.mix import Mix
 
 
 def forward_mixed(model: nn.Module, batch: Batch, mix: Mix) -> Tensor:
-    """The logits (B, C) of the mixed texts, in one forward pass: both members of a pair are in the batch.
+    """The logits (B, C) of the mixed texts, in one forward pass: both texts of a pair are in the batch.
 
-    Tokens are replaced before the model sees them; a representation is rewritten where it is computed. Where `keep`
-    is bool, what is the partner's takes a place in one's own text, under one's own mask; where it is float, the
-    mixture is as long as the longer text.
+    Token ids are replaced before the model is called; other representations are rewritten at their level. With
+    `mix.attend` "own", every layer uses the text's own attention mask. With "both", the layers after the level use
+    the union of the two texts' masks.
 
     Raises:
-        ValueError: the model has no such level; names those it has.
+        ValueError: the model has no such level (the message lists those it has), or it cannot mix representations
+            under activation checkpointing in this version of transformers.
     """
     if mix.level == "tokens":
         return forward(model, batch.with_ids(mix.blend(batch.input_ids)))
@@ -31,54 +34,72 @@ def forward_mixed(model: nn.Module, batch: Batch, mix: Mix) -> Tensor:
     check_recomputation(model)
     padding = ~batch.attention_mask.bool()[..., None] if isinstance(level, int) and forgets_padding(model) else None
 
-    def meet(own: Tensor) -> Tensor:
+    def blend(own: Tensor) -> Tensor:
         if mix.dropout is not None and model.training:
             own = mix.dropout(own)
         return mix.blend(own if padding is None else own.masked_fill(padding, 0))
 
-    if mix.keep.dtype == torch.bool or level == "sentence":  # replaced in place, or no places are left
-        with rewriting(model, level, meet):
+    if mix.attend == "own" or level == "sentence":
+        with rewriting(model, level, blend):
             return forward(model, batch)
-    with rewriting(model, level, meet), attending_to_both(model, level, batch.attention_mask, mix):
+    with rewriting(model, level, blend), attending_to_both(model, level, batch.attention_mask, mix):
         return forward(model, batch, of_both(batch.attention_mask, mix), of_both((batch.segment > 0).long(), mix) > 0)
 
 
-def of_both(mask: Tensor, mix: Mix) -> Tensor:
-    """What the mask lets through of each text, or of its partner, where anything is left of them.
+def dry_run(method: Method, model: nn.Module, batch: Batch) -> None:
+    """Mixes one batch, so that a setting that does not fit the model is reported before training starts.
 
-    For bool, 0/1 and additive float masks alike, (B, ...).
+    The random state, the model's mode and its gradients stay as they are.
+
+    Raises:
+        InputError: the method and the model do not fit; says why.
+    """
+    try:
+        with torch.random.fork_rng(devices=[]), evaluating(model):
+            mix = method(batch, None if method.guide is None else method.guide(model, batch))
+            with torch.no_grad():
+                forward_mixed(model, batch, mix)
+    except (ValueError, TypeError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{type(method).__name__} cannot be used with this model: {reason}") from error
+
+
+def of_both(mask: Tensor, mix: Mix) -> Tensor:
+    """The union of a mask (B, ...) with the partner's: bool, 0/1 or additive float.
+
+    It is one's own mask for texts of which everything is kept, and the partner's for texts of which nothing is.
     """
     theirs = mask[mix.partner]
     keep = mix.keep.expand(len(mask), *mix.keep.shape[1:]).reshape(len(mask), -1)
-    some = (slice(None), *[None] * (mask.dim() - 1))  # (B,) -> (B, 1, ...)
-    all_own, all_theirs = (keep == 1).all(1)[some], (keep == 0).all(1)[some]
+    rows = (slice(None), *[None] * (mask.dim() - 1))  # (B,) -> (B, 1, ...)
+    all_own, all_theirs = (keep == 1).all(1)[rows], (keep == 0).all(1)[rows]
     return torch.where(all_own, mask, torch.where(all_theirs, theirs, torch.maximum(mask, theirs)))
 
 
 def forgets_padding(model: nn.Module) -> bool:
-    """Whether what a layer computes for padding depends on how much padding there is, and so means nothing.
+    """Whether the states of padding positions depend on how much padding there is, so that they must not be mixed in.
 
-    In DeBERTa-v2 padding attends to everything, other padding included, and ModernBERT's local attention leaves it
-    nothing to attend to. A longer text must not meet such states: there it meets zeros, as DeBERTa's own embeddings
-    are on padding. In the other families padding attends to the text, and meets as it is.
+    In DeBERTa-v2, padding attends to all positions, other padding included; in ModernBERT's local attention, padding
+    far from the text has nothing to attend to. Zeros are mixed in there instead, which is what DeBERTa's own embedding
+    block gives for padding. In the other families padding attends to the text alone, and its states are mixed.
     """
-    places = stages(model)
-    return "mask" in inspect.signature(places["embeddings"].forward).parameters or hasattr(
+    modules = stages(model)
+    return "mask" in inspect.signature(modules["embeddings"].forward).parameters or hasattr(
         encoder_of(model).config, "local_attention"
     )
 
 
-# What the families call the mask that a module reads; ModernBERT of transformers 5.0 reads two.
+# The names under which modules of the families take masks; ModernBERT of transformers 5.0 takes two.
 MASKS = ("attention_mask", "mask", "input_mask", "sliding_window_mask")
 
 
 @contextmanager
 def attending_to_both(model: nn.Module, level: str | int, own: Tensor, mix: Mix) -> Iterator[None]:
-    """Inside the `with`, modules after `level` attend to both texts. The model is to be called with the mask of both.
+    """Inside the `with`, modules after `level` attend to both texts, and those before it to one's own.
 
-    The head reads that mask, as it should. The encoder is handed one's own mask (B, T) instead, for before the texts
-    meet there is nothing of the partner to attend to, and every stage after `level` widens the mask it is given,
-    which may also be None: nothing is padded.
+    The model is to be called with the mask of both, which its head then uses. The encoder gets one's own mask
+    `own` (B, T) instead. Modules after `level` widen the mask that they are given, unless it is None because nothing
+    is padded.
     """
 
     def narrow(arguments: dict) -> dict:
@@ -87,23 +108,27 @@ def attending_to_both(model: nn.Module, level: str | int, own: Tensor, mix: Mix)
 
     def widen(arguments: dict) -> dict:
         masks = {name: arguments[name] for name in MASKS if arguments.get(name) is not None}
-        # A module may stand for levels on both sides of the meeting, or be called for one text alone (batch of 1).
+        # Some masks are shared by all texts and have a batch dimension of 1.
         return {name: of_both(mask, mix) if len(mask) == len(own) else mask for name, mask in masks.items()}
 
     with ExitStack() as stack:
         stack.enter_context(rewriting_arguments(encoder_of(model), narrow))
         order = list(stages(model).items())
-        meeting = [key for key, _ in order].index(level) + 1
-        before = [module for _, module in order[:meeting]]
-        for module in {id(module): module for _, module in order[meeting:]}.values():
-            turn = sum(other is module for other in before)
-            stack.enter_context(rewriting_arguments(module, widen, turn))
+        first_after = [key for key, _ in order].index(level) + 1
+        before = [module for _, module in order[:first_after]]
+        for module in {id(module): module for _, module in order[first_after:]}.values():
+            # A module can stand for levels before and after the mixture, as in ALBERT.
+            calls_before = sum(other is module for other in before)
+            stack.enter_context(rewriting_arguments(module, widen, calls_before))
         yield
 
 
 def positions_of_both(model: nn.Module, own: Tensor, mix: Mix) -> dict[str, Tensor]:
-    """RoBERTa and MPNet number the tokens that are there, and give padding a row of its own; the tail of a longer
-    partner must be numbered like any text. Other families number every place and need nothing."""
+    """The argument `position_ids` (B, T) for RoBERTa and MPNet; nothing for the other families.
+
+    These two number only the positions that have a token and give all padding one position. The tail of a longer
+    partner has to be numbered like a text. The other families number all positions.
+    """
     table = getattr(stages(model)["embeddings"], "position_embeddings", None)
     padding = getattr(table, "padding_idx", None)
     if padding is None:

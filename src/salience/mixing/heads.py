@@ -1,4 +1,5 @@
-"""Which attention head to guide AttentionMix by: the paper sweeps them and names an automatic choice as open."""
+"""Ranking attention heads as guides for AttentionMix. The paper compares heads by hand (arXiv:2309.11104, section 5)
+and names an automatic choice as future work."""
 
 from __future__ import annotations
 
@@ -18,41 +19,60 @@ from salience.hooks.stages import depth
 
 @dataclass(frozen=True)
 class Head:
+    """An attention head and how well it agrees with the gradient.
+
+    Attributes:
+        layer: the layer's number; 0 is the first.
+        head: the head's number in its layer; 0 is the first.
+        agreement: mean rank correlation with the gradient's norm, from -1 to 1.
+    """
+
     layer: int
     head: int
-    agreement: float  # from -1 to 1
+    agreement: float
 
 
 def rank_heads(model: nn.Module, batches: Iterable[Batch]) -> list[Head]:
-    """Every head of every layer, those first that attend to what the loss is sensitive to.
+    """All heads of all layers, sorted by their agreement with the gradient of the loss, best first.
 
-    The agreement of a head is the mean over texts of the rank correlation, among a text's words, between the attention
-    that they receive from it and the norm of the loss's gradient at them. No head is trained with: the cost is that of
-    a backward pass and (L + 1) / 2 forward passes of the batches.
+    The agreement of a head is a mean over texts. For each text it is Spearman's rank correlation, over the text's
+    words, between the attention that they receive from the head and the norm of the loss's gradient at them. The model
+    is in evaluation mode. The cost is one backward pass and (L + 1) / 2 forward passes of the batches.
+
+    Args:
+        batches: texts with their labels; without labels the gradient is that of the predicted class.
+
+    Raises:
+        ValueError: no text has two words, or the model cannot show its attention.
     """
     total, texts = None, 0
     with evaluating(model):
         for batch in batches:
             words = batch.segment > 0
-            counted = words.sum(1) > 1  # one word has no order
+            counted = words.sum(1) > 1  # a single word has no rank correlation
             if not counted.any():
                 continue
             saliency = gradient(model, batch)
             layers = [received(attention(model, batch, layer), batch) for layer in range(depth(model))]
             relevance = torch.stack(layers)  # (L, B, H, T)
             agreements = rank_correlation(relevance, saliency[:, None].expand_as(relevance), words[:, None])
-            found = agreements[:, counted].sum(1).cpu()  # (L, H)
-            total, texts = found if total is None else total + found, texts + int(counted.sum())
+            of_batch = agreements[:, counted].sum(1).cpu()  # (L, H)
+            total, texts = of_batch if total is None else total + of_batch, texts + int(counted.sum())
     if total is None:
-        raise ValueError("no text of two words or more: there is nothing to choose a head by")
+        raise ValueError("ranking the attention heads needs a text of two words or more; give a head instead")
     agreement = total / texts
     order = agreement.flatten().argsort(descending=True, stable=True)
     heads = agreement.shape[1]
-    return [Head(place // heads, place % heads, float(agreement.flatten()[place])) for place in order.tolist()]
+    return [Head(index // heads, index % heads, float(agreement.flatten()[index])) for index in order.tolist()]
 
 
 def rank_correlation(first: Tensor, second: Tensor, among: Tensor) -> Tensor:
-    """Spearman's correlation of the allowed values along the last axis (..., T) -> (...); 0 of fewer than two."""
+    """Spearman's rank correlation along the last axis, 1 - 6 sum d^2 / (n (n^2 - 1)): (..., T) -> (...).
+
+    Args:
+        first, second: (..., T) the values; equal values are ranked in the order in which `argsort` puts them.
+        among: (..., T) bool, the n values to compare. The result is 0 if there are fewer than two.
+    """
     ranks = [values.masked_fill(~among, torch.inf).argsort(-1).argsort(-1).double() for values in (first, second)]
     count = among.sum(-1)
     distance = ((ranks[0] - ranks[1]).square() * among).sum(-1)

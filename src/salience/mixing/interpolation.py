@@ -1,6 +1,6 @@
-"""What the interpolating methods share: x~ = l x_A + (1 - l) x_B and y~ = l y_A + (1 - l) y_B, l ~ Beta(alpha, alpha).
+"""Mixup with one weight for texts and labels (Zhang et al., 2018, arXiv:1710.09412); the other files choose the level.
 
-Mixup (Zhang et al., 2018). The methods differ in the level at which texts meet, and in what their papers set.
+x~ = l x_A + (1 - l) x_B        y~ = l y_A + (1 - l) y_B        l ~ Beta(alpha, alpha)
 """
 
 from __future__ import annotations
@@ -12,47 +12,64 @@ import torch
 from torch import Tensor
 
 from salience.batch import Batch
+from salience.mixing.method import Method
 from salience.mixing.mix import Mix
 from salience.mixing.pairing import Pairing, shuffle
 from salience.settings import BOOL, PART, POSITIVE, check_fields
 
 
 @dataclass(frozen=True)
-class Interpolation:
-    """One weight for texts and labels alike, drawn for the whole batch or for each of its texts."""
+class Interpolation(Method):
+    """Interpolates representations and labels with the same weight l.
+
+    Attributes:
+        alpha: parameter of the Beta distribution, above 0.
+        largest: use max(l, 1 - l), so that at least half of a text is its own.
+        ratio: a fixed l in [0, 1]; None to draw it.
+        per_example: draw l for each text rather than once for a batch. Papers do not specify it; published code draws
+            one l for a batch.
+        pair: who is mixed with whom.
+
+    Raises:
+        ValueError: a field has a value that it does not take.
+    """
 
     alpha: float = 0.2
-    largest: bool = False  # l := max(l, 1 - l), so that one's own text prevails
-    ratio: float | None = None  # fixes l instead of drawing it
-    per_example: bool = False  # published code draws one l for a batch; papers do not say
+    largest: bool = False
+    ratio: float | None = None
+    per_example: bool = False
     pair: Pairing = shuffle
 
-    guide = None
-    level: ClassVar[str | int | float]
+    level: ClassVar[str | int | float]  # where texts meet; set by subclasses
 
     def __post_init__(self):
         drawn = {"alpha": POSITIVE, "largest": BOOL, "ratio": PART.or_none(), "per_example": BOOL}
         check_fields(self, drawn)
 
     def __call__(self, batch: Batch, scores: None = None) -> Mix:
-        level = self.meeting()
+        """The interpolation of a batch: `keep` is (B, 1, 1), or (B, 1) for sentence vectors, and equal to `share`."""
+        level = self.draw_level()
         share = draw_weights(len(batch), self.alpha, self.largest, self.ratio, self.per_example)
         share = share.to(batch.input_ids.device)
-        width = share[:, None] if level == "sentence" else share[:, None, None]  # (B, D) or (B, T, D)
-        return Mix(level, self.pair(batch), keep=width, share=share)
+        keep = share[:, None] if level == "sentence" else share[:, None, None]  # for (B, D) or (B, T, D)
+        return Mix(level, self.pair(batch), keep=keep, share=share, attend="both")
 
-    def meeting(self) -> str | int | float:
-        """The level of this batch."""
+    def draw_level(self) -> str | int | float:
+        """The level at which the texts of this batch meet."""
         return self.level
 
 
 def draw_weights(
     count: int, alpha: float, largest: bool = False, ratio: float | None = None, per_example: bool = True
 ) -> Tensor:
-    """l ~ Beta(alpha, alpha) for each of `count` texts (B,): `ratio` fixes it, `largest` takes max(l, 1 - l).
+    """Mixup weights l ~ Beta(alpha, alpha) for `count` texts: (count,) float in [0, 1], on the CPU.
 
-    Drawn on the CPU, so that a seed gives the same weights on every device.
+    Args:
+        largest: return max(l, 1 - l).
+        ratio: return this value for every text instead.
+        per_example: draw one l for each text; otherwise one for all of them.
     """
+    # Drawn on the CPU, so that a seed gives the same weights on every device.
     if ratio is not None:
         return torch.full((count,), float(ratio))
     drawn = torch.distributions.Beta(alpha, alpha).sample((count if per_example else 1,)).expand(count)

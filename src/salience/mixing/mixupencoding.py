@@ -1,4 +1,4 @@
-"""MixupEncoding (Lewy and Mańdziuk, 2023, section 5.3): texts meet after the whole encoder, before the pooler."""
+"""MixupEncoding (Lewy and Mańdziuk, 2023, arXiv:2309.11104, section 5.3): Mixup after the last encoder layer."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from salience.mixing.interpolation import Interpolation
 
 @dataclass(frozen=True)
 class MixupEncoding(Interpolation):
-    """Interpolates the hidden states of the last layer: TMix at L, the AttentionMix paper's second baseline.
+    """Interpolates the hidden states of the last layer: TMix at layer L, the second baseline of AttentionMix.
 
-    The tanh of BERT's pooler lies between here and the logits, so this is not senMixup.
+    It differs from senMixup where a pooler with an activation, such as BERT's tanh, lies between here and the logits.
     """
 
-    level = 1.0  # all of the model's depth
+    level = 1.0  # fraction of the model's depth

@@ -1,36 +1,64 @@
-"""random-UNK (a baseline of Yoon, Kim and Park, 2021, SSMix, appendix B): some tokens are made unknown."""
+"""random-UNK (Yoon, Kim and Park, 2021, arXiv:2106.08062, appendix B, a baseline of SSMix): random [UNK] tokens."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
+from torch import nn
 
 from salience.batch import Batch
+from salience.errors import InputError
+from salience.hooks.stages import unwrapped
+from salience.mixing.method import Method
 from salience.mixing.mix import Mix
 from salience.settings import INDEX, PART, check_fields
 from salience.spans import part_length, random_places
 
-BERT_UNKNOWN = 100  # of the uncased vocabulary; the published code knows no other
+BERT_UNKNOWN = 100  # in BERT's uncased vocabulary; the published code always uses it
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class RandomUNK:
-    """max(floor(window |x|), 1) tokens, drawn at random, become [UNK]; nobody else's text comes in, the label stays.
+class RandomUNK(Method):
+    """Replaces max(floor(window |x|), 1) random tokens by [UNK]. No partner takes part, and the label is kept.
 
-    `unknown` is the tokenizer's id of it. Where it is None, the training loops ask their tokenizer, and a rule that is
-    called by itself takes BERT's.
+    Attributes:
+        window: the fraction of a text's tokens to replace, from 0 to 1; special tokens are neither counted nor
+            replaced.
+        unknown: the id of [UNK]. None for the tokenizer's, which `resolve` fills in; a rule that is called without it
+            uses 100, the id in BERT's uncased vocabulary.
+
+    Raises:
+        ValueError: a field has a value that it does not take.
     """
 
     window: float = 0.1
     unknown: int | None = None
 
-    guide = None
-
     def __post_init__(self):
         check_fields(self, {"window": PART, "unknown": INDEX.or_none()})
 
+    def resolve(
+        self, model: nn.Module, tokenizer: Any, batches: Iterable[Batch], note: Callable[[str], None] = logger.info
+    ) -> RandomUNK:
+        """The method with the id of the tokenizer's unknown token, or BERT's if the tokenizer has none.
+
+        Raises:
+            InputError: the model's vocabulary does not have that id.
+        """
+        unknown = getattr(tokenizer, "unk_token_id", None) if self.unknown is None else self.unknown
+        unknown = BERT_UNKNOWN if unknown is None else unknown
+        last = len(unwrapped(model).get_input_embeddings().weight) - 1  # type: ignore[arg-type]
+        if unknown > last:
+            raise InputError(f"unknown={unknown}: the model's tokens are numbered from 0 to {last}")
+        return replace(self, unknown=unknown)
+
     def __call__(self, batch: Batch, scores: None = None) -> Mix:
+        """The batch with random tokens replaced; every text is its own partner."""
         words = batch.segment > 0
         count = part_length(words.sum(1), self.window).clamp(min=1).minimum(words.sum(1))
         return Mix(
@@ -39,4 +67,5 @@ class RandomUNK:
             keep=~random_places(words, count),
             share=torch.ones(len(batch), device=words.device),
             donor=torch.full_like(batch.input_ids, BERT_UNKNOWN if self.unknown is None else self.unknown),
+            attend="own",
         )

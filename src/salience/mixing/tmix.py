@@ -1,4 +1,4 @@
-"""TMix (Chen, Yang and Yang, 2020, MixText): texts meet inside the encoder, at a layer drawn anew for every batch."""
+"""TMix (Chen, Yang and Yang, 2020, MixText, arXiv:2004.12239): Mixup of hidden states at a random layer."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ LEVELS = Kind(
 
 @dataclass(frozen=True)
 class TMix(Interpolation):
-    """Interpolates the hidden states of one layer; the layers above it read the mixture, under both texts' mask.
+    """Interpolates the hidden states of one layer, which is drawn for every batch. Later layers attend to both texts.
 
-    The defaults are the SSMix paper's (section 3.2): alpha 0.2, the larger side, layers 7, 9 and 12 of BERT's 12. A
-    whole number in `levels` is that layer, a float a part of the model's depth, rounded up.
+    The defaults are those of the SSMix paper (section 3.2): alpha 0.2, the larger side, layers 7, 9 and 12 of BERT's
+    12.
+
+    Attributes:
+        levels: the levels to draw from. An integer is a layer, a float a fraction of the model's depth, rounded up.
     """
 
     levels: tuple[int | float | str, ...] = (7 / 12, 9 / 12, 12 / 12)
@@ -32,5 +35,6 @@ class TMix(Interpolation):
         super().__post_init__()
         check_fields(self, {"levels": LEVELS})
 
-    def meeting(self) -> str | int | float:
+    def draw_level(self) -> str | int | float:
+        """One of `levels`, all equally likely."""
         return self.levels[int(torch.randint(len(self.levels), ()))]

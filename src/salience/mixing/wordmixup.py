@@ -1,4 +1,4 @@
-"""wordMixup (Guo, Mao and Zhang, 2019): texts meet as rows of the word-embedding table."""
+"""wordMixup (Guo, Mao and Zhang, 2019, arXiv:1905.08941): Mixup of rows of the word-embedding table."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from salience.mixing.interpolation import Interpolation
 
 @dataclass(frozen=True)
 class WordMixup(Interpolation):
-    """Interpolates word rows, before position, LayerNorm and dropout; the AttentionMix paper's first baseline.
+    """Interpolates word embeddings, before positions, LayerNorm and dropout; the first baseline of AttentionMix.
 
-    The paper says nothing of alpha ("same way as Mixup"); 0.2 is what the SSMix paper takes.
+    The AttentionMix paper (arXiv:2309.11104) gives no alpha ("same way as Mixup"); 0.2 is the SSMix paper's value.
     """
 
     level = "words"

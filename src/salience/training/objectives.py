@@ -1,7 +1,7 @@
-"""What a training step minimises, as a generator of losses: each is back-propagated before the next is asked for.
+"""Objectives: what a training step minimises, as a generator of losses.
 
-That order is what makes guidance nearly free: after the clean loss's backward pass the gradient that a guide wants
-lies at the embeddings, and the first graph is freed before the second is built.
+Each loss is back-propagated before the next is requested. After the backward pass of the clean loss, the gradient that
+a guide needs is available without another pass, and the first graph is freed before the second is built.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from contextlib import AbstractContextManager, nullcontext
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.explainers.gradient import Gradient
+from salience.explainers.explainer import CleanPassGuide
 from salience.hooks.hooks import forward, reading
 from salience.hooks.shared_layers import resuming, splitting, trunk_level
 from salience.hooks.stages import unwrapped
 from salience.mixing.forwarding import forward_mixed
+from salience.mixing.method import Method
 from salience.mixing.mix import Mix
 from salience.training.loss import CrossEntropy, cross_entropy
 
@@ -24,20 +25,27 @@ Objective = Callable[[nn.Module, Batch], Iterator[Tensor]]
 
 
 def plain(model: nn.Module, batch: Batch, loss: CrossEntropy = cross_entropy) -> Iterator[Tensor]:
-    """Training on the texts as they are."""
-    yield loss(forward(model, batch), batch.labels)
+    """Training on the unmixed texts: one loss, a scalar."""
+    yield loss(forward(model, batch), labels_of(batch))
 
 
 def mixed(
-    method: Callable, clean: float = 0.5, loss: CrossEntropy = cross_entropy, shared_trunk: bool = True
+    method: Method, clean: float = 0.5, loss: CrossEntropy = cross_entropy, shared_trunk: bool = True
 ) -> Objective:
-    """`clean` parts of the loss on the texts as they are, the rest on their mixtures by `method`.
+    """Training on the unmixed texts and on their mixtures by `method`, with weights `clean` and 1 - `clean`.
 
-    One half is SSMix's recipe: the mean over both halves of a batch and both directions of mixing. 0 trains on
-    mixtures only, as AttentionMix and DropMix do; a guide then runs a pass of its own.
+    The default 0.5 is SSMix's recipe (arXiv:2106.08062, section 3.4): the mean over both halves of a batch and both
+    directions of mixing. With 0, training uses mixtures only, as in AttentionMix and DropMix.
 
-    Where texts meet at a layer, both losses share the layers below it, and with them the noise of their dropout;
-    `shared_trunk=False` runs two full passes.
+    A guide that is a `CleanPassGuide` gets its scores from the backward pass of the clean loss, at no cost. Other
+    guides, and all guides if `clean` is 0, are called with the model first.
+
+    Args:
+        method: a mixing method; what depends on the data must be resolved.
+        clean: weight of the loss on the unmixed texts, at least 0 and below 1.
+        loss: maps logits (B, C) and labels, (B,) long or (B, C) soft, to a scalar.
+        shared_trunk: where texts meet at a layer, compute the layers below it once for both losses. Their dropout
+            masks are then the same for both. False runs two full passes.
 
     Raises:
         ValueError: `clean` is not in [0, 1).
@@ -46,25 +54,25 @@ def mixed(
         raise ValueError(f"clean must be at least 0 and below 1, not {clean}; plain training is `plain`")
 
     def on_clean(model: nn.Module, batch: Batch) -> Tensor:
-        return clean * loss(forward(model, batch), batch.labels)
+        return clean * loss(forward(model, batch), labels_of(batch))
 
     def on_mixed(model: nn.Module, batch: Batch, mix: Mix) -> Tensor:
         logits = forward_mixed(model, batch, mix)
-        return (1 - clean) * loss(logits, mix.targets(batch.labels, logits.shape[1]))
+        return (1 - clean) * loss(logits, mix.targets(labels_of(batch), logits.shape[1]))
 
     def objective(model: nn.Module, batch: Batch) -> Iterator[Tensor]:
         guide = method.guide
-        if clean > 0 and isinstance(guide, Gradient):  # the clean loss's own backward pass guides
+        if clean > 0 and isinstance(guide, CleanPassGuide):
             with reading(model, guide.level) as seen, unsynchronised(model):
                 yield on_clean(model, batch)
-            mix = method(batch, guide.lent(seen, batch))
+            mix = method(batch, guide.from_clean_pass(seen, batch))
             del seen  # and with it the embeddings of the first pass
             yield on_mixed(model, batch, mix)
             return
 
         mix = method(batch, None if guide is None else guide(model, batch))
         level = trunk_level(model, mix.level) if clean > 0 and shared_trunk else None
-        if level is not None:  # the layers below it run once for both losses
+        if level is not None:  # the layers up to `level` run once for both losses
             with splitting(model, level) as trunk, unsynchronised(model):
                 yield on_clean(model, batch)
             with resuming(model, trunk):
@@ -81,7 +89,7 @@ def mixed(
 
 
 def penalised(objective: Objective, penalty: Callable[[nn.Module], Tensor]) -> Objective:
-    """An objective and, as one more loss, what the weights cost."""
+    """An objective with one more loss: `penalty` of the model, a scalar such as a norm of its weights."""
 
     def with_penalty(model: nn.Module, batch: Batch) -> Iterator[Tensor]:
         yield from objective(model, batch)
@@ -90,6 +98,17 @@ def penalised(objective: Objective, penalty: Callable[[nn.Module], Tensor]) -> O
     return with_penalty
 
 
+def labels_of(batch: Batch) -> Tensor:
+    """The labels (B,) of a batch.
+
+    Raises:
+        ValueError: it has none.
+    """
+    if batch.labels is None:
+        raise ValueError("the batch has no labels, which training needs")
+    return batch.labels
+
+
 def unsynchronised(model: nn.Module) -> AbstractContextManager:
-    """Several processes agree on gradients once a step: after the last loss, not after this one."""
-    return model.no_sync() if hasattr(model, "no_sync") else nullcontext()
+    """Inside the `with`, gradients are not averaged over processes; that is done once a step, after the last loss."""
+    return model.no_sync() if hasattr(model, "no_sync") else nullcontext()  # type: ignore[operator]

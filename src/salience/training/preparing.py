@@ -14,7 +14,9 @@ from salience.data.encoding import Encoded, encode_texts
 from salience.data.labels import class_weights
 from salience.data.task import Part, Task
 from salience.inference import TextClassifier
+from salience.mixing import dry_run
 from salience.mixing.choosing import choose_method
+from salience.mixing.method import resolved
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.attention_models import attention_options, build_attention_classifier
 from salience.models.loading import load_classifier, longest_text
@@ -22,7 +24,6 @@ from salience.models.procedure import required_procedure
 from salience.training.arguments import check_device
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
-from salience.training.settling import rehearse, settle
 
 RESOLVING_ROWS = 256  # training rows on which a method chooses what it leaves open
 
@@ -100,8 +101,9 @@ def prepare(
         f"learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
     )
     procedure = choose_procedure(required_procedure(model), recipe.procedure_options)
-    method = settle(method, model, tokenizer, first_batches(tokenizer, training), note)
-    rehearse(recipe.method, method, model, as_batch(tokenizer, training, 0, 2))
+    method = resolved(method, model, tokenizer, first_batches(tokenizer, training), note)
+    if method is not None:
+        dry_run(method, model, as_batch(tokenizer, training, 0, 2))
     procedure.check(model)
     return Prepared(recipe, classifier, method, procedure, training, validation, test, weights)
 

@@ -14,10 +14,11 @@ from salience.batch import Batch
 from salience.data.batching import Collator, LengthGrouped
 from salience.errors import InputError
 from salience.hooks.hooks import forward
+from salience.mixing import Method
+from salience.mixing.method import resolved
 from salience.training.checkpoints import using_files
 from salience.training.loss import CrossEntropy, cross_entropy
 from salience.training.objectives import mixed, penalised, plain
-from salience.training.settling import settle
 
 OVERFLOWS = 20  # steps in a row that half precision may lose
 
@@ -50,7 +51,7 @@ class MixTrainer(Trainer):
     def __init__(
         self,
         model: nn.Module,
-        method: Callable | None = None,
+        method: Method | None = None,
         clean: float = 0.5,
         args: TrainingArguments | None = None,
         class_weights: Sequence[float] | None = None,
@@ -66,7 +67,7 @@ class MixTrainer(Trainer):
             raise ValueError("DataParallel would tear partners apart: launch with torchrun, or show one GPU")
         self.model_accepts_loss_kwargs = False  # else older Trainers would not divide, or divide twice
         self.label_smoother = None  # it takes hard labels only; the objective's loss smooths both kinds
-        self.method = method = settle(method, self.model, tokenizer, self.first_batches())
+        self.method = method = resolved(method, self.model, tokenizer, self.first_batches())
         weights = None if class_weights is None else tuple(class_weights)
         self.loss = CrossEntropy(weights, self.args.label_smoothing_factor)
         self.objective = partial(plain, loss=self.loss) if method is None else mixed(method, clean, self.loss)

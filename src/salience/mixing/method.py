@@ -1,0 +1,66 @@
+"""What a mixing method is: settings, a guide and a rule that maps (batch, scores) to a `Mix`."""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, runtime_checkable
+
+from torch import nn
+
+from salience.batch import Batch
+from salience.explainers.explainer import Explainer
+from salience.mixing.mix import Mix
+
+logger = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class Method(Protocol):
+    """A mixing method: a frozen dataclass whose fields are the settings of its paper.
+
+    Subclasses define `__call__`. Those with a guide set `guide`, and those with settings that depend on the model or
+    on the data override `resolve`. Training loops call `resolve` once and `__call__` for every batch.
+
+    Attributes:
+        guide: the explainer that scores the tokens for the rule; None for a rule that needs no scores.
+    """
+
+    guide: Explainer | None = None
+
+    @abstractmethod
+    def __call__(self, batch: Batch, scores: Any) -> Mix:
+        """The mixture of a batch. The model is not seen, so a rule can be tested with scores written by hand.
+
+        Args:
+            batch: B texts of T tokens.
+            scores: what the guide gives: (B, T), or (B, T, D) from guides that score units. None without a guide.
+        """
+        ...
+
+    def resolve(
+        self, model: nn.Module, tokenizer: Any, batches: Iterable[Batch], note: Callable[[str], None] = logger.info
+    ) -> Method:
+        """The method with all settings filled in that depend on the model or the data; by default the method itself.
+
+        Args:
+            model: the classifier to train.
+            tokenizer: its tokenizer, or None.
+            batches: some training batches with labels; read only by methods that choose a setting on them.
+            note: called with one line for every choice that is made.
+
+        Raises:
+            InputError: a setting does not fit the model.
+        """
+        return self
+
+
+def resolved(
+    method: Any, model: nn.Module, tokenizer: Any, batches: Iterable[Batch], note: Callable[[str], None] = logger.info
+) -> Any:
+    """The method with nothing left open, as `Method.resolve` gives it.
+
+    None, and a rule of the user's own that is no `Method` but can be called and has a guide, leave nothing open.
+    """
+    return method.resolve(model, tokenizer, batches, note) if isinstance(method, Method) else method
