@@ -1,7 +1,6 @@
 """docs/reproduction.md shows what results/ holds."""
 
 import json
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ RUN = sorted(file.stem for file in (HERE / "results").glob("*.jsonl") if file.st
 def printed(table: str) -> list[str]:
     """What the command prints from what is kept, line by line."""
     rows = [json.loads(line) for line in (HERE / "results" / f"{table}.jsonl").read_text("utf-8").splitlines()]
-    return import_module(TABLES[table]).report(rows).splitlines()
+    return TABLES[table]().report(rows).splitlines()
 
 
 def tables(page: list[str]) -> list[list[str]]:

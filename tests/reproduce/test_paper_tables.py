@@ -21,7 +21,8 @@ from salience.reproduce.dropmix import table5 as dropmix_table5
 from salience.reproduce.uaftc import figures as uaftc_figures
 from salience.reproduce.uaftc import synthetic as uaftc_synthetic
 from salience.reproduce.uaftc import table2 as uaftc_table2
-from salience.reproduce.vat import report as vat_report
+from salience.reproduce.uaftc import word_categories
+from salience.reproduce.vat import published as vat_published
 from salience.reproduce.vat import tables as vat
 from salience.training.word_models import WordRecipe
 
@@ -39,25 +40,23 @@ def lines_of(text: str, *begin: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_has_a_cell_for_each_of_its_sets(name):
-    from importlib import import_module
-
-    table = import_module(TABLES[name])
-    found = table.cells(list(table.PUBLISHED), [0, 7])
-    assert len(found) == len(set(found))
-    assert {cell.set for cell in found} == set(table.PUBLISHED)
-    assert {cell.seed for cell in found} == {0, 7}
+    table = TABLES[name]()
+    cells = table.plan(table.sets, [0, 7])
+    assert len(cells) == len(set(cells))
+    assert {cell.set for cell in cells} == set(table.published)
+    assert {cell.seed for cell in cells} == {0, 7}
 
 
 def test_what_a_paper_shows_breaks_no_table():
     """A bar would end a cell of the markdown that is printed."""
-    told = [*uaftc_synthetic.PUBLISHED.values(), *(figure.told for figure in uaftc_figures.PUBLISHED.values())]
+    told = [*uaftc_synthetic.PUBLISHED.values(), *(figure.shown for figure in uaftc_figures.FIGURES.values())]
     assert told and not [text for text in told if "|" in text]
 
 
 def test_every_set_of_the_tables_has_a_source():
     tables = (uaftc_table2, vat, faithful_training, attentionmix_figures, dropmix_table5)
     named = {name for table in tables for name in table.PUBLISHED}
-    assert named | {figure.data for figure in uaftc_figures.PUBLISHED.values()} <= set(SOURCES)
+    assert named | {figure.data for figure in uaftc_figures.FIGURES.values()} <= set(SOURCES)
 
 
 # ------------------------------------------------------------------------------------------------- UAFTC, Table 2
@@ -188,7 +187,7 @@ def made_up_analysis(classes: int, kinds: int, with_test: bool = True) -> Simple
 @pytest.mark.parametrize(("classes", "kinds"), [(2, 1), (3, 3)])
 def test_separation_is_that_of_a_loop(classes, kinds, with_test):
     analysis = made_up_analysis(classes, kinds, with_test)
-    found, category = uaftc_figures.separation(analysis), analysis.words.category.tolist()
+    found, category = word_categories.separation(analysis), analysis.words.category.tolist()
     weighed = analysis.in_test if with_test else analysis.in_texts
     attention = analysis.alone.attention.tolist()
     rows = {own: [row for row in range(40) if category[row] == own] for own in (NEUTRAL, *range(classes))}
@@ -214,10 +213,10 @@ def test_separation_is_that_of_a_loop(classes, kinds, with_test):
 @pytest.mark.parametrize(("most", "every"), [(300, 1), (16, 1), (15, 2), (7, 3)])
 def test_the_points_of_the_pictures_are_words_of_their_category(most, every, monkeypatch):
     """Of 16 neutral words every n-th."""
-    monkeypatch.setattr(uaftc_figures, "DRAWN", most)
+    monkeypatch.setattr(word_categories, "DRAWN", most)
     analysis = made_up_analysis(2, 1)
     category, alone, tested = analysis.words.category.tolist(), analysis.alone, analysis.in_test
-    found = uaftc_figures.points(analysis)
+    found = word_categories.points(analysis)
     assert list(found) == ["neutral", "0", "1"]
     rows = [row for row in range(40) if category[row] == NEUTRAL]
     assert len(rows) == 16
@@ -235,7 +234,7 @@ def test_the_points_of_a_class_among_several_have_the_polarity_for_it():
     for own in range(3):
         rows = np.flatnonzero(analysis.words.category == own)
         expected = analysis.alone.polarity[rows, own].tolist()
-        assert uaftc_figures.points(analysis)[str(own)]["polarity"] == pytest.approx(expected, rel=1e-3)
+        assert word_categories.points(analysis)[str(own)]["polarity"] == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -401,8 +400,8 @@ LEFT_ALONE = {
     "BERT VAT": (30.23, 61.34, 43.08, 36.80, 65.40),
 }
 TABLES_OF_VAT = {
-    "accuracy": (vat_report.PUBLISHED, OF_VAT), "AOPC": (vat_report.AOPC, DELETED),
-    "post-hoc": (vat_report.POST_HOC, LEFT_ALONE),
+    "accuracy": (vat_published.PUBLISHED, OF_VAT), "AOPC": (vat_published.AOPC, DELETED),
+    "post-hoc": (vat_published.POST_HOC, LEFT_ALONE),
 }  # fmt: skip
 
 
@@ -415,10 +414,10 @@ def test_the_numbers_of_vat(table, row):
 
 
 def test_the_marked_words_of_vat():
-    assert vat_report.WORDS["lstm"]["random"][0] == (14.88, 4.78, 6.56, 14.59, 23.34, 16.06)
-    assert vat_report.WORDS["lstm"]["VAT"][1] == (60.00, 21.42, 28.76, 32.70, 49.19, 35.35)
-    assert vat_report.WORDS["bert"]["ATT"][1] == (37.74, 9.19, 13.46, 30.82, 39.65, 30.23)
-    assert vat_report.WORDS["bert"]["VAT"][0] == (55.24, 20.62, 26.90, 37.26, 58.39, 40.09)
+    assert vat_published.WORDS["lstm"]["random"][0] == (14.88, 4.78, 6.56, 14.59, 23.34, 16.06)
+    assert vat_published.WORDS["lstm"]["VAT"][1] == (60.00, 21.42, 28.76, 32.70, 49.19, 35.35)
+    assert vat_published.WORDS["bert"]["ATT"][1] == (37.74, 9.19, 13.46, 30.82, 39.65, 30.23)
+    assert vat_published.WORDS["bert"]["VAT"][0] == (55.24, 20.62, 26.90, 37.26, 58.39, 40.09)
 
 
 def rows_of(name, encoder, base, attention, turns, **words) -> list[dict]:

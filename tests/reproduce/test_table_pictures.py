@@ -1,13 +1,14 @@
-"""What is drawn of a table's runs is read off the axes again."""
+"""Pictures of the papers' tables: what is drawn is read off the axes again."""
 
 import pytest
 from matplotlib.figure import Figure
 
 from salience.reproduce import TABLES
-from salience.reproduce.attentionmix.figures import TAGS
-from salience.reproduce.pictures import draw_heads, draw_table
-from salience.reproduce.uaftc.pictures import draw_coupling, draw_scales, draw_scores, draw_words
-from salience.reproduce.vat.pictures import draw_curves
+from salience.reproduce.attentionmix.figures import TAGS, draw_heads
+from salience.reproduce.uaftc.dynamics import draw_coupling, draw_scores
+from salience.reproduce.uaftc.figures import draw_words
+from salience.reproduce.uaftc.table2 import draw_scales
+from salience.reproduce.vat.report import draw_curves
 
 
 def lines(axes) -> dict[str, list]:
@@ -128,8 +129,7 @@ def test_curves_over_words_are_means_over_seeds():
     ],
 )
 def test_pictures_are_written(table, rows, names, tmp_path):
-    assert table in TABLES
-    assert draw_table(table, rows, tmp_path) == names
+    assert list(TABLES[table]().pictures(rows, tmp_path)) == names
     written = {file.name for file in tmp_path.iterdir()}
     assert written == {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
     assert all((tmp_path / name).stat().st_size > 1000 for name in written)
