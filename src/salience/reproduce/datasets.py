@@ -122,9 +122,8 @@ def _rows_of_hub(source: Source, part: str) -> Iterator[dict]:
             return
     for number, row in enumerate(hub_rows(source.hub, part), 1):
         name = str(row.get(source.hub_label))
-        label = next(
-            (known for known in source.labels if name and known.startswith(name)), name
-        )  # "pos" for "positive"
+        # Some sets abbreviate: "pos" for "positive".
+        label = next((known for known in source.labels if name and known.startswith(name)), name)
         if source.sizes is None:
             yield _checked({"text": row["text"], "label": label}, source, f"{source.hub}, {part}: row {number}")
         elif label in source.labels and row["text"].strip():
