@@ -20,13 +20,13 @@ def printed(table: str) -> list[str]:
 
 def tables(page: list[str]) -> list[list[str]]:
     """Lines that stand together."""
-    found = [[]]
+    blocks = [[]]
     for line in page:
         if line.startswith("|"):
-            found[-1].append(line)
-        elif found[-1]:
-            found.append([])
-    return [own for own in found if own]
+            blocks[-1].append(line)
+        elif blocks[-1]:
+            blocks.append([])
+    return [block for block in blocks if block]
 
 
 @pytest.mark.parametrize("table", RUN)
@@ -40,7 +40,7 @@ def test_every_line_of_a_table_on_the_page_is_one_that_a_command_prints():
     """No line of earlier results is left."""
     known = {line for table in RUN for line in printed(table)}
     assert tables(PAGE)
-    assert [line for own in tables(PAGE) for line in own if line not in known] == []
+    assert [line for block in tables(PAGE) for line in block if line not in known] == []
 
 
 def test_how_many_cells_are_near_the_papers_is_as_counted():

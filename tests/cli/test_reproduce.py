@@ -78,15 +78,15 @@ def rows(file) -> list[dict]:
 def test_a_table_is_run_and_printed(reproduce, tmp_path):
     answer = reproduce("uaftc-table2", "--sets", "sst2")
     assert answer.code == 0, answer.err
-    found = rows(tmp_path / "results" / "uaftc-table2.jsonl")
-    assert [(row["model"], row["scale"]) for row in found] == [
+    stored = rows(tmp_path / "results" / "uaftc-table2.jsonl")
+    assert [(row["model"], row["scale"]) for row in stored] == [
         ("DP", 0.001), ("DP", 10), ("DP-L", 0.001), ("DP-L", 10)
     ]  # fmt: skip
-    assert all(row["published"] < 1 and row["epochs"] == 3 and "torch" in row["versions"] for row in found)
-    own = [f"{100 * row['accuracy']:.1f}" for row in found]
-    assert f"set sst2, model DP-L, scale 0.001, seed 0: {own[2]}" in answer.out
-    assert f"| 0.001 | {own[0]} (55.3) | {own[2]} (79.8) |" in answer.out
-    assert f"| 10 | {own[1]} (82.2) | {own[3]} (81.7) |" in answer.out
+    assert all(row["published"] < 1 and row["epochs"] == 3 and "torch" in row["versions"] for row in stored)
+    ours = [f"{100 * row['accuracy']:.1f}" for row in stored]
+    assert f"set sst2, model DP-L, scale 0.001, seed 0: {ours[2]}" in answer.out
+    assert f"| 0.001 | {ours[0]} (55.3) | {ours[2]} (79.8) |" in answer.out
+    assert f"| 10 | {ours[1]} (82.2) | {ours[3]} (81.7) |" in answer.out
 
 
 def test_a_kept_table_is_drawn(reproduce, tmp_path, monkeypatch):
@@ -152,10 +152,10 @@ def test_parts_and_seeds(reproduce, tmp_path, monkeypatch):
 def test_vat(reproduce, tmp_path):
     answer = reproduce("vat", "--sets", "sst2", "--seeds", "0,1")
     assert answer.code == 0, answer.err
-    found = rows(tmp_path / "results" / "vat.jsonl")
-    assert [(row["encoder"], row["seed"]) for row in found] == [("lstm-random", 0), ("lstm-random", 1)]
+    stored = rows(tmp_path / "results" / "vat.jsonl")
+    assert [(row["encoder"], row["seed"]) for row in stored] == [("lstm-random", 0), ("lstm-random", 1)]
     assert "| sst2 | lstm-random | 2 |" in answer.out and "| 85.5 84.7 86.2 |" in answer.out
-    assert all(row["accuracy"] == row["test"][row["chosen"]] for row in found)
+    assert all(row["accuracy"] == row["test"][row["chosen"]] for row in stored)
 
 
 def test_figures(reproduce):

@@ -19,10 +19,10 @@ ROWS = [
 @pytest.fixture
 def results(tmp_path):
     """A file in a folder that is not there yet."""
-    found = Results(tmp_path / "new" / "folder" / "table.jsonl")
+    results = Results(tmp_path / "new" / "folder" / "table.jsonl")
     for row in ROWS:
-        found.add(row)
-    return found
+        results.add(row)
+    return results
 
 
 def test_nothing_is_held_at_first(tmp_path):
@@ -86,9 +86,9 @@ def test_a_line_without_its_end_counts_as_cut_off(results):
 def test_nothing_but_a_cut_off_line(tmp_path):
     file = tmp_path / "table.jsonl"
     file.write_text('{"set": "ss')
-    found = Results(file)
-    assert found.rows() == []
-    found.add({"set": "mr"})
+    results = Results(file)
+    assert results.rows() == []
+    results.add({"set": "mr"})
     assert file.read_text() == '{"set": "mr"}\n'
 
 

@@ -105,24 +105,24 @@ def test_a_killed_study_runs_again_only_what_was_cut_off(table, ran, file):
 @pytest.mark.parametrize("parts", [1, 2, 3, 5, 20])
 def test_parts_divide_the_cells(table, ran, tmp_path, parts):
     """Each process has a file of its own: together every cell, none twice, and none has much more than another."""
-    found = []
+    divided = []
     for part in range(1, parts + 1):
         del ran[:]
         table(tmp_path / f"{part}.jsonl", seeds=(0, 1), part=(part, parts))
-        found.append([cell for cell, _ in ran])
-    together = [cell for own in found for cell in own]
+        divided.append([cell for cell, _ in ran])
+    together = [cell for part_cells in divided for cell in part_cells]
     assert len(together) == len(set(together)) == 12
-    assert max(map(len, found)) - min(map(len, found)) <= 1
+    assert max(map(len, divided)) - min(map(len, divided)) <= 1
 
 
 def test_a_part_is_the_same_whatever_is_kept(table, ran, file):
     """A process that was stopped goes on with its own part and leaves the others theirs."""
     table(file, part=(1, 2))
-    own = [cell for cell, _ in ran]
+    first = [cell for cell, _ in ran]
     file.write_text(file.read_text().splitlines(keepends=True)[0])
     del ran[:]
     table(file, part=(1, 2))
-    assert [cell for cell, _ in ran] == own[1:]
+    assert [cell for cell, _ in ran] == first[1:]
 
 
 def test_an_unknown_set(table, ran, file):

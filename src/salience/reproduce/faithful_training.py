@@ -11,9 +11,10 @@ without turns, ATT, separates the two effects. No paper reports these numbers.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from transformers import set_seed
@@ -38,7 +39,7 @@ from salience.training.word_models import accuracy
 PUBLISHED = {"sst2": None, "trec": None}
 TRAININGS = ("plain", "ssmix", "attentionmix", "dropmix-g", "att", "vat")
 CLASSIFIERS = {"att": "bert-att", "vat": "bert-vat"}  # the others train MiniLM's classifier
-EXPLAINED = {name: EXPLAINERS[name] for name in ("gradient", "gradient-x-input")} | {
+EXPLAINED: dict[str, Callable[..., Any]] = {name: EXPLAINERS[name] for name in ("gradient", "gradient-x-input")} | {
     "integrated-gradients": IntegratedGradients(8)
 }
 ROWS, HELD_OUT, JUDGED = 400, 100, 200  # for training, for validation, and of the test texts
