@@ -1,7 +1,6 @@
 """docs/reproduction.md shows what results/ holds."""
 
 import json
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -16,18 +15,18 @@ RUN = sorted(file.stem for file in (HERE / "results").glob("*.jsonl") if file.st
 def printed(table: str) -> list[str]:
     """What the command prints from what is kept, line by line."""
     rows = [json.loads(line) for line in (HERE / "results" / f"{table}.jsonl").read_text("utf-8").splitlines()]
-    return import_module(TABLES[table]).report(rows).splitlines()
+    return TABLES[table]().report(rows).splitlines()
 
 
 def tables(page: list[str]) -> list[list[str]]:
     """Lines that stand together."""
-    found = [[]]
+    blocks = [[]]
     for line in page:
         if line.startswith("|"):
-            found[-1].append(line)
-        elif found[-1]:
-            found.append([])
-    return [own for own in found if own]
+            blocks[-1].append(line)
+        elif blocks[-1]:
+            blocks.append([])
+    return [block for block in blocks if block]
 
 
 @pytest.mark.parametrize("table", RUN)
@@ -41,7 +40,7 @@ def test_every_line_of_a_table_on_the_page_is_one_that_a_command_prints():
     """No line of earlier results is left."""
     known = {line for table in RUN for line in printed(table)}
     assert tables(PAGE)
-    assert [line for own in tables(PAGE) for line in own if line not in known] == []
+    assert [line for block in tables(PAGE) for line in block if line not in known] == []
 
 
 def test_how_many_cells_are_near_the_papers_is_as_counted():

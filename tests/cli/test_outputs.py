@@ -2,6 +2,7 @@
 
 import errno
 import json
+from dataclasses import replace
 
 import pytest
 from matplotlib.figure import Figure
@@ -9,7 +10,7 @@ from test_analyse import LABELS, saved_model, tags_of
 from test_bad_input import refused
 
 from labelled import labelled_rows, write_csv
-from salience.reproduce.uaftc import table2 as uaftc_table2
+from salience.reproduce import TABLES
 
 MODEL, DATA = "MODEL", "DATA"
 COMMANDS = {  # the arguments before the place that is written, and its name
@@ -55,7 +56,8 @@ def given(tmp_path_factory):
 def command(salience, given, tmp_path, monkeypatch):
     """Runs one of the commands on what is given, or on a model and texts that are not there."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(uaftc_table2, "run", lambda cell, data_dir: {"accuracy": 0.5, "published": 0.5})
+    small = replace(TABLES["uaftc-table2"](), run=lambda cell, data_dir: {"accuracy": 0.5, "published": 0.5})
+    monkeypatch.setitem(TABLES, "uaftc-table2", lambda: small)
 
     def run(name, output, *options, there=True):
         values = given if there else {MODEL: tmp_path / "no-model", DATA: tmp_path / "no-texts.csv"}
@@ -91,7 +93,8 @@ PLACES = [below_a_file, dangling, long, unwritable]
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_place_that_cannot_be_written_is_refused_first(name, place, command, tmp_path, monkeypatch):
     """Before the model or the texts are looked at, which are not there; and before a cell of a table runs."""
-    monkeypatch.setattr(uaftc_table2, "run", None)
+    nothing = replace(TABLES["uaftc-table2"](), run=None)
+    monkeypatch.setitem(TABLES, "uaftc-table2", lambda: nothing)
     output, said = place(tmp_path, COMMANDS[name][1])
     before = sorted(tmp_path.rglob("*"))
     refused(command(name, output, there=False), said)

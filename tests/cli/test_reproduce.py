@@ -38,6 +38,12 @@ def folder(tmp_path_factory):
     return folder
 
 
+def changed(monkeypatch, name, **fields) -> None:
+    """Replaces fields of a table until the test ends."""
+    table = replace(TABLES[name](), **fields)
+    monkeypatch.setitem(TABLES, name, lambda: table)
+
+
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Few runs, few epochs, narrow models."""
@@ -45,12 +51,12 @@ def small(monkeypatch):
     for table in (uaftc_table2, uaftc_figures):
         monkeypatch.setattr(table, "WordRecipe", recipe)
     monkeypatch.setattr(uaftc_table2, "SCALES", (0.001, 10))
-    monkeypatch.setattr(
-        uaftc_table2, "PUBLISHED", {"sst2": ["55.3 79.8", "82.2 81.7"], "imdb": ["55.5 87.7", "89.2 87.8"]}
-    )
+    published = {"sst2": ["55.3 79.8", "82.2 81.7"], "imdb": ["55.5 87.7", "89.2 87.8"]}
+    monkeypatch.setattr(uaftc_table2, "PUBLISHED", published)
+    changed(monkeypatch, "uaftc-table2", published=published)
     monkeypatch.setattr(uaftc_table2, "MODELS", {name: uaftc_table2.MODELS[name] for name in ("DP", "DP-L")})
     monkeypatch.setattr(uaftc_synthetic, "synthetic", lambda *numbers, **_: synthetic(40, 40))
-    monkeypatch.setattr(uaftc_synthetic, "run", partial(uaftc_synthetic.run, epochs=10))
+    changed(monkeypatch, "uaftc-synthetic", run=partial(uaftc_synthetic.run, epochs=10))
     monkeypatch.setitem(vat.PLANS, "lstm", replace(vat.PLANS["lstm"], epochs=1, iterations=1, most=5))
     monkeypatch.setattr(vat, "ENCODERS", ("lstm-random",))
     monkeypatch.setattr(vat, "OF_ONE_DIRECTION", ())
@@ -72,19 +78,19 @@ def rows(file) -> list[dict]:
 def test_a_table_is_run_and_printed(reproduce, tmp_path):
     answer = reproduce("uaftc-table2", "--sets", "sst2")
     assert answer.code == 0, answer.err
-    found = rows(tmp_path / "results" / "uaftc-table2.jsonl")
-    assert [(row["model"], row["scale"]) for row in found] == [
+    stored = rows(tmp_path / "results" / "uaftc-table2.jsonl")
+    assert [(row["model"], row["scale"]) for row in stored] == [
         ("DP", 0.001), ("DP", 10), ("DP-L", 0.001), ("DP-L", 10)
     ]  # fmt: skip
-    assert all(row["published"] < 1 and row["epochs"] == 3 and "torch" in row["versions"] for row in found)
-    own = [f"{100 * row['accuracy']:.1f}" for row in found]
-    assert f"set sst2, model DP-L, scale 0.001, seed 0: {own[2]}" in answer.out
-    assert f"| 0.001 | {own[0]} (55.3) | {own[2]} (79.8) |" in answer.out
-    assert f"| 10 | {own[1]} (82.2) | {own[3]} (81.7) |" in answer.out
+    assert all(row["published"] < 1 and row["epochs"] == 3 and "torch" in row["versions"] for row in stored)
+    ours = [f"{100 * row['accuracy']:.1f}" for row in stored]
+    assert f"set sst2, model DP-L, scale 0.001, seed 0: {ours[2]}" in answer.out
+    assert f"| 0.001 | {ours[0]} (55.3) | {ours[2]} (79.8) |" in answer.out
+    assert f"| 10 | {ours[1]} (82.2) | {ours[3]} (81.7) |" in answer.out
 
 
 def test_a_kept_table_is_drawn(reproduce, tmp_path, monkeypatch):
-    monkeypatch.setattr(uaftc_table2, "run", lambda cell, data_dir: {"accuracy": 0.5, "published": 0.5})
+    changed(monkeypatch, "uaftc-table2", run=lambda cell, data_dir: {"accuracy": 0.5, "published": 0.5})
     answer = reproduce("uaftc-table2", "--sets", "sst2,imdb", "--pictures", tmp_path / "pictures")
     assert answer.code == 0, answer.err
     assert "scales-sst2, scales-imdb, each as png and svg" in answer.out
@@ -98,8 +104,8 @@ def test_seeds_begin_at_0(reproduce):
 
 
 def test_pictures_that_cannot_be_drawn_are_refused_before_anything_is_run(reproduce, tmp_path, monkeypatch):
-    monkeypatch.setattr(vat, "run", None)
-    monkeypatch.setattr(uaftc_table2, "run", None)
+    for name in ("dropmix-table5", "uaftc-table2"):
+        changed(monkeypatch, name, run=None)
     refused(reproduce("dropmix-table5", "--sets", "sst2", "--pictures", tmp_path / "none"),
             "--pictures: dropmix-table5 has none; these tables have some: uaftc-table2")  # fmt: skip
     assert not (tmp_path / "none").exists()
@@ -115,13 +121,13 @@ def test_it_goes_on_where_it_was(reproduce, tmp_path, monkeypatch):
     assert reproduce("uaftc-table2", "--sets", "sst2", "--results", file).code == 0
     whole = file.read_text()
     file.write_text(whole[: whole.rindex("\n", 0, -1) + 30])
-    ran, run = [], uaftc_table2.run
+    ran, run = [], TABLES["uaftc-table2"]().run
 
     def watched(cell, data_dir):
         ran.append(cell)
         return run(cell, data_dir)
 
-    monkeypatch.setattr(uaftc_table2, "run", watched)
+    changed(monkeypatch, "uaftc-table2", run=watched)
     answer = reproduce("uaftc-table2", "--sets", "sst2", "--results", file)
     assert answer.code == 0, answer.err
     assert [(cell.model, cell.scale) for cell in ran] == [("DP-L", 10)]
@@ -131,7 +137,7 @@ def test_it_goes_on_where_it_was(reproduce, tmp_path, monkeypatch):
 
 
 def test_parts_and_seeds(reproduce, tmp_path, monkeypatch):
-    monkeypatch.setattr(uaftc_table2, "run", lambda cell, data_dir: {"accuracy": 0.5, "published": 0.5})
+    changed(monkeypatch, "uaftc-table2", run=lambda cell, data_dir: {"accuracy": 0.5, "published": 0.5})
     for part in ("1/2", "2/2"):
         answer = reproduce("uaftc-table2", "--sets", "sst2", "--seeds", "0,1", "--part", part, "--results",
                            f"{part[0]}.jsonl")  # fmt: skip
@@ -146,10 +152,10 @@ def test_parts_and_seeds(reproduce, tmp_path, monkeypatch):
 def test_vat(reproduce, tmp_path):
     answer = reproduce("vat", "--sets", "sst2", "--seeds", "0,1")
     assert answer.code == 0, answer.err
-    found = rows(tmp_path / "results" / "vat.jsonl")
-    assert [(row["encoder"], row["seed"]) for row in found] == [("lstm-random", 0), ("lstm-random", 1)]
+    stored = rows(tmp_path / "results" / "vat.jsonl")
+    assert [(row["encoder"], row["seed"]) for row in stored] == [("lstm-random", 0), ("lstm-random", 1)]
     assert "| sst2 | lstm-random | 2 |" in answer.out and "| 85.5 84.7 86.2 |" in answer.out
-    assert all(row["accuracy"] == row["test"][row["chosen"]] for row in found)
+    assert all(row["accuracy"] == row["test"][row["chosen"]] for row in stored)
 
 
 def test_figures(reproduce):

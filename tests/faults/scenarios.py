@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -64,12 +64,14 @@ PREDICT = [*PREDICT_ANY, "wide.csv", "--window", "3"]
 
 
 def small_table() -> None:
-    """The table of made-up texts with few of them, trained for a moment."""
+    """The table of synthetic texts, with few texts and epochs."""
     from salience.analysis.synthetic import synthetic
+    from salience.reproduce import TABLES
     from salience.reproduce.uaftc import synthetic as uaftc_synthetic
 
     uaftc_synthetic.synthetic = lambda *numbers, **settings: synthetic(20, 20)
-    uaftc_synthetic.run = partial(uaftc_synthetic.run, epochs=2)
+    small = replace(uaftc_synthetic.TABLE, run=partial(uaftc_synthetic.run, epochs=2))
+    TABLES["uaftc-synthetic"] = lambda: small
 
 
 SCENARIOS = {

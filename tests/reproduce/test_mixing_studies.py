@@ -22,11 +22,11 @@ TAGS = {"lovely": "ADJ", "great": "ADJ", "dull": "ADJ", "awful": "VERB", "film":
 def tagger(texts):
     """By a list; every word stands between spaces."""
     for text in texts:
-        start, found = 0, []
+        start, spans = 0, []
         for word in text.split():
-            found.append((start, start + len(word), TAGS.get(word, "NOUN")))
+            spans.append((start, start + len(word), TAGS.get(word, "NOUN")))
             start += len(word) + 1
-        yield found
+        yield spans
 
 
 @pytest.fixture
@@ -65,14 +65,14 @@ def trained(monkeypatch, two_classes):
 def test_every_head_is_read_as_by_itself(trained, folder, monkeypatch):
     monkeypatch.setattr(attentionmix_figures, "SpacyTagger", lambda: tagger)
     monkeypatch.setattr(attentionmix_figures, "LOOKED_AT", 20)
-    found = attentionmix_figures.run(attentionmix_figures.Cell("mr", 0), folder)
+    row = attentionmix_figures.run(attentionmix_figures.Cell("mr", 0), folder)
     (reader,) = trained
     looked_at = attentionmix_figures.drawn(attentionmix_figures.load("mr", folder, 0).test, 20, seed=0)
     words = [word for text in looked_at.texts for word in text.split()]
     tags = np.array([TAGS.get(word, "NOUN") for word in words])
-    assert found["tokens"] == {tag: (tags == tag).sum() for tag in sorted(set(tags))}  # no word is in pieces
+    assert row["tokens"] == {tag: (tags == tag).sum() for tag in sorted(set(tags))}  # no word is in pieces
     encoded = encode_texts(reader.tokenizer, looked_at.texts)
-    for layer, heads in enumerate(found["relative"]):
+    for layer, heads in enumerate(row["relative"]):
         for head, relative in enumerate(heads):
             scores = np.concatenate(
                 [own[1:-1] for own in explain_tokens(reader.model, encoded, Attention(layer, head))]
@@ -81,8 +81,8 @@ def test_every_head_is_read_as_by_itself(trained, folder, monkeypatch):
             assert relative == {
                 tag: pytest.approx(scores[tags == tag].mean() / scores.mean(), abs=6e-4) for tag in set(tags)
             }
-    places = {(layer, head) for layer in range(len(found["relative"])) for head in range(len(heads))}
-    assert len(found["agreeing"]) == 2 and set(found["agreeing"]) <= places
+    places = {(layer, head) for layer in range(len(row["relative"])) for head in range(len(heads))}
+    assert len(row["agreeing"]) == 2 and set(row["agreeing"]) <= places
 
 
 def test_the_lines_of_attention_by_part_of_speech():
@@ -105,7 +105,7 @@ def test_the_lines_of_attention_by_part_of_speech():
 
 def test_a_channels_words_are_counted_on_the_training_rows(trained, folder, two_classes, monkeypatch):
     monkeypatch.setattr(dropmix_table5, "RATIO", 0.5)  # of 16 channels; a tenth would be one
-    found = dropmix_table5.run(dropmix_table5.Cell("sst2", 0), folder)
+    row = dropmix_table5.run(dropmix_table5.Cell("sst2", 0), folder)
     (reader,) = trained
     data = dropmix_table5.load("sst2", folder, 0)
     texts = encode_texts(reader.tokenizer, data.training.texts, labels=data.training.labels)
@@ -114,9 +114,9 @@ def test_a_channels_words_are_counted_on_the_training_rows(trained, folder, two_
     folder_rows = two_classes[:60]
     for label, name in enumerate(LABELS):
         preference = channels.importance(2)[label] - channels.importance(2)[1 - label]
-        assert found["most preferred"][name] == pytest.approx(preference.max())
-        assert list(found["channels"][name]) == [str(own) for own in np.argsort(-preference, kind="stable")[:3]]
-        for channel, words in found["channels"][name].items():
+        assert row["most preferred"][name] == pytest.approx(preference.max())
+        assert list(row["channels"][name]) == [str(own) for own in np.argsort(-preference, kind="stable")[:3]]
+        for channel, words in row["channels"][name].items():
             counted = channels.contributed(label, int(channel)).most_common(15)
             assert [(word, count) for word, count, _ in words] == [
                 (reader.tokenizer.convert_ids_to_tokens(token), count) for token, count in counted

@@ -21,7 +21,8 @@ from salience.reproduce.dropmix import table5 as dropmix_table5
 from salience.reproduce.uaftc import figures as uaftc_figures
 from salience.reproduce.uaftc import synthetic as uaftc_synthetic
 from salience.reproduce.uaftc import table2 as uaftc_table2
-from salience.reproduce.vat import report as vat_report
+from salience.reproduce.uaftc import word_categories
+from salience.reproduce.vat import published as vat_published
 from salience.reproduce.vat import tables as vat
 from salience.training.word_models import WordRecipe
 
@@ -33,31 +34,29 @@ def cells_of(line: str) -> list[str]:
 
 def lines_of(text: str, *begin: str) -> list[list[str]]:
     """The lines of tables whose first cells are these."""
-    found = [cells_of(line) for line in text.splitlines() if line.startswith("|")]
-    return [cells for cells in found if cells[: len(begin)] == list(begin)]
+    lines = [cells_of(line) for line in text.splitlines() if line.startswith("|")]
+    return [cells for cells in lines if cells[: len(begin)] == list(begin)]
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_has_a_cell_for_each_of_its_sets(name):
-    from importlib import import_module
-
-    table = import_module(TABLES[name])
-    found = table.cells(list(table.PUBLISHED), [0, 7])
-    assert len(found) == len(set(found))
-    assert {cell.set for cell in found} == set(table.PUBLISHED)
-    assert {cell.seed for cell in found} == {0, 7}
+    table = TABLES[name]()
+    cells = table.plan(table.sets, [0, 7])
+    assert len(cells) == len(set(cells))
+    assert {cell.set for cell in cells} == set(table.published)
+    assert {cell.seed for cell in cells} == {0, 7}
 
 
 def test_what_a_paper_shows_breaks_no_table():
     """A bar would end a cell of the markdown that is printed."""
-    told = [*uaftc_synthetic.PUBLISHED.values(), *(figure.told for figure in uaftc_figures.PUBLISHED.values())]
+    told = [*uaftc_synthetic.PUBLISHED.values(), *(figure.shown for figure in uaftc_figures.FIGURES.values())]
     assert told and not [text for text in told if "|" in text]
 
 
 def test_every_set_of_the_tables_has_a_source():
     tables = (uaftc_table2, vat, faithful_training, attentionmix_figures, dropmix_table5)
     named = {name for table in tables for name in table.PUBLISHED}
-    assert named | {figure.data for figure in uaftc_figures.PUBLISHED.values()} <= set(SOURCES)
+    assert named | {figure.data for figure in uaftc_figures.FIGURES.values()} <= set(SOURCES)
 
 
 # ------------------------------------------------------------------------------------------------- UAFTC, Table 2
@@ -84,9 +83,9 @@ def test_the_numbers_of_table_2(column):
 
 
 def test_the_runs_of_table_2():
-    found = uaftc_table2.cells(["sst2", "imdb"], [0, 1])
-    assert len(found) == 2 * 2 * 4 * 7
-    by_set = [(cell.seed, cell.set) for cell in found]
+    cells = uaftc_table2.cells(["sst2", "imdb"], [0, 1])
+    assert len(cells) == 2 * 2 * 4 * 7
+    by_set = [(cell.seed, cell.set) for cell in cells]
     assert by_set == sorted(by_set, key=[(0, "sst2"), (0, "imdb"), (1, "sst2"), (1, "imdb")].index)  # read once each
     assert {name: options.encoder for name, options in uaftc_table2.MODELS.items()} == {
         "DP": "embeddings", "DP-L": "lstm", "DP-A": "affine", "AD": "embeddings"
@@ -139,11 +138,11 @@ def test_a_cell_of_table_2_is_run(folder, monkeypatch):
 
     monkeypatch.setattr(uaftc_table2, "WordRecipe", recipe)
     for model in ("DP", "AD"):
-        found = uaftc_table2.run(uaftc_table2.Cell("sst2", model, 10, 0), folder)
-        assert found["accuracy"] == 1 and found["validation_accuracy"] == 1
-        assert (found["epochs"], found["vocabulary"]) == (4, 8 + 3)
-        assert 0 <= found["best_epoch"] < 4
-    assert found["published"] == pytest.approx(0.803)
+        row = uaftc_table2.run(uaftc_table2.Cell("sst2", model, 10, 0), folder)
+        assert row["accuracy"] == 1 and row["validation_accuracy"] == 1
+        assert (row["epochs"], row["vocabulary"]) == (4, 8 + 3)
+        assert 0 <= row["best_epoch"] < 4
+    assert row["published"] == pytest.approx(0.803)
     assert asked == [{"weight_decay": 0.0}, {"weight_decay": 1e-4}]  # L2 of all but DP
 
 
@@ -188,43 +187,43 @@ def made_up_analysis(classes: int, kinds: int, with_test: bool = True) -> Simple
 @pytest.mark.parametrize(("classes", "kinds"), [(2, 1), (3, 3)])
 def test_separation_is_that_of_a_loop(classes, kinds, with_test):
     analysis = made_up_analysis(classes, kinds, with_test)
-    found, category = uaftc_figures.separation(analysis), analysis.words.category.tolist()
+    values, category = word_categories.separation(analysis), analysis.words.category.tolist()
     weighed = analysis.in_test if with_test else analysis.in_texts
     attention = analysis.alone.attention.tolist()
-    rows = {own: [row for row in range(40) if category[row] == own] for own in (NEUTRAL, *range(classes))}
-    for own, chosen in rows.items():
-        key = "neutral" if own == NEUTRAL else str(own)
-        assert found["words"][key] == len(chosen)
-        assert found["attention"][key] == pytest.approx(sum(attention[row] for row in chosen) / len(chosen))
-        columns = range(kinds) if own == NEUTRAL else [own if kinds > 1 else 0]
+    rows = {number: [row for row in range(40) if category[row] == number] for number in (NEUTRAL, *range(classes))}
+    for number, chosen in rows.items():
+        key = "neutral" if number == NEUTRAL else str(number)
+        assert values["words"][key] == len(chosen)
+        assert values["attention"][key] == pytest.approx(sum(attention[row] for row in chosen) / len(chosen))
+        columns = range(kinds) if number == NEUTRAL else [number if kinds > 1 else 0]
         polarity = [float(analysis.alone.polarity[row, columns].mean()) for row in chosen]
-        assert found["polarity"][key] == pytest.approx(sum(polarity) / len(chosen))
+        assert values["polarity"][key] == pytest.approx(sum(polarity) / len(chosen))
         weights = sorted(float(weighed.weight[row]) for row in chosen if weighed.occurrences[row] > 0)
         middle = len(weights) // 2
         median = weights[middle] if len(weights) % 2 else (weights[middle - 1] + weights[middle]) / 2
-        assert found["median weight"][key] == pytest.approx(median)
-        if own != NEUTRAL:
+        assert values["median weight"][key] == pytest.approx(median)
+        if number != NEUTRAL:
             wins = [(attention[row] > attention[other]) + (attention[row] == attention[other]) / 2
                     for row in chosen for other in rows[NEUTRAL]]  # fmt: skip
-            assert found["area"][key] == pytest.approx(sum(wins) / len(wins))
-    assert set(found["area"]) == {str(own) for own in range(classes)}
-    assert found["|V^T W|"] == 1.5
+            assert values["area"][key] == pytest.approx(sum(wins) / len(wins))
+    assert set(values["area"]) == {str(number) for number in range(classes)}
+    assert values["|V^T W|"] == 1.5
 
 
 @pytest.mark.parametrize(("most", "every"), [(300, 1), (16, 1), (15, 2), (7, 3)])
 def test_the_points_of_the_pictures_are_words_of_their_category(most, every, monkeypatch):
     """Of 16 neutral words every n-th."""
-    monkeypatch.setattr(uaftc_figures, "DRAWN", most)
+    monkeypatch.setattr(word_categories, "DRAWN", most)
     analysis = made_up_analysis(2, 1)
     category, alone, tested = analysis.words.category.tolist(), analysis.alone, analysis.in_test
-    found = uaftc_figures.points(analysis)
-    assert list(found) == ["neutral", "0", "1"]
+    drawn = word_categories.points(analysis)
+    assert list(drawn) == ["neutral", "0", "1"]
     rows = [row for row in range(40) if category[row] == NEUTRAL]
     assert len(rows) == 16
-    neutral, own = found["neutral"], rows[::every]
-    assert neutral["frequency"] == [sum(analysis.words.counts[row].tolist()) for row in own]
-    assert neutral["attention"] == pytest.approx([float(alone.attention[row]) for row in own], rel=1e-3)
-    assert neutral["polarity"] == pytest.approx([float(alone.polarity[row, 0]) for row in own], rel=1e-3)
+    neutral, chosen = drawn["neutral"], rows[::every]
+    assert neutral["frequency"] == [sum(analysis.words.counts[row].tolist()) for row in chosen]
+    assert neutral["attention"] == pytest.approx([float(alone.attention[row]) for row in chosen], rel=1e-3)
+    assert neutral["polarity"] == pytest.approx([float(alone.polarity[row, 0]) for row in chosen], rel=1e-3)
     weights = [float(tested.weight[row]) for row in rows if tested.occurrences[row] > 0]
     assert 7 < len(weights) < 16
     assert neutral["weight"] == pytest.approx(weights[:: -(-len(weights) // most)], rel=1e-3)
@@ -232,10 +231,10 @@ def test_the_points_of_the_pictures_are_words_of_their_category(most, every, mon
 
 def test_the_points_of_a_class_among_several_have_the_polarity_for_it():
     analysis = made_up_analysis(3, 3)
-    for own in range(3):
-        rows = np.flatnonzero(analysis.words.category == own)
-        expected = analysis.alone.polarity[rows, own].tolist()
-        assert uaftc_figures.points(analysis)[str(own)]["polarity"] == pytest.approx(expected, rel=1e-3)
+    for label in range(3):
+        rows = np.flatnonzero(analysis.words.category == label)
+        expected = analysis.alone.polarity[rows, label].tolist()
+        assert word_categories.points(analysis)[str(label)]["polarity"] == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -259,13 +258,14 @@ def test_a_figure_is_run_with_its_model(folder, monkeypatch, name, pooling, scal
     uaftc_figures_sweep = uaftc_figures.sweep
     monkeypatch.setattr(uaftc_figures, "WordRecipe", recipe)
     monkeypatch.setattr(uaftc_figures, "sweep", sweep)
-    found = uaftc_figures.run(uaftc_figures.Cell(name, 0), folder)
+    row = uaftc_figures.run(uaftc_figures.Cell(name, 0), folder)
     assert asked == [{"alignment": alignment, "weight_decay": 1e-4 if pooling == "additive" else 0}]
     vectors = "minilm" if name == "sst2-pretrained" else None
-    assert [(own.encoder, own.pooling, own.embeddings) for own in swept] == [("embeddings", pooling, vectors)]
-    assert found["scale"] == scale and found["accuracy"] > 0.5
-    assert found["words"]["0"] >= 1 and found["words"]["1"] >= 1 and found["words"]["neutral"] >= 2
-    assert set(found["area"]) == {"0", "1"}
+    (options,) = swept
+    assert (options.encoder, options.pooling, options.embeddings) == ("embeddings", pooling, vectors)
+    assert row["scale"] == scale and row["accuracy"] > 0.5
+    assert row["words"]["0"] >= 1 and row["words"]["1"] >= 1 and row["words"]["neutral"] >= 2
+    assert set(row["area"]) == {"0", "1"}
 
 
 def test_the_figure_of_a_transformer(folder, monkeypatch):
@@ -280,9 +280,9 @@ def test_the_figure_of_a_transformer(folder, monkeypatch):
 
     monkeypatch.setattr(uaftc_figures, "build_attention_classifier", build)
     monkeypatch.setattr(uaftc_figures, "ROWS", 30)
-    found = uaftc_figures.run(uaftc_figures.Cell("sst2-transformer", 0), folder)
-    assert found["words"]["0"] == found["words"]["1"] == 1 and found["words"]["neutral"] >= 2
-    assert found["scale"] == 10 and set(found["area"]) == {"0", "1"}
+    row = uaftc_figures.run(uaftc_figures.Cell("sst2-transformer", 0), folder)
+    assert row["words"]["0"] == row["words"]["1"] == 1 and row["words"]["neutral"] >= 2
+    assert row["scale"] == 10 and set(row["area"]) == {"0", "1"}
 
 
 def test_figures_are_printed_beside_what_the_paper_sees():
@@ -322,8 +322,8 @@ def test_the_made_up_texts_of_a_condition(name, positive, negative):
 
 def test_data_2_has_other_words_in_a_twelfth_of_its_texts():
     data = uaftc_synthetic.texts("data-2")
-    own = np.where(data.labels == 1, 1000, 1050)[:, None]
-    of_the_class = ((data.ids[:, 10:] >= own) & (data.ids[:, 10:] < own + 50)).all(1)
+    first_word = np.where(data.labels == 1, 1000, 1050)[:, None]
+    of_the_class = ((data.ids[:, 10:] >= first_word) & (data.ids[:, 10:] < first_word + 50)).all(1)
     assert of_the_class.mean() == pytest.approx(11 / 12)
 
 
@@ -331,15 +331,15 @@ def test_made_up_texts_are_trained_on(monkeypatch):
     monkeypatch.setattr(uaftc_synthetic, "synthetic", lambda *numbers, **_: synthetic(60, 60))
     monkeypatch.setattr(uaftc_synthetic, "EVERY", 2)
     monkeypatch.setattr(uaftc_synthetic, "LEARNING_RATE", 5.0)
-    found = uaftc_synthetic.run(uaftc_synthetic.Cell("data-1", 0), epochs=6)
-    assert [row["epoch"] for row in found["trajectory"]] == [0, 2, 4, 6]
-    losses = [row["loss"] for row in found["trajectory"]]
+    result = uaftc_synthetic.run(uaftc_synthetic.Cell("data-1", 0), epochs=6)
+    assert [row["epoch"] for row in result["trajectory"]] == [0, 2, 4, 6]
+    losses = [row["loss"] for row in result["trajectory"]]
     assert losses[0] is None and losses[-1] < losses[1]
-    json.dumps(found, allow_nan=False)
-    first, last = found["trajectory"][0], found["trajectory"][-1]
+    json.dumps(result, allow_nan=False)
+    first, last = result["trajectory"][0], result["trajectory"][-1]
     gained = [row["polarity positive"] - row["polarity negative"] for row in (first, last)]
     assert gained[1] > gained[0]
-    assert found["accuracy"] > 0.6
+    assert result["accuracy"] > 0.6
     assert 0.3 < first["mean beta"] < 0.7 and last["mean beta"] < first["mean beta"] - 0.1
     assert {f"{kind} . {other}" for kind, other in (("neutral", "positive"), ("positive", "negative"))} <= set(last)
 
@@ -401,8 +401,8 @@ LEFT_ALONE = {
     "BERT VAT": (30.23, 61.34, 43.08, 36.80, 65.40),
 }
 TABLES_OF_VAT = {
-    "accuracy": (vat_report.PUBLISHED, OF_VAT), "AOPC": (vat_report.AOPC, DELETED),
-    "post-hoc": (vat_report.POST_HOC, LEFT_ALONE),
+    "accuracy": (vat_published.PUBLISHED, OF_VAT), "AOPC": (vat_published.AOPC, DELETED),
+    "post-hoc": (vat_published.POST_HOC, LEFT_ALONE),
 }  # fmt: skip
 
 
@@ -410,15 +410,15 @@ TABLES_OF_VAT = {
 @pytest.mark.parametrize("table", TABLES_OF_VAT)
 def test_the_numbers_of_vat(table, row):
     published, rows = TABLES_OF_VAT[table]
-    found = tuple(published[name][row] for name in ("sst5", "sst2", "ag_news", "trec", "subj"))
-    assert found == list(rows.values())[row]
+    column = tuple(published[name][row] for name in ("sst5", "sst2", "ag_news", "trec", "subj"))
+    assert column == list(rows.values())[row]
 
 
 def test_the_marked_words_of_vat():
-    assert vat_report.WORDS["lstm"]["random"][0] == (14.88, 4.78, 6.56, 14.59, 23.34, 16.06)
-    assert vat_report.WORDS["lstm"]["VAT"][1] == (60.00, 21.42, 28.76, 32.70, 49.19, 35.35)
-    assert vat_report.WORDS["bert"]["ATT"][1] == (37.74, 9.19, 13.46, 30.82, 39.65, 30.23)
-    assert vat_report.WORDS["bert"]["VAT"][0] == (55.24, 20.62, 26.90, 37.26, 58.39, 40.09)
+    assert vat_published.WORDS["lstm"]["random"][0] == (14.88, 4.78, 6.56, 14.59, 23.34, 16.06)
+    assert vat_published.WORDS["lstm"]["VAT"][1] == (60.00, 21.42, 28.76, 32.70, 49.19, 35.35)
+    assert vat_published.WORDS["bert"]["ATT"][1] == (37.74, 9.19, 13.46, 30.82, 39.65, 30.23)
+    assert vat_published.WORDS["bert"]["VAT"][0] == (55.24, 20.62, 26.90, 37.26, 58.39, 40.09)
 
 
 def rows_of(name, encoder, base, attention, turns, **words) -> list[dict]:
@@ -428,8 +428,9 @@ def rows_of(name, encoder, base, attention, turns, **words) -> list[dict]:
             "set": name, "encoder": encoder, "seed": seed, "base": values[0], "accuracy": values[2], "chosen": 1,
             "test": [values[1], values[2], 0.5], "validation": [0.8, 0.9, 0.7 + 0.1 * seed],
             "explanations": {
-                own: {"AOPC@5": 10.0 * place + seed, "post-hoc@5": 60.0 + 5 * place} | (words if own == "ATT" else {})
-                for place, own in enumerate(("random", "ATT", "VAT"))
+                explanation: {"AOPC@5": 10.0 * place + seed, "post-hoc@5": 60.0 + 5 * place}
+                | (words if explanation == "ATT" else {})
+                for place, explanation in enumerate(("random", "ATT", "VAT"))
             },
         }
         for seed, values in enumerate(zip(base, attention, turns, strict=True))
@@ -485,11 +486,11 @@ def test_the_marked_words_are_printed_beside_the_papers():
 
 def test_the_cells_of_vat():
     """With both directions for every seed, with one for the first."""
-    found = vat.cells(["sst2", "trec"], [3, 1])
-    assert len(found) == len(set(found)) == 2 * 2 * 3 + 2 * 2
+    cells = vat.cells(["sst2", "trec"], [3, 1])
+    assert len(cells) == len(set(cells)) == 2 * 2 * 3 + 2 * 2
     for seed, encoders in ((3, 5), (1, 3)):
-        own = {cell.encoder for cell in found if cell.seed == seed}
-        assert len(own) == encoders and {"bilstm-random", "bilstm-minilm", "bert-minilm"} <= own
+        of_seed = {cell.encoder for cell in cells if cell.seed == seed}
+        assert len(of_seed) == encoders and {"bilstm-random", "bilstm-minilm", "bert-minilm"} <= of_seed
 
 
 @pytest.mark.parametrize(
@@ -518,17 +519,15 @@ def test_a_run_of_vat(folder, monkeypatch):
     )
     small = {name: replace(vat.PRESETS[name], width=8) for name in ("lstm-base", "lstm-vat")}
     monkeypatch.setattr(vat, "PRESETS", small)
-    found = vat.run(vat.Cell("sst2", "lstm-random", 0), folder)
-    assert (found["rows"], found["judged"]) == (50, 9)
-    assert len(found["test"]) == len(found["validation"]) == 3
-    assert found["chosen"] == found["validation"].index(max(found["validation"]))
-    assert found["accuracy"] == found["test"][found["chosen"]]
-    assert 0 <= found["base"] <= 1
-    for own in found["explanations"].values():
-        assert len(own["without"]) == len(own["alone"]) == 7  # from no word to six
-    wholes = {own[name][0] for own in found["explanations"].values() for name in ("without", "alone")}
+    row = vat.run(vat.Cell("sst2", "lstm-random", 0), folder)
+    assert (row["rows"], row["judged"]) == (50, 9)
+    assert len(row["test"]) == len(row["validation"]) == 3
+    assert row["chosen"] == row["validation"].index(max(row["validation"]))
+    assert row["accuracy"] == row["test"][row["chosen"]]
+    assert 0 <= row["base"] <= 1
+    for explanation in row["explanations"].values():
+        assert len(explanation["without"]) == len(explanation["alone"]) == 7  # from no word to six
+    wholes = {explanation[name][0] for explanation in row["explanations"].values() for name in ("without", "alone")}
     assert len(wholes) == 1  # the judge sees the same whole texts, whichever words come first
-    assert set(found["explanations"]) == {"random", "ATT", "VAT"}
-    assert line_in(
-        vat.report([{"set": "sst2", "encoder": "lstm-random", "seed": 0} | found]), 2, "sst2", "lstm-random"
-    )
+    assert set(row["explanations"]) == {"random", "ATT", "VAT"}
+    assert line_in(vat.report([{"set": "sst2", "encoder": "lstm-random", "seed": 0} | row]), 2, "sst2", "lstm-random")

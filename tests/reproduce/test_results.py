@@ -1,4 +1,4 @@
-"""A file of results survives being cut off, and knows what it holds."""
+"""Results files: interrupted writes, runs that are in the file twice, and files that hold something else."""
 
 import json
 import multiprocessing
@@ -19,10 +19,10 @@ ROWS = [
 @pytest.fixture
 def results(tmp_path):
     """A file in a folder that is not there yet."""
-    found = Results(tmp_path / "new" / "folder" / "table.jsonl")
+    results = Results(tmp_path / "new" / "folder" / "table.jsonl")
     for row in ROWS:
-        found.add(row)
-    return found
+        results.add(row)
+    return results
 
 
 def test_nothing_is_held_at_first(tmp_path):
@@ -34,7 +34,7 @@ def test_nothing_is_held_at_first(tmp_path):
 
 def test_a_line_that_was_broken_by_hand_is_named(results):
     results.file.write_text(results.file.read_text().replace('"scale": 10', '"scale": ', 1))
-    with pytest.raises(InputError, match=r"table\.jsonl: line 2 is no JSON"):
+    with pytest.raises(InputError, match=r"table\.jsonl: line 2 is not JSON"):
         results.rows()
 
 
@@ -86,9 +86,9 @@ def test_a_line_without_its_end_counts_as_cut_off(results):
 def test_nothing_but_a_cut_off_line(tmp_path):
     file = tmp_path / "table.jsonl"
     file.write_text('{"set": "ss')
-    found = Results(file)
-    assert found.rows() == []
-    found.add({"set": "mr"})
+    results = Results(file)
+    assert results.rows() == []
+    results.add({"set": "mr"})
     assert file.read_text() == '{"set": "mr"}\n'
 
 
@@ -103,7 +103,7 @@ def test_processes_that_share_a_file_keep_each_others_lines(tmp_path):
     assert first.has(process=2, run=2)
 
 
-KEY = ("set", "scale", "seed")
+IDENTITY = ("set", "scale", "seed")
 
 
 @pytest.mark.parametrize(
@@ -120,22 +120,35 @@ KEY = ("set", "scale", "seed")
 def test_a_file_of_something_else_is_refused_and_stays_as_it_is(tmp_path, text):
     file = tmp_path / "notes.txt"
     file.write_text(text)
-    for act in (lambda: Results(file, KEY).rows(), lambda: Results(file, KEY).add(ROWS[0])):
+    for act in (lambda: Results(file, IDENTITY).rows(), lambda: Results(file, IDENTITY).add(ROWS[0])):
         with pytest.raises(InputError, match=r"notes\.txt: line \d"):
             act()
         assert file.read_text() == text
 
 
+@pytest.mark.parametrize("act", [Results.rows, lambda results: results.add(ROWS[1])], ids=["read", "added to"])
+def test_a_row_without_a_declared_key_is_named(tmp_path, act):
+    """It would make the report fail after all runs."""
+    file = tmp_path / "table.jsonl"
+    Results(file).add(ROWS[0])
+    Results(file).add({name: ROWS[1][name] for name in (*IDENTITY, "accuracy")})
+    before = file.read_text()
+    assert len(Results(file, IDENTITY, ["accuracy"]).rows()) == 2
+    with pytest.raises(InputError, match=r'table\.jsonl: line 2 is not a result of this table, it lacks "test":'):
+        act(Results(file, IDENTITY, ["accuracy", "test"]))
+    assert file.read_text() == before
+
+
 def test_a_cut_off_line_stays_until_another_is_added(tmp_path):
     file = tmp_path / "table.jsonl"
     file.write_text('{"set": "ss')
-    assert Results(file, KEY).rows() == []
+    assert Results(file, IDENTITY).rows() == []
     assert file.read_text() == '{"set": "ss'
 
 
 def test_a_run_that_stands_twice_counts_once(tmp_path):
     """Two processes may have made it at the same time."""
-    results = Results(tmp_path / "table.jsonl", KEY)
+    results = Results(tmp_path / "table.jsonl", IDENTITY)
     for accuracy in (0.5, 0.6):
         results.add({"set": "mr", "scale": 1, "seed": 0, "accuracy": accuracy})
     results.add({"set": "mr", "scale": 1, "seed": 1, "accuracy": 0.7})

@@ -1,19 +1,20 @@
-"""What is drawn of a table's runs is read off the axes again."""
+"""Pictures of the papers' tables: what is drawn is read off the axes again."""
 
 import pytest
 from matplotlib.figure import Figure
 
 from salience.reproduce import TABLES
-from salience.reproduce.attentionmix.figures import TAGS
-from salience.reproduce.pictures import draw_heads, draw_table
-from salience.reproduce.uaftc.pictures import draw_coupling, draw_scales, draw_scores, draw_words
-from salience.reproduce.vat.pictures import draw_curves
+from salience.reproduce.attentionmix.figures import TAGS, draw_heads
+from salience.reproduce.uaftc.dynamics import draw_coupling, draw_scores
+from salience.reproduce.uaftc.figures import draw_words
+from salience.reproduce.uaftc.table2 import draw_scales
+from salience.reproduce.vat.report import draw_curves
 
 
 def lines(axes) -> dict[str, list]:
     """What is drawn under each name."""
-    return {own.get_label(): [list(map(float, own.get_xdata())), list(map(float, own.get_ydata()))]
-            for own in axes.get_lines()}  # fmt: skip
+    return {line.get_label(): [list(map(float, line.get_xdata())), list(map(float, line.get_ydata()))]
+            for line in axes.get_lines()}  # fmt: skip
 
 
 def run(model, scale, seed, accuracy):
@@ -64,19 +65,19 @@ def test_means_over_seeds_are_lines_and_the_papers_numbers_crosses():
     draw_scales(axes, SCALES)
     assert lines(axes)["DP"] == [[1, 10], [25, 75]]
     assert lines(axes)["AD"] == [[1], [75]]
-    crosses = [own for own in axes.get_lines() if own.get_marker() == "x" and len(own.get_xdata())]
-    assert [list(own.get_ydata()) for own in crosses] == [[80, 80], [80]]
+    crosses = [line for line in axes.get_lines() if line.get_marker() == "x" and len(line.get_xdata())]
+    assert [list(line.get_ydata()) for line in crosses] == [[80, 80], [80]]
 
 
 @pytest.mark.parametrize("names", [["data-1"], ["data-1", "data-2"]])
 def test_trainings_are_drawn_condition_by_condition(names):
     figure = Figure()
     draw_scores(figure.subplots(2, len(names)), TRAININGS, names)
-    assert [own.get_title("left") for own in figure.axes] == names * 2
-    for own in figure.axes:
-        rise = 2 if own.get_title("left") == "data-1" else 5  # the mean over seeds
+    assert [panel.get_title("left") for panel in figure.axes] == names * 2
+    for panel in figure.axes:
+        rise = 2 if panel.get_title("left") == "data-1" else 5  # the mean over seeds
         for kind in ("positive", "negative", "neutral"):
-            assert lines(own)[kind] == [[0, 10, 20], [0, 10 * rise, 20 * rise]]
+            assert lines(panel)[kind] == [[0, 10, 20], [0, 10 * rise, 20 * rise]]
 
 
 def test_the_coupling_by_ratio():
@@ -104,7 +105,7 @@ def test_words_of_each_category_are_points_and_their_weights_boxes():
         assert len(neutral.get_offsets()) == 1 and good.get_offsets().tolist() == expected
         assert neutral.get_facecolor().tolist() != good.get_facecolor().tolist()
     assert [label.get_text() for label in weights.get_xticklabels()] == ["neutral", "good"]
-    middles = [own.get_ydata()[0] for own in weights.get_lines()[4::5]]
+    middles = [line.get_ydata()[0] for line in weights.get_lines()[4::5]]
     assert middles == [0.1, 0.4]
 
 
@@ -128,8 +129,7 @@ def test_curves_over_words_are_means_over_seeds():
     ],
 )
 def test_pictures_are_written(table, rows, names, tmp_path):
-    assert table in TABLES
-    assert draw_table(table, rows, tmp_path) == names
+    assert list(TABLES[table]().pictures(rows, tmp_path)) == names
     written = {file.name for file in tmp_path.iterdir()}
     assert written == {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
     assert all((tmp_path / name).stat().st_size > 1000 for name in written)

@@ -1,4 +1,4 @@
-"""`salience reproduce`: the tables of the papers, with real data."""
+"""`salience reproduce`: the tables of the papers, run on their data sets."""
 
 from __future__ import annotations
 
@@ -7,35 +7,20 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from salience.errors import unknown
 from salience.reproduce import TABLES
 
 
 def reproduce(
-    table: Annotated[str, Argument(help=", ".join(TABLES) + ".")],
-    data_dir: Annotated[Path | None, Option(help="A folder of data sets; without it they come from the hub.")] = None,
-    sets: Annotated[str | None, Option(help="Some of the table's data sets, between commas. [all]")] = None,
-    seeds: Annotated[str, Option(help="Between commas.")] = "0",
-    results: Annotated[Path | None, Option(help="Where runs are kept. [results/TABLE.jsonl]")] = None,
-    part: Annotated[str, Option(help="K/N: the K-th of N parts of the runs, for N processes.")] = "1/1",
-    pictures: Annotated[Path | None, Option(help="A folder for pictures of the table, where it has some.")] = None,
-    debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
+    table: Annotated[str, Argument(help=f"One of {', '.join(TABLES)}.")],
+    data_dir: Annotated[Path | None, Option(help="Folder of data sets. [read from the hub]")] = None,
+    sets: Annotated[str | None, Option(help="Data sets of the table, separated by commas. [all]")] = None,
+    seeds: Annotated[str, Option(help="Seeds, separated by commas.")] = "0",
+    results: Annotated[Path | None, Option(help="File that holds the runs. [results/TABLE.jsonl]")] = None,
+    part: Annotated[str, Option(help="K/N runs the K-th of N parts of the table, for N processes.")] = "1/1",
+    pictures: Annotated[Path | None, Option(help="Folder for the table's pictures. [none are drawn]")] = None,
+    debug: Annotated[bool, Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Run a table of a paper and print it beside the published one; runs that are kept are not run again."""
-    from salience.reproduce.running import run_table
+    """Run a paper's table and print it beside the published one. Runs in the results file are not repeated."""
+    from salience.commands.reproduce import reproduce as reproduce_table
 
-    if table not in TABLES:
-        raise unknown("table", table, TABLES)
-    if pictures is not None:
-        from salience.files import whole_folder
-        from salience.outputs import check_folder
-        from salience.report.terminal import say
-        from salience.reproduce.pictures import check_table, draw_table
-
-        check_table(table)
-        check_folder(pictures, overwrite=True)  # what is wrong with it is better known before hours of runs
-    rows = run_table(table, data_dir, sets, seeds, results or Path("results") / f"{table}.jsonl", part)
-    if pictures is not None:
-        with whole_folder(pictures) as folder:
-            names = draw_table(table, rows, folder)
-        say(f"{pictures}: {', '.join(names)}, each as png and svg")
+    reproduce_table(table, data_dir, sets, seeds, results, part, pictures)

@@ -1,4 +1,4 @@
-"""The data sets of the papers, from a folder with one folder a set, or from the hub."""
+"""The papers' data sets, read from a folder with a subfolder for each set, or from the hub."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from salience.errors import InputError, listed, quoted, unknown
 
 @dataclass(frozen=True)
 class Source:
-    """Where a set lies and how it is split.
+    """Where a data set is read from, and how it is split.
 
-    `sizes` are of training, validation and test, drawn anew from all rows together; without them the set's own parts
-    are taken, and validation is `held_out` of the training rows where there is no part for it. On the hub some sets
-    have other rows, or are parted otherwise: IMDB and AG News are whole there, and SST-1 has no labels of words.
+    With `sizes`, training, validation and test rows are drawn from all rows together. Without, the set's own parts are
+    used; if it has no validation part, the share `held_out` of the training rows is held out. Some sets differ on the
+    hub: IMDB and AG News are complete there, and SST-1 has no labels of words.
     """
 
     folder: str
     hub: str
-    labels: tuple[str, ...]  # in the order of their numbers; of two the second is the positive one
-    hub_label: str = "label"  # the column that says them there, as text or as a number with a name
-    sizes: tuple[int, int, int] | None = None
+    labels: tuple[str, ...]  # in the order of their numbers; of two labels the second is the positive one
+    hub_label: str = "label"  # the label's column on the hub: a text, or a number with a name
+    sizes: tuple[int, int, int] | None = None  # rows for training, validation and test
     held_out: float = 0.1
-    tokenised: bool = False  # words stand between spaces already
+    tokenised: bool = False  # words are separated by spaces already
 
 
 SOURCES = {
@@ -48,7 +48,7 @@ SOURCES = {
         "trec", "SetFit/TREC-QC", ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"), "label_coarse_original",
         held_out=452 / 5452, tokenised=True,
     ),
-    # SST-1 as trees: the same texts and splits, with the sentiment of every word.
+    # The folder holds SST-1 as trees: the same texts and splits, with the sentiment of every word.
     "sst5": Source(
         "sst_trees", "SetFit/sst5", ("very negative", "negative", "neutral", "positive", "very positive"),
         "label_text", tokenised=True,
@@ -60,10 +60,16 @@ SOURCES = {
 
 
 def load(name: str, data_dir: Path | None, seed: int = 0) -> DataSet:
-    """A set with its three parts; what is drawn is the same for the same seed.
+    """A data set with its three parts. The same seed draws the same rows.
+
+    Args:
+        name: One of `SOURCES`.
+        data_dir: A folder with FOLDER/train.jsonl.gz, test.jsonl.gz and possibly dev.jsonl.gz for each set; None reads
+            from the hub.
 
     Raises:
-        InputError: it is not there; names the place.
+        InputError: The set is unknown or missing, or a row has no text or an unknown label; the message names the
+            place.
     """
     if name not in SOURCES:
         raise unknown("data set", name, SOURCES)
@@ -83,46 +89,49 @@ def load(name: str, data_dir: Path | None, seed: int = 0) -> DataSet:
             order = random.permutation(len(training))
             held = round(source.held_out * len(training))
             validation, training = [training[i] for i in order[:held]], [training[i] for i in order[held:]]
-    split = [as_split(part, source.labels) for part in (training, validation, test)]
-    return DataSet(name, source.labels, *split, source.tokenised)
+    return DataSet(
+        name, source.labels, _split(training, source.labels), _split(validation, source.labels),
+        _split(test, source.labels), source.tokenised,
+    )  # fmt: skip
 
 
 def rows(source: Source, part: str, data_dir: Path | None) -> list[dict]:
-    """The rows of one part, none where the set has no such part."""
+    """The rows of a part ("train", "dev" or "test") of a set; none if the set has no "dev".
+
+    Raises:
+        InputError: The part is missing, or a row has no text or an unknown label.
+    """
     if data_dir is not None:
         file = data_dir / source.folder / f"{part}.jsonl.gz"
         if file.is_file():
-            return [check(row, source, f"{file}: row {number}") for number, row in enumerate(stream(str(file)), 1)]
+            return [_checked(row, source, f"{file}: row {number}") for number, row in enumerate(stream(str(file)), 1)]
         if part == "dev":
             return []
         raise InputError(f"no data set at {file}: --data-dir is a folder with {source.folder}/{part}.jsonl.gz in it")
     try:
-        return list(rows_of_hub(source, part))
+        return list(_rows_of_hub(source, part))
     except InputError as error:
         raise InputError(f"{error}; --data-dir names a folder with {source.folder}/{part}.jsonl.gz in it") from error
 
 
-def rows_of_hub(source: Source, part: str) -> Iterator[dict]:
-    """As `rows`, from the hub; of a set that is drawn from a larger one, its own classes."""
+def _rows_of_hub(source: Source, part: str) -> Iterator[dict]:
+    """As `rows`, from the hub. If the set is drawn from a larger one, rows of other classes are left out."""
     if part == "dev":
         part = "validation"
         if part not in hub_splits(source.hub):
             return
     for number, row in enumerate(hub_rows(source.hub, part), 1):
         name = str(row.get(source.hub_label))
-        label = next((own for own in source.labels if name and own.startswith(name)), name)  # "pos" for "positive"
+        # Some sets abbreviate: "pos" for "positive".
+        label = next((known for known in source.labels if name and known.startswith(name)), name)
         if source.sizes is None:
-            yield check({"text": row["text"], "label": label}, source, f"{source.hub}, {part}: row {number}")
+            yield _checked({"text": row["text"], "label": label}, source, f"{source.hub}, {part}: row {number}")
         elif label in source.labels and row["text"].strip():
             yield {"text": row["text"], "label": label}
 
 
-def check(row: dict, source: Source, place: str) -> dict:
-    """The row, if it has a text and a label that the set has.
-
-    Raises:
-        InputError: it has not; names the place.
-    """
+def _checked(row: dict, source: Source, place: str) -> dict:
+    """The row, which must have a text and one of the set's labels; `place` names it in the error."""
     if not {"text", "label"} <= row.keys():
         raise InputError(f"{place} has the columns {listed(row)}, but needs text and label")
     if row["label"] not in source.labels:
@@ -130,6 +139,6 @@ def check(row: dict, source: Source, place: str) -> dict:
     return row
 
 
-def as_split(part: list[dict], labels: tuple[str, ...]) -> Split:
+def _split(part: list[dict], labels: tuple[str, ...]) -> Split:
     words = [row["token_labels"] for row in part] if part and "token_labels" in part[0] else None
     return Split([row["text"] for row in part], [labels.index(row["label"]) for row in part], words)

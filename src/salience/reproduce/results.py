@@ -1,4 +1,4 @@
-"""Runs as lines of a file: a table can be stopped, and goes on where it was."""
+"""Results files: a line of JSON for every run, so that an interrupted table continues where it stopped."""
 
 from __future__ import annotations
 
@@ -15,62 +15,52 @@ PATIENCE = 60  # seconds to wait for another process that adds a line
 
 
 class Results:
-    """A file of results, a line of JSON for each run; several processes may add to it.
+    """A results file, to which several processes may add.
 
-    The file is changed only by `add`, which first drops a line that a kill or a full disk has cut off. A run that
-    stands in the file twice, because two processes have made it, counts once.
+    The file is changed only by `add`, which first removes an incomplete last line, left by a kill or a full disk. A
+    run that two processes have both made, and that is in the file twice, counts once.
 
     Args:
-        key: the fields that tell one run from another; without them every line is a run.
+        identity: The fields that tell one run from another, in the order in which every line begins with them;
+            without them every line is a run of its own.
+        keys: The further fields that every run must have.
     """
 
-    def __init__(self, file: str | Path, key: Sequence[str] = ()):
+    def __init__(self, file: str | Path, identity: Sequence[str] = (), keys: Sequence[str] = ()):
         self.file = Path(file)
-        self.key = key
+        self.identity = tuple(identity)
+        self.keys = tuple(keys)
 
     def rows(self) -> list[dict]:
         """The runs, in the file's order.
 
         Raises:
-            InputError: a line is no result of this table; names it.
+            InputError: A line is not a result of this table; the message names it.
         """
         try:
             text = self.file.read_text(encoding="utf-8") if os.path.lexists(self.file) else ""
         except UnicodeDecodeError as error:
-            raise InputError(f"{self.file}: {error}; this is no file of results, name another one") from error
-        *lines, cut = text.split("\n")
-        begin = f'{{"{self.key[0]}": ' if self.key else "{"
-        if not lines and cut[: len(begin)] != begin[: len(cut)]:
-            raise self.foreign(1)
+            raise InputError(f"{self.file}: {error}; this is not a results file, name another one") from error
+        *lines, incomplete = text.split("\n")
+        beginning = f'{{"{self.identity[0]}": ' if self.identity else "{"
+        if not lines and incomplete[: len(beginning)] != beginning[: len(incomplete)]:
+            raise self._foreign(1, self.identity)
         rows: dict[object, dict] = {}
         for number, line in enumerate(lines, 1):
-            row = self.read(line, number)
-            rows.setdefault(tuple(row[name] for name in self.key) if self.key else number, row)
+            row = self._parse(line, number)
+            rows.setdefault(tuple(row[name] for name in self.identity) if self.identity else number, row)
         return list(rows.values())
 
-    def read(self, line: str, number: int) -> dict:
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(
-                f"{self.file}: line {number} is no JSON ({error}); take it out, and its run is made again"
-            ) from error
-        if not isinstance(row, dict) or not row.keys() >= set(self.key):
-            raise self.foreign(number)
-        return row
-
-    def foreign(self, line: int) -> InputError:
-        fields = f" with {listed(map(quoted, self.key))}" if self.key else ""
-        return InputError(f"{self.file}: line {line} is no result{fields}: name another file with --results")
-
     def has(self, **wanted) -> bool:
+        """Whether one run has all these values."""
         return any(wanted.items() <= row.items() for row in self.rows())
 
     def add(self, row: dict) -> None:
         """Writes a line.
 
         Raises:
-            OSError: the disk is full; the line is not there then.
+            InputError: The file holds something else.
+            OSError: The disk is full; the file is then as before.
         """
         line = f"{json.dumps(row)}\n".encode()
         with locked(self.file, PATIENCE):
@@ -82,3 +72,23 @@ class Results:
                 if file.write(line) < len(line):
                     file.truncate(end)
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.file))
+
+    def _parse(self, line: str, number: int) -> dict:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(
+                f"{self.file}: line {number} is not JSON ({error}); remove the line, and its run is made again"
+            ) from error
+        if not isinstance(row, dict):
+            raise self._foreign(number, self.identity)
+        missing = [name for name in (*self.identity, *self.keys) if name not in row]
+        if missing:
+            raise self._foreign(number, missing)
+        return row
+
+    def _foreign(self, line: int, missing: Sequence[str]) -> InputError:
+        lacks = f", it lacks {listed(map(quoted, missing))}" if missing else ""
+        return InputError(
+            f"{self.file}: line {line} is not a result of this table{lacks}: name another file with --results"
+        )

@@ -1,56 +1,61 @@
-"""Running the cells of a paper's table, one line of results each, and printing the table."""
+"""Running the cells of a table, each of which becomes a line of the results file, and printing the table."""
 
 from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable
-from dataclasses import asdict, fields
-from importlib import import_module
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
 
 from salience._version import __version__
-from salience.errors import InputError, unknown
+from salience.errors import InputError
 from salience.outputs import check_writable
-from salience.reproduce import TABLES
 from salience.reproduce.results import Results
+from salience.reproduce.table import Row, Table
 
 
 def run_table(
-    name: str,
+    table: Table[Any],
     data_dir: Path | None,
-    sets: str | None,
-    seeds: str,
+    sets: Sequence[str] | None,
+    seeds: Sequence[int],
     file: Path,
-    part: str = "1/1",
+    part: tuple[int, int] = (1, 1),
     say: Callable[[str], None] = print,
-) -> list[dict]:
-    """Runs what the file does not hold yet, then prints the table from all that it holds, which it returns.
+) -> list[Row]:
+    """Runs the cells that the results file lacks, then prints the table from all rows of the file.
+
+    Everything that can be checked is checked before the first cell runs: the data sets, the cells, the file's rows,
+    whether it can be written, and whether the table can be printed from what it holds.
+
+    Args:
+        data_dir: A folder of data sets; None reads them from the hub.
+        sets: Data sets of the table; None for all.
+        file: The results file; a missing one is created.
+        part: (k, n) runs the k-th of n parts of the cells, for n processes; k starts at 1.
+        say: Prints a line for every run, and the table.
+
+    Returns:
+        The rows of the file.
 
     Raises:
-        InputError: a data set that the table does not have, or numbers that are none.
+        InputError: A data set is not one of the table's, a seed is negative, or the file holds something else.
+        TypeError, ValueError: The table's cells or a run's keys are not as declared.
     """
-    table = import_module(TABLES[name])
-    known = list(table.PUBLISHED)
-    chosen = known if sets is None else sets.split(",")
-    for own in chosen:
-        if own not in known:
-            raise unknown(f"data set of {name}:", own, known)
-    wanted = numbers(seeds, ",", "--seeds 0,1,2")
-    if min(wanted) < 0:
-        raise InputError(f"--seeds {seeds}: seeds begin at 0")
-    turn, parts = share_of(part)
-    cells = table.cells(chosen, wanted)
-    results = Results(file, key=[field.name for cell in cells[:1] for field in fields(cell)])
-    results.rows()  # what is wrong with the file is better known before hours of runs
+    cells = table.plan(table.sets if sets is None else sets, seeds)
+    results = Results(file, table.identity, table.keys)
+    table.report(results.rows())
     check_writable(file)
-    for index, cell in enumerate(cells):
-        if index % parts != turn - 1 or results.has(**asdict(cell)):
+    turn, parts = part
+    for cell in cells[turn - 1 :: parts]:
+        if results.has(**asdict(cell)):
             continue
-        row = asdict(cell) | table.run(cell, data_dir) | machine()
+        row = table.row(cell, data_dir) | environment()
         results.add(row)
         say(", ".join(f"{key} {value}" for key, value in asdict(cell).items()) + f": {100 * row['accuracy']:.1f}")
     rows = results.rows()
@@ -58,32 +63,32 @@ def run_table(
     return rows
 
 
-def share_of(part: str) -> tuple[int, int]:
-    """K and N of "K/N".
+def part_of(text: str) -> tuple[int, int]:
+    """(k, n) of "k/n".
 
     Raises:
-        InputError: it is something else.
+        InputError: The text is not k/n with k from 1 to n.
     """
-    found = numbers(part, "/", "--part 1/2")
-    if len(found) != 2 or not 1 <= found[0] <= found[1]:
-        raise InputError(f"--part {part}: write K/N with K from 1 to N, as in --part 1/2")
-    return found[0], found[1]
+    values = numbers(text, "/", "--part 1/2")
+    if len(values) != 2 or not 1 <= values[0] <= values[1]:
+        raise InputError(f"--part {text}: write K/N with K from 1 to N, as in --part 1/2")
+    return values[0], values[1]
 
 
-def numbers(text: str, between: str, example: str, kind: type = int) -> list:
-    """The numbers in a text, `between` which a sign stands.
+def numbers(text: str, separator: str, example: str, kind: type = int) -> list:
+    """The numbers of a text, which `separator` separates.
 
     Raises:
-        InputError: there is something else; shows the example.
+        InputError: Something else stands there; the message shows the example.
     """
     try:
-        return [kind(number) for number in text.split(between)]
+        return [kind(number) for number in text.split(separator)]
     except ValueError:
         raise InputError(f"{text!r} are no numbers; write {example}") from None
 
 
-def machine() -> dict:
-    """What a result was found with."""
+def environment() -> dict[str, str]:
+    """The machine and the versions of a run, which every row records."""
     return {
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads",
         "versions": f"salience {__version__}, torch {torch.__version__}, transformers {transformers.__version__}, "

@@ -1,14 +1,16 @@
-"""Lewy and Mańdziuk (2023, AttentionMix), Figures 5 to 7: which parts of speech the heads of a trained model look at.
+"""Lewy and Mańdziuk (2023, AttentionMix), Figures 5 to 7: the parts of speech to which trained heads attend.
 
-MiniLM in place of BERT-base, trained with AttentionMix on 1,000 rows. The paper shows the two heads of each set that
-did best in a sweep of trainings; here all 72 heads are counted, and the two that agree most with the gradient are
-shown. Parts of speech are spaCy's.
+AttentionMix, arXiv:2309.11104. MiniLM replaces BERT-base and is trained with AttentionMix on 1,000 rows. The paper
+shows, for each set, the two heads that did best in a sweep of trainings. Here all 72 heads are measured, and the two
+that agree most with the gradient are shown. Parts of speech are spaCy's.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,39 +25,42 @@ from salience.explainers.attention import received
 from salience.hooks.attention_weights import attention
 from salience.hooks.stages import depth
 from salience.mixing.heads import rank_heads
-from salience.reproduce.cells import Cell, cells
+from salience.report.parts_of_speech import bars, named
+from salience.report.pictures import save
 from salience.reproduce.datasets import load
+from salience.reproduce.table import Cell, Row, Table, every_set_and_seed, first_seed_rows
 from salience.reproduce.training import drawn, encode, train_minilm
 from salience.training.word_models import accuracy
 
-__all__ = ["PUBLISHED", "Cell", "cells", "report", "run"]  # a table of `salience reproduce`
-
-ROWS, LOOKED_AT, LONGEST, SHOWN = 1000, 500, 128, 2
-# What the paper sees in its two heads: above the mean are, or highest is.
+ROWS = 1000  # for training
+LOOKED_AT = 500  # test texts whose attention is measured
+LONGEST = 128  # tokens read of a text
+SHOWN = 2  # heads in the report and the pictures
+# What the paper shows of its two heads: the tags above the mean, or the highest one.
 PUBLISHED = {
     "sst5": "0:8 adjectives, adverbs, verbs; 10:3 punctuation, far above all others",
     "mr": "both heads punctuation and CCONJ",
     "imdb": "0:4 adjectives, adverbs; 0:6 adjectives, verbs",
 }
-OPINION = ("ADJ", "ADV", "VERB")  # which the authors expected to be attended to
+OPINION = ("ADJ", "ADV", "VERB")  # the tags that the authors expected to be attended to
 TAGS = (*OPINION, "NOUN", "PROPN", "PRON", "DET", "ADP", "CCONJ", "PUNCT")
 
 
-def run(cell: Cell, data_dir: Path | None) -> dict:
-    """One training; for every head the mean attention of each part of speech, relative to the head's mean."""
+def run(cell: Cell, data_dir: Path | None) -> Row:
+    """Trains one model and measures, for every head, the mean attention to each tag relative to the head's mean."""
     started, data = time.time(), load(cell.set, data_dir, cell.seed)
     data = replace(data, training=drawn(data.training, ROWS, cell.seed))
     looked_at = drawn(data.test, LOOKED_AT, seed=0)
     tagged = list(SpacyTagger()(looked_at.texts))
     classifier = train_minilm(data, "attentionmix", cell.seed, LONGEST)
-    relative = []
+    relative = []  # by layer and head, a value for each tag
     for layer in range(depth(classifier.model)):
-        found = tagged_attention(
+        attended = tagged_attention(
             classifier.model, classifier.tokenizer, looked_at.texts, tagged, EveryHead(layer), LONGEST
         )
-        scores, tags = np.concatenate(found.scores), np.concatenate(found.tags)
-        by_head = [by_tag(own, tags) for own in scores.T]
-        relative.append([dict(zip(own.tags, own.relative.round(3).tolist(), strict=True)) for own in by_head])
+        scores, tags = np.concatenate(attended.scores), np.concatenate(attended.tags)
+        by_head = [by_tag(of_head, tags) for of_head in scores.T]
+        relative.append([dict(zip(head.tags, head.relative.round(3).tolist(), strict=True)) for head in by_head])
     texts = encode(classifier, looked_at)
     ranked = rank_heads(
         classifier.model,
@@ -64,14 +69,14 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
     return {
         "accuracy": accuracy(classifier.model, texts), "rows": len(data.training.labels),
         "texts": len(texts), "tokens": dict(zip(by_head[0].tags, by_head[0].count.tolist(), strict=True)),
-        "relative": relative, "agreeing": [(own.layer, own.head) for own in ranked[:SHOWN]],
+        "relative": relative, "agreeing": [(rank.layer, rank.head) for rank in ranked[:SHOWN]],
         "seconds": round(time.time() - started, 1),
     }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class EveryHead:
-    """What each token receives from every head of a layer (B, T, H)."""
+    """An explainer: the attention that each token receives from every head of a layer (B, T, H)."""
 
     layer: int
 
@@ -79,39 +84,71 @@ class EveryHead:
         return received(attention(model, batch, self.layer), batch).transpose(1, 2)
 
 
-def report(rows: list[dict]) -> str:
-    """By set: each tag's relative attention in layer 0, in the last layer, and in the two heads of the first seed;
-    then in how many heads the authors' hypothesis holds."""
+def report(rows: list[Row]) -> str:
+    """For each set, the relative attention to each tag in the first and last layer and in the two shown heads of the
+    first seed; then the number of heads for which the authors' hypothesis holds, over seeds."""
     lines = []
-    for name, told in PUBLISHED.items():
-        own = sorted((row for row in rows if row["set"] == name), key=lambda row: row["seed"])
-        if not own:
+    for name, shown in PUBLISHED.items():
+        of_set = sorted((row for row in rows if row["set"] == name), key=lambda row: row["seed"])
+        if not of_set:
             continue
-        first = own[0]
-        shown = [("layer 0", first["relative"][0]), (f"layer {len(first['relative']) - 1}", first["relative"][-1])]
-        shown += [(f"head {layer}:{head}", [first["relative"][layer][head]]) for layer, head in first["agreeing"]]
-        lines += ["", f"{name}, seed {first['seed']}; the paper: {told}", "",
+        first = of_set[0]
+        groups = [("layer 0", first["relative"][0]), (f"layer {len(first['relative']) - 1}", first["relative"][-1])]
+        groups += [(f"head {layer}:{head}", [first["relative"][layer][head]]) for layer, head in first["agreeing"]]
+        lines += ["", f"{name}, seed {first['seed']}; the paper: {shown}", "",
                   "| attention of | " + " | ".join(TAGS) + " |", "|---" * (len(TAGS) + 1) + "|"]  # fmt: skip
-        for title, heads in shown:
-            lines.append(f"| {title} | " + " | ".join(f"{mean_of(heads, tag):.2f}" for tag in TAGS) + " |")
+        for title, heads in groups:
+            lines.append(f"| {title} | " + " | ".join(f"{_mean(heads, tag):.2f}" for tag in TAGS) + " |")
     lines += [
         "",
         "| set | seeds | heads with ADJ, ADV and VERB above their mean | with PUNCT highest |",
         "|---|---|---|---|",
     ]
     for name in PUBLISHED:
-        own = [[head for layer in row["relative"] for head in layer] for row in rows if row["set"] == name]
-        if own:
-            opinion = [sum(all(head.get(tag, 0) > 1 for tag in OPINION) for head in heads) for heads in own]
-            signs = [sum(highest(head) == "PUNCT" for head in heads) for heads in own]
-            lines.append(f"| {name} | {len(own)} | {spread(opinion)} of {len(own[0])} | {spread(signs)} |")
+        heads_by_seed = [[head for layer in row["relative"] for head in layer] for row in rows if row["set"] == name]
+        if heads_by_seed:
+            opinion = [sum(all(head.get(tag, 0) > 1 for tag in OPINION) for head in heads) for heads in heads_by_seed]
+            punctuation = [sum(_highest(head) == "PUNCT" for head in heads) for heads in heads_by_seed]
+            lines.append(
+                f"| {name} | {len(heads_by_seed)} | {spread(np.array(opinion))} of {len(heads_by_seed[0])} | "
+                f"{spread(np.array(punctuation))} |"
+            )
     return "\n".join(lines).strip()
 
 
-def highest(head: dict[str, float]) -> str:
-    """Of the frequent tags: an interjection or two would often be the highest."""
+def _highest(head: dict[str, float]) -> str:
+    """The tag with the highest attention among the frequent tags; a few interjections would often be the highest."""
     return max(TAGS, key=lambda tag: head.get(tag, 0))
 
 
-def mean_of(heads: list[dict[str, float]], tag: str) -> float:
+def _mean(heads: list[dict[str, float]], tag: str) -> float:
     return float(np.mean([head.get(tag, np.nan) for head in heads]))
+
+
+def pictures(rows: list[Row], folder: Path) -> Iterator[str]:
+    """Figures 5 to 7 for each set: the two heads of the first seed that agree most with the gradient."""
+    for name, row in first_seed_rows(rows).items():
+        save(partial(draw_heads, row=row), folder / f"pos-{name}")
+        yield f"pos-{name}"
+
+
+def draw_heads(axes, row: Row) -> None:
+    """Draws the two heads of a row into axes, a bar for each tag."""
+    heads = {
+        named((layer, head)): [row["relative"][layer][head].get(tag, np.nan) for tag in TAGS]
+        for layer, head in row["agreeing"]
+    }
+    bars(axes, TAGS, heads, f"{row['set']}: attention by part of speech")
+
+
+TABLE = Table(
+    name="attentionmix-figures",
+    paper="Lewy and Mańdziuk, AttentionMix, 2023, arXiv:2309.11104",
+    published=PUBLISHED,
+    cell=Cell,
+    keys=("accuracy", "relative", "agreeing"),
+    cells=every_set_and_seed,
+    run=run,
+    report=report,
+    pictures=pictures,
+)

@@ -1,7 +1,8 @@
-"""Kong et al. (EMNLP 2022, DropMix), Table 5 and Figure 3c: which channels matter for which class, and their words.
+"""Kong et al. (EMNLP 2022, DropMix), Table 5 and Figure 3c: channels that matter for a class, and their words.
 
-MiniLM in place of BERT-base, trained with DropMix-C, whose channels these are, on 2,000 rows, in which the words are
-counted. How much a word is a class's own is seen in the texts that have it: half, if the other class has it as often.
+DropMix, doi:10.18653/v1/2022.emnlp-main.57. MiniLM replaces BERT-base and is trained on 2,000 rows with DropMix-C,
+which drops channels. Words are counted in the training rows. The share of a word that belongs to a class is computed
+from the texts that contain the word: it is one half if the other class contains the word as often.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ import numpy as np
 from salience.analysis.channels import scan_channels
 from salience.comparison.statistics import spread
 from salience.data.encoding import Encoded
-from salience.reproduce.cells import Cell, cells
 from salience.reproduce.datasets import load
+from salience.reproduce.table import Cell, Row, Table, every_set_and_seed
 from salience.reproduce.training import drawn, encode, train_minilm
 from salience.training.word_models import accuracy
 
-__all__ = ["PUBLISHED", "Cell", "cells", "report", "run"]  # a table of `salience reproduce`
-
-RATIO, TOP, WORDS, ROWS, LONGEST = 0.1, 3, 15, 2000, 128
-# Each class's first channels, each with the words that were counted most.
+RATIO = 0.1  # share of the channels that count as important for a text
+TOP, WORDS = 3, 15  # channels of a class, and words of a channel, that are listed
+ROWS, LONGEST = 2000, 128  # training rows, and tokens read of a text
+# The first channels of each class, each with its most frequent words.
 PUBLISHED = {
     "sst2": {
         "negative": {
@@ -45,76 +46,98 @@ PUBLISHED = {
 }  # fmt: skip
 
 
-def run(cell: Cell, data_dir: Path | None) -> dict:
-    """One training, and of each class its leading channels with their words, how often, and how much its own."""
+def run(cell: Cell, data_dir: Path | None) -> Row:
+    """Trains one model and lists the leading channels of each class with their words.
+
+    A word is recorded with its count and the share of it that belongs to the class.
+    """
     started, data = time.time(), load(cell.set, data_dir, cell.seed)
     data = replace(data, training=drawn(data.training, ROWS, cell.seed))
     classifier = train_minilm(data, "dropmix-c", cell.seed, LONGEST)
     texts = encode(classifier, data.training)
-    found, classes = scan_channels(classifier.model, texts, RATIO), len(data.labels)
-    own = belonging(texts, classes)
+    scan, classes = scan_channels(classifier.model, texts, RATIO), len(data.labels)
+    shares = class_shares(texts, classes)
     return {
         "accuracy": accuracy(classifier.model, encode(classifier, data.test)), "rows": len(texts), "ratio": RATIO,
-        "most preferred": dict(zip(data.labels, found.preference(classes).max(1).tolist(), strict=True)),
+        "most preferred": dict(zip(data.labels, scan.preference(classes).max(1).tolist(), strict=True)),
         "channels": {
             data.labels[label]: {
-                str(channel): words(counts, own[label], classifier.tokenizer) for channel, counts in channels.items()
+                str(channel): _words(counts, shares[label], classifier.tokenizer)
+                for channel, counts in channels.items()
             }
-            for label, channels in found.leading(classes, TOP).items()
+            for label, channels in scan.leading(classes, TOP).items()
         },
         "seconds": round(time.time() - started, 1),
     }  # fmt: skip
 
 
-def words(counts: Counter[int], own: np.ndarray, tokenizer) -> list[tuple[str, int, float]]:
-    """The most frequent word pieces, with their number and how much they are the class's own."""
+def _words(counts: Counter[int], shares: np.ndarray, tokenizer) -> list[tuple[str, int, float]]:
+    """The most frequent word pieces, each with its count and its share of the class."""
     return [
-        (tokenizer.convert_ids_to_tokens(token), count, round(float(own[token]), 3))
+        (tokenizer.convert_ids_to_tokens(token), count, round(float(shares[token]), 3))
         for token, count in counts.most_common(WORDS)
     ]
 
 
-def belonging(texts: Encoded, classes: int) -> np.ndarray:
-    """How much a token is a class's own (C, V): the part of the class's texts that have it, over the sum of this part
-    and that of the other classes' mean."""
+def class_shares(texts: Encoded, classes: int) -> np.ndarray:
+    """The share of each token that belongs to each class, (C, V), between 0 and 1.
+
+    It is the rate of the class's texts that contain the token, divided by the sum of this rate and the mean rate of
+    the other classes. V is the largest token id in the texts, plus one.
+    """
     labels = np.asarray(texts.labels)
-    found = np.zeros((classes, max(max(row["input_ids"]) for row in texts) + 1))
+    containing = np.zeros((classes, max(max(row["input_ids"]) for row in texts) + 1))
     for row, label in zip(texts, labels, strict=True):
-        found[label, np.unique(row["input_ids"])] += 1
-    rate = found / np.maximum(np.bincount(labels, minlength=classes), 1)[:, None]
+        containing[label, np.unique(row["input_ids"])] += 1
+    rate = containing / np.maximum(np.bincount(labels, minlength=classes), 1)[:, None]
     others = (rate.sum(0) - rate) / (classes - 1)
     return rate / np.maximum(rate + others, np.finfo(float).tiny)
 
 
-def report(rows: list[dict]) -> str:
-    """The words of the first seed beside the paper's, then what all seeds say."""
+def report(rows: list[Row]) -> str:
+    """The words of the first seed beside the paper's, then a summary over seeds."""
     lines = []
-    for name, told in PUBLISHED.items():
-        own = sorted((row for row in rows if row["set"] == name), key=lambda row: row["seed"])
-        if own:
-            lines += [f"{name}, channels and words of seed {own[0]['seed']}", "", "| class | channel | words |",
+    for name, classes in PUBLISHED.items():
+        of_set = sorted((row for row in rows if row["set"] == name), key=lambda row: row["seed"])
+        if of_set:
+            first = of_set[0]
+            lines += [f"{name}, channels and words of seed {first['seed']}", "", "| class | channel | words |",
                       "|---|---|---|"]  # fmt: skip
-            for label, published in told.items():
-                for channel, found in own[0]["channels"][label].items():
-                    lines.append(f"| {label} | {channel} | {quoted(word for word, *_ in found)} |")
+            for label, published in classes.items():
+                for channel, words in first["channels"][label].items():
+                    lines.append(f"| {label} | {channel} | {_listed(word for word, *_ in words)} |")
                 for channel, text in published.items():
-                    lines.append(f"| {label}, paper | {channel} | {quoted(text.split())} |")
+                    lines.append(f"| {label}, paper | {channel} | {_listed(text.split())} |")
             lines += ["", "| class | seeds | the class's own, % | in the paper's lists, % | largest preference |",
                       "|---|---|---|---|---|"]  # fmt: skip
-            lines += [f"| {label} | {len(own)} | {' | '.join(summary(own, label, told[label]))} |" for label in told]
+            for label, published in classes.items():
+                lines.append(f"| {label} | {len(of_set)} | {' | '.join(_summary(of_set, label, published))} |")
     return "\n".join(lines)
 
 
-def summary(rows: list[dict], label: str, told: dict[str, str]) -> list[str]:
-    """Over seeds: how much the listed words are the class's own, how many of them the paper lists, Figure 3c's end."""
-    listed = [[entry for found in row["channels"][label].values() for entry in found] for row in rows]
-    known = set(" ".join(told.values()).split())
+def _summary(rows: list[Row], label: str, published: dict[str, str]) -> list[str]:
+    """Over seeds: the mean share of the listed words, the part of them that the paper lists too, and the largest
+    preference of a channel (the end of Figure 3c)."""
+    by_seed = [[entry for words in row["channels"][label].values() for entry in words] for row in rows]
+    known = set(" ".join(published.values()).split())
     return [
-        spread(100 * np.array([np.mean([own for *_, own in entries]) for entries in listed])),
-        spread(100 * np.array([np.mean([word in known for word, *_ in entries]) for entries in listed])),
+        spread(100 * np.array([np.mean([share for *_, share in entries]) for entries in by_seed])),
+        spread(100 * np.array([np.mean([word in known for word, *_ in entries]) for entries in by_seed])),
         spread(np.array([row["most preferred"][label] for row in rows])),
     ]
 
 
-def quoted(words: Iterable[str]) -> str:
+def _listed(words: Iterable[str]) -> str:
     return " ".join(f"`{word}`" for word in words)
+
+
+TABLE = Table(
+    name="dropmix-table5",
+    paper="Kong et al., DropMix, EMNLP 2022, doi:10.18653/v1/2022.emnlp-main.57",
+    published=PUBLISHED,
+    cell=Cell,
+    keys=("accuracy", "most preferred", "channels"),
+    cells=every_set_and_seed,
+    run=run,
+    report=report,
+)

@@ -1,54 +1,58 @@
-"""Sun and Lu (ACL 2020), Figures 2 to 5 as numbers: how well scores tell the categories of words apart."""
+"""Sun and Lu (ACL 2020), Figures 2 to 5 as numbers: how well scores separate the categories of words.
+
+Understanding Attention for Text Classification, doi:10.18653/v1/2020.acl-main.312.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
 from transformers import set_seed
 
-from salience.analysis.association import NEUTRAL
-from salience.analysis.token_scores import polarity_of
 from salience.comparison.attention import Analysis, analyse, sweep
 from salience.data.datasets import DataSet
 from salience.inference import TextClassifier
 from salience.models.attention_models import AttentionOptions, build_attention_classifier
-from salience.reproduce.cells import Cell, cells
+from salience.report.attention_pictures import by_frequency, weight_boxes
+from salience.report.pictures import COLOURS, GREY, save
 from salience.reproduce.datasets import load
+from salience.reproduce.table import Cell, Row, Table, every_set_and_seed, first_seed_rows
 from salience.reproduce.training import drawn, train_classifier
 from salience.reproduce.uaftc.table2 import L2, LONGEST, RECIPES
+from salience.reproduce.uaftc.word_categories import points, separation
 from salience.training.recipe import Recipe
 from salience.training.word_models import WordRecipe
 
-__all__ = ["PUBLISHED", "Cell", "cells", "report", "run"]  # a table of `salience reproduce`
-
-PENALTY, ROWS = 1e-4, 1000
-DRAWN = 300  # words of a category in the pictures, at most
+PENALTY = 1e-4  # weight of the size of V^T W in the loss
+ROWS = 1000  # training rows of MiniLM
 HEAD = "| set | seeds | category | words | attention score | polarity score | median weight | area | paper |"
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One trained model that is looked at, and what the paper sees in its figure."""
+    """A trained model that is analysed, and what the paper shows of it."""
 
-    told: str
+    shown: str
     data: str = "sst2"
     encoder: str = "embeddings"
     pooling: str = "dot"
     scale: float = 10.0
-    penalty: float = 0.0  # of the size of V^T W
+    penalty: float = 0.0  # weight of the size of V^T W in the loss
     embeddings: str | None = None
 
     @property
     def options(self) -> AttentionOptions:
+        """The attention classifier."""
         return AttentionOptions(self.encoder, self.pooling, scale=self.scale, embeddings=self.embeddings)
 
 
 BY_CLASS = "polarity by the class, neutral near 0; "
-PUBLISHED = {
+FIGURES = {
     "sst2": Figure(BY_CLASS + "class words are attended to more, positive less than negative"),
     "imdb": Figure(BY_CLASS + "both classes' words are attended to more", data="imdb"),
     "20news-1": Figure(BY_CLASS + "both classes' words are attended to more", data="20news-1"),
@@ -63,27 +67,34 @@ PUBLISHED = {
     "sst2-pretrained": Figure("left open: embeddings that begin as MiniLM's word rows", embeddings="minilm"),
     "sst2-transformer": Figure("left open: attention over MiniLM", encoder="minilm"),
 }
+PUBLISHED = {name: figure.shown for name, figure in FIGURES.items()}
 
 
-def run(cell: Cell, data_dir: Path | None) -> dict:
-    started, figure = time.time(), PUBLISHED[cell.set]
+def run(cell: Cell, data_dir: Path | None) -> Row:
+    """Trains one model and measures the scores of its words by category."""
+    started, figure = time.time(), FIGURES[cell.set]
     train = from_scratch if figure.encoder == "embeddings" else over_a_transformer
     data = load(figure.data, data_dir, cell.seed)
-    found = train(figure, data, cell.seed)
-    return {"accuracy": found.test_accuracy, "scale": found.scale, "labels": list(data.labels)} | separation(found) | {
-        "points": points(found), "seconds": round(time.time() - started, 1)
+    analysis = train(figure, data, cell.seed)
+    return {
+        "accuracy": analysis.test_accuracy, "scale": analysis.scale, "labels": list(data.labels),
+        **separation(analysis), "points": points(analysis), "seconds": round(time.time() - started, 1),
     }  # fmt: skip
 
 
 def from_scratch(figure: Figure, data: DataSet, seed: int) -> Analysis:
-    decay = L2 if figure.pooling == "additive" else 0.0  # as in Table 2
+    """Trains attention over word embeddings, as in Table 2."""
+    decay = L2 if figure.pooling == "additive" else 0.0
     recipe = WordRecipe(weight_decay=decay, alignment=figure.penalty, **RECIPES.get(data.name, {}))
-    (found,) = sweep(figure.options, recipe, data, [figure.scale], seed, LONGEST, say=lambda line: None)
-    return found
+    (analysis,) = sweep(figure.options, recipe, data, [figure.scale], seed, LONGEST, say=lambda line: None)
+    return analysis
 
 
 def over_a_transformer(figure: Figure, data: DataSet, seed: int) -> Analysis:
-    """Trained on 1,000 rows with the default recipe; words, here word pieces, are counted in all of them."""
+    """Trains attention over MiniLM on 1,000 rows with the default recipe.
+
+    The words are word pieces here. They are counted in all training rows.
+    """
     set_seed(seed)
     model, tokenizer = build_attention_classifier(figure.options, data.labels, data.training.texts, lambda line: None)
     recipe = Recipe(data=data.name, method="plain", seed=seed)
@@ -92,81 +103,59 @@ def over_a_transformer(figure: Figure, data: DataSet, seed: int) -> Analysis:
     return analyse(classifier.model, classifier.tokenizer, data, LONGEST)
 
 
-def separation(analysis: Analysis) -> dict:
-    """How many words each category has, their mean scores, and how well attention scores tell them from neutral words.
-
-    The area under the ROC curve is the chance that a word of the class is attended to more than a neutral one.
-    """
-    neutral, attention = analysis.words.category == NEUTRAL, analysis.alone.attention.numpy()
-    polarity, (weight, tested) = analysis.alone.polarity.numpy(), weights(analysis)
-    found = {"words": {}, "attention": {}, "polarity": {}, "median weight": {}, "area": {}}
-    for own, key in categories_of(analysis):
-        chosen = analysis.words.category == own
-        found["words"][key] = int(chosen.sum())
-        found["attention"][key] = float(attention[chosen].mean())
-        found["polarity"][key] = float(polarity_of(polarity, own)[chosen].mean())
-        found["median weight"][key] = float(np.median(weight[chosen & tested]))
-        if own != NEUTRAL:
-            both = chosen | neutral
-            found["area"][key] = float(roc_auc_score(chosen[both], attention[both]))
-    return {**found, "|V^T W|": analysis.alignment}
-
-
-def points(analysis: Analysis) -> dict[str, dict[str, list[float]]]:
-    """What the pictures show: the frequency, the scores and the mean weight of words, some of each category.
-
-    Weights are those of words that the test texts have.
-    """
-    frequency, polarity = analysis.words.counts.sum(1), analysis.alone.polarity.numpy()
-    weight, tested = weights(analysis)
-    found = {}
-    for own, key in categories_of(analysis):
-        chosen = some(analysis.words.category == own)
-        scores = {"attention": analysis.alone.attention.numpy(), "polarity": polarity_of(polarity, own)}
-        found[key] = {"frequency": frequency[chosen].tolist()} | {
-            name: rounded(values[chosen]) for name, values in scores.items()
-        } | {"weight": rounded(weight[some((analysis.words.category == own) & tested)])}  # fmt: skip
-    return found
-
-
-def categories_of(analysis: Analysis) -> list[tuple[int, str]]:
-    """Number and name of the categories that have words, but for the words of no category."""
-    found = analysis.words.category
-    return [(own, "neutral" if own == NEUTRAL else str(own)) for own in sorted(set(found[found >= NEUTRAL].tolist()))]
-
-
-def weights(analysis: Analysis) -> tuple[np.ndarray, np.ndarray]:
-    """Mean attention weights (V,) in the test texts, if there are any, and which words these have (V,)."""
-    found = analysis.in_test or analysis.in_texts
-    return found.weight.numpy(), found.occurrences.numpy() > 0
-
-
-def some(chosen: np.ndarray) -> np.ndarray:
-    """The numbers of the chosen words, evenly thinned out."""
-    found = np.flatnonzero(chosen)
-    return found[:: max(1, -(-len(found) // DRAWN))]
-
-
-def rounded(values: np.ndarray) -> list[float]:
-    return [float(f"{value:.4g}") for value in values]
-
-
-def report(rows: list[dict]) -> str:
-    """A line for each category of words, means over seeds; what the paper shows stands in a set's first line."""
+def report(rows: list[Row]) -> str:
+    """A line for each category of words, with means over seeds; the first line of a set has what the paper shows."""
     lines = [HEAD, "|---" * 9 + "|"]
-    for name, figure in PUBLISHED.items():
-        own, told = [row for row in rows if row["set"] == name], figure.told
-        for category in own[0]["words"] if own else ():
-            kind = category if category == "neutral" else own[0]["labels"][int(category)]
-            values = (mean(own, key, category) for key in ("attention", "polarity", "median weight", "area"))
+    for name, figure in FIGURES.items():
+        of_set, shown = [row for row in rows if row["set"] == name], figure.shown
+        for category in of_set[0]["words"] if of_set else ():
+            label = category if category == "neutral" else of_set[0]["labels"][int(category)]
+            values = (_mean(of_set, key, category) for key in ("attention", "polarity", "median weight", "area"))
             lines.append(
-                f"| {name} | {len(own)} | {kind} | {mean(own, 'words', category, '.0f')} | "
-                + " | ".join(values) + f" | {told} |"
+                f"| {name} | {len(of_set)} | {label} | {_mean(of_set, 'words', category, '.0f')} | "
+                + " | ".join(values) + f" | {shown} |"
             )  # fmt: skip
-            told = ""
+            shown = ""
     return "\n".join([*lines, "", "Area: the chance that a word of the class is attended to more than a neutral one."])
 
 
-def mean(rows: list[dict], key: str, category: str, form: str = ".3g") -> str:
-    found = [row[key][category] for row in rows if category in row[key]]
-    return format(np.mean(found), form) if found else ""
+def _mean(rows: list[Row], key: str, category: str, form: str = ".3g") -> str:
+    values = [row[key][category] for row in rows if category in row[key]]
+    return format(np.mean(values), form) if values else ""
+
+
+def pictures(rows: list[Row], folder: Path) -> Iterator[str]:
+    """Figures 2 to 5 for each set, of the first seed: polarity and attention scores of words over their frequency, and
+    their mean attention weights."""
+    for name, row in first_seed_rows(rows).items():
+        save(partial(draw_words, row=row), folder / f"words-{name}", (13, 4.2), (1, 3))
+        yield f"words-{name}"
+
+
+def draw_words(axes, row: Row) -> None:
+    """Draws a row into three axes: polarity scores, attention scores, mean weights."""
+    polarity, attention, weights = axes
+    names, colours = [], []
+    for category, words in row["points"].items():
+        neutral = category == "neutral"
+        names.append("neutral" if neutral else row["labels"][int(category)])
+        colours.append(GREY if neutral else COLOURS[int(category) % len(COLOURS)])
+        for panel, score in ((polarity, "polarity"), (attention, "attention")):
+            by_frequency(panel, words["frequency"], words[score], names[-1], colours[-1])
+            panel.set_ylabel(f"{score} score")
+    weight_boxes(weights, [words["weight"] for words in row["points"].values()], names, colours)
+    polarity.set_title(f"{row['set']}: words of a class, scale {row['scale']:g}", loc="left")
+    polarity.legend(frameon=False)
+
+
+TABLE = Table(
+    name="uaftc-figures",
+    paper="Sun and Lu, Understanding Attention for Text Classification, ACL 2020, doi:10.18653/v1/2020.acl-main.312",
+    published=PUBLISHED,
+    cell=Cell,
+    keys=("accuracy", "scale", "labels", "words", "attention", "polarity", "median weight", "area", "points"),
+    cells=every_set_and_seed,
+    run=run,
+    report=report,
+    pictures=pictures,
+)

@@ -1,1 +1,1 @@
-"""Zhou et al., VAT (Findings of ACL 2021)."""
+"""Zhou et al., "Attending via both Fine-tuning and Compressing" (VAT, Findings of ACL 2021)."""

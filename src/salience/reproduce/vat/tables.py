@@ -1,12 +1,13 @@
 """Zhou et al. (Findings of ACL 2021), Tables 2 to 6: base, ATT and VAT over an LSTM and a transformer.
 
-A cell trains two models: base, and VAT, whose iteration 0 is ATT. Base also judges the explanations of the others, as
-in the paper. What the paper leaves open (batches, epochs, dropout) is the default recipe of salience, with the
-learning rate that the paper gives for its LSTM. Its 100 dimensions are taken to be 50 of each direction: the last
-states of one direction know the whole text, so that attention goes to them and finds no words.
+Attending via both Fine-tuning and Compressing. A cell trains two models: base, and VAT, whose iteration 0 is ATT. Base
+also judges the explanations of the others, as in the paper. What the paper leaves open (batches, epochs, dropout)
+follows the default recipe of salience, with the learning rate that the paper gives for its LSTM. Its 100 dimensions
+are read as 50 for each direction: with one direction, the last states depend on the whole text, and attention
+concentrates on them instead of on words.
 
-GloVe is replaced by random word vectors or MiniLM's, BERT-base by MiniLM. So that the table fits a small machine,
-MiniLM is trained on 1,000 rows at most and the LSTM on 10,000 (only AG News has more), and the explanations of at most
+GloVe is replaced by random word vectors or those of MiniLM, and BERT-base by MiniLM. To fit a small machine, MiniLM is
+trained on at most 1,000 rows and the LSTM on at most 10,000 (only AG News has more), and the explanations of at most
 200 and 500 texts are judged.
 """
 
@@ -40,27 +41,26 @@ from salience.inference import TextClassifier
 from salience.models.attention_models import PRESETS, build_attention_classifier
 from salience.models.procedure import required_procedure
 from salience.reproduce.datasets import load
+from salience.reproduce.table import Row
 from salience.reproduce.training import as_texts, drawn, encode, train_classifier
-from salience.reproduce.vat.report import PUBLISHED, family, report
+from salience.reproduce.vat.report import family
 from salience.training.recipe import Recipe
 from salience.training.word_models import accuracy
 
-__all__ = ["PUBLISHED", "Cell", "cells", "report", "run"]  # a table of `salience reproduce`
-
 LONGEST = 256  # words or word pieces read of a text
-AT = 5  # words deleted, or left alone, in Tables 3 and 4
+AT = 5  # words deleted in Table 3, and kept in Table 4
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is trained and judged over one kind of encoder."""
+    """How models with one kind of encoder are trained and judged."""
 
     epochs: int
-    learning_rate: float | None  # None: the default, which follows the width
+    learning_rate: float | None  # None: the default, which depends on the model's width
     iterations: int
-    rows: int  # of training, at most
-    judged: int  # test texts whose explanations are judged, at most
-    most: int  # words deleted one by one
+    rows: int  # largest number of training rows
+    judged: int  # largest number of test texts whose explanations are judged
+    most: int  # largest number of deleted words
 
 
 PLANS = {
@@ -68,23 +68,26 @@ PLANS = {
     "bert": Plan(epochs=4, learning_rate=None, iterations=2, rows=1000, judged=200, most=5),
 }
 ENCODERS = ("bilstm-random", "bilstm-minilm", "bert-minilm")
-OF_ONE_DIRECTION = ("lstm-random", "lstm-minilm")  # with the first seed alone, to show what it does
+OF_ONE_DIRECTION = ("lstm-random", "lstm-minilm")  # with the first seed only, to show the effect of one direction
 
 
 @dataclass(frozen=True)
 class Cell:
+    """A trained base and a trained VAT."""
+
     set: str
-    encoder: str
+    encoder: str  # of ENCODERS or OF_ONE_DIRECTION
     seed: int
 
 
-def cells(sets: list[str], seeds: list[int]) -> list[Cell]:
+def cells(sets: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
+    """Every set and encoder, seed by seed; encoders of one direction with the first seed only."""
     both = [Cell(name, encoder, seed) for seed in seeds for name in sets for encoder in ENCODERS]
     return both + [Cell(name, encoder, seeds[0]) for name in sets for encoder in OF_ONE_DIRECTION]
 
 
-def run(cell: Cell, data_dir: Path | None) -> dict:
-    """Base, ATT and VAT on one set with one seed, and what their attention is worth as an explanation."""
+def run(cell: Cell, data_dir: Path | None) -> Row:
+    """Trains base, ATT and VAT on one set with one seed, and judges their attention as explanations."""
     started, data = time.time(), load(cell.set, data_dir, cell.seed)
     plan = PLANS[family(cell.encoder)]
     data = replace(data, training=drawn(data.training, plan.rows, cell.seed))
@@ -93,34 +96,44 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
     judged = drawn(data.test, plan.judged, seed=0)
     texts = as_texts(judged)
     seen = words_of(base, texts)
-    found = {"base": accuracy(base.model, encode(base, data.test)), "test": [], "explanations": {}}
+    base_accuracy = accuracy(base.model, encode(base, data.test))
+    test_accuracies: list[float] = []
+    explanations: dict[str, dict] = {}
 
     def explain(classifier: TextClassifier, name: str) -> None:
-        own = words_of(classifier, texts)
-        scores = explain_words(classifier.model, own, pooling_attention)
-        found["explanations"][name] = judge(as_judged(scores, own, seen), base, seen, judged, plan.most)
+        words = words_of(classifier, texts)
+        scores = explain_words(classifier.model, words, pooling_attention)
+        explanations[name] = judge(as_judged(scores, words, seen), base, seen, judged, plan.most)
 
     def watch(classifier: TextClassifier) -> None:
-        found["test"].append(accuracy(classifier.model, encode(classifier, data.test)))
-        if len(found["test"]) == 1:
+        test_accuracies.append(accuracy(classifier.model, encode(classifier, data.test)))
+        if len(test_accuracies) == 1:
             explain(classifier, "ATT")
 
     classifier, iterations = train(cell, data, plan, "vat", watch)
     explain(classifier, "VAT")
-    found["explanations"]["random"] = judge_chance(base, seen, judged, plan.most, cell.seed)
-    found["validation"] = [row["validation_accuracy"] for row in iterations]
-    chosen = int(np.argmax(found["validation"]))
-    return found | {
-        "chosen": chosen, "accuracy": found["test"][chosen], "rows": len(data.training.labels),
-        "judged": len(judged.labels), "seconds_of_base": round(seconds_of_base, 1),
-        "seconds": round(time.time() - started, 1),
+    explanations["random"] = judge_chance(base, seen, judged, plan.most, cell.seed)
+    validation_accuracies = [iteration["validation_accuracy"] for iteration in iterations]
+    chosen = int(np.argmax(validation_accuracies))
+    return {
+        "base": base_accuracy, "test": test_accuracies, "explanations": explanations,
+        "validation": validation_accuracies, "chosen": chosen, "accuracy": test_accuracies[chosen],
+        "rows": len(data.training.labels), "judged": len(judged.labels),
+        "seconds_of_base": round(seconds_of_base, 1), "seconds": round(time.time() - started, 1),
     }  # fmt: skip
 
 
 def train(
     cell: Cell, data: DataSet, plan: Plan, name: str, watch: Callable[[TextClassifier], None] = lambda classifier: None
 ) -> tuple[TextClassifier, list[dict]]:
-    """Trains "base" or "vat"; gives the model, and of the latter what every iteration came to on validation."""
+    """Trains the cell's "base" or "vat".
+
+    Args:
+        watch: Called with the model after every iteration of VAT.
+
+    Returns:
+        The classifier, and for VAT a dictionary for every iteration with its "validation_accuracy".
+    """
     kind, vectors = cell.encoder.split("-")
     options = PRESETS[f"{family(kind)}-{name}"]
     if family(kind) == "lstm":
@@ -151,16 +164,17 @@ def judge(scores: list[np.ndarray], base: TextClassifier, texts: WordTokens, par
 
 
 def judge_chance(base: TextClassifier, texts: WordTokens, part: Split, most: int, seed: int) -> dict:
-    """The same for random scores, the mean over draws."""
+    """As `judge`, for random scores: the mean over draws."""
     generator = np.random.default_rng(seed)
     draws = [judge(random_words(texts.counts, generator), base, texts, part, most) for _ in range(DRAWS)]
     return {name: np.mean([draw[name] for draw in draws], axis=0).tolist() for name in draws[0]}
 
 
 def found_marked(scores: list[np.ndarray], part: Split, labels: Sequence[str]) -> dict[str, list[float]]:
-    """Table 5: P, R, F1 @1 and @5 in percent, of positive words in positive texts, and of negative ones in negative.
+    """Table 5: P, R, F1 @1 and @5 in percent, of positive words in positive texts and of negative ones in negative.
 
-    Very positive ones are positive. A text is left out whose marked words are not parted by spaces as its words are.
+    "Very positive" counts as positive. A text is left out if its number of marks differs from its number of words.
+    Empty if the data set has no marks.
     """
     if part.word_labels is None:
         return {}
@@ -169,3 +183,16 @@ def found_marked(scores: list[np.ndarray], part: Split, labels: Sequence[str]) -
     gold = [labels[part.labels[row]].removeprefix("very ") for row in rows]
     table = detection_by_class([scores[row] for row in rows], marks, gold, ("positive", "negative"), AT)
     return {name: list(values.values()) for name, values in table.items()}
+
+
+TABLE = Table(
+    name="vat",
+    paper="Zhou et al., Attending via both Fine-tuning and Compressing, Findings of ACL 2021",
+    published=PUBLISHED,
+    cell=Cell,
+    keys=("base", "test", "validation", "chosen", "accuracy", "explanations"),
+    cells=cells,
+    run=run,
+    report=report,
+    pictures=pictures,
+)

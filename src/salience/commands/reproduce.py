@@ -1,0 +1,55 @@
+"""`salience reproduce`: a paper's table in, its runs in a results file, the printed table and pictures out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from salience.errors import InputError, listed, unknown
+from salience.files import whole_folder
+from salience.outputs import check_folder
+from salience.reproduce import TABLES
+
+
+def reproduce(
+    name: str,
+    data_dir: Path | None = None,
+    sets: str | None = None,
+    seeds: str = "0",
+    results: Path | None = None,
+    part: str = "1/1",
+    pictures: Path | None = None,
+) -> None:
+    """Runs what the results file lacks of a table, prints the table beside the published one and draws its pictures.
+
+    Args:
+        name: A table of `TABLES`.
+        data_dir: A folder of data sets; None reads them from the hub.
+        sets: Data sets of the table, separated by commas; None for all.
+        seeds: Numbers from 0, separated by commas.
+        results: The results file; None for results/NAME.jsonl.
+        part: "K/N", to run the K-th of N parts of the cells.
+        pictures: The folder for pictures; None draws none.
+
+    Raises:
+        InputError: The table, a data set or an option is unknown, or the results or pictures cannot be written.
+    """
+    if name not in TABLES:
+        raise unknown("table", name, TABLES)
+    # These import torch, which a misspelt name should not wait for.
+    from salience.report.terminal import say
+    from salience.reproduce.running import numbers, part_of, run_table
+
+    table = TABLES[name]()
+    if pictures is not None:  # checked before hours of runs
+        if table.pictures is None:
+            drawable = [other for other, load in TABLES.items() if load().pictures is not None]
+            raise InputError(f"--pictures: {name} has none; these tables have some: {listed(drawable)}")
+        check_folder(pictures, overwrite=True)
+    rows = run_table(
+        table, data_dir, None if sets is None else sets.split(","), numbers(seeds, ",", "--seeds 0,1,2"),
+        results or Path("results") / f"{name}.jsonl", part_of(part),
+    )  # fmt: skip
+    if pictures is not None and table.pictures is not None:
+        with whole_folder(pictures) as folder:
+            names = list(table.pictures(rows, folder))
+        say(f"{pictures}: {', '.join(names)}, each as png and svg")
