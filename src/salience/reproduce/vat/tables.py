@@ -41,9 +41,10 @@ from salience.inference import TextClassifier
 from salience.models.attention_models import PRESETS, build_attention_classifier
 from salience.models.procedure import required_procedure
 from salience.reproduce.datasets import load
-from salience.reproduce.table import Row
+from salience.reproduce.table import Row, Table
 from salience.reproduce.training import as_texts, drawn, encode, train_classifier
-from salience.reproduce.vat.report import family
+from salience.reproduce.vat.published import PUBLISHED
+from salience.reproduce.vat.report import family, pictures, report
 from salience.training.recipe import Recipe
 from salience.training.word_models import accuracy
 
