@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from click import Context, HelpFormatter
-from typer import Argument, Option
+from typer import Argument, Context, Option
 from typer.core import TyperCommand
 
 
 class ListsMetrics(TyperCommand):
     """A command whose help ends with the catalogue of metrics, which is imported only then."""
 
-    def format_epilog(self, ctx: Context, formatter: HelpFormatter) -> None:
+    def format_epilog(self, ctx: Context, formatter: Any) -> None:
         """Writes each metric with its unit, direction and source."""
         from salience.faithfulness import METRICS
 
