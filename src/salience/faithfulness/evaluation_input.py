@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import repeat
 from numbers import Integral
 
 from salience.errors import InputError, counted, listed, unknown
@@ -29,9 +28,7 @@ def labelled(texts, labels: Sequence[str] | Sequence[int] | None, names: list[st
     rows = texts if isinstance(texts, str) else list(texts)
     if not (isinstance(rows, list) and all(isinstance(row, Text) for row in rows)):
         first, second = as_columns(rows)
-        rows = [
-            Text(*both) for both in zip(first, second if second is not None else repeat(None, len(first)), strict=True)
-        ]
+        rows = [Text(text) for text in first] if second is None else list(map(Text, first, second))
     if not rows:
         raise InputError("there are no texts to evaluate explanations on: give at least one")
     if labels is None:
