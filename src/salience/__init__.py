@@ -15,6 +15,9 @@ _HOMES = {
     "salience.inference": ["TextClassifier", "load"],
     "salience.explainers": ["EXPLAINERS"],
     "salience.explainers.explanations": ["explain"],
+    "salience.faithfulness": ["METRICS", "Metric"],
+    "salience.faithfulness.evaluation": ["evaluate"],
+    "salience.faithfulness.results": ["Evaluation"],
     "salience.mixing": [
         "METHODS", "AttentionMix", "DropMix", "DropoutMixup", "EmbedMix", "Mix", "MixupEncoding", "RandomUNK", "SSMix",
         "SenMixup", "TMix", "WordMixup", "forward_mixed",

@@ -11,10 +11,12 @@ from test_bad_input import refused
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience import EXPLAINERS
+from salience import METRICS as CATALOGUE
 from salience.explainers.corpus import explain_words
 from salience.explainers.explanations import Text, words_of
+from salience.faithfulness.detection import detection
 from salience.faithfulness.evaluation import evaluate
-from salience.faithfulness.metrics import detection
+from salience.faithfulness.results import Evaluation
 from salience.inference import TextClassifier
 from salience.models.loading import load_trained, longest_text
 
@@ -25,7 +27,16 @@ VOCABULARY = [*WORDS.values(), " ".join(FILLER)]
 FITTING = ["attention", "cls-attention", "gradient", "gradient-x-input", "integrated-gradients", "occlusion", "random"]
 SHORT = ["--most", "4", "--at", "2", "--device", "cpu"]
 COLUMNS = ["--text", "text", "--label", "label"]  # named: nothing is guessed, and nothing said of it
-METRICS = ["AOPC@2", "AOPC over K", "AOPC, probability", "post-hoc@2", "words to flip", "tau"]
+METRICS = [
+    "aopc",
+    "decision-flip",
+    "comprehensiveness",
+    "sufficiency",
+    "accuracy-drop@2",
+    "post-hoc-accuracy@2",
+    "loo-tau",
+]
+SETTINGS = {"most": 4, "at": 2, "curves": True}  # of `evaluate`, as in `SHORT` with an output
 
 
 @pytest.fixture
@@ -62,12 +73,12 @@ def test_a_words_score_may_be_its_highest_pieces(place, salience, tmp_path):
     texts = [Text(text, None, LABELS.index(label)) for text, label in rows]
     classifier, explainers = reader(place.model), {"gradient": EXPLAINERS["gradient"]}
     usual, expected = (
-        evaluate(classifier, classifier, texts, explainers, 4, 2, pieces=pieces)[0].metrics["tau"][0]
+        evaluate(classifier, texts, explainers=explainers, **SETTINGS, pieces=pieces)["gradient"].metrics["loo-tau"]
         for pieces in ("sum", "max")
     )
     found, _ = strictly(tmp_path / "found" / "faithfulness.json")["rows"]
-    assert found["metrics"]["tau"][0] == pytest.approx(expected) != pytest.approx(usual)
-    assert "a word's score is its highest token's" in " ".join(answer.out.split())
+    assert found["metrics"]["loo-tau"] == pytest.approx(list(expected)) != pytest.approx(list(usual))
+    assert "a word's score is the highest of its tokens' scores" in " ".join(answer.out.split())
 
 
 class Cells(HTMLParser):
@@ -95,9 +106,14 @@ class Cells(HTMLParser):
             self.rows[-1][-1].append(data)
 
 
-def agrees(found: dict, expected: list) -> None:
-    assert [row["explainer"] for row in found["rows"]] == [row.explainer for row in expected]
-    for row, own in zip(found["rows"], expected, strict=True):
+def agrees(found: dict, expected: Evaluation) -> None:
+    assert list(found["metrics"]) == METRICS
+    assert found["metrics"]["sufficiency"] == {
+        "unit": "probability", "higher_is_better": False,
+        "reference": "DeYoung et al. (2020), arXiv:1911.03429, section 4.2",
+    }  # fmt: skip
+    assert [row["explainer"] for row in found["rows"]] == [row.explainer for row in expected.rows]
+    for row, own in zip(found["rows"], expected.rows, strict=True):
         assert set(row) == {"explainer", "metrics", "without", "alone"}
         assert list(row["metrics"]) == list(own.metrics) == METRICS
         for metric, values in own.metrics.items():
@@ -117,9 +133,7 @@ def test_files_hold_what_evaluate_says(place, data, salience, tmp_path):
     assert answer.code == 0, answer.err
     assert sorted(file.name for file in folder.iterdir()) == ["faithfulness.json", "index.html"]
     own = reader(place.model)
-    expected = evaluate(
-        own, own, TEXTS, {name: EXPLAINERS[name] for name in ("occlusion", "gradient", "random")}, 4, 2, seed=3
-    )
+    expected = evaluate(own, TEXTS, explainers=("occlusion", "gradient"), **SETTINGS, seed=3)
     found = strictly(folder / "faithfulness.json")
     agrees(found, expected)
     for part in ("24 texts of data.csv", "that tiny predicts", "judged by the model itself", "5 draws", "5 where 4"):
@@ -138,12 +152,14 @@ def test_the_page_and_the_terminal_show_the_same_numbers(place, data, salience, 
     found, page = strictly(folder / "faithfulness.json"), Cells(folder / "index.html")
     head, *rows = page.rows
     assert [cell[0] for cell in head] == ["explainer", *METRICS]
+    assert head[1:4:2] == [["aopc", "percentage points,", "higher is better"],
+                           ["comprehensiveness", "probability,", "higher is better"]]  # fmt: skip
     assert len(rows) == 2
     for row, cells in zip(found["rows"], rows, strict=True):
         assert cells[0] == [row["explainer"]]
         for (mean, low, high), cell in zip(row["metrics"].values(), cells[1:], strict=True):
             assert cell == [f"{mean:.2f}", f"{low:.2f} to {high:.2f}"]
-            assert f"{mean:.1f}±" in answer.out or f"{mean:.2f}±" in answer.out
+            assert any(f"{mean:.{digits}f}±" in answer.out for digits in (1, 2, 3))
     assert page.elements.count("svg") == 2
     assert page.elements.count("polyline") == 4  # of both explainers, in both drawings
     assert "script" not in page.elements
@@ -151,15 +167,54 @@ def test_the_page_and_the_terminal_show_the_same_numbers(place, data, salience, 
     assert "http" not in text.replace("http-equiv", "") and "default-src 'none'" in text
 
 
-def test_the_terminals_table_fits_80_columns(place, data, salience, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
+@pytest.mark.parametrize("columns", [60, 80, 250])
+def test_the_terminals_tables_fit(columns, place, data, salience, monkeypatch):
+    """In a narrow terminal the metrics are spread over several tables."""
+    monkeypatch.setenv("COLUMNS", str(columns))
     answer = salience("faithfulness", place.model, data, "--explainer", "gradient,integrated-gradients", *SHORT)
     assert answer.code == 0, answer.err
     lines = answer.out.splitlines()
-    assert "…" not in answer.out and max(map(len, lines)) <= 80
-    assert any("explainer" in line and line.rstrip().endswith("tau") for line in lines)
-    row = next(number for number, line in enumerate(lines) if line.split() and line.split()[0] == "integrated-")
-    assert lines[row + 1].split() == ["gradients"] and lines[row].count("±") == len(METRICS)
+    assert "…" not in answer.out and max(map(len, lines)) <= columns
+    heads = [line.split() for line in lines if line.split() and set(line.split()) <= set(METRICS)]
+    assert [name for head in heads for name in head] == METRICS
+    assert (len(heads) == 1) == (columns == 250)
+    rows = [number for number, line in enumerate(lines) if line.split() and line.split()[0] == "integrated-"]
+    assert all(lines[row + 1].split() == ["gradients"] for row in rows)
+    assert [lines[row].count("±") for row in rows] == [len(head) for head in heads]
+    for words in ("percentage points", "higher is better", "lower is better", "rank correlation"):
+        assert words in answer.out
+
+
+def test_metrics_may_be_chosen(place, data, salience, tmp_path):
+    asked = [
+        "faithfulness",
+        place.model,
+        data,
+        *COLUMNS,
+        *SHORT,
+        "--explainer",
+        "gradient",
+        "--output",
+        tmp_path / "run",
+    ]
+    answer = salience(*asked, "--metrics", "sufficiency, accuracy-drop@7,aopc")
+    assert answer.code == 0, answer.err
+    found = strictly(tmp_path / "run" / "faithfulness.json")
+    names = ["sufficiency", "accuracy-drop@7", "aopc"]  # in the order given, and beyond --most
+    assert list(found["metrics"]) == names
+    assert [list(row["metrics"]) for row in found["rows"]] == [names, names]
+    assert "gradient: sufficiency" in answer.err and "loo-tau" not in answer.out
+    expected = evaluate(reader(place.model), TEXTS, metrics=names, most=4)
+    for row, own in zip(found["rows"], expected.rows, strict=True):
+        for name in names:
+            assert row["metrics"][name] == pytest.approx(list(own.metrics[name]), abs=1e-5)
+
+
+def test_help_lists_the_metrics_with_unit_direction_and_source(salience, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "250")
+    told = " ".join(salience("faithfulness", "--help").out.split())
+    for name, metric in CATALOGUE.items():
+        assert f"{name} {metric.unit}, {metric.direction}. {metric.reference}" in told
 
 
 def test_drawings_have_a_point_for_every_number_of_words(place, data, salience, tmp_path):
@@ -186,7 +241,7 @@ def test_all_explainers_that_fit_unless_said_otherwise(place, data, salience, tm
     assert found["about"].startswith("6 texts of data.csv")
     assert "only its first 6 texts" in answer.err
     for name in FITTING:
-        assert f"{name}: AOPC@2" in answer.err
+        assert f"{name}: aopc" in answer.err
 
 
 def test_an_attention_classifier_has_its_own_explainer(data, salience, tmp_path):
@@ -202,13 +257,12 @@ def test_another_model_may_judge(place, judge, data, salience, tmp_path):
     answer = salience("faithfulness", place.model, data, "--judge", judge, "--explainer", "gradient",
                       "--output", folder, *SHORT)  # fmt: skip
     assert answer.code == 0, answer.err
-    chosen = {name: EXPLAINERS[name] for name in ("gradient", "random")}
-    expected = evaluate(reader(place.model), reader(judge), TEXTS, chosen, 4, 2)
+    expected = evaluate(reader(place.model), TEXTS, judge=reader(judge), **SETTINGS)
     found = strictly(folder / "faithfulness.json")
     agrees(found, expected)
     assert "judged by other" in found["about"]
     itself = reader(place.model)
-    assert found["rows"][0]["without"] != pytest.approx(evaluate(itself, itself, TEXTS, chosen, 4, 2)[0].without)
+    assert found["rows"][0]["without"] != pytest.approx(evaluate(itself, TEXTS, **SETTINGS)["gradient"].without)
 
 
 def test_random_scores_follow_the_seed(place, data, salience, tmp_path):
@@ -274,7 +328,7 @@ def test_pairs(place, salience, tmp_path):
     assert answer.code == 0, answer.err
     own = reader(place.model)
     texts = [Text(first, second, LABELS.index(label)) for first, second, label in rows]
-    expected = evaluate(own, own, texts, {name: EXPLAINERS[name] for name in ("occlusion", "random")}, 4, 2)
+    expected = evaluate(own, texts, explainers=["occlusion"], **SETTINGS)
     agrees(strictly(tmp_path / "run" / "faithfulness.json"), expected)
 
 
@@ -310,6 +364,13 @@ def test_a_files_name_is_a_name_and_never_markup(place, salience, tmp_path, name
         (["--at", "0"], ["--at 0 must be from 1 to --most 4"]),
         (["--label", "lable"], ['no column "lable"', 'Did you mean "label"?']),
         (["--judge", "./nowhere"], ["no model at ./nowhere"]),
+        (["--metrics", "aocp"], ['unknown metric "aocp"', 'Did you mean "aopc"?']),
+        (["--metrics", "aopc,tau"], ['unknown metric "tau"']),
+        (
+            ["--metrics", "accuracy-drop@0"],
+            ['metric "accuracy-drop@0"', "a whole number from 1 on", "accuracy-drop@5"],
+        ),
+        (["--metrics", "detection@2"], ["--metrics detection@2 needs marked words: --marks names their column"]),
     ],
     ids=lambda value: " ".join(value) if value[0].startswith("--") else "",
 )
@@ -393,7 +454,7 @@ def test_marked_words_are_found_or_not(place, salience, tmp_path, monkeypatch):
         places = [row for row in marked if ROWS[row][1] == label]
         gold = [[at for at, mark in enumerate(MARKS[row].split()) if mark == label] for row in places]
         expected = [100 * own.mean() for count in (1, 2)
-                    for own in detection([scores[row] for row in places], gold, count)]  # fmt: skip
+                    for own in detection([scores[row] for row in places], gold, count).T]  # fmt: skip
         assert list(values) == ["P@1", "R@1", "F1@1", "P@2", "R@2", "F1@2"]
         assert list(values.values()) == pytest.approx(expected)
         cells = ["occlusion", label, *(f"{value:.1f}" for value in expected)]

@@ -154,16 +154,16 @@ def test_the_cue_speaks_for_its_class_and_against_the_others(classifiers, name):
 )
 def test_chance_is_clearly_below_whoever_is_informed(classifiers, model, informed):
     classifier = getattr(classifiers, model)
-    rows = evaluate(
-        classifier, classifier, TEST, {name: EXPLAINERS[name] for name in ["random", *informed]}, most=4, at=1
-    )
-    assert [row.explainer for row in rows] == [*informed, "random"]
-    *found, chance = rows
-    for row in found:
-        for metric in ("AOPC@1", "AOPC over K", "AOPC, probability", "post-hoc@1"):
-            assert row.metrics[metric][1] > chance.metrics[metric][2], (row.explainer, metric)  # intervals apart
-        assert row.metrics["words to flip"][2] < chance.metrics["words to flip"][1]
-        assert row.metrics["post-hoc@1"][0] >= 100 * NEARLY_ALL
+    evaluation = evaluate(classifier, TEST, explainers=["random", *informed], most=4, at=1, curves=True)
+    assert [row.explainer for row in evaluation.rows] == [*informed, "random"]
+    *rows, chance = evaluation.rows
+    for row in rows:
+        for name, metric in evaluation.metrics.items():
+            if name == "loo-tau":  # of unlike explainers it says little
+                continue
+            low, high = (row, chance) if metric.higher_is_better else (chance, row)
+            assert low.metrics[name].low > high.metrics[name].high, (row.explainer, name)  # intervals apart
+        assert row.metrics["post-hoc-accuracy@1"].mean >= 100 * NEARLY_ALL
         # Without its cue a text is taken for one class or another.
         assert row.without[0] == 1 and row.without[1] < 0.5
         assert all(low <= mean <= high for mean, low, high in row.metrics.values())
@@ -172,27 +172,29 @@ def test_chance_is_clearly_below_whoever_is_informed(classifiers, model, informe
 
 def test_the_table_says_what_was_measured(classifiers):
     """Means, intervals and curves are those of the values that each text has, which are kept."""
-    rows = evaluate(classifiers.words, classifiers.words, TEST, EXPLAINERS_OF_WORDS, most=3, at=2, tau_texts=7)
-    for row in rows:
-        for metric, (mean, _, _) in row.metrics.items():
-            assert mean == pytest.approx(np.nanmean(row.values[metric]))
-            assert len(row.values[metric]) == (7 if metric == "tau" else len(TEST))
+    evaluation = evaluate(
+        classifiers.words, TEST, explainers=OF_WORDS, most=3, at=2, leave_one_out_texts=7, curves=True
+    )
+    for row in evaluation.rows:
+        for metric, estimate in row.metrics.items():
+            assert estimate.mean == pytest.approx(np.nanmean(row.values[metric]))
+            assert estimate.low <= estimate.mean <= estimate.high
+            assert len(row.values[metric]) == len(TEST)
+            assert np.isfinite(row.values[metric]).sum() == (7 if metric == "loo-tau" else len(TEST))
         assert len(row.without) == len(row.alone) == 4
-        assert row.metrics["AOPC@2"][0] == pytest.approx(100 * (row.without[0] - row.without[2]))
-        assert row.metrics["AOPC over K"][0] == pytest.approx(100 * (row.without[0] - np.mean(row.without)))
-        assert row.metrics["post-hoc@2"][0] == pytest.approx(100 * row.alone[2])
+        assert row.metrics["accuracy-drop@2"].mean == pytest.approx(100 * (row.without[0] - row.without[2]))
+        assert row.metrics["post-hoc-accuracy@2"].mean == pytest.approx(100 * row.alone[2])
         assert row.without[0] == row.alone[0] == 1
 
 
-EXPLAINERS_OF_WORDS = {name: EXPLAINERS[name] for name in ("occlusion", "pooling-attention", "random")}
+OF_WORDS = ("occlusion", "pooling-attention")
 
 
 def test_leave_one_out_agrees_with_itself(classifiers):
     """Occlusion of tokens is leave-one-out where words are tokens: the same order, but for what is nearly equal."""
-    rows = evaluate(classifiers.words, classifiers.words, TEST, EXPLAINERS_OF_WORDS, most=1, at=1, tau_texts=20)
-    tau = {row.explainer: row.metrics["tau"] for row in rows}
-    assert tau["occlusion"][0] > 0.95
-    assert abs(tau["random"][0]) < 0.15
+    evaluation = evaluate(classifiers.words, TEST, explainers=OF_WORDS, metrics=["loo-tau"], leave_one_out_texts=20)
+    assert evaluation["occlusion"].metrics["loo-tau"].mean > 0.95
+    assert abs(evaluation["random"].metrics["loo-tau"].mean) < 0.15
 
 
 def test_marked_words_are_found_by_who_finds_the_cue(classifiers):
@@ -201,27 +203,28 @@ def test_marked_words_are_found_by_who_finds_the_cue(classifiers):
         replace(text, marks=[labels[text.label] if at == place else "-" for at in range(len(text.text.split()))])
         for text, place in zip(TEST, PLACES, strict=True)
     ]
-    *informed, chance = evaluate(classifiers.words, classifiers.words, marked, EXPLAINERS_OF_WORDS, most=3, at=3)
+    *informed, chance = evaluate(classifiers.words, marked, explainers=OF_WORDS, most=3, at=3).rows
     for row in informed:
-        assert row.detected.keys() == set(labels)
-        for precision, recall, _, *at_three in row.detected.values():
-            assert precision >= 100 * NEARLY_ALL and recall == precision
-            assert at_three[1] >= 100 * NEARLY_ALL and at_three[0] == pytest.approx(at_three[1] / 3)
-    assert all(values[0] < 40 for values in chance.detected.values())
+        assert row.marked.keys() == set(labels)
+        for values in row.marked.values():
+            assert values["P@1"] >= 100 * NEARLY_ALL and values["R@1"] == values["P@1"]
+            assert values["R@3"] >= 100 * NEARLY_ALL and values["P@3"] == pytest.approx(values["R@3"] / 3)
+        assert row.metrics["detection@3"].mean == pytest.approx(np.mean([row.marked[name]["F1@3"] for name in labels]))
+    assert all(values["P@1"] < 40 for values in chance.marked.values())
 
 
 def test_the_judge_need_not_be_the_model_that_is_explained(classifiers):
     """Explanations of one model, decisions of the other, which cuts texts into the same words."""
-    explainers = {name: EXPLAINERS[name] for name in ("occlusion", "random")}
-    rows = evaluate(classifiers.bert, classifiers.words, TEST, explainers, most=2, at=1)
-    occlusion, chance = rows
+    occlusion, chance = evaluate(
+        classifiers.bert, TEST, explainers=["occlusion"], judge=classifiers.words, most=2, at=1, curves=True
+    ).rows
     own = words_of(classifiers.words, TEST)
     assert occlusion.without[0] == np.mean(
         classifiers.words.probabilities(own.encoded).argmax(1) == own.encoded.labels
     )
-    assert occlusion.metrics["AOPC@1"][1] > chance.metrics["AOPC@1"][2]
+    assert occlusion.metrics["accuracy-drop@1"].low > chance.metrics["accuracy-drop@1"].high
 
 
 def test_random_is_always_in_the_table(classifiers):
-    rows = evaluate(classifiers.words, classifiers.words, TEST[:6], {"gradient": EXPLAINERS["gradient"]}, most=2, at=1)
-    assert [row.explainer for row in rows] == ["gradient", "random"]
+    rows = evaluate(classifiers.words, TEST[:6], explainers={"mine": EXPLAINERS["gradient"]}, most=2, at=1).rows
+    assert [row.explainer for row in rows] == ["mine", "random"]

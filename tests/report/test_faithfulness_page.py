@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from salience.faithfulness.evaluation import Row
+from salience.faithfulness import Metric, metrics_named
+from salience.faithfulness.results import Estimate, Evaluation, Row
 from salience.report.faithfulness_page import write_faithfulness
 
 NAMES = ["attention", "gradient", "gradient-x-input", "integrated-gradients", "occlusion", "random"]
@@ -15,8 +16,20 @@ MOST = 20
 def row(name: str, level: float = 0.5, most: int = MOST, **metrics) -> Row:
     """An explainer whose curves fall to `level` and rise from it."""
     falling = np.linspace(0.9, level, most + 1)
-    metrics = metrics or {"AOPC@5": (12.345, 10.0, 14.5), "words to flip": (7.0, 6.25, 8.125), "tau": (-0.5, -1, 0)}
-    return Row(name, metrics, falling.tolist(), [0.9, *falling[:0:-1].tolist()])
+    metrics = metrics or {"accuracy-drop@5": (12.345, 10.0, 14.5), "decision-flip": (7.0, 6.25, 8.125),
+                          "loo-tau": (-0.5, -1, 0)}  # fmt: skip
+    return Row(name, estimates(metrics), {}, falling, np.array([0.9, *falling[:0:-1]]), {})
+
+
+def estimates(metrics) -> dict[str, Estimate]:
+    return {name: Estimate(*values) for name, values in metrics.items()}
+
+
+def evaluation_of(rows) -> Evaluation:
+    """The catalogue's metrics; what it does not know is taken to be something in percent."""
+    strange = Metric(lambda erasure: np.zeros(0), "<i>percent & more</i>", True, "")
+    known = metrics_named(["accuracy-drop@5", "decision-flip", "loo-tau", "aopc"])
+    return Evaluation(rows, {name: known.get(name, strange) for name in rows[0].metrics})
 
 
 ROWS = [row(name, 0.2 + 0.1 * number) for number, name in enumerate(NAMES)]
@@ -27,7 +40,7 @@ def shown(page, tmp_path):
     """Writes rows and opens their page."""
 
     def run(rows, title="Faithfulness of tiny", about="60 texts of test.csv"):
-        write_faithfulness(rows, title, about, 5, tmp_path)
+        write_faithfulness(evaluation_of(rows), title, about, tmp_path)
         page.goto((tmp_path / "index.html").as_uri())
         return page
 
@@ -71,7 +84,10 @@ def test_what_the_page_shows(shown):
     assert page.title() == page.locator("h1").text_content() == "Faithfulness of tiny"
     assert page.locator("p").text_content() == "60 texts of test.csv"
     head, *body = cells(page)
-    assert head == ["explainer", "AOPC@5", "words to flip", "tau"]
+    assert head == [
+        "explainer", "accuracy-drop@5\npercentage points,\nhigher is better", "decision-flip\nwords,\nlower is better",
+        "loo-tau\nrank correlation,\nhigher is better",
+    ]  # fmt: skip
     assert [own[0] for own in body] == NAMES
     assert body[0][1:] == ["12.35\n10.00 to 14.50", "7.00\n6.25 to 8.12", "-0.50\n-1.00 to 0.00"]
     captions = page.locator("figcaption").all_text_contents()
@@ -152,7 +168,12 @@ def test_every_line_has_a_look_of_its_own(count, shown):
     ids=["constant", "hardly falling", "always right", "never right"],
 )
 def test_curves_that_say_little(curve, shown):
-    page = shown([Row(name, {"AOPC@5": (0.0, 0.0, 0.0)}, curve, curve) for name in ("gradient", "random")])
+    page = shown(
+        [
+            Row(name, estimates({"aopc": (0.0, 0.0, 0.0)}), {}, np.array(curve), np.array(curve), {})
+            for name in ("gradient", "random")
+        ]
+    )
     for lines, texts in zip(drawn(page, "polyline"), drawn(page, "text"), strict=True):
         assert len(lines) == 2 and all(map(inside, lines))
         scale = [own["text"] for own in texts if own["anchor"] == "end"]
@@ -185,7 +206,9 @@ def test_names_are_no_markup(shown):
     page = shown(rows, title, about)
     assert page.locator("title").text_content() == page.locator("h1").text_content() == title
     assert page.locator("p").text_content() == about
-    assert page.locator("th").all_text_contents() == ["explainer", *(f"{name} %" for name in HOSTILE)]
+    assert page.locator("th").all_text_contents() == [
+        "explainer", *(f"{name} %<i>percent & more</i>,higher is better" for name in HOSTILE)
+    ]  # fmt: skip
     assert page.locator("td:first-child").all_text_contents() == HOSTILE
     for names in legend(page):
         assert [own["text"] for own in names] == HOSTILE
@@ -196,7 +219,7 @@ def test_names_are_no_markup(shown):
 def test_what_cannot_be_told_is_written_so(shown, tmp_path):
     """As Kendall's tau where every text is one word: JSON has no NaN."""
     unknown = (float("nan"),) * 3
-    page = shown([row("gradient", tau=unknown), row("random", tau=unknown)])
+    page = shown([row("gradient", aopc=unknown), row("random", aopc=unknown)])
     assert [row[1:] for row in cells(page)[1:]] == [["-"], ["-"]]
 
     def refuse(name):
@@ -213,8 +236,12 @@ def test_the_file_beside_the_page_has_all_numbers(shown, tmp_path):
     for own, written in zip(ROWS, found["rows"], strict=True):
         assert written == {
             "explainer": own.explainer, "metrics": {name: list(values) for name, values in own.metrics.items()},
-            "without": own.without, "alone": own.alone,
+            "without": own.without.tolist(), "alone": own.alone.tolist(),
         }  # fmt: skip
+    assert found["metrics"]["decision-flip"] == {
+        "unit": "words", "higher_is_better": False,
+        "reference": "Serrano and Smith (2019), arXiv:1906.03731, section 5",
+    }  # fmt: skip
 
 
 def test_a_small_window_loses_nothing(page, shown):

@@ -9,7 +9,7 @@ from test_datasets import write
 import families
 from salience.data.datasets import DataSet, Split
 from salience.explainers.explanations import Text, second_texts, words_of
-from salience.faithfulness.evaluation import as_judged
+from salience.faithfulness.erasure import as_judged
 from salience.inference import TextClassifier
 from salience.models.vocabulary import word_tokenizer
 from salience.reproduce import faithful_training, training

@@ -31,7 +31,7 @@ app.command("compare")(compare.compare)
 app.add_typer(analyse.app, name="analyse")
 app.command("explain")(explaining.explain)
 app.command("demo")(demo.demo)
-app.command("faithfulness")(faithfulness.faithfulness)
+app.command("faithfulness", cls=faithfulness.ListsMetrics)(faithfulness.faithfulness)
 app.command("methods")(methods.methods)
 app.command("reproduce")(reproduce.reproduce)
 

@@ -14,11 +14,12 @@ from salience.commands.labelled_texts import cannot, check_pieces, labelled_text
 from salience.errors import InputError, counted, listed
 from salience.explainers import EXPLAINERS
 from salience.explainers.explanations import Text, explain_texts
-from salience.faithfulness.evaluation import DRAWS, TAU_TEXTS, evaluate
+from salience.faithfulness import metrics_named
+from salience.faithfulness.evaluation import DRAWS, LEAVE_ONE_OUT_TEXTS, evaluate
 from salience.files import whole_folder
 from salience.inference import TextClassifier, load
 from salience.outputs import check_folder
-from salience.report.faithfulness_page import marked_table, terminal_table, write_faithfulness
+from salience.report.faithfulness_page import marked_table, terminal_tables, write_faithfulness
 from salience.report.terminal import tell
 from salience.training.folder import trained_columns
 
@@ -26,9 +27,15 @@ from salience.training.folder import trained_columns
 def check_explanations(
     name: str, data: str, *, judge: str | None, explainers: list[str] | None, most: int, at: int, rows: int | None,
     seed: int, device: str, output: Path | None, overwrite: bool, max_length: int | None, columns: Mapping[str, Any],
-    marks: str | None = None, pieces: str = "sum",
+    marks: str | None = None, pieces: str = "sum", metrics: list[str] | None = None,
 ) -> None:  # fmt: skip
-    """Prints the table and, if a folder is named, writes it there with its curves.
+    """Prints the table of explainers by metrics and, if a folder is named, writes it there with its curves.
+
+    Args:
+        name: the classifier that is explained, a folder or a name on the Hugging Face hub.
+        judge: the classifier whose decisions are watched; None is the explained one.
+        metrics: names of `salience.METRICS` with a number in place of `k`; None is all that apply, at `at` words.
+        marks: the column that has a label for every word.
 
     Raises:
         InputError: the data, a model or an option is at fault.
@@ -39,6 +46,9 @@ def check_explanations(
     if rows is not None and rows < 1:
         raise InputError(f"--rows must be at least 1, not {rows}")
     check_pieces(pieces)
+    for metric, entry in metrics_named(metrics or ()).items():
+        if entry.needs == "marks" and marks is None:
+            raise InputError(f"--metrics {metric} needs marked words: --marks names their column")
     classifier = load(name, max_length, device)
     judging = classifier if judge is None else load(judge, max_length, device)
     if judging.labels != classifier.labels:
@@ -56,29 +66,38 @@ def check_explanations(
     )
     set_seed(seed)
     with cannot(f"test {name}"):
-        found = evaluate(classifier, judging, texts, functions, most, at, pieces=pieces, seed=seed, say=tell)
-    about = (
+        evaluation = evaluate(
+            classifier, texts, explainers=functions, metrics=metrics, judge=None if judge is None else judging,
+            most=most, at=at, pieces=pieces, curves=output is not None, seed=seed, say=tell,
+        )  # fmt: skip
+    notes = [
         f"{counted(len(texts), 'text')} of {Path(data).name}, explained for the class that {Path(name).name} "
-        "predicts, judged by "
-        + ("the model itself" if judge is None else Path(judge).name)
-        + ("; a word's score is its highest token's" if pieces == "max" else "")
-        + f"; means with 95 % bootstrap intervals, random over {DRAWS} draws; words to flip: {most + 1} where "
-        f"{most} are not enough; tau over {counted(min(TAU_TEXTS, len(texts)), 'text')}"
-    )
-    Console().print(terminal_table(found, about))
-    if any(row.detected for row in found):
-        Console().print(marked_table(found, at))
+        f"predicts, judged by {'the model itself' if judge is None else Path(judge).name}"
+    ]
+    if pieces == "max":
+        notes.append("a word's score is the highest of its tokens' scores")
+    notes.append(f"means over texts with 95 % bootstrap intervals, for random over {DRAWS} draws")
+    if "decision-flip" in evaluation.metrics:
+        notes.append(f"decision-flip is {most + 1} where {most} words are not enough")
+    if "loo-tau" in evaluation.metrics:
+        notes.append(f"loo-tau is over {counted(min(LEAVE_ONE_OUT_TEXTS, len(texts)), 'text')}")
+    about = "; ".join(notes)
+    console = Console()
+    for table in terminal_tables(evaluation, about, console.width):
+        console.print(table)
+    if any(row.marked for row in evaluation.rows):
+        console.print(marked_table(evaluation))
     elif marks is not None:
         tell(f"{data}: no word of a text is marked with the text's label; the labels are {listed(classifier.labels)}")
     if output is not None:
         with whole_folder(output) as folder:
-            write_faithfulness(found, f"Faithfulness of {Path(name).name}", about, at, folder)
+            write_faithfulness(evaluation, f"Faithfulness of {Path(name).name}", about, folder)
         tell(f"saved: {output}/faithfulness.json, index.html")
 
 
 def applicable_explainers(classifier: TextClassifier, text: Text) -> dict[str, Callable]:
-    """The explainers that can explain this model."""
-    found = {}
+    """The explainers that can explain this model, by name."""
+    applicable = {}
     for name, explainer in EXPLAINERS.items():
         try:
             list(explain_texts(classifier, [text], {name: explainer}))
@@ -86,5 +105,5 @@ def applicable_explainers(classifier: TextClassifier, text: Text) -> dict[str, C
             raise
         except ValueError:
             continue
-        found[name] = explainer
-    return found
+        applicable[name] = explainer
+    return applicable

@@ -1,176 +1,122 @@
-"""Explainers by metrics: which of them tell the truth about a model, with chance beside them."""
+"""Explainers by metrics: how faithful each explainer is to a classifier, with random scores as the baseline."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from salience.explainers.chance import random_words
 from salience.explainers.corpus import explain_words
 from salience.explainers.explanations import Text, words_of
-from salience.explainers.word_tokens import WordTokens
-from salience.faithfulness.erasing import leave_one_out, ranks, top_alone, without_top
-from salience.faithfulness.metrics import (
-    accuracy_drop,
-    agreement,
-    detection,
-    flips_after,
-    interval,
-    mean_accuracy_drop,
-    post_hoc_accuracy,
-    probability_drop,
-)
+from salience.faithfulness import METRICS, default_metrics, metrics_named
+from salience.faithfulness.accuracy import accuracy_alone, accuracy_without
+from salience.faithfulness.detection import detection_by_class, marked_words, mean_detection
+from salience.faithfulness.erasure import Erasure, Reading
+from salience.faithfulness.evaluation_input import check_settings, functions_named, labelled, what_is_known
+from salience.faithfulness.results import Evaluation, Row, row_of
 from salience.inference import TextClassifier
 
-DRAWS = 5  # of random scores
-TAU_TEXTS = 200
-
-
-@dataclass(frozen=True)
-class Row:
-    """One explainer: each metric with its mean over texts and a 95 % bootstrap interval, and the curves over K."""
-
-    explainer: str
-    metrics: dict[str, tuple[float, float, float]]
-    without: list[float]  # the judge's accuracy without the K top words, K = 0, 1, ...
-    alone: list[float]  # on the K top words alone; K = 0 is the whole text
-    values: dict[str, np.ndarray] = field(repr=False, default_factory=dict)  # of each text, for other comparisons
-    detected: dict[str, list[float]] = field(default_factory=dict)  # by class, as `detected` gives it
+DRAWS = 5  # of random scores; their mean is the baseline
+LEAVE_ONE_OUT_TEXTS = 200
 
 
 def evaluate(
     classifier: TextClassifier,
-    judge: TextClassifier,
-    texts: Sequence[Text],
-    explainers: Mapping[str, Callable],
+    texts: Sequence[str] | Sequence[tuple[str, str]] | Sequence[Text],
+    labels: Sequence[str] | Sequence[int] | None = None,
+    *,
+    explainers: Sequence[str] | Mapping[str, Callable] = ("gradient",),
+    metrics: Sequence[str] | None = None,
+    judge: TextClassifier | None = None,
     most: int = 20,
     at: int = 5,
-    tau_texts: int = TAU_TEXTS,
+    leave_one_out_texts: int = LEAVE_ONE_OUT_TEXTS,
     pieces: str = "sum",
+    curves: bool = False,
     seed: int = 0,
     say: Callable[[str], None] = lambda line: None,
-) -> list[Row]:
-    """The table of explainers by metrics, "random" always among them.
+) -> Evaluation:
+    """Tests explanations: removes the words that an explainer scores highest and asks a judge again.
+
+    Every explainer is applied for the class that the classifier predicts. Random scores are always evaluated too, as
+    the row "random": the mean over 5 draws.
 
     Args:
-        classifier: the model that is explained, for the class that it predicts.
-        judge: the model whose decisions are watched while words go, over labels in the same order.
-        texts: with labels; with marks, if it is to be told whether the marked words are found (`detected`).
-        most, at: words go one by one up to `most`; single numbers are given at `at`.
-        tau_texts: of how many texts, drawn at random, leave-one-out of the explained model is computed.
-        pieces: how the scores of a word's tokens become the word's score, "sum" or "max".
-        seed: of what is drawn.
+        classifier: the model that is explained.
+        texts: N texts, N pairs of texts, or N `Text`s, which may have labels and marks of words.
+        labels: their gold labels, as names or numbers; None takes those of the `Text`s. Without labels, metrics of
+            accuracy cannot be computed.
+        explainers: names of `salience.EXPLAINERS`, or functions by name.
+        metrics: names of `salience.METRICS`, with a number in place of `k`: "accuracy-drop@5". None is all that
+            apply, at `at` words.
+        judge: the model whose decisions are watched while words are removed; it must know the same labels. None is
+            the explained classifier.
+        most: the largest number of words removed, for "aopc", "decision-flip" and the curves.
+        at: the number of words for metrics that need one, if `metrics` is None; and for marked words.
+        leave_one_out_texts: the number of texts, drawn at random, for which "loo-tau" is computed.
+        pieces: how token scores are aggregated to a word score, "sum" or "max".
+        curves: also compute the judge's accuracy over the number of words; this takes 2 * `most` passes per explainer.
+        seed: seeds the random scores and the draw of texts.
+        say: is given progress messages.
+
+    Raises:
+        InputError: an unknown metric, explainer or label; texts that are none; a metric that needs labels or marks
+            where there are none; a judge with other labels.
+        ValueError: an explainer does not fit the model.
+
+    Example::
+
+        evaluation = salience.evaluate(classifier, texts, labels, explainers=("gradient", "occlusion"))
+        evaluation["gradient"].metrics["comprehensiveness"].mean
     """
-    own, judged = words_of(classifier, texts, pieces), words_of(judge, texts)
-    if own.cut.any():
-        say(f"{own.cut.sum()} of {len(texts)} texts are longer than the {classifier.max_length} tokens read of each")
+    rows = labelled(texts, labels, classifier.labels)
+    functions = functions_named(explainers)
+    known = what_is_known(rows)
+    chosen = default_metrics(at, known) if metrics is None else metrics_named(metrics)
+    check_settings(chosen, known, classifier, judge, curves, {"most": most, "at": at}, pieces)
+
     generator = np.random.default_rng(seed)
-    drawn = np.sort(generator.permutation(len(texts))[:tau_texts])
-    apart = leave_one_out(classifier.probabilities, own.take(drawn), classifier.empty_token)
-    marks = None if any(text.marks is None for text in texts) else [text.marks for text in texts]
-    gold = [classifier.labels[text.label] for text in texts]
+    drawn = np.sort(generator.permutation(len(rows))[:leave_one_out_texts]).tolist()
+    words = words_of(classifier, rows, pieces)
+    explained = Reading(words, classifier.probabilities, classifier.empty_token, drawn)
+    judging = explained if judge is None else Reading(words_of(judge, rows), judge.probabilities, judge.empty_token)
+    if words.cut.any():
+        say(f"{words.cut.sum()} of {len(rows)} texts are longer than the {classifier.max_length} tokens read of each")
+    marks = [row.marks or () for row in rows]
+    gold = [None if row.label is None else classifier.labels[row.label] for row in rows]
+    marked = marked_words(marks, gold) if "marks" in known else None
 
-    def measured(scores: list[np.ndarray]) -> Erased:
-        seen = erased(as_judged(scores, own, judged), judge, judged, most, at)
-        tau = agreement([scores[row] for row in drawn], apart)
-        found = {} if marks is None else detected(scores, marks, gold, classifier.labels, at)
-        return replace(seen, values=seen.values | {"tau": tau}, detected=found)
+    def measured(name: str, scores: list[np.ndarray]) -> Row:
+        erasure = Erasure(judging, scores, explained, most, marked)
+        without, alone = (accuracy_without(erasure), accuracy_alone(erasure)) if curves else (np.zeros(0),) * 2
+        values = {metric: chosen[metric].compute(erasure) for metric in sorted(chosen, key=_place)}
+        by_class = {} if marked is None else detection_by_class(scores, marks, gold, classifier.labels, at)
+        return row_of(name, {metric: values[metric] for metric in chosen}, without, alone, by_class)
 
-    rows = []
-    for name in [*(name for name in explainers if name != "random"), "random"]:
+    table = []
+    for name in [*(name for name in functions if name != "random"), "random"]:
         if name == "random":
-            found = mean_over([measured(random_words(own.counts, generator)) for _ in range(DRAWS)])
+            table.append(_mean_row([measured(name, random_words(words.counts, generator)) for _ in range(DRAWS)]))
         else:
-            found = measured(explain_words(classifier.model, own, explainers[name]))
-        metrics = {metric: (mean_of(all_of), *interval(all_of)) for metric, all_of in found.values.items()}
-        rows.append(Row(name, metrics, found.without.tolist(), found.alone.tolist(), found.values, found.detected))
-        say(f"{name}: AOPC@{at} {metrics[f'AOPC@{at}'][0]:.1f}")
-    return rows
+            table.append(measured(name, explain_words(classifier.model, words, functions[name])))
+        metric, estimate = next(iter(table[-1].metrics.items()))
+        say(f"{name}: {metric} {estimate.mean:.3g}")
+    return Evaluation(table, chosen)
 
 
-@dataclass(frozen=True)
-class Erased:
-    """What a judge makes of texts that lose words by their scores."""
-
-    values: dict[str, np.ndarray]  # metrics of each text (N,)
-    without: np.ndarray  # (K + 1,) its accuracy without the K highest words
-    alone: np.ndarray  # (K + 1,) on these alone; K = 0 is the whole text
-    detected: dict[str, list[float]] = field(default_factory=dict)
+def _place(name: str) -> int:
+    """The place of a metric in the catalogue."""
+    return [stem.removesuffix("@k") for stem in METRICS].index(name.partition("@")[0])
 
 
-def erased(scores: list[np.ndarray], judge: TextClassifier, judged: WordTokens, most: int, at: int) -> Erased:
-    """One scoring of the texts' words, as the judge sees it.
-
-    Args:
-        scores: of each text's words (W,), as the judge reads them.
-        judged: the texts as the judge reads them.
-    """
-    rank = ranks(scores)
-    without = without_top(judge.probabilities, judged, rank, most, judge.empty_token)
-    alone = top_alone(judge.probabilities, judged, rank, most, judge.empty_token)
-    values = {
-        f"AOPC@{at}": 100 * accuracy_drop(without, at),
-        "AOPC over K": 100 * mean_accuracy_drop(without),
-        "AOPC, probability": 100 * probability_drop(without),
-        f"post-hoc@{at}": 100 * post_hoc_accuracy(alone, at),
-        "words to flip": np.minimum(flips_after(without), most + 1),
-    }
-    return Erased(values, without.right.mean(1), alone.right.mean(1))
-
-
-def detected(
-    scores: Sequence[np.ndarray], marks: Sequence[Sequence[str]], gold: Sequence[str], classes: Sequence[str], at: int
-) -> dict[str, list[float]]:
-    """Whether the words are found that people have marked (Zhou et al., 2021, Table 5).
-
-    Args:
-        marks: what is said of each word of each text.
-        gold: the texts' labels. Of a class, the words marked with its name count, in its own texts.
-
-    Returns:
-        P, R and F1 at 1 and at `at` words, in percent, means over texts, of every class of which a word is marked.
-    """
-    found = {}
-    for name in classes:
-        own = [row for row, label in enumerate(gold) if label == name and name in marks[row]]
-        marked = [[place for place, mark in enumerate(marks[row]) if mark == name] for row in own]
-        if own:
-            chosen = [scores[row] for row in own]
-            found[name] = [
-                100 * float(values.mean()) for count in (1, at) for values in detection(chosen, marked, count)
-            ]
-    return found
-
-
-def mean_over(draws: Sequence[Erased]) -> Erased:
-    return Erased(
-        {metric: np.mean([draw.values[metric] for draw in draws], axis=0) for metric in draws[0].values},
+def _mean_row(draws: Sequence[Row]) -> Row:
+    """The mean over draws of random scores."""
+    first = draws[0]
+    return row_of(
+        first.explainer,
+        {metric: np.mean([draw.values[metric] for draw in draws], axis=0) for metric in first.values},
         np.mean([draw.without for draw in draws], axis=0),
         np.mean([draw.alone for draw in draws], axis=0),
-        {name: np.mean([draw.detected[name] for draw in draws], axis=0).tolist() for name in draws[0].detected},
+        mean_detection([draw.marked for draw in draws]),
     )
-
-
-def mean_of(values: np.ndarray) -> float:
-    """The mean of what is a number; NaN where nothing is."""
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else float("nan")
-
-
-def as_judged(scores: Sequence[np.ndarray], own: WordTokens, judged: WordTokens) -> list[np.ndarray]:
-    """Scores of the words that the judge reads: those that the explained model has not read come last.
-
-    A model that reads less lacks words at the end of a text, and of either text of a pair.
-    """
-    found = []
-    for row, values in enumerate(scores):
-        parts = np.split(values, own.starts_of_texts(row))
-        counts = np.diff([0, *judged.starts_of_texts(row), judged.counts[row]])
-        found.append(np.concatenate([fitted(part, count) for part, count in zip(parts, counts, strict=True)]))
-    return found
-
-
-def fitted(scores: np.ndarray, count: int) -> np.ndarray:
-    return np.concatenate([scores[:count], np.full(max(count - len(scores), 0), -np.inf)])

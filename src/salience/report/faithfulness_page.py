@@ -13,13 +13,14 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from salience.faithfulness.evaluation import Row
+from salience.faithfulness.results import Estimate, Evaluation, Row
 from salience.report.page import framed
 from salience.report.pictures import COLOURS, GREY
 from salience.report.terminal import literal, titled
 
-FIRST = 13  # columns of a terminal for an explainer's name, so that all metrics fit into 80
-MARKED = "whether the words are found that people have marked with the text's label, in percent"
+FIRST = 13  # columns of a terminal for an explainer's name
+DIGITS = {"probability": 3, "rank correlation": 2}  # behind the point in a terminal; 1 for other units
+MARKED = "precision, recall and F1 of the words that people have marked with the text's label, in percent"
 WIDTH, HEIGHT, LEFT, BOTTOM = 460, 260, 44, 34  # of a drawing, in pixels
 
 STYLE = """
@@ -39,82 +40,113 @@ BODY = """<h1>{title}</h1><p>{about}</p>
 {alone}</figure>"""
 
 
-def terminal_table(rows: Sequence[Row], about: str) -> Table:
-    """Means, and half the width of their intervals, in 80 columns."""
+def terminal_tables(evaluation: Evaluation, about: str, width: int) -> list[Table]:
+    """Means, and half the width of their intervals: as many tables as it takes to fit `width` columns."""
+    groups: list[list[str]] = []
+    free = 0
+    for name, metric in evaluation.metrics.items():
+        needed = 1 + max(map(len, (name, metric.unit, metric.direction)))
+        if not groups or needed > free:
+            groups.append([])
+            free = width - max(FIRST, len("explainer"))
+        groups[-1].append(name)
+        free -= needed
+    return [_terminal_table(evaluation, names, about if names is groups[0] else "") for names in groups]
+
+
+def _terminal_table(evaluation: Evaluation, names: Sequence[str], about: str) -> Table:
     table = titled(about, box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
     table.add_column("explainer", no_wrap=True)
-    for metric in rows[0].metrics:
-        short = metric.replace(", probability", " prob.").replace("post-hoc@", "post-hoc @")
-        table.add_column(literal(short), justify="right", min_width=8)
-    for row in rows:
-        cells = []
-        for metric, (mean, low, high) in row.metrics.items():
-            half = (high - low) / 2
-            if metric == "tau":
-                cell = f"{mean:.2f}±{half:.2f}".replace("±0.", "±.")
-            else:
-                cell = f"{mean:.1f}±{half:.{0 if half >= 9.95 else 1}f}"
-            cells.append("-" if isnan(mean) else cell)
+    for name in names:
+        metric = evaluation.metrics[name]
+        head = Text("\n").join(map(literal, (name, metric.unit, metric.direction)))
+        table.add_column(head, justify="right", no_wrap=True)
+    for row in evaluation.rows:
+        cells = [_mean_and_half_width(row.metrics[name], evaluation.metrics[name].unit) for name in names]
         table.add_row(Text("\n").join(map(literal, wrap(row.explainer, FIRST))), *cells)
     return table
 
 
-def marked_table(rows: Sequence[Row], at: int) -> Table:
-    """Whether the words are found that people have marked, by class."""
+def _mean_and_half_width(estimate: Estimate, unit: str) -> str:
+    if isnan(estimate.mean):
+        return "-"
+    digits = DIGITS.get(unit, 1)
+    return f"{estimate.mean:.{digits}f}±{(estimate.high - estimate.low) / 2:.{digits}f}"
+
+
+def marked_table(evaluation: Evaluation) -> Table:
+    """Precision, recall and F1 of the words that people have marked, by class."""
     table = titled(MARKED, box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
     for name in ("explainer", "class"):
         table.add_column(name)
-    for name in marked_metrics(at):
+    for name in marked_metrics(evaluation):
         table.add_column(name, justify="right")
-    for row in rows:
-        for label, values in row.detected.items():
-            table.add_row(literal(row.explainer), literal(label), *(f"{value:.1f}" for value in values))
+    for row in evaluation.rows:
+        for label, values in row.marked.items():
+            table.add_row(literal(row.explainer), literal(label), *(f"{value:.1f}" for value in values.values()))
     return table
 
 
-def marked_metrics(at: int) -> list[str]:
-    return [f"{name}@{count}" for count in (1, at) for name in ("P", "R", "F1")]
+def marked_metrics(evaluation: Evaluation) -> list[str]:
+    """The names of the values of marked words, such as "P@1"."""
+    return next((list(values) for row in evaluation.rows for values in row.marked.values()), [])
 
 
-def write_faithfulness(rows: Sequence[Row], title: str, about: str, at: int, folder: Path) -> None:
+def write_faithfulness(evaluation: Evaluation, title: str, about: str, folder: Path) -> None:
     """Writes faithfulness.json and index.html."""
-    kept = ("explainer", "metrics", "without", "alone")
-    found = [{name: getattr(row, name) for name in kept} for row in rows]
-    for own in found:  # JSON has no NaN
-        own["metrics"] = {
-            name: [None if isnan(value) else value for value in values] for name, values in own["metrics"].items()
-        }
-    for own, row in zip(found, rows, strict=True):
-        if row.detected:
-            own["marked"] = {
-                label: dict(zip(marked_metrics(at), values, strict=True)) for label, values in row.detected.items()
-            }
-    (folder / "faithfulness.json").write_text(json.dumps({"about": about, "rows": found}, indent=1), encoding="utf-8")
+    content = {"about": about, "metrics": metrics_as_json(evaluation), "rows": list(map(as_json, evaluation.rows))}
+    (folder / "faithfulness.json").write_text(json.dumps(content, indent=1), encoding="utf-8")
     body = BODY.format(
-        title=escape(title), about=escape(about), table=html_table(rows), marked=html_marked(rows, at),
-        without=drawing(rows, "without"), alone=drawing(rows, "alone"),
+        title=escape(title), about=escape(about), table=html_table(evaluation), marked=html_marked(evaluation),
+        without=drawing(evaluation.rows, "without"), alone=drawing(evaluation.rows, "alone"),
     )  # fmt: skip
     (folder / "index.html").write_text(framed(title, STYLE, body), encoding="utf-8")
 
 
-def html_table(rows: Sequence[Row]) -> str:
+def metrics_as_json(evaluation: Evaluation) -> dict[str, dict[str, object]]:
+    """What the catalogue says of each metric: its unit, its direction and its source."""
+    return {
+        name: {"unit": metric.unit, "higher_is_better": metric.higher_is_better, "reference": metric.reference}
+        for name, metric in evaluation.metrics.items()
+    }
+
+
+def as_json(row: Row) -> dict[str, object]:
+    """An explainer's means, intervals and curves; null for what is undefined, as JSON has no NaN."""
+    content: dict[str, object] = {
+        "explainer": row.explainer,
+        "metrics": {
+            name: [None if isnan(value) else value for value in estimate] for name, estimate in row.metrics.items()
+        },
+        "without": row.without.tolist(), "alone": row.alone.tolist(),
+    }  # fmt: skip
+    return content | ({"marked": row.marked} if row.marked else {})
+
+
+def html_table(evaluation: Evaluation) -> str:
+    """Explainers by metrics: means, and intervals below them."""
+    head = [
+        f"{escape(name)}<br><small>{escape(metric.unit)},<br>{metric.direction}</small>"
+        for name, metric in evaluation.metrics.items()
+    ]
     body = []
-    for row in rows:
-        told = [
+    for row in evaluation.rows:
+        cells = [
             "-" if isnan(mean) else f"{mean:.2f}<br><small>{low:.2f} to {high:.2f}</small>"
             for mean, low, high in row.metrics.values()
         ]
-        body.append([escape(row.explainer), *told])
-    return html(["explainer", *map(escape, rows[0].metrics)], body)
+        body.append([escape(row.explainer), *cells])
+    return html(["explainer", *head], body)
 
 
-def html_marked(rows: Sequence[Row], at: int) -> str:
+def html_marked(evaluation: Evaluation) -> str:
+    """The marked words' table under its title; nothing where no word is marked."""
     body = [
-        [escape(row.explainer), escape(label), *(f"{value:.1f}" for value in values)]
-        for row in rows
-        for label, values in row.detected.items()
+        [escape(row.explainer), escape(label), *(f"{value:.1f}" for value in values.values())]
+        for row in evaluation.rows
+        for label, values in row.marked.items()
     ]
-    return f"<p>{MARKED}</p>{html(['explainer', 'class', *marked_metrics(at)], body)}" if body else ""
+    return f"<p>{MARKED}</p>{html(['explainer', 'class', *marked_metrics(evaluation)], body)}" if body else ""
 
 
 def html(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:

@@ -23,9 +23,11 @@ from salience.explainers import EXPLAINERS, IntegratedGradients
 from salience.explainers.chance import random_words
 from salience.explainers.corpus import explain_words
 from salience.explainers.explanations import words_of
-from salience.faithfulness.erasing import leave_one_out
-from salience.faithfulness.evaluation import DRAWS, erased, mean_of
-from salience.faithfulness.metrics import agreement
+from salience.faithfulness.accuracy import accuracy_drop, mean_accuracy_drop, post_hoc_accuracy
+from salience.faithfulness.erasure import Erasure, Reading
+from salience.faithfulness.evaluation import DRAWS
+from salience.faithfulness.leave_one_out import loo_tau
+from salience.faithfulness.results import mean_of
 from salience.inference import TextClassifier
 from salience.models.attention_models import PRESETS, build_attention_classifier
 from salience.reproduce.datasets import load
@@ -64,15 +66,15 @@ def run(cell: Cell, data_dir: Path | None) -> dict:
     classifier = train(cell, data)
     texts = as_texts(drawn(data.test, JUDGED, seed=0))
     words = words_of(classifier, texts)
-    apart = leave_one_out(classifier.probabilities, words.take(range(TAU_TEXTS)), classifier.empty_token)
+    reading = Reading(words, classifier.probabilities, classifier.empty_token, range(TAU_TEXTS))
     generator = np.random.default_rng(cell.seed)
-    chance = [measured(random_words(words.counts, generator), classifier, words, apart) for _ in range(DRAWS)]
+    chance = [measured(random_words(words.counts, generator), reading) for _ in range(DRAWS)]
     return {
         "accuracy": accuracy(classifier.model, encode(classifier, data.test)), "rows": len(data.training.labels),
         "judged": len(texts),
         "random": {name: float(np.mean([draw[name] for draw in chance])) for name in METRICS},
         "explainers": {
-            name: measured(explain_words(classifier.model, words, explainer), classifier, words, apart)
+            name: measured(explain_words(classifier.model, words, explainer), reading)
             for name, explainer in EXPLAINED.items()
         },
         "seconds": round(time.time() - started, 1),
@@ -90,9 +92,12 @@ def train(cell: Cell, data: DataSet) -> TextClassifier:
     return train_classifier(TextClassifier(model, tokenizer, LONGEST), data, recipe)[0]
 
 
-def measured(scores: list[np.ndarray], classifier: TextClassifier, words, apart: list[np.ndarray]) -> dict[str, float]:
-    values = erased(scores, classifier, words, MOST, AT).values | {"tau": agreement(scores[: len(apart)], apart)}
-    return {name: mean_of(values[name]) for name in METRICS}
+def measured(scores: list[np.ndarray], reading: Reading) -> dict[str, float]:
+    """The metrics by the names of `METRICS` here, means over texts; the classifier judges itself."""
+    erasure = Erasure(reading, scores, most=MOST)
+    over_k = mean_accuracy_drop(erasure)  # first: the others find their answers in its passes
+    values = (accuracy_drop(erasure, AT), over_k, post_hoc_accuracy(erasure, AT), loo_tau(erasure))
+    return {name: mean_of(of_texts) for name, of_texts in zip(METRICS, values, strict=True)}
 
 
 def report(rows: list[dict]) -> str:

@@ -26,7 +26,16 @@ from salience.explainers.corpus import explain_words
 from salience.explainers.explanations import words_of
 from salience.explainers.pooling import pooling_attention
 from salience.explainers.word_tokens import WordTokens
-from salience.faithfulness.evaluation import DRAWS, as_judged, detected, erased
+from salience.faithfulness.accuracy import (
+    accuracy_alone,
+    accuracy_drop,
+    accuracy_without,
+    mean_accuracy_drop,
+    post_hoc_accuracy,
+)
+from salience.faithfulness.detection import detection_by_class
+from salience.faithfulness.erasure import Erasure, Reading, as_judged
+from salience.faithfulness.evaluation import DRAWS
 from salience.inference import TextClassifier
 from salience.models.attention_models import PRESETS, build_attention_classifier
 from salience.reproduce.datasets import load
@@ -129,10 +138,14 @@ def train(
 def judge(scores: list[np.ndarray], base: TextClassifier, texts: WordTokens, part: Split, most: int) -> dict:
     """What base makes of texts without the words of the highest scores, or with these alone (Tables 3 and 4), and
     whether they are words that people have marked (Table 5)."""
-    seen = erased(scores, base, texts, most, AT)
-    found = {name: float(seen.values[name].mean()) for name in (f"AOPC@{AT}", "AOPC over K", f"post-hoc@{AT}")}
-    curves = {"without": seen.without.tolist(), "alone": seen.alone.tolist()}
-    return found | curves | found_marked(scores, part, base.labels)
+    erasure = Erasure(Reading(texts, base.probabilities, base.empty_token), scores, most=most)
+    curves = {"without": accuracy_without(erasure).tolist(), "alone": accuracy_alone(erasure).tolist()}
+    metrics = {
+        f"AOPC@{AT}": float(accuracy_drop(erasure, AT).mean()),
+        "AOPC over K": float(mean_accuracy_drop(erasure).mean()),
+        f"post-hoc@{AT}": float(post_hoc_accuracy(erasure, AT).mean()),
+    }
+    return metrics | curves | found_marked(scores, part, base.labels)
 
 
 def judge_chance(base: TextClassifier, texts: WordTokens, part: Split, most: int, seed: int) -> dict:
@@ -152,4 +165,5 @@ def found_marked(scores: list[np.ndarray], part: Split, labels: Sequence[str]) -
     rows = [row for row, text in enumerate(part.texts) if len(part.word_labels[row]) == len(text.split())]
     marks = [[label.removeprefix("very ") for label in part.word_labels[row]] for row in rows]
     gold = [labels[part.labels[row]].removeprefix("very ") for row in rows]
-    return detected([scores[row] for row in rows], marks, gold, ("positive", "negative"), AT)
+    table = detection_by_class([scores[row] for row in rows], marks, gold, ("positive", "negative"), AT)
+    return {name: list(values.values()) for name, values in table.items()}

@@ -1,4 +1,4 @@
-"""Words that are taken out or kept alone, on ids, against a loop over texts; and how often the judge is asked."""
+"""Texts with some of their words, on ids, against a loop over texts; and how often the judge is asked."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import families
 from salience.data.encoding import Encoded, encode_texts
 from salience.explainers.word_tokens import SPECIAL, WordTokens, encode_words
-from salience.faithfulness.erasing import ranks, top_alone, without_top
+from salience.faithfulness.erasure import Erasure, Reading, ranks
 from salience.models.vocabulary import word_tokenizer
 
 TEXTS = ["a good film, unseen", "bad", "", "the film is good and bad and unheard-of"]
@@ -146,41 +146,59 @@ class CountingJudge:
         return np.eye(2)[np.array(there, int)]
 
 
-def curves(scores, most=4):
-    texts = encode_words(WORDS, TEXTS, labels=[1, 0, 0, 1])
+def erasure_of(scores, most=4):
     judge = CountingJudge(WORDS.convert_tokens_to_ids("good"))
-    found = without_top(judge, texts, ranks(scores), most, EMPTY)
-    asked, judge.texts = judge.texts, 0
-    return found, asked, top_alone(judge, texts, ranks(scores), most, EMPTY), judge.texts
+    texts = encode_words(WORDS, TEXTS, labels=[1, 0, 0, 1])
+    return Erasure(Reading(texts, judge, EMPTY), scores, most=most), judge
 
 
-def test_taking_the_cue_out_first_flips_at_once_and_keeping_it_alone_is_enough():
+def decided(probabilities) -> list[list[int]]:
+    """The classes of each text over the number of words."""
+    return probabilities.argmax(2).T.tolist()
+
+
+def test_removing_the_cue_first_flips_at_once_and_keeping_it_alone_is_enough():
     cue = [np.array([float(word == "good") for word in text.split()]) for text in TEXTS]
-    without, _, alone, _ = curves(cue)
-    assert without.right[:, 0].tolist() == [True, False, False, False, False]
-    assert without.right[:, 3].tolist() == [True, False, False, False, False]
-    assert alone.right.all()
+    erasure, _ = erasure_of(cue)
+    assert decided(erasure.curve_without()) == [[1, 0, 0, 0, 0], [0] * 5, [0] * 5, [1, 0, 0, 0, 0]]
+    assert decided(erasure.curve_alone()) == [[1] * 5, [0] * 5, [0] * 5, [1] * 5]
 
 
-def test_taking_it_out_last_does_not():
+def test_removing_it_last_does_not():
     last = [-np.array([float(word == "good") for word in text.split()]) for text in TEXTS]
-    without, _, alone, _ = curves(last)
-    assert without.right[:4, 0].all()  # its fourth word is the cue
-    assert not without.right[4, 0]
-    assert not alone.right[1, 0]
+    erasure, _ = erasure_of(last)
+    assert decided(erasure.curve_without())[0] == [1, 1, 1, 1, 0]  # its fourth word is the cue
+    assert decided(erasure.curve_alone())[0][1] == 0
 
 
-def test_a_text_that_is_what_it_was_is_not_judged_again():
+def test_unchanged_texts_are_not_judged_again():
     """Words are 4, 1, 0 and 8: without K = 1, 2, 3, 4 of them 3, 2, 2 and 2 texts change."""
-    scores = [np.arange(len(text.split()), dtype=float) for text in TEXTS]
-    without, asked, _, asked_alone = curves(scores)
-    assert asked == 4 + 3 + 2 + 2 + 2
-    assert without.probabilities.shape == (5, 4, 2)
-    # From the whole text to one word two texts change, and the longest of them until it is whole again.
-    assert asked_alone == 4 + 2 + 2 + 2 + 2
+    erasure, judge = erasure_of([np.arange(len(text.split()), dtype=float) for text in TEXTS])
+    assert erasure.curve_without().shape == (5, 4, 2)
+    assert judge.texts == 4 + 3 + 2 + 2 + 2
+    # The whole texts are known. From one word on two texts change, the longest of them until it is whole again.
+    erasure.curve_alone()
+    assert judge.texts == 4 + 3 + 2 + 2 + 2 + 2 + 2 + 2 + 2
+    erasure.curve_without(), erasure.curve_alone(), erasure.without(3), erasure.alone(np.array([1, 1, 0, 2]))
+    assert judge.texts == 21  # all is known
 
 
-def judged_texts(curve_of, most=8) -> list[list[list[int]]]:
+def test_one_number_of_words_takes_one_pass():
+    erasure, judge = erasure_of([np.arange(len(text.split()), dtype=float) for text in TEXTS])
+    few = erasure.without(3)
+    assert judge.texts == 3 + 4  # the text without words is unchanged: the whole texts answer for it
+    assert np.array_equal(few, erasure.curve_without()[3])
+
+
+def test_each_text_may_have_its_own_number_of_words():
+    scores = [np.random.default_rng(row).random(len(text.split())) for row, text in enumerate(TEXTS)]
+    counts = np.array([2, 1, 0, 3])
+    erasure, other = erasure_of(scores)[0], erasure_of(scores)[0]
+    for one, curve in ((erasure.without(counts), other.curve_without()), (erasure.alone(counts), other.curve_alone())):
+        assert np.array_equal(one, np.stack([curve[count, row] for row, count in enumerate(counts)]))
+
+
+def judged_texts(which: str, most=8) -> list[list[int]]:
     """The ids of the longest text as a judge sees it for K = 0, 1, ... words."""
     shown = []
 
@@ -189,20 +207,20 @@ def judged_texts(curve_of, most=8) -> list[list[list[int]]]:
         return np.full((len(encoded), 2), 0.5)
 
     texts = encode_words(WORDS, TEXTS[3:], labels=[0])
-    scores = [np.random.default_rng(0).random(8)]
-    curve_of(judge, texts, ranks(scores), most, EMPTY)
-    return [own for (own,) in shown]
+    erasure = Erasure(Reading(texts, judge, EMPTY), [np.random.default_rng(0).random(8)], most=most)
+    getattr(erasure, which)()
+    return [ids for (ids,) in shown]
 
 
 def test_what_is_left_is_nested_and_in_order():
-    """Without one word more, a text is what it was but for one word; the words alone are those that went."""
-    without, alone = judged_texts(without_top), judged_texts(top_alone)
+    """Each text is the one before without one more word; the words alone are those that were removed."""
+    without, alone = judged_texts("curve_without"), judged_texts("curve_alone")
     whole = without[0]
-    assert [len(own) for own in without] == [8, 7, 6, 5, 4, 3, 2, 1, 1]
+    assert [len(ids) for ids in without] == [8, 7, 6, 5, 4, 3, 2, 1, 1]
     assert without[-1] == [EMPTY]
     for before, after in pairwise(without[:-1]):
         assert after in [before[:place] + before[place + 1 :] for place in range(len(before))]
-    assert alone[0] == whole and [len(own) for own in alone[1:]] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert alone[0] == whole and [len(ids) for ids in alone[1:]] == [1, 2, 3, 4, 5, 6, 7, 8]
     for gone, kept in zip(without[1:-1], alone[1:], strict=False):
         assert sorted(gone + kept) == sorted(whole)
         places = iter(whole)

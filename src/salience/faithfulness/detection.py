@@ -1,0 +1,90 @@
+"""Are the words found that people have marked? (Rei and Søgaard, NAACL 2018, arXiv:1805.02214; VAT, Table 5.)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from salience.faithfulness.erasure import Erasure
+
+
+def detection_f1(erasure: Erasure, k: int) -> np.ndarray:
+    """F1 (N,), in percent, of the `k` top words against the marked ones; NaN where nothing is marked.
+
+    Raises:
+        ValueError: it is not known which words are marked.
+    """
+    if erasure.marked is None:
+        raise ValueError("the metric needs the words that are marked")
+    return 100 * detection(erasure.scores, erasure.marked, k)[:, 2]
+
+
+def detection(scores: Sequence[np.ndarray], marked: Sequence[Sequence[int]], k: int) -> np.ndarray:
+    """Precision, recall and F1 (N, 3), from 0 to 1, of the `k` top words against those that a person has marked.
+
+    NaN where nothing is marked. They are meant to be averaged over texts, F1 too: the mean F1 is not the harmonic
+    mean of mean precision and mean recall.
+
+    Args:
+        scores: of each text's words (W,).
+        marked: the numbers of the marked words of each text.
+    """
+    values = np.full((len(scores), 3), np.nan)
+    for row, (words, gold) in enumerate(zip(scores, marked, strict=True)):
+        if len(gold):
+            chosen = np.argsort(-words, kind="stable")[:k]
+            right = len(np.intersect1d(chosen, gold))
+            precision, recall = right / max(len(chosen), 1), right / len(set(gold))
+            values[row] = precision, recall, 2 * precision * recall / (precision + recall) if right else 0.0
+    return values
+
+
+def detection_by_class(
+    scores: Sequence[np.ndarray],
+    marks: Sequence[Sequence[str]],
+    gold: Sequence[str | None],
+    classes: Sequence[str],
+    k: int,
+) -> dict[str, dict[str, float]]:
+    """Precision, recall and F1 at 1 and at `k` words, in percent, for each class (Zhou et al., 2021, Table 5).
+
+    The means are over the texts of a class in which a word is marked with its name; classes without such a text are
+    left out.
+
+    Args:
+        marks: the mark of each word of each text.
+        gold: the texts' labels, None where unknown.
+        classes: the labels that are looked for.
+
+    Returns:
+        By class, the values by "P@1", "R@1", "F1@1", "P@k", "R@k" and "F1@k".
+    """
+    table = {}
+    for name in classes:
+        marked = marked_words(marks, [label if label == name else None for label in gold])
+        rows = [row for row, words in enumerate(marked) if words]
+        if rows:
+            of_class = [scores[row] for row in rows], [marked[row] for row in rows]
+            table[name] = {
+                f"{short}@{count}": 100 * float(values.mean())
+                for count in dict.fromkeys((1, k))
+                for short, values in zip(("P", "R", "F1"), detection(*of_class, count).T, strict=True)
+            }
+    return table
+
+
+def marked_words(marks: Sequence[Sequence[str]], gold: Sequence[str | None]) -> list[list[int]]:
+    """The numbers of the words of each text that are marked with the text's own label."""
+    return [
+        [place for place, mark in enumerate(of_text) if label is not None and mark == label]
+        for of_text, label in zip(marks, gold, strict=True)
+    ]
+
+
+def mean_detection(draws: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
+    """The mean over draws of what `detection_by_class` gives."""
+    return {
+        name: {metric: float(np.mean([draw[name][metric] for draw in draws])) for metric in values}
+        for name, values in draws[0].items()
+    }

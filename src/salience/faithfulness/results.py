@@ -1,0 +1,133 @@
+"""What an evaluation of explanations gives: means with intervals, values of each text, curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import isnan
+from typing import NamedTuple
+
+import numpy as np
+
+from salience.errors import unknown
+from salience.faithfulness import Metric
+
+
+class Estimate(NamedTuple):
+    """The mean over texts, and its 95 % bootstrap interval; NaN where the metric is undefined for every text."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One explainer's results.
+
+    Args:
+        explainer: its name.
+        metrics: the estimate of each metric.
+        values: each metric's value of each text (N,), NaN where it is undefined; of "random" the mean over draws.
+        without: the judge's accuracy (K + 1,) without the 0, 1, ..., K top words, from 0 to 1; empty if not asked for.
+        alone: the same on the top words alone, where K = 0 is the whole text.
+        marked: for each class, precision, recall and F1 of marked words in percent, as `detection_by_class` gives
+            them; empty where nothing is marked.
+    """
+
+    explainer: str
+    metrics: Mapping[str, Estimate]
+    values: Mapping[str, np.ndarray]
+    without: np.ndarray
+    alone: np.ndarray
+    marked: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Explainers by metrics. `evaluation["gradient"]` is the row of an explainer; the last one is "random".
+
+    Args:
+        rows: one for each explainer.
+        metrics: the metrics by name, with their units and directions.
+    """
+
+    rows: Sequence[Row]
+    metrics: Mapping[str, Metric]
+
+    def __getitem__(self, explainer: str) -> Row:
+        for row in self.rows:
+            if row.explainer == explainer:
+                return row
+        raise unknown("explainer", explainer, [row.explainer for row in self.rows])
+
+    def to_rows(self) -> list[dict[str, object]]:
+        """A dictionary for each explainer and metric, as `pandas.DataFrame` takes them: explainer, metric, mean, low,
+        high, unit, higher_is_better."""
+        return [
+            {
+                "explainer": row.explainer, "metric": name, **estimate._asdict(), "unit": self.metrics[name].unit,
+                "higher_is_better": self.metrics[name].higher_is_better,
+            }
+            for row in self.rows
+            for name, estimate in row.metrics.items()
+        ]  # fmt: skip
+
+    def __repr__(self) -> str:
+        """A table with a line for each metric and a column for each explainer: means and intervals."""
+        head = ["metric", *(row.explainer for row in self.rows), "unit", "better"]
+        lines = [head]
+        for name, metric in self.metrics.items():
+            cells = [shown(row.metrics[name]) for row in self.rows]
+            lines.append([name, *cells, metric.unit, "higher" if metric.higher_is_better else "lower"])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        )
+
+    def _repr_html_(self) -> str:
+        """The same table in a notebook."""
+        head = "".join(f"<th>{escape(row.explainer)}</th>" for row in self.rows)
+        body = "".join(
+            f"<tr><th>{escape(name)}<br><small>{escape(metric.unit)}, {metric.direction}</small></th>"
+            + "".join(f"<td>{shown(row.metrics[name])}</td>" for row in self.rows) + "</tr>"
+            for name, metric in self.metrics.items()
+        )  # fmt: skip
+        return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def shown(estimate: Estimate) -> str:
+    """An estimate in words: the mean, and the interval in brackets."""
+    if isnan(estimate.mean):
+        return "-"
+    return f"{estimate.mean:.3g} [{estimate.low:.3g}, {estimate.high:.3g}]"
+
+
+def row_of(
+    explainer: str, values: Mapping[str, np.ndarray], without: np.ndarray, alone: np.ndarray,
+    marked: Mapping[str, Mapping[str, float]],
+) -> Row:  # fmt: skip
+    """The row of an explainer from the values of its texts (N,) by metric."""
+    estimates = {metric: Estimate(mean_of(of_texts), *interval(of_texts)) for metric, of_texts in values.items()}
+    return Row(explainer, estimates, values, without, alone, marked)
+
+
+def mean_of(values: np.ndarray) -> float:
+    """The mean over the texts for which a metric is defined; NaN where there is none."""
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else float("nan")
+
+
+def interval(values: np.ndarray, draws: int = 2000, level: float = 0.95, seed: int = 0) -> tuple[float, float]:
+    """A percentile bootstrap interval of the mean over texts (Efron and Tibshirani, 1993, chapter 13).
+
+    Texts for which the metric is undefined are left out; NaN where there is no other.
+    """
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return float("nan"), float("nan")
+    random = np.random.default_rng(seed)
+    means = [values[random.integers(len(values), size=len(values))].mean() for _ in range(draws)]
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
