@@ -73,6 +73,8 @@ def metrics_named(names: Iterable[str]) -> dict[str, Metric]:
     Raises:
         InputError: a name is unknown, or its number of words is not a whole number from 1 on.
     """
+    if isinstance(names, str):
+        raise InputError(f"give a sequence of metrics, not one string: for example [{names!r}]")
     return dict(map(_metric_named, names))
 
 

@@ -41,7 +41,11 @@ def detection(scores: Sequence[np.ndarray], marked: Sequence[Sequence[int]], k: 
 
 
 def detection_by_class(
-    scores: Sequence[np.ndarray], marks: Sequence[Sequence[str]], gold: Sequence[str], classes: Sequence[str], k: int
+    scores: Sequence[np.ndarray],
+    marks: Sequence[Sequence[str]],
+    gold: Sequence[str | None],
+    classes: Sequence[str],
+    k: int,
 ) -> dict[str, dict[str, float]]:
     """Precision, recall and F1 at 1 and at `k` words, in percent, for each class (Zhou et al., 2021, Table 5).
 
@@ -50,7 +54,7 @@ def detection_by_class(
 
     Args:
         marks: the mark of each word of each text.
-        gold: the texts' labels.
+        gold: the texts' labels, None where unknown.
         classes: the labels that are looked for.
 
     Returns:

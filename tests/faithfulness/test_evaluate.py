@@ -1,0 +1,223 @@
+"""`salience.evaluate`, as a notebook calls it: what it takes, what it gives, and what it refuses."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import families
+import salience
+from labelled import FILLER, WORDS, labelled_rows
+from salience import METRICS, Metric
+from salience.errors import InputError
+from salience.explainers.chance import random_words
+from salience.explainers.explanations import Text, words_of
+from salience.faithfulness.erasure import Erasure, Reading
+from salience.faithfulness.results import interval, mean_of
+
+ROWS = labelled_rows(12, seed=6)
+TEXTS, NAMES = [text for text, _ in ROWS], [f"LABEL_{int(label == 'sport')}" for _, label in ROWS]
+NUMBERS = [int(name[-1]) for name in NAMES]
+SMALL = {"most": 3, "at": 2}
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory):
+    vocabulary = [*WORDS.values(), " ".join(FILLER)]
+    return salience.load(families.save_tiny_model(tmp_path_factory.mktemp("tiny") / "model", vocabulary), device="cpu")
+
+
+def test_five_lines_of_a_notebook(classifier):
+    evaluation = salience.evaluate(
+        classifier, TEXTS, NAMES, explainers=("gradient", "occlusion"), metrics=("comprehensiveness", "sufficiency")
+    )
+    assert [row.explainer for row in evaluation.rows] == ["gradient", "occlusion", "random"]
+    estimate = evaluation["occlusion"].metrics["comprehensiveness"]
+    values = evaluation["occlusion"].values["comprehensiveness"]
+    assert estimate.mean == pytest.approx(values.mean()) and estimate.low < estimate.mean < estimate.high
+    assert (estimate.mean, *estimate[1:]) == (mean_of(values), *interval(values))
+    assert isinstance(evaluation, salience.Evaluation)
+
+
+def values_of(evaluation) -> dict:
+    return {(row.explainer, name): values.tolist() for row in evaluation.rows for name, values in row.values.items()}
+
+
+def test_labels_are_names_or_numbers_or_those_of_the_texts(classifier):
+    texts = [Text(text, None, number) for text, number in zip(TEXTS, NUMBERS, strict=True)]
+    found = [
+        values_of(salience.evaluate(classifier, *given, **SMALL))
+        for given in ((TEXTS, NAMES), (TEXTS, np.array(NUMBERS)), (texts,), (tuple(TEXTS), tuple(NUMBERS)))
+    ]
+    assert str(found[0]) == str(found[1]) == str(found[2]) == str(found[3])
+    others = values_of(salience.evaluate(classifier, texts, [1 - number for number in NUMBERS], **SMALL))
+    assert others["gradient", "post-hoc-accuracy@2"] != found[0]["gradient", "post-hoc-accuracy@2"]
+
+
+def test_without_labels_the_metrics_of_accuracy_are_left_out(classifier):
+    evaluation = salience.evaluate(classifier, TEXTS, **SMALL)
+    assert list(evaluation.metrics) == ["aopc", "decision-flip", "comprehensiveness", "sufficiency", "loo-tau"]
+    assert all(len(row.without) == len(row.alone) == 0 and not row.marked for row in evaluation.rows)
+
+
+def test_pairs(classifier):
+    pairs = list(zip(TEXTS[:6], TEXTS[6:], strict=True))
+    evaluation = salience.evaluate(classifier, pairs, NAMES[:6], metrics=["aopc"], most=2)
+    assert np.isfinite(evaluation["gradient"].values["aopc"]).all()
+    alone = salience.evaluate(classifier, TEXTS[:6], NAMES[:6], metrics=["aopc"], most=2)
+    assert values_of(evaluation) != values_of(alone)
+
+
+def test_values_do_not_depend_on_which_other_metrics_are_asked_for(classifier):
+    every = salience.evaluate(classifier, TEXTS, NAMES, curves=True, **SMALL)
+    for name in every.metrics:
+        alone = salience.evaluate(classifier, TEXTS, NAMES, metrics=[name], **SMALL)
+        for row in alone.rows:
+            expected = every[row.explainer].values[name]
+            assert row.values[name] == pytest.approx(expected, abs=1e-4, nan_ok=True), (row.explainer, name)
+
+
+def test_random_is_the_mean_of_five_draws_and_follows_the_seed(classifier):
+    one, same, other = (
+        salience.evaluate(classifier, TEXTS, metrics=["aopc", "loo-tau"], most=2, seed=seed)["random"].values
+        for seed in (1, 1, 2)
+    )
+    for name in ("aopc", "loo-tau"):
+        assert one[name].tolist() == same[name].tolist() != other[name].tolist()
+    generator = np.random.default_rng(1)
+    generator.permutation(len(TEXTS))  # of the texts of leave-one-out
+    words = words_of(classifier, [Text(text) for text in TEXTS])
+    reading = Reading(words, classifier.probabilities, classifier.empty_token)
+    draws = [Erasure(reading, random_words(words.counts, generator), most=2) for _ in range(5)]
+    expected = np.mean([METRICS["aopc"].compute(erasure) for erasure in draws], axis=0)
+    assert one["aopc"].tolist() == expected.tolist()
+
+
+def test_marked_words(classifier):
+    marked = [
+        Text(text, None, number, marks=[name if word in WORDS["sport"].split() else "-" for word in text.split()])
+        for text, number, name in zip(TEXTS, NUMBERS, NAMES, strict=True)
+    ]
+    evaluation = salience.evaluate(classifier, marked, explainers=[], **SMALL)
+    assert list(evaluation.metrics)[-1] == "detection@2"
+    values = evaluation["random"].values["detection@2"]
+    assert np.isnan(values).tolist() == [name == "LABEL_0" for name in NAMES]
+    assert list(evaluation["random"].marked) == ["LABEL_1"]
+    assert evaluation["random"].marked["LABEL_1"]["F1@2"] == pytest.approx(np.nanmean(values))
+
+
+def test_a_judge_of_its_own(classifier, tmp_path):
+    judge = salience.load(families.save_tiny_model(tmp_path / "judge", [*WORDS.values()], seed=3), device="cpu")
+    evaluation = salience.evaluate(classifier, TEXTS, NAMES, judge=judge, curves=True, **SMALL)
+    right = np.mean([name == found for name, found in zip(NAMES, judge.predict(TEXTS), strict=True)])
+    assert evaluation["gradient"].without[0] == evaluation["random"].alone[0] == right
+
+
+class Cells(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.text = [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append(tag)
+
+    def handle_data(self, data):
+        self.text += f" {data}"
+
+
+def test_it_shows_itself(classifier):
+    evaluation = salience.evaluate(
+        classifier,
+        TEXTS,
+        explainers={"<b>mine</b>": salience.EXPLAINERS["gradient"]},
+        metrics=["loo-tau", "sufficiency"],
+    )
+    head, *lines = str(evaluation).splitlines()
+    assert head.split() == ["metric", "<b>mine</b>", "random", "unit", "better"]
+    assert lines[1].startswith("sufficiency") and lines[1].split()[-2:] == ["probability", "lower"]
+    assert f"{evaluation['random'].metrics['sufficiency'].mean:.3g} [" in lines[1]
+    page = Cells(evaluation._repr_html_())
+    assert "b" not in page.elements and page.elements.count("td") == 4
+    assert "<b>mine</b>" in page.text and "probability, lower is better" in page.text
+    with pytest.raises(InputError, match='unknown explainer "gradient"'):
+        evaluation["gradient"]
+
+
+def test_plain_rows(classifier):
+    evaluation = salience.evaluate(classifier, TEXTS, metrics=["sufficiency", "aopc"], most=2)
+    rows = evaluation.to_rows()
+    assert [(row["explainer"], row["metric"]) for row in rows] == [
+        ("gradient", "sufficiency"), ("gradient", "aopc"), ("random", "sufficiency"), ("random", "aopc"),
+    ]  # fmt: skip
+    assert rows[0] == {
+        "explainer": "gradient", "metric": "sufficiency", **evaluation["gradient"].metrics["sufficiency"]._asdict(),
+        "unit": "probability", "higher_is_better": False,
+    }  # fmt: skip
+
+
+def test_what_is_undefined_for_every_text_is_a_dash(classifier):
+    evaluation = salience.evaluate(classifier, ["goal", "song"], metrics=["loo-tau"])
+    assert np.isnan(evaluation["gradient"].metrics["loo-tau"]).all()
+    assert str(evaluation).splitlines()[1].split()[:3] == ["loo-tau", "-", "-"]
+
+
+def test_a_metric_of_ones_own(classifier, monkeypatch):
+    """One line in the catalogue."""
+    monkeypatch.setitem(METRICS, "words", Metric(lambda erasure: erasure.counts.astype(float), "words", True, "mine"))
+    evaluation = salience.evaluate(classifier, TEXTS, metrics=["words"])
+    assert evaluation["gradient"].values["words"].tolist() == [len(text.split()) for text in TEXTS]
+    assert "words" in salience.evaluate(classifier, TEXTS[:2], most=1).metrics
+
+
+@pytest.mark.parametrize(
+    ("given", "settings", "part"),
+    [
+        ((["goal"],), {"metrics": ["aocp"]}, 'Did you mean "aopc"'),
+        ((["goal"],), {"metrics": []}, "name at least one metric"),
+        ((["goal"],), {"metrics": ["accuracy-drop@2"]}, "metric accuracy-drop@2 needs labels"),
+        ((["goal"], ["LABEL_1"]), {"metrics": ["detection@2"]}, "metric detection@2 needs marked words"),
+        ((["goal"],), {"curves": True}, "curves=True needs labels"),
+        ((["goal"],), {"explainers": ["gradiant"]}, 'Did you mean "gradient"'),
+        ((["goal"],), {"explainers": "gradient"}, "not one string"),
+        ((["goal"],), {"metrics": "aopc"}, "not one string"),
+        ((["goal"],), {"pieces": "mean"}, 'unknown pieces "mean"'),
+        ((["goal"],), {"most": 0}, "most=0: give a whole number from 1 on"),
+        ((["goal"],), {"at": 2.5}, "at=2.5: give a whole number from 1 on"),
+        ((["goal"], ["LABEL_9"]), {}, 'unknown label in labels[0]: "LABEL_9"'),
+        ((["goal", "song"], [0, 2]), {}, 'unknown label in labels[1]: "2"'),
+        ((["goal", "song"], [0, True]), {}, 'unknown label in labels[1]: "True"'),
+        ((["goal"], [0, 1]), {}, "a label for each of the 1 text, not 2"),
+        (([Text("goal", None, 1), Text("song")],), {}, "texts[1] has no label"),
+        (([],), {}, "no texts"),
+        (("goal",), {}, "give a sequence of texts"),
+        ((["goal", ("song", "band")],), {}, "no pair of texts"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named(given, settings, part, classifier):
+    with pytest.raises(InputError) as raised:
+        salience.evaluate(classifier, *given, **settings)
+    assert part in str(raised.value)
+
+
+def test_a_judge_with_other_labels(classifier, tmp_path):
+    model = families.save_tiny_model(tmp_path / "three", [*WORDS.values()], classes=3)
+    with pytest.raises(InputError, match="the judge knows the labels LABEL_0, LABEL_1, LABEL_2, but the classifier"):
+        salience.evaluate(classifier, TEXTS, judge=salience.load(model, device="cpu"))
+
+
+def test_texts_that_are_cut_are_said(classifier):
+    told = []
+    salience.evaluate(replace(classifier, max_length=5), TEXTS, metrics=["aopc"], most=1, say=told.append)
+    cut = sum(len(text.split()) > 3 for text in TEXTS)
+    assert told[0] == f"{cut} of 12 texts are longer than the 5 tokens read of each"
+    assert told[1].startswith("gradient: aopc ") and told[2].startswith("random: aopc ")
+
+
+def test_the_catalogue_does_not_wait_for_torch():
+    """The command line lists it."""
+    code = "import sys, salience; assert salience.METRICS; assert 'torch' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
