@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from salience.analysis.association import NONE, category_names
 from salience.analysis.token_scores import polarity_of
 from salience.comparison.attention import Analysis
-from salience.report.pictures import COLOURS, GREY, HoverTexts, legend_beside, save
+from salience.report.pictures import COLOURS, GREY, HoverTexts, Marks, legend_beside, save
 
 CROWD = 200  # points of a category above which they are drawn small
 
@@ -55,7 +56,7 @@ def scores(axes: Axes, analysis: Analysis, labels: Sequence[str], name: str) -> 
     """Attention or polarity scores of words over their frequency; `name` says which."""
     frequency = analysis.words.counts.sum(1)
     attention, polarity = analysis.in_texts.attention.numpy(), analysis.in_texts.polarity.numpy()
-    texts: dict = {}
+    texts: dict[Marks, Sequence[str]] = {}
     for category, label, colour in shown_categories(analysis, labels):
         chosen = np.flatnonzero(analysis.words.category == category)
         values = polarity_of(polarity, category) if name == "polarity" else attention
@@ -115,7 +116,7 @@ def weight_boxes(axes: Axes, weights: Sequence, names: Sequence[str], colours: S
 
 def over_scales(axes: Axes, analyses: Sequence[Analysis], labels: Sequence[str]) -> HoverTexts:
     """The categories' mean attention scores over the scale, times the scale so that they can be compared."""
-    texts = {}
+    texts: dict[Marks, list[str]] = {}
     scales = [analysis.scale for analysis in analyses]
     for category, label, colour in shown_categories(analyses[0], labels):
         means = [
@@ -136,7 +137,7 @@ def over_scales(axes: Axes, analyses: Sequence[Analysis], labels: Sequence[str])
 
 def over_training(axes: Axes, analysis: Analysis, labels: Sequence[str]) -> HoverTexts:
     """The categories' mean attention scores (lines) and polarity scores (dotted lines) after each epoch."""
-    texts = {}
+    texts: dict[Marks, list[str]] = {}
     epochs = [row["epoch"] for row in analysis.trajectory]
     for category, label, colour in shown_categories(analysis, labels):
         attention = np.array([row[f"attention {category}"] for row in analysis.trajectory])
@@ -150,7 +151,7 @@ def over_training(axes: Axes, analysis: Analysis, labels: Sequence[str]) -> Hove
             ]
     axes.axhline(0, color="black", linewidth=0.6)
     axes.set(xlabel="epoch", ylabel="mean score: attention —, polarity ···")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     axes.set_title(f"Training, scale {analysis.scale:g}", loc="left")
     legend_beside(axes)
     return texts

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from salience.report.pictures import COLOURS, HoverTexts
+from salience.report.pictures import COLOURS, HoverTexts, Marks, legend_beside
 
 MARKERS = "os^D"  # of classes, once the colours are used up
 
@@ -32,16 +32,16 @@ def draw_maps(
         labels: the C labels.
         texts: (N,) what a point shows under the pointer.
     """
-    panels, hover = np.atleast_1d(axes), {}
+    panels = axes.flat if isinstance(axes, np.ndarray) else [axes]
+    hover: dict[Marks, list[str]] = {}
     for panel, text_map in zip(panels, maps, strict=True):
         for number, label in enumerate(labels):
-            chosen = np.flatnonzero(gold == number)
+            chosen = np.flatnonzero(gold == number).tolist()
             marker, colour = MARKERS[number // len(COLOURS) % len(MARKERS)], COLOURS[number % len(COLOURS)]
             x, y = text_map.points[chosen].T
             points = panel.scatter(x, y, s=10, linewidths=0, marker=marker, color=colour, label=label)
             hover[points] = [texts[index] for index in chosen]
         panel.set(xticks=[], yticks=[], xlabel="t-SNE, first axis", ylabel="t-SNE, second axis")
         panel.set_title(text_map.title, loc="left")
-    names = panels[-1].get_legend_handles_labels()
-    panels[-1].get_figure().legend(*names, loc="outside right upper", frameon=False, markerscale=2)
+    legend_beside(panel)
     return hover

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from rich.table import Table
 
 from salience.analysis.parts_of_speech import ByTag, Meetings
-from salience.report.pictures import COLOURS, HoverTexts
+from salience.report.pictures import COLOURS, HoverTexts, Marks
 from salience.report.terminal import literal, titled
 
 Head = tuple[int, int | None]  # layer and head; None is the mean over the layer's heads
@@ -34,14 +34,14 @@ def head_table(by_head: Mapping[Head, ByTag], title: str) -> Table:
     return table
 
 
-def bars(axes: Axes, tags: Sequence[str], heads: Mapping[str, Sequence[float]], title: str) -> HoverTexts:
+def bars(axes: Axes, tags: Sequence[str], heads: Mapping[str, Sequence[float] | np.ndarray], title: str) -> HoverTexts:
     """Figures 5 to 7: a bar for each part of speech and head, and the texts of the bars.
 
     Args:
         tags: the G parts of speech.
         heads: by name, the mean attention to each part of speech (G,) relative to the head's overall mean.
     """
-    texts: dict = {}
+    texts: dict[Marks, list[str]] = {}
     positions, width = np.arange(len(tags)), 0.8 / len(heads)
     for index, (head, heights) in enumerate(heads.items()):
         shift = width * (index - (len(heads) - 1) / 2)
@@ -66,7 +66,7 @@ def meeting_map(axes: Axes, met: Meetings, title: str) -> HoverTexts:
     axes.set_yticks(positions, tags)
     axes.set(xlabel="the partner's word", ylabel="one's own word")
     axes.set_title(f"What a word keeps in AttentionMix's mixtures: {title}", loc="left")
-    axes.get_figure().colorbar(cells, ax=axes, shrink=0.8, label="part that is kept")
+    axes.figure.colorbar(cells, ax=axes, shrink=0.8, label="part that is kept")
     return {
         cells: [
             f"{tag} mixed with {partner}: " + ("never met" if np.isnan(kept) else f"keeps {kept:.2f}")

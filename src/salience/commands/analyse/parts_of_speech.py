@@ -55,7 +55,7 @@ def analyse_parts_of_speech(
         tell(f"{data}: only first texts are read, not the second ones beside them")
     texts = [row.text for row in rows]
     if tags is not None:
-        tagged = [given_tags(row.text, row.marks, row.row) for row in rows]
+        tagged = [given_tags(row.text, row.marks or (), row.row or 0) for row in rows]
     else:
         tagged = tagged_by(tagger, texts)
     if not texts:
