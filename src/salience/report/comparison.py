@@ -24,7 +24,7 @@ def show_comparison(comparison: Comparison, console: Console | None = None) -> N
 def score_table(comparison: Comparison) -> Table:
     """Mean and standard deviation over the seeds, a row for each method."""
     table = titled(f"{comparison.rows} test rows, mean ± standard deviation over {len(comparison.seeds)} seeds")
-    table.add_column("")
+    table.add_column("", overflow="fold")
     for name in SCORES:
         table.add_column(name, justify="right")
     for method, scores in comparison.scores.items():
@@ -36,7 +36,7 @@ def difference_table(comparison: Comparison) -> Table:
     """Differences to the baseline with their 95 % intervals, a row for each other method."""
     together = " together" if len(comparison.differences) > 1 else ""
     table = titled(f"difference to {comparison.baseline}, with the interval over seeds (95 %{together})")
-    table.add_column("")
+    table.add_column("", overflow="fold")
     for name in ("accuracy", "with other test rows", "macro-F1"):
         table.add_column(name, justify="right")
     for method, differences in comparison.differences.items():
