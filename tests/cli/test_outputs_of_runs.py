@@ -110,7 +110,7 @@ def test_places_that_cannot_be_written_are_known_before_anything_is_read(train, 
         "..": "cannot be replaced by a run",
         "/proc": "cannot be replaced by a run",  # a mount point
         "/sys/run": "choose another place",
-        tmp_path / "dangling": "is a link to a place that is not there",
+        tmp_path / "dangling": "is a broken link",
         tmp_path / ("x" * 250): "is too long: choose a shorter --output",
     }.items():
         refused(train(output, "--overwrite", data=tmp_path / "no such file.csv"), said)

@@ -16,8 +16,9 @@ from salience.assignments import name_and_options
 from salience.comparison.kept_runs import COMPARISON, SCORES, check_comparison, kept, read
 from salience.comparison.statistics import Difference, difference
 from salience.errors import InputError, listed
-from salience.files import locked, resolved, whole_file
+from salience.files import whole_file
 from salience.mixing.choosing import choose_method, written_method
+from salience.outputs import locked, resolved
 from salience.training.folder import RunFolder
 from salience.training.preparing import check_recipe, silent
 from salience.training.recipe import Recipe

@@ -14,7 +14,8 @@ import yaml
 
 from salience.data.columns import Columns
 from salience.errors import InputError, listed, quoted
-from salience.files import files_in, locked, resolved, write_whole
+from salience.files import files_in, write_whole
+from salience.outputs import locked, resolved
 from salience.training.manifest import RECIPE, write_manifest, written_by_run
 
 WORK = {RECIPE, "checkpoints", "model", "replaced"}  # what a working folder holds
