@@ -6,6 +6,7 @@ Letters used in every shape of the library: B batch, T tokens, D width, C classe
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -34,7 +35,11 @@ class Batch:
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
-        return Batch(*(part if part is None else part.to(device, non_blocking=True) for part in vars(self).values()))
+        parts: dict[str, Tensor | None] = vars(self)
+        moved: Any = {
+            name: part if part is None else part.to(device, non_blocking=True) for name, part in parts.items()
+        }
+        return Batch(**moved)
 
     def with_ids(self, input_ids: Tensor) -> Batch:
         """The same batch with other tokens (B, T) at the same positions."""

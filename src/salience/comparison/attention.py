@@ -143,6 +143,7 @@ def sweep(
 
 
 def accuracy_reached(fitted: FittedWordModel) -> str:
+    """The accuracy on the test texts, or the best one on the validation texts if there are no test texts."""
     if fitted.test_accuracy is None:
         return f"validation accuracy {max(fitted.accuracies):.3f}"
     return f"test accuracy {fitted.test_accuracy:.3f}"

@@ -119,10 +119,10 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
         labels = as_labels(y)
         if len(labels) != len(texts):
             raise InputError(f"{len(texts)} texts, but {len(labels)} labels")
-        classes, numbers = classes_of(labels)
+        classes, class_indices = classes_of(labels)
         seed = seed_from(self.random_state)
         recipe, method = recipe_of(self.get_params(deep=False), seed)
-        classifier = train(recipe, method, texts, pairs, numbers, class_names(classes))
+        classifier = train(recipe, method, texts, pairs, class_indices, class_names(classes))
         self.classes_, self.classifier_, self.pairs_, self.seed_ = classes, classifier, pairs is not None, seed
         return self
 
@@ -154,8 +154,10 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
         check_is_fitted(self)
         texts, pairs = as_texts(X, allow_empty=True)
         if self.pairs_ is not None and self.pairs_ != (pairs is not None):
-            given, needed = ("single texts", "pairs of texts") if self.pairs_ else ("pairs of texts", "single texts")
-            raise InputError(f"X contains {given}, but the classifier was fitted on {needed}: give {needed}")
+            actual, expected = (
+                ("single texts", "pairs of texts") if self.pairs_ else ("pairs of texts", "single texts")
+            )
+            raise InputError(f"X contains {actual}, but the classifier was fitted on {expected}: give {expected}")
         return self.classifier_.predict_proba(texts if pairs is None else list(zip(texts, pairs, strict=True)), "fp32")
 
     def predict(self, X: Sequence) -> np.ndarray:

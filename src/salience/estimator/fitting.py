@@ -95,7 +95,7 @@ def train(
     method: Any,
     texts: Sequence[str],
     pairs: Sequence[str] | None,
-    numbers: np.ndarray,
+    class_indices: np.ndarray,
     names: Sequence[str],
 ) -> TextClassifier:
     """A classifier trained on texts or pairs of texts. The global random generators are not changed.
@@ -105,40 +105,46 @@ def train(
         method: an object that is used instead of the method of the recipe, or None.
         texts: the texts (N).
         pairs: the second texts (N); None for single texts.
-        numbers: the class of each text (N,), an index into `names`.
+        class_indices: the class of each text (N,), an index into `names`.
         names: the classes (C).
 
     Raises:
         InputError: a setting does not fit the model or the data.
     """
-    kept, held = parted(numbers, recipe, names)
+    training_rows, validation_rows = parted(class_indices, recipe, names)
 
     def part(rows: Sequence[int]) -> Part:
         second = None if pairs is None else [pairs[row] for row in rows]
-        return Part(Examples([texts[row] for row in rows], second, None, [row + 1 for row in rows]), numbers[rows])
+        return Part(
+            Examples([texts[row] for row in rows], second, None, [row + 1 for row in rows]), class_indices[rows]
+        )
 
-    task = Task(list(names), None, part(kept), None if held is None else part(held), None)
+    task = Task(
+        list(names), None, part(training_rows), None if validation_rows is None else part(validation_rows), None
+    )
     with restored_generators(), TemporaryDirectory() as checkpoints:
         prepared = prepare(recipe, task, logger.info, method=method)
         return fit(prepared, Path(checkpoints)).classifier
 
 
-def parted(numbers: np.ndarray, recipe: Recipe, names: Sequence[str]) -> tuple[Sequence[int], Sequence[int] | None]:
+def parted(
+    class_indices: np.ndarray, recipe: Recipe, names: Sequence[str]
+) -> tuple[Sequence[int], Sequence[int] | None]:
     """The indices of training texts and of validation texts; None if no texts are held out.
 
     Raises:
         InputError: a class has a single text, which cannot be in both parts.
     """
-    share = default_share(len(numbers)) if recipe.validation_share is None else recipe.validation_share
+    share = default_share(len(class_indices)) if recipe.validation_share is None else recipe.validation_share
     if share == 0:
-        return np.arange(len(numbers)), None
-    for number, count in enumerate(np.bincount(numbers)):
+        return np.arange(len(class_indices)), None
+    for number, count in enumerate(np.bincount(class_indices)):
         if count == 1:
             raise InputError(
                 f"the class {quoted(names[number])} has a single text, too few to hold some out for validation; "
                 "add texts, or set validation_share=0"
             )
-    return split([names[number] for number in numbers], share, recipe.seed)
+    return split([names[number] for number in class_indices], share, recipe.seed)
 
 
 @contextmanager

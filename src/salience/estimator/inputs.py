@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from numbers import Number
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -56,7 +57,7 @@ def rows_of(X: Sequence) -> list:
         raise InputError(f"X is {described(X)}; give a sequence of texts") from error
 
 
-def only_cell(row: object) -> object:
+def only_cell(row: Any) -> Any:
     """The value of a row with a single column, and other rows as they are."""
     return row[0] if isinstance(row, list | tuple | np.ndarray) and np.ndim(row) == 1 and len(row) == 1 else row
 
@@ -150,7 +151,7 @@ def classes_of(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         InputError: there is only one class, the labels cannot be sorted, or two classes have the same name.
     """
     try:
-        classes, numbers = np.unique(labels, return_inverse=True)
+        classes, class_indices = np.unique(labels, return_inverse=True)
     except TypeError as error:
         raise InputError(f"labels of type {type(labels[0]).__name__} cannot be sorted; give strings") from error
     if len(classes) < 2:
@@ -158,7 +159,7 @@ def classes_of(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     name, count = Counter(class_names(classes)).most_common(1)[0]
     if count > 1:
         raise InputError(f"{count} classes have the same name, {quoted(name)}; give each label another name")
-    return classes, numbers
+    return classes, class_indices
 
 
 def class_names(classes: np.ndarray) -> list[str]:

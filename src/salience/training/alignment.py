@@ -50,11 +50,16 @@ def coupling(model: nn.Module) -> Tensor:
         ValueError: the model is not an attention classifier with dot or additive attention of one head and a linear
             head.
     """
-    pooling = model.pooling if isinstance(model, AttentionClassifier) else None
-    if not isinstance(pooling, Dot | Additive) or pooling.heads != 1 or model.config.head != "linear":
+    if (
+        not isinstance(model, AttentionClassifier)
+        or not isinstance(model.pooling, Dot | Additive)
+        or model.pooling.heads != 1
+        or model.config.head != "linear"
+    ):
         raise ValueError(
             "V^T W is defined for attention classifiers with dot or additive attention of one head and a linear head"
         )
+    pooling = model.pooling
     attention, polarity = pooling.query[0], model.head.weight.T  # V (D,), W (D, C), for two classes (D, 1)
     if isinstance(pooling, Additive):
         attention = pooling.key.weight.T @ attention

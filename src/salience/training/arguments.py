@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import TrainingArguments
@@ -60,7 +61,7 @@ def training_arguments(recipe: Recipe, checkpoints: Path, has_validation: bool) 
             f"processes); choose a multiple of {parts}"
         )
     every = math.ceil(recipe.steps / recipe.evaluations)
-    selecting = {"eval_strategy": "steps", "eval_steps": every, "load_best_model_at_end": True,
+    selecting: dict[str, Any] = {"eval_strategy": "steps", "eval_steps": every, "load_best_model_at_end": True,
               "metric_for_best_model": "selection", "greater_is_better": True}  # fmt: skip
     return TrainingArguments(
         output_dir=str(checkpoints),

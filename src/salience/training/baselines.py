@@ -30,7 +30,7 @@ def baseline_scores(
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    labels = np.asarray(labels)
+    true_labels = np.asarray(labels)
     frequencies = np.bincount(train_labels, minlength=classes) / len(train_labels)
     words = TfidfVectorizer(
         ngram_range=(1, 2), sublinear_tf=True, max_features=FEATURES, token_pattern=r"(?u)\w+|[^\w\s]"
@@ -38,6 +38,6 @@ def baseline_scores(
     regression = make_pipeline(words, LogisticRegression(C=10, max_iter=1000)).fit(train, train_labels)
     # Every class has a training row, so the columns of the regression are all classes, in order.
     return {
-        "majority class": scores(np.tile(frequencies, (len(labels), 1)), labels),
-        "TF-IDF + logistic regression": scores(regression.predict_proba(test), labels),
+        "majority class": scores(np.tile(frequencies, (len(true_labels), 1)), true_labels),
+        "TF-IDF + logistic regression": scores(regression.predict_proba(test), true_labels),
     }

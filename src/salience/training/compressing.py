@@ -47,6 +47,7 @@ def compression_loss(
         loss: maps logits (B, C) and labels (B,) to a scalar.
     """
     pooled, _ = model.pooling(states, mask)
+    assert model.compressor is not None  # only models of VAT are trained with this loss
     compressed, divergence = model.compressor(pooled)
     return loss(model.classify_compressed(compressed), labels) + beta * divergence.mean()
 
@@ -76,7 +77,8 @@ def compress(
     Raises:
         InputError: the loss is not finite; names the step.
     """
-    losses = []
+    losses: list[float] = []
+    assert model.compressor is not None  # only models of VAT are trained by turns
     head = [model.head] if model.config.shared_head else []
     with training_only(model, model.pooling, model.compressor, *head) as weights:
         optimizer = torch.optim.Adam(weights, learning_rate, fused=True)

@@ -38,15 +38,15 @@ class Features:
 
     def batch(self, rows: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
         """States (B, T, D) padded with zeros, their mask (B, T), and labels (B,) of the texts with these numbers."""
-        rows = np.asarray(rows)
-        positions = np.arange(self.lengths[rows].max())
-        mask = positions < self.lengths[rows, None]
-        states = self.states[np.where(mask, self.starts[rows, None] + positions, 0)]  # one copy for all texts
+        indices = np.asarray(rows)
+        positions = np.arange(self.lengths[indices].max())
+        mask = positions < self.lengths[indices, None]
+        states = self.states[np.where(mask, self.starts[indices, None] + positions, 0)]  # one copy for all texts
         states[~mask] = 0
         return (
             torch.from_numpy(states).to(self.device),
             torch.from_numpy(mask).to(self.device),
-            self.labels[rows].to(self.device),
+            self.labels[indices].to(self.device),
         )
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from torch.utils.data import Dataset
+from typing import Any
+
 from transformers import TrainerCallback, TrainingArguments
 
 from salience.data.batching import LengthGrouped
 from salience.data.encoding import Encoded
 
 
-def length_grouped(dataset: Dataset, args: TrainingArguments) -> LengthGrouped:
+def length_grouped(dataset: Any, args: TrainingArguments) -> LengthGrouped:
     """A sampler of training steps whose texts have similar length.
 
     Args:
-        dataset: the training texts, each with `input_ids`.
+        dataset: a data set of texts, each a dictionary with `input_ids`; its length is known.
         args: give the number of texts in a step and the seed.
     """
     # Counting the tokens of a large data set takes time, and `Encoded` knows their number.

@@ -18,7 +18,7 @@ from salience.mixing import Method
 from salience.mixing.method import resolved
 from salience.training.checkpoints import using_files
 from salience.training.loss import CrossEntropy, cross_entropy
-from salience.training.objectives import mixed, penalised, plain
+from salience.training.objectives import Objective, mixed, penalised, plain
 from salience.training.sampling import EpochOfSampler, length_grouped
 
 OVERFLOWS = 20  # largest number of consecutive steps that fp16 may skip
@@ -38,7 +38,7 @@ class MixTrainer(Trainer):
             `salience.training.alignment.penalty`.
         group_by_length: whether batches consist of texts of similar length (`LengthGrouped`); all batches are full
             then.
-        others: further arguments of the Trainer. `encode_texts` makes data sets with `input_ids` and `labels`.
+        options: further arguments of the Trainer. `encode_texts` makes data sets with `input_ids` and `labels`.
 
     Texts are mixed within a batch on one device. The loss of a step is the mean over all its texts, however they are
     divided into smaller batches or over processes. This is not true of the Trainer of transformers for classifiers
@@ -61,12 +61,12 @@ class MixTrainer(Trainer):
         class_weights: Sequence[float] | None = None,
         penalty: Callable[[nn.Module], Tensor] | None = None,
         group_by_length: bool = True,
-        **others,
+        **options,
     ):
-        tokenizer = others.get("processing_class")
-        if others.get("data_collator") is None:
-            others["data_collator"] = Collator.of(tokenizer) if tokenizer is not None else Collator()
-        super().__init__(model=model, args=args, **others)
+        tokenizer = options.get("processing_class")
+        if options.get("data_collator") is None:
+            options["data_collator"] = Collator.of(tokenizer) if tokenizer is not None else Collator()
+        super().__init__(model=model, args=args, **options)
         if self.args.n_gpu > 1:
             raise ValueError(
                 "DataParallel would separate texts from their partners: launch with torchrun, or set "
@@ -77,7 +77,9 @@ class MixTrainer(Trainer):
         self.method = method = resolved(method, self.model, tokenizer, self.first_batches())
         weights = None if class_weights is None else tuple(class_weights)
         self.loss = CrossEntropy(weights, self.args.label_smoothing_factor)
-        self.objective = partial(plain, loss=self.loss) if method is None else mixed(method, clean, self.loss)
+        self.objective: Objective = (
+            partial(plain, loss=self.loss) if method is None else mixed(method, clean, self.loss)
+        )
         if penalty is not None:
             self.objective = penalised(self.objective, penalty)
         self.group_by_length = group_by_length

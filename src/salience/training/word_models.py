@@ -34,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class WordRecipe:
+    """The settings of the training of a word model."""
+
     epochs: int = 40
     batch_size: int = 100
     learning_rate: float = 0.02
@@ -126,10 +128,10 @@ def adagrad(model: PreTrainedModel, recipe: WordRecipe) -> tuple[Optimizer, LRSc
     Duchi et al. (2011), Adaptive Subgradient Methods for Online Learning and Stochastic Optimization, JMLR 12. The
     weight decay does not apply to the word embeddings.
     """
-    table = model.get_input_embeddings().weight
-    others = [weight for weight in model.parameters() if weight is not table]
+    embeddings = model.get_input_embeddings().weight
+    weights = [weight for weight in model.parameters() if weight is not embeddings]
     optimizer = torch.optim.Adagrad(
-        [{"params": [table], "weight_decay": 0.0}, {"params": others, "weight_decay": recipe.weight_decay}],
+        [{"params": [embeddings], "weight_decay": 0.0}, {"params": weights, "weight_decay": recipe.weight_decay}],
         lr=recipe.learning_rate,
         lr_decay=recipe.decay,
         fused=True,
@@ -151,6 +153,7 @@ class KeepBest(TrainerCallback):
         return int(np.argmax(self.accuracies))
 
     def on_epoch_end(self, args, state, control, **_):
+        """Called by the Trainer."""
         self.accuracies.append(accuracy(self.model, self.validation))
         if self.epoch == len(self.accuracies) - 1:
             self.weights = {name: weight.detach().clone() for name, weight in self.model.state_dict().items()}

@@ -1,10 +1,10 @@
-"""Zhou et al. (Findings of ACL 2021), Tables 2 to 6: base, ATT and VAT over an LSTM and a transformer.
+"""Zhou et al. (Findings of ACL-IJCNLP 2021), Tables 2 to 6: base, ATT and VAT over an LSTM and a transformer.
 
-Attending via both Fine-tuning and Compressing. A cell trains two models: base, and VAT, whose iteration 0 is ATT. Base
-also judges the explanations of the others, as in the paper. What the paper leaves open (batches, epochs, dropout)
-follows the default recipe of salience, with the learning rate that the paper gives for its LSTM. Its 100 dimensions
-are read as 50 for each direction: with one direction, the last states depend on the whole text, and attention
-concentrates on them instead of on words.
+"Attending via both Fine-tuning and Compressing". A cell trains two models: base, and VAT, whose iteration 0 is ATT.
+Base also judges the explanations of ATT and VAT, as in the paper. What the paper leaves open (batches, epochs,
+dropout) follows the default recipe of salience, with the learning rate that the paper gives for its LSTM. The 100
+dimensions of that LSTM are read as 50 for each direction: with one direction, the last states depend on the whole
+text, and attention concentrates on them instead of on words.
 
 GloVe is replaced by random word vectors or those of MiniLM, and BERT-base by MiniLM. To fit a small machine, MiniLM is
 trained on at most 1,000 rows and the LSTM on at most 10,000 (only AG News has more), and the explanations of at most
