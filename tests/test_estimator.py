@@ -88,11 +88,11 @@ def test_the_same_seed_gives_the_same_model(tiny):
 @pytest.mark.parametrize(
     "texts, labels, message",
     [
-        ("one text", ["a"], "not one string"),
+        ("one text", ["a"], "give a sequence of texts"),
         ([], [], "no texts"),
-        (["a", 3], ["x", "y"], r"X\[1\] is no text"),
+        (["a", 3], ["x", "y"], r"X\[1\] is int, not a text"),
         (["a", "b"], ["x"], "2 texts, but 1 labels"),
-        (["a", "b"], ["x", "x"], "one class only"),
+        (["a", "b"], ["x", "x"], "only one class"),
     ],
 )
 def test_bad_input_is_a_value_error(texts, labels, message):

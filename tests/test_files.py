@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, and two processes never write the same one."""
+"""Files and folders are written completely or not at all, and two processes never write the same one."""
 
 import hashlib
 import multiprocessing
@@ -12,14 +12,12 @@ import pytest
 from salience.errors import InputError
 from salience.files import (
     files_in,
-    locked,
-    resolved,
     sha256_of,
     whole_file,
     whole_folder,
     write_whole,
 )
-from salience.outputs import check_free, check_writable
+from salience.outputs import check_free, check_writable, locked, resolved
 
 FORK = multiprocessing.get_context("fork")
 
@@ -149,7 +147,7 @@ def test_a_folder_in_a_files_place_is_known_before_anything_is_replaced(tmp_path
 
 def test_a_place_where_no_file_can_be_made():
     for target in ("/proc/self/fd/page", "/proc/no such folder/page"):
-        with pytest.raises((InputError, OSError), match=r"nothing can be written|not permitted|No such file|denied"):
+        with pytest.raises((InputError, OSError), match=r"cannot be written|not permitted|No such file|denied"):
             check_writable(Path(target))
 
 
@@ -168,7 +166,7 @@ def test_links(tmp_path):
     (tmp_path / "dangling").symlink_to("nowhere")
     assert resolved(tmp_path / "link") == tmp_path / "real"
     for act in (resolved, check_writable, lambda path: check_free(path, overwrite=True)):
-        with pytest.raises(InputError, match="dangling is a link to a place that is not there"):
+        with pytest.raises(InputError, match="dangling is a broken link"):
             act(tmp_path / "dangling")
     with whole_folder(tmp_path / "link") as folder:
         (folder / "file").touch()

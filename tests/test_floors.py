@@ -15,7 +15,6 @@ FLOORS = {
     "settings": 0,
     "assignments": 0,
     "_version": 0,
-    "opening": 0,
     "processes": 0,
     "batch": 0,
     "spans": 0,

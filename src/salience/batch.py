@@ -6,6 +6,7 @@ Letters used in every shape of the library: B batch, T tokens, D width, C classe
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,24 +14,33 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Batch:
-    """Texts as token ids, padded on the right to one length.
+    """B texts as token ids, padded on the right to the same length T.
 
-    `segment` says which part of a text a token belongs to, so that no rule needs to know a tokenizer's special ids:
-    0 special tokens and padding, 1 the text, 2 the second text of a pair.
+    Attributes:
+        input_ids: (B, T) long, token ids.
+        attention_mask: (B, T), 1 for tokens, special tokens included, and 0 for padding.
+        segment: (B, T), which part of the input a token belongs to: 0 for special tokens and padding, 1 for the text,
+            2 for the second text of a pair. Mixing rules and explainers thus need no special ids of a tokenizer.
+        labels: (B,) long, class numbers; None for texts without labels.
     """
 
-    input_ids: Tensor  # (B, T) long
-    attention_mask: Tensor  # (B, T) 1 where there is a token, special tokens included
-    segment: Tensor  # (B, T) 0, 1 or 2
-    labels: Tensor | None = None  # (B,) long
+    input_ids: Tensor
+    attention_mask: Tensor
+    segment: Tensor
+    labels: Tensor | None = None
 
     def __len__(self) -> int:
+        """The number of texts."""
         return len(self.input_ids)
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
-        return Batch(*(part if part is None else part.to(device, non_blocking=True) for part in vars(self).values()))
+        parts: dict[str, Tensor | None] = vars(self)
+        moved: Any = {
+            name: part if part is None else part.to(device, non_blocking=True) for name, part in parts.items()
+        }
+        return Batch(**moved)
 
     def with_ids(self, input_ids: Tensor) -> Batch:
-        """The same batch with other tokens in the same places."""
+        """The same batch with other tokens (B, T) at the same positions."""
         return replace(self, input_ids=input_ids)

@@ -1,4 +1,4 @@
-"""What a user can mend: one clear line, no traceback."""
+"""Errors that users can fix themselves, and how values are shown in messages."""
 
 from __future__ import annotations
 
@@ -7,32 +7,49 @@ import json
 from collections.abc import Iterable
 from unicodedata import category
 
-JOINERS = "\u200c\u200d"  # parts of emoji and of words in Persian, Hindi and others
-UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, formats, half characters, line and paragraph separators
+JOINERS = "\u200c\u200d"  # zero-width characters inside emoji and inside words of Persian, Hindi and others
+# Unicode categories: control and format characters, lone surrogates, line and paragraph separators.
+UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 class InputError(ValueError):
-    """The user's input is at fault; the message is one clear line naming file, row, column and the mend."""
+    """An error in the user's input. The command line shows its message without a traceback and ends with exit code 2.
+
+    Args:
+        message: says what is wrong, with file, row and column where there are such, and how to fix it. Line breaks are
+            replaced by spaces.
+    """
 
     def __init__(self, message: str):
         super().__init__(" ".join(message.splitlines()))
 
 
 def unknown(kind: str, word: object, words: Iterable[str]) -> InputError:
-    """The error for a word that is not among the known ones, which it lists: kind is "method", "model", ..."""
+    """The error for an unknown name. It lists the known names and suggests the nearest one.
+
+    Args:
+        kind: what is named, such as "method" or "model".
+        word: the unknown name.
+        words: the known names.
+    """
     words = list(words)
     return InputError(f"unknown {kind} {quoted(word)}; known: {listed(sorted(words), 30)}.{nearest(str(word), words)}")
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """' Did you mean "label"?', to be appended to a message; nothing if no word comes near."""
+    """' Did you mean "label"?', to be appended to a message; an empty string if no known word is similar."""
     by_lower_case = {known.lower(): known for known in words}
     near = difflib.get_close_matches(word.lower(), by_lower_case, n=1)
     return f" Did you mean {quoted(by_lower_case[near[0]])}?" if near else ""
 
 
 def quoted(value: object, longest: int = 60) -> str:
-    """A value as a message shows it: in double quotes, on one line, cut where it is long, without raw controls."""
+    """A value for a message: in double quotes, on one line, with unprintable characters escaped.
+
+    Args:
+        value: shown as `str` gives it.
+        longest: number of characters from which on the value is cut.
+    """
     text = str(value)
     if len(text) > longest:
         text = text[: longest - 3] + "..."
@@ -40,7 +57,7 @@ def quoted(value: object, longest: int = 60) -> str:
 
 
 def is_unprintable(letter: str) -> bool:
-    """Whether a character steers a terminal, turns the direction of the text around it, or cannot be seen."""
+    """Whether a character controls the terminal, changes the direction of the text around it, or is invisible."""
     return not letter.isprintable() and category(letter) in UNPRINTABLE and letter not in JOINERS
 
 
@@ -50,7 +67,7 @@ def printable(text: str) -> str:
 
 
 def json_printable(text: str) -> str:
-    """JSON for a terminal: the same values, with every unprintable character of its strings as an escape.
+    """JSON for a terminal: the same values, with unprintable characters escaped.
 
     Args:
         text: JSON on one line, as `json.dumps` writes it without `indent`.
@@ -59,18 +76,23 @@ def json_printable(text: str) -> str:
 
 
 def listed(items: Iterable[str], most: int = 10) -> str:
-    """The first of many items: 'a, b and 5 more'."""
+    """A list for a message: 'a, b and 5 more'.
+
+    Args:
+        items: the items, all of which are shown if there are at most `most`.
+        most: number of items shown.
+    """
     items = list(items)
     rest = len(items) - most
     return ", ".join(items[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def rows_listed(rows: Iterable[int], most: int = 5) -> str:
-    """'row 7', or 'rows 4, 9 and 12 more'."""
+    """Row numbers for a message: 'row 7', or 'rows 4, 9 and 12 more'."""
     rows = list(rows)
     return ("row " if len(rows) == 1 else "rows ") + listed(map(str, rows), most)
 
 
 def counted(number: int, noun: str) -> str:
-    """'1 row', '1,204 rows'."""
+    """A number with its noun, for a message: '1 row', '1,204 rows'."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")

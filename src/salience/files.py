@@ -1,94 +1,118 @@
-"""Writing files: a reader finds a whole file or none, and two processes never write the same one."""
+"""Reading and writing files: every failure to read is one clear line, and every file is written completely or not."""
 
 from __future__ import annotations
 
-import errno
+import codecs
+import gzip
 import hashlib
+import io
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from glob import escape
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
+from typing import Any, BinaryIO, TextIO, cast
 
-from filelock import FileLock, Timeout
+from salience.errors import InputError, unknown
+from salience.outputs import leftovers, locked, resolved, temporary
 
-from salience.errors import InputError
-
-UNFINISHED = ".unfinished"  # the end of a temporary name
+COMMON_ENCODINGS = ["utf-8", "utf-16", "cp1252", "latin-1"]
 
 
 @contextmanager
-def locked(target: Path, patience: float = 0) -> Iterator[None]:
-    """Holds `target` for this process: no other one gets past this line for it until the `with` ends.
-
-    The lock is a file beside the target, removed at the end. The kernel releases it when the process dies, however it
-    dies. Missing parent folders are made, and removed at the end if nothing was put into them.
-
-    Args:
-        patience: seconds to wait for another process that holds it.
+def readable(path: Path) -> Iterator[BinaryIO]:
+    """The bytes of a file, decompressed if its name ends in .gz.
 
     Raises:
-        InputError: another process holds it.
-        OSError: nothing can be written beside the target.
+        InputError: the file cannot be opened, read or decompressed; also if this shows only inside the `with`.
     """
-    check_name(target)
-    missing = [folder for folder in target.absolute().parents if not folder.exists()]  # the innermost first
-    file = target.absolute().with_name(f".{target.name}.lock")
-    lock = FileLock(file, timeout=patience)
     try:
-        acquire(lock, file)
-    except Timeout as error:
-        if not file.exists():  # what keeps the lock from being made is told as if a process held it
-            raise InputError(f"nothing can be written at {target}: choose another place") from error
+        with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb") as file:
+            yield cast(BinaryIO, file)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
-            f"{target} is being written by another process: wait until it is done, or choose another place"
+            f"{path}: the gzip file is damaged or cut off ({error}); download it or compress it again"
         ) from error
+    except OSError as error:
+        raise InputError(f"{path}: the file cannot be read ({error.strerror or error})") from error
+
+
+@contextmanager
+def readable_text(path: Path, encoding: str, newline: str = "") -> Iterator[TextIO]:
+    """The text of a file, decompressed if its name ends in .gz, without a byte order mark.
+
+    Args:
+        path: the file.
+        encoding: the name of an encoding that Python knows.
+        newline: as for `open`; by default, line ends are recognised and kept as they are.
+
+    Raises:
+        InputError: the encoding is unknown, the file cannot be read, or it is not in this encoding (names the line
+            and the byte).
+    """
     try:
-        yield
-    finally:
-        file.unlink(missing_ok=True)  # while it is held: whoever has opened this file sees that it is gone
-        lock.release()
-        for folder in missing:
-            with suppress(OSError):
-                folder.rmdir()
+        name = codecs.lookup(encoding).name
+        "".encode(name)  # base64 and others are codecs, but not for text
+    except LookupError as error:
+        raise unknown("encoding", encoding, COMMON_ENCODINGS) from error
+    try:
+        without_mark = "utf-8-sig" if name == "utf-8" else name
+        with readable(path) as file, io.TextIOWrapper(file, without_mark, newline=newline) as text:
+            yield text
+    except UnicodeError as error:
+        raise undecodable(path, name.removesuffix("-sig")) from error
 
 
-def acquire(lock: FileLock, file: Path, tries: int = 10) -> None:
-    """Takes the lock. A process that ends may remove a parent folder that both have made: it is made again then."""
-    for attempt in range(tries):
-        file.parent.mkdir(parents=True, exist_ok=True)
+def undecodable(path: Path, encoding: str) -> InputError:
+    """The error for a file that is not in this encoding. The file is read again to find the wrong byte."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    line, offset = 0, 0
+    with readable(path) as file:
+        first_bytes = file.read(2)
+        file.seek(0)
         try:
-            lock.acquire()
-            return
-        except FileNotFoundError:
-            if attempt == tries - 1:
-                raise
+            while chunk := file.readline():
+                line += 1
+                pending = len(decoder.getstate()[0])  # the first bytes of a character, from the previous chunk
+                decoder.decode(chunk)
+                offset += len(chunk)
+            pending = len(decoder.getstate()[0])
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError as error:
+            offset += error.start - pending
+        except UnicodeError:  # UTF-16 without a byte order mark: the error is at the beginning
+            offset = 0
+    likely = "utf-16" if first_bytes in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "cp1252 (Windows) or latin-1"
+    return InputError(
+        f"{path}: line {line}, byte offset {offset}: not {encoding.upper()}; "
+        f"name the encoding of the file, for example --encoding {likely}"
+    )
 
 
 @contextmanager
 def whole_file(target: Path) -> Iterator[Path]:
-    """A temporary path beside `target`; the file that is written there takes its name when the `with` ends well.
+    """A temporary path beside `target`. The file written there is renamed to `target` if the `with` ends normally.
 
-    Otherwise the temporary file is removed. What a killed process left is removed by the next one.
+    After an exception, the temporary file is removed and `target` is unchanged. Temporary files of killed processes
+    are removed, too.
 
     Raises:
         InputError: another process is writing the same target.
+        OSError: nothing can be written there.
     """
     target = resolved(target)
     with locked(target):
-        for left in leftovers(target):
-            left.unlink(missing_ok=True)
+        for leftover in leftovers(target):
+            leftover.unlink(missing_ok=True)
         with replacing(target) as unfinished:
             yield unfinished
 
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """As `whole_file`, in a folder that this process holds already."""
+    """As `whole_file`, for a target that no other process writes, so that no lock is needed."""
     unfinished = temporary(target)
     try:
         yield unfinished
@@ -100,20 +124,21 @@ def replacing(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
-    """A temporary folder beside `target`, whose files are moved to `target` when the `with` ends well.
+    """A temporary folder whose files are moved to `target` if the `with` ends normally.
 
-    A file of the same name is replaced; everything else in `target` stays as it is. If the `with` does not end well,
-    `target` is left as it was.
+    Files of the same name are replaced; all other files in `target` are kept. After an exception, `target` is
+    unchanged.
 
     Raises:
-        InputError: another process is writing the same target.
+        InputError: another process is writing the same target, or `target` has a folder where a file is written.
+        OSError: nothing can be written there.
     """
     target = resolved(target)
-    # Inside a folder that is there, which may be a disk of its own; else beside the name that the folder will have.
+    # An existing folder may be a file system of its own, and files can be moved in one step only within one.
     place = target / target.name if target.exists() else target
     with locked(target):
-        for left in leftovers(place):
-            shutil.rmtree(left)
+        for leftover in leftovers(place):
+            shutil.rmtree(leftover)
         unfinished = temporary(place)
         unfinished.mkdir()
         try:
@@ -131,65 +156,37 @@ def whole_folder(target: Path) -> Iterator[Path]:
             shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def temporary(target: Path) -> Path:
-    """A name beside `target` that no other process uses."""
-    return target.with_name(f".{target.name}.{uuid4().hex[:8]}{UNFINISHED}")
-
-
-def leftovers(target: Path) -> Iterator[Path]:
-    """What killed processes left beside `target`, which this process holds."""
-    return target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 8}{UNFINISHED}")
-
-
 def write_whole(file: Path, text: str) -> None:
-    """Writes a text file whole, in a folder that this process holds or that nobody else writes into."""
+    """Writes a text file in one step, as UTF-8, in a folder that no other process writes to."""
     with replacing(file) as unfinished:
         unfinished.write_text(text, encoding="utf-8")
 
 
 def write_json(file: Path, value: Any) -> None:
+    """Writes a value as indented JSON in one step, in a folder that no other process writes to."""
     write_whole(file, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 def write_lines(file: Path, rows: Iterable[dict]) -> None:
+    """Writes rows as JSON Lines in one step, in a folder that no other process writes to."""
     write_whole(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def files_in(folder: Path) -> list[str]:
-    """The files below a folder, as sorted paths relative to it; a link counts as a file, wherever it leads.
+    """The files in a folder and its subfolders, as sorted paths relative to it. Links count as files.
 
     Raises:
         OSError: a folder cannot be listed.
     """
 
     def refuse(error: OSError) -> None:
-        raise error  # os.walk would leave the folder out
+        raise error  # os.walk would skip the folder
 
     return sorted(
         os.path.relpath(os.path.join(place, name), folder)
         for place, folders, files in os.walk(folder, onerror=refuse)
         for name in [*files, *(name for name in folders if os.path.islink(os.path.join(place, name)))]
     )
-
-
-def resolved(output: Path) -> Path:
-    """The place that is written for `output`: where it is a link, the place that it leads to.
-
-    Raises:
-        InputError: it is a link that leads nowhere.
-    """
-    if output.is_symlink() and not output.exists():
-        raise InputError(f"{output} is a link to a place that is not there: make that place, or remove the link")
-    return Path(os.path.realpath(output))
-
-
-def check_name(target: Path) -> None:
-    """Raises an `InputError` if the system takes no name that is as long as the temporary ones beside `target`."""
-    try:
-        os.lstat(target.absolute().with_name(f".{target.name}.12345678{UNFINISHED}"))
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            raise InputError(f"the name {target.name[:40]}... is too long: choose a shorter --output") from error
 
 
 def sha256_of(file: str | Path) -> str:

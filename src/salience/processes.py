@@ -1,4 +1,4 @@
-"""Which of several processes this one is: what torchrun and accelerate say in RANK and WORLD_SIZE."""
+"""Training in several processes: the environment variables that launchers such as torchrun and accelerate set."""
 
 from __future__ import annotations
 
@@ -6,30 +6,34 @@ import os
 
 from salience.errors import InputError, quoted
 
-# What libraries read too, and take for numbers even where they are empty.
-NUMBERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+# Libraries read these variables too, and fail if one of them is set to an empty string.
+VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
 
 def world_size() -> int:
-    """The number of processes that train together; 1 without a launcher.
+    """The number of processes that train together (WORLD_SIZE); 1 without a launcher.
 
     Raises:
-        InputError: WORLD_SIZE is not a number.
+        InputError: WORLD_SIZE is not a whole number.
     """
     return max(number("WORLD_SIZE", 1), 1)
 
 
 def is_main_process() -> bool:
-    """Whether this process prints and writes files. RANK alone, without several processes, means nothing.
+    """Whether this process prints and writes files (RANK 0). RANK is ignored if WORLD_SIZE is 1.
 
     Raises:
-        InputError: RANK or WORLD_SIZE is not a number.
+        InputError: RANK or WORLD_SIZE is not a whole number.
     """
     return world_size() == 1 or number("RANK", 0) == 0
 
 
 def number(name: str, default: int) -> int:
-    """The environment variable `name` as a number; `default` where it is not set or empty."""
+    """The environment variable `name` as a whole number; `default` if it is not set or empty.
+
+    Raises:
+        InputError: it is not a whole number.
+    """
     value = os.environ.get(name, "").strip()
     try:
         return int(value) if value else default
@@ -41,12 +45,12 @@ def number(name: str, default: int) -> int:
 
 
 def check_launcher() -> None:
-    """Checks the variables that launchers set, and removes those that are set to nothing.
+    """Checks the variables that launchers set, and removes empty ones from the environment.
 
     Raises:
-        InputError: a variable is not a number, or a part of them is missing.
+        InputError: a variable is not a whole number, or some of them are missing.
     """
-    for name in NUMBERS:
+    for name in VARIABLES:
         number(name, 0)
         if not os.environ.get(name, "0").strip():
             del os.environ[name]

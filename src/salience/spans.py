@@ -1,4 +1,4 @@
-"""Which part of a text: best spans, random spans and places, for a whole batch without a loop."""
+"""Parts of texts: spans and windows of the highest scores, and random spans and positions, for whole batches."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ from torch import Tensor
 
 
 def part_length(length: Tensor, part: float | Tensor) -> Tensor:
-    """How many tokens `part` of a text of `length` tokens is, rounded down: (B,) long.
+    """The number of tokens in a part of a text, rounded down: (B,) long.
 
-    The guard keeps a product that is a whole number in exact arithmetic from losing one in floating point
-    (int(100 * 0.29) is 28).
+    Args:
+        length: (B,), number of tokens of each text.
+        part: the part, from 0 to 1: a number, or (B,).
     """
+    # 1e-9 keeps floating point from losing 1 where the exact product is a whole number: int(100 * 0.29) is 28.
     return (length.double() * part + 1e-9).long()
 
 
 def best_span(scores: Tensor, among: Tensor, width: Tensor) -> Tensor:
-    """Where the contiguous span of the highest mean score starts: (B,) long.
+    """The start of the contiguous span with the highest mean score: (B,) long.
 
     Args:
         scores: (B, T), any float.
-        among: (B, T) bool, the places a span may cover; they are contiguous in each row.
-        width: (B,) long, the span's length; at most the number of allowed places of its row.
+        among: (B, T) bool, the positions that a span may cover. They are contiguous in each row.
+        width: (B,) long, length of the span; at most the number of allowed positions of its row.
 
-    The first of equal spans wins. A row without an allowed place gives 0, which a span of length 0 never reads.
+    Of spans with equal scores, the first one is chosen. A row without allowed positions gives 0.
     """
-    # Windows are summed one by one, in float64: with differences of running sums, equal windows would differ in the
-    # last bit and ties would not go to the first. (B, T, W) is small, W being a tenth of a text.
+    # Every window is summed by itself, in float64. With differences of cumulative sums, equal windows would differ in
+    # the last bit, and ties would not go to the first. (B, T, W) is small because W is about a tenth of a text.
     widest = max(int(width.max()), 1)
     offset = torch.arange(widest, device=scores.device)
     used = (offset < width[:, None])[:, None]  # (B, 1, W)
@@ -37,55 +39,67 @@ def best_span(scores: Tensor, among: Tensor, width: Tensor) -> Tensor:
 
 
 def windows(values: Tensor, width: int) -> Tensor:
-    """What stands at t, t + 1, ..., t + width - 1, zeros past the end: (B, T) -> (B, T, width)."""
+    """The values at t, t + 1, ..., t + width - 1 for every t, padded with zeros: (B, T) -> (B, T, width)."""
     return torch.nn.functional.pad(values, (0, width - 1)).unfold(1, width, 1)
 
 
 def first_place(among: Tensor) -> Tensor:
-    """The first allowed place of each row: (B, T) bool -> (B,) long; 0 where there is none."""
+    """The first allowed position of each row: (B, T) bool -> (B,) long; 0 if there is none."""
     return among.byte().argmax(1)
 
 
-# Chance is drawn on the CPU, so that a seed means the same on every device, and for places that may be chosen, not for
-# all T: more padding draws nothing more.
+# Random numbers are drawn on the CPU, so that a seed gives the same on every device, and only for positions that may
+# be chosen, so that padding does not change what is drawn.
 
 
 def random_span(among: Tensor, width: Tensor) -> Tensor:
-    """Where a span of `width` (B,) allowed places starts, every start as likely as another: (B,) long."""
+    """The start of a random span of `width` (B,) allowed positions, uniform over all starts: (B,) long.
+
+    Args:
+        among: (B, T) bool, the allowed positions. They are contiguous in each row.
+        width: (B,) long.
+    """
     starts = (among.sum(1) - width + 1).clamp(min=1)
     drawn = torch.rand(len(among), dtype=torch.float64).to(among.device)
     return first_place(among) + (drawn * starts).long()
 
 
 def random_places(among: Tensor, count: Tensor) -> Tensor:
-    """`count` (B,) of each row's allowed places, every choice as likely as another: (B, T) bool."""
+    """A random choice of `count` (B,) allowed positions of each row, uniform over all choices: (B, T) bool.
+
+    Args:
+        among: (B, T) bool, the allowed positions.
+        count: (B,) long.
+    """
     most = max(int(among.sum(1).max()), 1)
     drawn = torch.rand(len(among), most, dtype=torch.float64).to(among.device)
     order = (among.cumsum(1) - 1).clamp(min=0)
-    lot = drawn.gather(1, order).masked_fill(~among, torch.inf)
-    return (lot.argsort(1).argsort(1) < count[:, None]) & among
+    draw = drawn.gather(1, order).masked_fill(~among, torch.inf)
+    return (draw.argsort(1).argsort(1) < count[:, None]) & among
 
 
 def best_patch(scores: Tensor, among: Tensor, budget: Tensor, height: int | None, width: int | None) -> Tensor:
-    """The union of the windows with the largest sums of squares that covers no more than `budget` units.
+    """The union of the windows with the largest sums of squared scores that covers at most `budget` units.
 
     Args:
         scores: (B, T, D), any float.
-        among: (B, T) bool, the rows a window may cover: the first ones of each text.
-        budget: (B,) long, units of the (T, D) plane.
-        height, width: a window's rows and columns; None for the whole axis. A window taller than its text is cut to
-            it; one as wide as the plane also to the rows that the budget pays for, or it would hardly ever fit.
+        among: (B, T) bool, the positions that a window may cover: the first ones of each text.
+        budget: (B,) long, number of units of the (T, D) plane.
+        height: number of positions in a window; None for all. A window that is longer than its text is cut to it.
+        width: number of dimensions in a window; None for all. Windows over all dimensions are also cut to the
+            positions that the budget allows, because they would hardly ever fit otherwise.
 
     Returns:
-        (B, T, D) bool. Windows of equal score enter together or not at all.
+        (B, T, D) bool. Windows of equal score are taken together or not at all.
 
-    No window is visited: each unit is worth the best window that covers it, the union of the k best windows is the
-    units worth at least the k-th best, and so the threshold is the (budget + 1)-th largest worth.
+    There is no loop over windows. The worth of a unit is the score of the best window that covers it. The union of the
+    k best windows consists of the units whose worth is at least the k-th best score, so the threshold is the
+    (budget + 1)-th largest worth.
     """
     rows, columns = among.sum(1), scores.shape[2]
-    if height is not None and height > 64:  # far above the batch's texts it would only cost memory
+    if height is not None and height > 64:  # heights far above the length of the texts only cost memory
         height = min(height, max(scores.shape[1], 64))
-    tall, wide, units = height or 1, width or 1, torch.ones_like(budget)  # units that an entry of `energy` stands for
+    tall, wide, units = height or 1, width or 1, torch.ones_like(budget)  # units for each entry of `energy`
     energy = scores.square().masked_fill(~among[..., None], 0)
     if height is None:
         energy, units = energy.sum(1, keepdim=True), units * rows
@@ -96,9 +110,9 @@ def best_patch(scores: Tensor, among: Tensor, budget: Tensor, height: int | None
 
     offset = torch.arange(tall, device=scores.device)
     seen = torch.nn.functional.pad(energy, (0, 0, 0, tall - 1)).unfold(1, tall, 1)  # (B, T, D, height), a view
-    if width is None:  # heights differ from text to text
+    if width is None:  # the height differs between texts
         seen = seen.where((offset < fits[:, None])[:, None, None], 0)
-    window = seen.sum(3).unfold(2, wide, 1).sum(3)  # (B, T, D - width + 1) by where the window starts
+    window = seen.sum(3).unfold(2, wide, 1).sum(3)  # (B, T, D - width + 1), by the start of the window
     if height is not None:
         start = torch.arange(window.shape[1], device=scores.device)
         window = window.masked_fill((start > (rows - fits)[:, None])[..., None], -torch.inf)
@@ -117,7 +131,7 @@ def best_patch(scores: Tensor, among: Tensor, budget: Tensor, height: int | None
 
 
 def descending(values: Tensor) -> Tensor:
-    """Each row's values (B, N), the largest first. On a CPU numpy sorts them ten times as fast as torch."""
+    """Values (B, N) with each row in descending order. On a CPU, numpy sorts ten times as fast as torch."""
     if values.device.type != "cpu":
         return values.sort(1, descending=True).values
     return torch.from_numpy(np.sort(values.numpy(), axis=1)).flip(1)

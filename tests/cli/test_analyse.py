@@ -526,7 +526,7 @@ def test_attention_of_too_few_texts(analyse, over_words, tmp_path):
     """No word is of a class or neutral: nothing is left behind, and nothing was trained in vain."""
     data = write_csv(tmp_path / "few.csv", [(f"one{row} two{row}", LABELS[row % 2]) for row in range(12)])
     answer = analyse("attention", data, "--epochs", "1")
-    refused(answer, "few.csv: no word stands in enough texts")
+    refused(answer, "few.csv: no word occurs often enough")
     assert not (tmp_path / "out").exists()
 
 

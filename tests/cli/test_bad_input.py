@@ -220,7 +220,7 @@ def test_output_folder_exists(place, salience, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "thesis.txt").write_text("years of work")
     refused(salience(*place.train("--output", tmp_path / "run")), "exists: choose another --output")
-    refused(salience(*place.train("--output", tmp_path / "run", "--overwrite")), "is no run of salience")
+    refused(salience(*place.train("--output", tmp_path / "run", "--overwrite")), "is not a run of salience")
     assert (tmp_path / "run" / "thesis.txt").read_text() == "years of work"
 
 

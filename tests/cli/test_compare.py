@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import t
 
 from labelled import labelled_rows, write_csv
-from salience.comparison.comparing import compared
+from salience.comparison.comparing import comparison_of
 
 SEEDS = (0, 1)
 
@@ -52,7 +52,7 @@ def test_methods_are_compared_over_seeds(compare, tmp_path):
             verdict = f"{method}: no difference to plain beyond chance"
         else:
             assert own["low"] is own["high"] is None
-            verdict = f"{method}: at every seed the same difference to plain, so that chance cannot be told"
+            verdict = f"{method}: the same difference to plain with every seed, so no interval can be computed"
         assert f"{own['mean']:+.2f}" in answer.out and verdict in answer.out
 
 
@@ -119,10 +119,10 @@ def test_an_interrupted_run_of_other_settings_is_named_too(compare, tmp_path):
     ("options", "said"),
     [
         (["--seeds", "0"], "at least two"),
-        (["--seeds", "1,1"], "each once"),
+        (["--seeds", "1,1"], "two different seeds"),
         (["--seeds", "a,b"], "--seeds 0,1,2"),
         (["--methods", "ssmix"], "at least two"),
-        (["--methods", "plain,plain"], "each once"),
+        (["--methods", "plain,plain"], "two different methods"),
         (["--methods", "plain,smix"], "ssmix"),
     ],
 )
@@ -154,8 +154,8 @@ def test_a_gain_on_few_rows_is_not_believed():
     """Nearly the same at every seed: beyond chance on 1,000 rows, not on ten, for other ten might say otherwise."""
     for rows, verdict in ((10, "no difference to plain beyond chance"), (1000, "better than plain beyond chance")):
         right = {"plain": np.arange(rows) < rows // 2, "ssmix": np.arange(rows) < 0.6 * rows}
-        found = compared(runs(right), list(right), list(SEEDS))
+        found = comparison_of(runs(right), list(right), list(SEEDS))
         assert found.verdict("ssmix") == f"ssmix: {verdict}"
         assert found.by_rows["ssmix"] == pytest.approx(100 * 1.959964 * (0.1 * 0.9 / rows) ** 0.5, rel=1e-5)
-    found = compared(runs(right), ["ssmix", "plain"], list(SEEDS))
+    found = comparison_of(runs(right), ["ssmix", "plain"], list(SEEDS))
     assert found.verdict("plain") == "plain: worse than ssmix beyond chance"

@@ -69,12 +69,12 @@ def command(salience, given, tmp_path, monkeypatch):
 
 def below_a_file(folder, name):
     (folder / "file").write_text("kept")
-    return folder / "file" / name, "leads through a file, where a folder is needed"
+    return folder / "file" / name, "has a file in its path, where a folder is needed"
 
 
 def dangling(folder, name):
     (folder / name).symlink_to(folder / "nowhere" / name)
-    return folder / name, "is a link to a place that is not there"
+    return folder / name, "is a broken link"
 
 
 def long(folder, name):
@@ -83,7 +83,7 @@ def long(folder, name):
 
 def unwritable(folder, name):
     """A file system in which nobody can make a file, whatever the rights of who asks."""
-    return f"/sys/{name}", "nothing can be written there (Permission denied)"
+    return f"/sys/{name}", "cannot be written (Permission denied)"
 
 
 PLACES = [below_a_file, dangling, long, unwritable]

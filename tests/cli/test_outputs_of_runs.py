@@ -45,7 +45,7 @@ def project(folder) -> None:
 def test_a_folder_of_something_else_is_not_replaced(train, tmp_path):
     project(tmp_path / "run")
     before = state(tmp_path)
-    refused(train(tmp_path / "run", "--overwrite"), "is no run of salience", "choose another --output")
+    refused(train(tmp_path / "run", "--overwrite"), "is not a run of salience", "choose another --output")
     assert state(tmp_path) == before
 
 
@@ -78,7 +78,7 @@ def test_what_a_run_reads_is_not_replaced_by_it(option, train, place, tmp_path):
     options = {"data": file} if option == "data" else {}
     named = "the training data" if option == "data" else option
     chosen = [] if option == "data" else [option, file]
-    refused(train(run, "--overwrite", *chosen, **options), f"holds {file}, which {named} reads")
+    refused(train(run, "--overwrite", *chosen, **options), f"contains {file}, which {named} reads")
     assert state(tmp_path) == before
 
 
@@ -87,7 +87,7 @@ def test_a_hidden_folder_of_something_else_is_not_deleted(train, tmp_path):
     (tmp_path / ".run.partial" / "diary.txt").write_text("mine")
     before = state(tmp_path)
     for options in ([], ["--overwrite"], ["--resume"]):
-        refused(train(tmp_path / "run", *options), ".run.partial stands in the way")
+        refused(train(tmp_path / "run", *options), ".run.partial is in the way")
         assert state(tmp_path) == before
 
 
@@ -110,7 +110,7 @@ def test_places_that_cannot_be_written_are_known_before_anything_is_read(train, 
         "..": "cannot be replaced by a run",
         "/proc": "cannot be replaced by a run",  # a mount point
         "/sys/run": "choose another place",
-        tmp_path / "dangling": "is a link to a place that is not there",
+        tmp_path / "dangling": "is a broken link",
         tmp_path / ("x" * 250): "is too long: choose a shorter --output",
     }.items():
         refused(train(output, "--overwrite", data=tmp_path / "no such file.csv"), said)
@@ -272,7 +272,7 @@ def test_data_that_changed_between_two_comparisons_are_noticed(data, place, sali
                "cpu", "--seeds", "0,1", "--output", tmp_path / "out"]  # fmt: skip
     assert salience(*compare).code == 0
     write_csv(data["test"], labelled_rows(24, seed=7))
-    refused(salience(*compare), f"plain-0 was run on another content of {data['test']}")
+    refused(salience(*compare), f"{data['test']} changed after", "plain-0 had been run")
 
 
 @pytest.mark.parametrize("option", [["--steps", "2"], ["--text", "text"]])

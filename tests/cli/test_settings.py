@@ -204,7 +204,7 @@ def test_a_loss_that_is_no_number_stops_training(steps, share, place, salience, 
     monkeypatch.setattr("salience.training.recipe.check_settings", lambda *_: None)
     options = ["--learning-rate", "1e38", "--validation-share", share, "--method", "plain", "--steps", steps]
     answer = salience(*place.train("--output", tmp_path / "run", *options))
-    refused(answer, "is not a number at step", f"of {steps}: lower --learning-rate, which is 1e+38")
+    refused(answer, "is not finite at step", f"of {steps}: lower --learning-rate, which is 1e+38")
     assert not (tmp_path / "run").exists()
 
 

@@ -131,7 +131,8 @@ def test_vat_by_turns(place, salience, tmp_path):
     steps = " + ".join(str(row["steps"]) for row in metrics["iterations"])
     assert "on `lstm-vat`: " in card
     assert (
-        f"{steps} steps of 16 texts in iterations 0 to 1 of VAT, beta 0.5, of which iteration {kept} was kept" in card
+        f"{steps} steps of 16 texts in iterations 0 to 1 of VAT, beta 0.5, of which iteration {kept} was selected"
+        in card
     )
 
 

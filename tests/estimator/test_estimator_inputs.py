@@ -36,21 +36,23 @@ def test_a_table_of_two_columns_holds_pairs(short, texts, labels):
     estimator = short().fit(pairs, labels)
     table = pd.DataFrame(pairs, columns=["text", "second"])
     assert np.array_equal(estimator.predict_proba(table), estimator.predict_proba(pairs))
-    with pytest.raises(InputError, match="X holds single texts, but the classifier was fitted on pairs of texts"):
+    with pytest.raises(InputError, match="X contains single texts, but the classifier was fitted on pairs of texts"):
         estimator.predict(texts)
 
 
 def test_pairs_for_a_classifier_of_single_texts_are_refused(fitted, tmp_path):
     for _ in range(2):
-        with pytest.raises(InputError, match="X holds pairs of texts, but the classifier was fitted on single texts"):
+        with pytest.raises(
+            InputError, match="X contains pairs of texts, but the classifier was fitted on single texts"
+        ):
             fitted.predict([("goal", "match")])
         fitted.save(tmp_path)
         fitted = SalienceClassifier.load(tmp_path)
 
 
 REFUSED = {
-    "one text": ("goal", "not one string"),
-    "bytes": (b"goal", "not one string"),
+    "one text": ("goal", "give a sequence of texts"),
+    "bytes": (b"goal", "give a sequence of texts"),
     "nothing": ([], "no texts"),
     "an empty array": (np.array([], dtype=str), "no texts"),
     "an empty table": (pd.DataFrame({"text": []}), "no texts"),
@@ -60,16 +62,16 @@ REFUSED = {
     "a dict": ({"text": TEXTS}, "X is a dict"),
     "a set": (set(TEXTS), "X is a set"),
     "a sparse matrix": (csr_array(np.eye(3)), "X is a sparse matrix"),
-    "numbers": (np.eye(3), r"X\[0\] is no text and no pair of texts, but ndarray of shape \(3,\)"),
+    "numbers": (np.eye(3), r"X\[0\] is ndarray of shape \(3,\), not a text"),
     "a missing text": (["a", None], r"X\[1\] is missing \(None\)"),
     "nan": (["a", "b", float("nan")], r"X\[2\] is missing \(nan\)"),
     "pandas' NA": (pd.Series(["a", pd.NA], dtype="string"), r"X\[1\] is missing \(<NA>\)"),
     "a missing text of a table": (pd.DataFrame({"text": ["a", None]}), r"X\[1\] is missing"),
-    "bytes among texts": (["a", b"b"], r"X\[1\] is no text and no pair of texts, but bytes"),
-    "dicts": ([{"text": "a"}], r"X\[0\] is no text and no pair of texts, but dict"),
-    "three texts": ([("a", "b", "c")], r"X\[0\] is no text and no pair of texts, but tuple of shape \(3,\)"),
-    "a pair among texts": (["a", ("b", "c")], r"X\[1\] is no text and no pair of texts, but tuple of shape \(2,\)"),
-    "a text among pairs": ([("a", "b"), "c"], r"X\[1\] is no pair of texts as X\[0\] is, but str"),
+    "bytes among texts": (["a", b"b"], r"X\[1\] is bytes, not a text"),
+    "dicts": ([{"text": "a"}], r"X\[0\] is dict, not a text"),
+    "three texts": ([("a", "b", "c")], r"X\[0\] is tuple of shape \(3,\), not a text"),
+    "a pair among texts": (["a", ("b", "c")], r"X\[1\] is tuple of shape \(2,\), not a text"),
+    "a text among pairs": ([("a", "b"), "c"], r"X\[0\] is a pair of texts, but X\[1\] is str"),
     "a missing second text": ([("a", "b"), ("c", None)], r"X\[1\]\[1\] is missing"),
 }
 

@@ -64,7 +64,7 @@ REFUSED = {
     "two columns": ([("a", "b")] * 6, "y should be a 1d array"),
     "too few": (["a", "b"], "6 texts, but 2 labels"),
     "none": ([], "6 texts, but 0 labels"),
-    "one class": (["a"] * 6, 'one class only: "a"'),
+    "one class": (["a"] * 6, 'only one class, "a"'),
     "a missing label": (["a", "b", None] * 2, r"y\[2\] is missing \(None"),
     "nan among strings": (["a", float("nan"), "b"] * 2, r"y\[1\] is missing \(nan"),
     "nan among numbers": (np.array([1, np.nan, 2] * 2), r"y\[1\] is missing"),

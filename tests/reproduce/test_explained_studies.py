@@ -13,6 +13,7 @@ from salience.faithfulness.erasure import as_judged
 from salience.inference import TextClassifier
 from salience.models.vocabulary import word_tokenizer
 from salience.reproduce import faithful_training, training
+from salience.reproduce.vat import judging
 from salience.reproduce.vat import tables as vat
 
 GOOD, BAD, PLAIN = ("lovely", "great"), ("dull", "awful"), ("film", "plot", "cast", "scene", "story")
@@ -69,7 +70,7 @@ def test_marked_words_are_found_polarity_by_polarity():
     )
     labels = ("very negative", "negative", "neutral", "positive", "very positive")
     scores = [np.array([0.0, 1.0, 0.5]), np.array([1.0, 0.0, 0.5]), np.array([1.0, 0.0]), np.array([1.0, 0.0, 0.0])]
-    found = vat.found_marked(scores, part, labels)
+    found = judging.detection(scores, part, labels)
     assert found["positive"][:3] == [100, 100, 100]  # the fourth text's words are not parted as its marks are
     assert found["negative"][:3] == [0, 0, 0]
     assert found["negative"][4] == 100  # recall at 5: all three words are taken

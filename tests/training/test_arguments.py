@@ -25,7 +25,7 @@ def test_the_batch_of_a_step_is_the_same_in_pieces_and_on_processes(tmp_path, mo
 
 
 def test_a_batch_that_cannot_be_cut_is_refused(tmp_path):
-    with pytest.raises(InputError, match="--batch-size 32 cannot be cut into 3 equal pieces"):
+    with pytest.raises(InputError, match="--batch-size 32 cannot be divided into 3 equal parts"):
         arguments(tmp_path, accumulation=3)
 
 

@@ -88,4 +88,4 @@ def test_addresses_are_no_links_where_a_reader_makes_links_of_them():
 def test_usual_names_look_as_they_did():
     card = card_of(["positive", "très bien", "5 stars", "sci-fi (old)"], "data/train.csv", "microsoft/MiniLM")
     assert "for 4 labels: positive, très bien, 5 stars, sci-fi (old)." in card
-    assert "8 rows of `data/train.csv` on `microsoft/MiniLM`: the texts as they are" in card
+    assert "8 rows of `data/train.csv` on `microsoft/MiniLM`: plain training" in card

@@ -24,7 +24,7 @@ from salience.inference import load
 from salience.outputs import check_output_file
 from salience.report.explanation_page import explanation_page, finite
 from salience.report.terminal import cut_off, explanation_line, tell
-from salience.training.folder import trained_columns
+from salience.training.recipe_file import trained_columns
 
 FORMATS = ("terminal", "jsonl", "html")
 

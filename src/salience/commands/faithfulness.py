@@ -22,7 +22,7 @@ from salience.inference import TextClassifier, load
 from salience.outputs import check_folder
 from salience.report.faithfulness_page import faithfulness_json, faithfulness_page, marked_table, terminal_tables
 from salience.report.terminal import tell
-from salience.training.folder import trained_columns
+from salience.training.recipe_file import trained_columns
 
 
 def check_explanations(

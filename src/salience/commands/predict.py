@@ -15,7 +15,7 @@ from salience.data.writing import check_output, writing
 from salience.errors import InputError, counted, unknown
 from salience.inference import TextClassifier, choose_device, load
 from salience.report.terminal import cut_off, tell
-from salience.training.folder import trained_columns
+from salience.training.recipe_file import trained_columns
 
 
 def predict_file(

@@ -1,1 +1,1 @@
-"""Runs side by side: methods, models and settings over seeds, and what their differences mean."""
+"""Comparisons of runs: methods and models over several seeds, and statistics of their differences."""

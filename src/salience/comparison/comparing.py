@@ -1,4 +1,4 @@
-"""Methods side by side on one file of labelled texts: trained alike over several seeds, judged on the same rows."""
+"""Comparison of methods: trained with the same settings and seeds, evaluated on the same test rows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from scipy.stats import norm
 from transformers import TrainerCallback
 
 from salience.assignments import name_and_options
-from salience.comparison.kept_runs import COMPARISON, SCORES, check_comparison, kept, read
+from salience.comparison.kept_runs import COMPARISON, SCORES, check_comparison, is_kept, read_run
 from salience.comparison.statistics import Difference, difference
 from salience.errors import InputError, listed
-from salience.files import locked, resolved, whole_file
+from salience.files import whole_file
 from salience.mixing.choosing import choose_method, written_method
+from salience.outputs import locked, resolved
 from salience.training.folder import RunFolder
 from salience.training.preparing import check_recipe, silent
 from salience.training.recipe import Recipe
@@ -28,30 +29,38 @@ IN_PERCENT = {"accuracy": 100, "macro_f1": 100}
 
 @dataclass(frozen=True)
 class Comparison:
-    """The scores of every method, a value a seed, and what is said of their differences to the first method.
+    """The scores of every method for every seed, and their differences from the first method, the baseline.
 
-    `rows` are the test rows; `by_rows` is how far, either way, a difference of accuracies would move on other test
-    rows of that number (half of its 95 % interval over rows). Accuracies and macro-F1 are in percent here.
+    Accuracy and macro-F1 are in percent, and so are their differences.
+
+    Attributes:
+        seeds: the seeds (S,).
+        rows: number of test rows.
+        scores: method to score to values (S,).
+        differences: method to score to difference from the baseline, paired by seed. The baseline has none.
+        by_rows: method to half the width of the 95 % interval over test rows of its difference in accuracy: how much
+            the difference might change on other test rows of this number.
     """
 
     seeds: list[int]
     rows: int
-    scores: dict[str, dict[str, list[float]]]  # method -> score -> (S,)
-    differences: dict[str, dict[str, Difference]]  # method -> score
-    by_rows: dict[str, float]  # method
+    scores: dict[str, dict[str, list[float]]]
+    differences: dict[str, dict[str, Difference]]
+    by_rows: dict[str, float]
 
     @property
     def baseline(self) -> str:
+        """The first method."""
         return next(iter(self.scores))
 
     def verdict(self, method: str) -> str:
-        """Whether accuracy is another than the baseline's beyond what seeds and rows explain by chance."""
-        found = self.differences[method]["accuracy"]
-        if found.low is None:
-            return f"{method}: at every seed the same difference to {self.baseline}, so that chance cannot be told"
-        if not (found.beyond_chance and abs(found.mean) > self.by_rows[method]):
+        """One line on whether the accuracy differs from the baseline's by more than seeds and test rows explain."""
+        accuracy = self.differences[method]["accuracy"]
+        if accuracy.low is None:
+            return f"{method}: the same difference to {self.baseline} with every seed, so no interval can be computed"
+        if not (accuracy.beyond_chance and abs(accuracy.mean) > self.by_rows[method]):
             return f"{method}: no difference to {self.baseline} beyond chance"
-        return f"{method}: {'better' if found.mean > 0 else 'worse'} than {self.baseline} beyond chance"
+        return f"{method}: {'better' if accuracy.mean > 0 else 'worse'} than {self.baseline} beyond chance"
 
 
 def compare(
@@ -64,72 +73,77 @@ def compare(
 ) -> Comparison:
     """Trains every method with every seed and compares them with the first one.
 
-    A seed is that of everything drawn: the validation part, the fresh head, batches, mixtures. Each run leaves its
-    scores, predictions and recipe in `output/METHOD-SEED`. Runs that are there are not run again, and one that was
-    killed goes on.
+    The seed decides everything random: the validation part, the new head, batches and mixtures. Each run writes its
+    metrics, predictions and recipe to `output/METHOD-SEED`. Finished runs are not repeated, and an interrupted run is
+    resumed.
 
     Args:
-        base: all settings but the method and the seed. Its `method_options` hold for its own method, if that is
-            compared without options.
-        methods: names with their options, as "ssmix:window=0.2", or objects, as `SSMix(window=0.2)`.
+        base: all settings but the method and the seed. Its `method_options` are used if its method is compared
+            without options.
+        methods: at least two names with their options, as "ssmix:window=0.2", or objects, as `SSMix(window=0.2)`.
         seeds: at least two.
         output: the folder of all runs.
-        note: told what is run and what it came to, a line each.
-        callbacks: added to those of every Trainer.
+        note: called with a line of text for every run.
+        callbacks: callbacks of the Trainer, added to its defaults in every run.
 
     Raises:
-        InputError: fewer than two methods or seeds, no test rows, or an output that holds runs of other settings.
+        InputError: fewer than two methods or seeds, no test rows, or an output that contains runs with other settings.
     """
     recipes = recipes_of(base, methods)
     if len(set(seeds)) < max(2, len(seeds)):
-        raise InputError("--seeds: one run is no measurement; name at least two, each once, as in --seeds 0,1,2")
+        raise InputError(
+            "--seeds: name at least two different seeds, as in --seeds 0,1,2: a single run gives no interval"
+        )
     if base.test is None and Path(base.data).exists():
-        raise InputError(f"{base.data}: comparing takes rows that choose nothing; name a file of them with --test")
+        raise InputError(f"{base.data}: a comparison needs test rows: name a file with --test")
     for recipe in recipes.values():
         check_recipe(recipe)
     check_comparison(output)
     with locked(resolved(output)):
-        # What is left open is filled in once: kept runs are compared with the settings that these runs would have.
+        # Settings that are left open are filled in once, because those of finished runs are compared with them.
         first = next(iter(recipes.values()))
         resolved_recipe = prepare_files(replace(first, seed=seeds[0]))[0].recipe
         runs: dict[tuple[str, int], dict] = {}
-        for seed in seeds:  # a comparison that is stopped has run all methods with its first seeds
+        for seed in seeds:  # the outer loop: an interrupted comparison has all methods for its first seeds
             for method, recipe in recipes.items():
-                own = {"method": recipe.method, "method_options": recipe.method_options, "seed": seed}
                 folder = output / f"{method.replace(':', '-')}-{seed}"
-                if kept(replace(resolved_recipe, **own), folder):
-                    RunFolder(folder).discard_work()  # of a process that was killed when the run was done already
+                wanted = replace(
+                    resolved_recipe, method=recipe.method, method_options=recipe.method_options, seed=seed
+                )
+                if is_kept(wanted, folder):
+                    RunFolder(folder).discard_work()  # in case the process was killed just after the run was moved
                 else:
-                    # Ten models take gigabytes, and any of them comes out of its recipe again.
+                    # Models are not kept: ten of them take gigabytes, and each can be trained again by its recipe.
                     train(
                         replace(recipe, seed=seed, checksums=resolved_recipe.checksums), folder, resume=True,
                         note=silent if runs else note, callbacks=callbacks, keep_model=False,
                     )  # fmt: skip
-                runs[method, seed] = read(folder)
+                runs[method, seed] = read_run(folder)
                 note(f"{method}, seed {seed}: accuracy {runs[method, seed]['metrics']['test']['accuracy']:.3f}")
-        comparison = compared(runs, list(recipes), list(seeds))
+        comparison = comparison_of(runs, list(recipes), list(seeds))
         with whole_file(output / COMPARISON) as unfinished:
             unfinished.write_text(json.dumps(asdict(comparison), indent=2) + "\n", encoding="utf-8")
     return comparison
 
 
 def recipes_of(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
-    """The recipe of every method, by what the method is called in tables, such as "ssmix:window=0.2".
+    """The recipe of every method, by its name in tables, such as "ssmix:window=0.2".
 
     Raises:
         InputError: fewer than two methods, the same one twice, or options of the base that no method takes.
     """
     recipes: dict[str, Recipe] = {}
-    for given in methods:
-        name, options = name_and_options(given, "--methods") if isinstance(given, str) else written_method(given)
+    for method in methods:
+        name, options = name_and_options(method, "--methods") if isinstance(method, str) else written_method(method)
         if not options and name == base.method:
             options = base.method_options
         recipe = replace(base, method=name, method_options=options)
         choose_method(name, options)
-        recipes[called(recipe)] = recipe
+        recipes[table_name(recipe)] = recipe
     if len(methods) < 2 or len(recipes) < len(methods):
         raise InputError(
-            f"--methods {','.join(map(str, methods))}: name at least two, each once, as in --methods plain,ssmix"
+            f"--methods {','.join(map(str, methods))}: name at least two different methods, as in "
+            "--methods plain,ssmix"
         )
     if base.method_options and all(recipe.method != base.method for recipe in recipes.values()):
         raise InputError(
@@ -139,39 +153,45 @@ def recipes_of(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
     return recipes
 
 
-def called(recipe: Recipe) -> str:
-    """The method with its options in one text: ssmix:window=0.2"""
-    options = ",".join(f"{name}={shown_value(value)}" for name, value in recipe.method_options.items())
+def table_name(recipe: Recipe) -> str:
+    """The name of a method in tables, with its options: ssmix:window=0.2."""
+    options = ",".join(f"{name}={as_yaml(value)}" for name, value in recipe.method_options.items())
     return recipe.method + (f":{options}" if options else "")
 
 
-def shown_value(value: object) -> str:
-    """A value as yaml reads it, without spaces: true, null, [2,32]."""
+def as_yaml(value: object) -> str:
+    """A value in YAML, without spaces: true, null, [2,32]."""
     return json.dumps(value, separators=(",", ":")).strip('"')
 
 
-def compared(found: dict[tuple[str, int], dict], methods: list[str], seeds: list[int]) -> Comparison:
-    """What the runs say together, each method's values paired with the first method's, seed by seed."""
+def comparison_of(runs: dict[tuple[str, int], dict], methods: list[str], seeds: list[int]) -> Comparison:
+    """The comparison of all runs. The values of each method are paired with those of the first one by seed.
+
+    Args:
+        runs: (method, seed) to its results, as `read_run` gives them.
+        methods: the methods, the baseline first.
+        seeds: the seeds.
+    """
     scores = {
         method: {
-            score: [IN_PERCENT.get(score, 1) * found[method, seed]["metrics"]["test"][score] for seed in seeds]
+            score: [IN_PERCENT.get(score, 1) * runs[method, seed]["metrics"]["test"][score] for seed in seeds]
             for score in SCORES
         }
         for method in methods
     }
-    baseline, others = methods[0], methods[1:]
-    right = {method: np.mean([found[method, seed]["right"] for seed in seeds], axis=0) for method in methods}
+    baseline, compared = methods[0], methods[1:]
+    right = {method: np.mean([runs[method, seed]["right"] for seed in seeds], axis=0) for method in methods}
     rows = len(right[baseline])
-    widths = norm.ppf(1 - 0.025 / len(others))  # standard errors in half of an interval
+    widths = norm.ppf(1 - 0.025 / len(compared))  # half the width of an interval, in standard errors
     return Comparison(
         seeds,
         rows,
         scores,
         {
             method: {
-                score: difference(scores[method][score], scores[baseline][score], len(others)) for score in SCORES
+                score: difference(scores[method][score], scores[baseline][score], len(compared)) for score in SCORES
             }
-            for method in others
+            for method in compared
         },
-        {method: 100 * float(widths * (right[method] - right[baseline]).std() / rows**0.5) for method in others},
+        {method: 100 * float(widths * (right[method] - right[baseline]).std() / rows**0.5) for method in compared},
     )

@@ -1,4 +1,4 @@
-"""What a comparison leaves in its folder, and what a later one takes up from there."""
+"""The finished runs in the folder of a comparison, which are not repeated when the comparison is run again."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from pathlib import Path
 import numpy as np
 
 from salience.errors import InputError, listed
-from salience.training.folder import changed, read_recipe, work_of
+from salience.training.folder import work_of
 from salience.training.manifest import RECIPE
 from salience.training.recipe import Recipe
+from salience.training.recipe_file import changed, read_recipe
 
 SCORES = ("accuracy", "macro_f1", "calibration_error", "log_loss")
 COMPARISON = "comparison.json"
 
 
 def check_comparison(output: Path) -> None:
-    """Refuses to replace a file that no comparison wrote.
+    """Checks that the results of a comparison can be written to a folder.
 
     Raises:
-        InputError: such a file has the name of the comparison's results.
+        InputError: the folder has a file of the same name that no comparison wrote.
     """
     file = output / COMPARISON
     if not os.path.lexists(file):
@@ -34,23 +35,25 @@ def check_comparison(output: Path) -> None:
         raise InputError(f"{file} was not written by a comparison and is not replaced: choose another --output")
 
 
-def kept(wanted: Recipe, folder: Path) -> bool:
-    """Whether this run has been made before.
+def is_kept(wanted: Recipe, folder: Path) -> bool:
+    """Whether a folder has the finished run of a recipe.
 
     Args:
-        wanted: the run's recipe with nothing left open.
+        wanted: the recipe, with nothing left open.
+        folder: the folder of the run.
 
     Raises:
-        InputError: a run of other settings, or on other data, has its name; or its recipe is damaged.
+        InputError: the folder has a run, finished or not, with other settings or data; or its recipe is damaged.
     """
     settings = wanted.as_mapping()
     for place in (folder, work_of(folder)):
         if (place / RECIPE).is_file():
-            before = read_recipe(place / RECIPE)
-            for name in changed({"checksums": settings["checksums"]} | before, settings):  # earlier versions had none
+            # Recipes of earlier versions have no checksums.
+            before = {"checksums": settings["checksums"]} | read_recipe(place / RECIPE)
+            for name in changed(before, settings):
                 if name == "checksums":
                     files = listed(changed(before[name] or {}, settings[name]) or before[name])
-                    raise InputError(f"{folder} was run on another content of {files}: choose another --output")
+                    raise InputError(f"{files} changed after {folder} had been run: choose another --output")
                 raise InputError(
                     f"{folder} was run with {name}={before.get(name)!r}, not {settings[name]!r}: "
                     "choose another --output"
@@ -58,16 +61,15 @@ def kept(wanted: Recipe, folder: Path) -> bool:
     return (folder / RECIPE).is_file()
 
 
-def read(folder: Path) -> dict:
-    """The scores of a run, and for each test row whether it was right (N,).
+def read_run(folder: Path) -> dict:
+    """The results of a run: "metrics" as in metrics.json, and "right", whether each test row was right (N,).
 
     Raises:
-        InputError: it was judged on rows that chose its checkpoint, or its files are damaged.
+        InputError: the run has no test rows, or its files are damaged.
     """
     try:
         metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-        judged_on = metrics.get("judged_on")
-        if judged_on == "test":
+        if metrics.get("judged_on") == "test":
             with (folder / "predictions.jsonl").open(encoding="utf-8", newline="\n") as file:
                 rows = [json.loads(line) for line in file]
             right = np.array([row["label"] == row["predicted"] for row in rows])
@@ -76,5 +78,5 @@ def read(folder: Path) -> dict:
             return {"metrics": metrics, "right": right}
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise InputError(f"{folder} is damaged ({reason}): remove this folder, and its run is made again") from error
-    raise InputError("comparing takes rows that choose nothing, and the data set has no test part: name a --test")
+        raise InputError(f"{folder} is damaged ({reason}): remove this folder to run it again") from error
+    raise InputError("the data set has no test part, which a comparison needs: name one with --test")

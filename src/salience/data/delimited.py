@@ -15,7 +15,7 @@ from pathlib import Path
 from salience.data.columns import checked_names
 from salience.data.values import well_formed
 from salience.errors import InputError, counted, quoted
-from salience.opening import readable_text
+from salience.files import readable_text
 
 LONGEST_FIELD = 2**31 - 1
 

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from salience.data.values import DEEPEST, well_formed_value
 from salience.errors import InputError, quoted
-from salience.opening import readable_text
+from salience.files import readable_text
 
 CHUNK = 1 << 20  # characters of an array that are read at a time
 LONGEST_WORD = 12  # characters of a word or an escape that the end of a piece may have cut: "-Infinity" has 9

@@ -15,7 +15,7 @@ from salience.data.columns import checked_names
 from salience.data.tables import BATCH, Table, brief
 from salience.data.values import well_formed
 from salience.errors import InputError
-from salience.opening import readable
+from salience.files import readable
 
 if TYPE_CHECKING:
     import pyarrow

@@ -1,4 +1,4 @@
-"""The library as a scikit-learn estimator."""
+"""A scikit-learn estimator."""
 
 from salience.estimator.classifier import SalienceClassifier
 

@@ -1,4 +1,4 @@
-"""The library as a scikit-learn estimator: fit on texts, predict labels, search and cross-validate."""
+"""`SalienceClassifier`: a scikit-learn estimator of texts."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from salience.errors import InputError
 from salience.estimator.fitting import recipe_of, seed_from, train
 from salience.estimator.inputs import as_labels, as_texts, class_names, classes_of
-from salience.estimator.parameters import nested_parameters, replaced_parameters
+from salience.estimator.parameters import NestedParameters
 from salience.estimator.saving import (
     loaded_classes,
     loaded_parameters,
@@ -29,35 +30,35 @@ from salience.models.loading import longest_text
 from salience.training.procedures import Standard, Turns
 
 
-class SalienceClassifier(ClassifierMixin, BaseEstimator):
+class SalienceClassifier(ClassifierMixin, NestedParameters):
     """A text classifier trained with a mixing method.
 
     Args:
-        method: an object such as `SSMix(window=0.2)`, a name of `salience.METHODS`, such as "ssmix", or "plain", which
-            trains on the texts as they are. Searches can set its fields, as `method__window`.
+        method: an object such as `SSMix(window=0.2)`, a name of `salience.METHODS`, such as "ssmix", or "plain" for
+            training without mixing. `set_params` and searches can set its fields, as `method__window`.
         model: "minilm", a folder, a name on the hub, or an attention classifier such as "attention:dot".
         method_options: settings of a method that is given by name, such as {"window": 0.2}.
         model_options: settings of an attention classifier, such as {"encoder": "embeddings", "scale": 10}.
-        clean: part of the loss on the unmixed texts, from 0 to 0.99.
-        procedure: settings of the training procedure that the model needs, `Turns(iterations=2)` for VAT,
-            `Standard(alignment=0.1)` for other attention classifiers. None takes the defaults.
-        steps: number of training steps. None follows from the data, as all None below.
-        batch_size: texts in a step.
+        clean: weight of the loss on the unmixed texts, from 0 to 0.99.
+        procedure: settings of the training procedure that the model needs: `Turns(iterations=2)` for VAT,
+            `Standard(alignment=0.1)` for other attention classifiers. None for the defaults.
+        steps: number of training steps. Here and below, None is replaced by a value that depends on the data.
+        batch_size: number of texts in a step.
         learning_rate: highest learning rate.
-        max_length: tokens read of a text.
-        validation_share: part of the texts that is held out to select the best checkpoint; 0 trains on all of them.
+        max_length: number of tokens that are read of a text.
+        validation_share: part of the texts that is held out to select the best checkpoint; 0 for training on all.
         class_weights: "none", "auto", "name=weight,...", or a mapping from names to weights.
         label_smoothing: part of every label that is spread evenly over all classes.
         precision: "fp32", "bf16" or "fp16".
         device: "auto", "cpu" or "cuda".
-        random_state: seeds the split, the fresh head, and everything drawn in training. A whole number repeats the
-            run; with None, or a numpy RandomState, every `fit` draws a seed.
+        random_state: seed of the validation split, the new head, and all random numbers of the training. With a whole
+            number, every `fit` gives the same result; with None or a numpy RandomState, every `fit` draws a seed.
 
     Attributes:
-        classes_: the labels (C,), sorted, of the type that they have in `y`.
+        classes_: the labels (C,), sorted, with their type in `y`.
         classifier_: the trained `salience.TextClassifier`, which `salience.explain` and `salience.evaluate` take.
-        pairs_: whether it was fitted on pairs of texts; None if the loaded folder does not say.
-        seed_: the seed of the run; `set_params(random_state=seed_)` repeats it.
+        pairs_: whether it was fitted on pairs of texts; None if the loaded folder does not say so.
+        seed_: the seed of the last `fit`; `set_params(random_state=seed_)` repeats it.
     """
 
     def __init__(
@@ -97,49 +98,31 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         self.device = device
         self.random_state = random_state
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name.
-
-        Args:
-            deep: the settings of the method and of the procedure too, as `method__window`.
-        """
-        parameters = super().get_params(deep=False)
-        if not deep:
-            return parameters
-        return parameters | nested_parameters(parameters)
-
-    def set_params(self, **parameters: Any) -> SalienceClassifier:
-        """Sets parameters by name, and settings of the method and of the procedure as `method__window`.
-
-        Raises:
-            ValueError: an unknown name.
-        """
-        nested = {name: value for name, value in parameters.items() if "__" in name}
-        super().set_params(**{name: value for name, value in parameters.items() if name not in nested})
-        for name, value in replaced_parameters(super().get_params(deep=False), nested).items():
-            setattr(self, name, value)
-        return self
-
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
+        """The tags of the estimator: its input is texts, one-dimensional."""
         tags = super().__sklearn_tags__()
         tags.input_tags.string = tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
         return tags
 
     def fit(self, X: Sequence, y: Sequence) -> SalienceClassifier:
-        """Trains on N texts `X` with N labels `y`. A fit that fails leaves the estimator as it was.
+        """Trains on N texts with N labels. If it fails, the estimator is unchanged.
+
+        Args:
+            X: N texts or N pairs of texts.
+            y: N labels: strings, whole numbers or bools.
 
         Raises:
-            ValueError: no texts, fewer than two classes, or a setting that is at fault.
+            ValueError: no texts, fewer than two classes, or a parameter that does not fit.
         """
         texts, pairs = as_texts(X)
         labels = as_labels(y)
         if len(labels) != len(texts):
             raise InputError(f"{len(texts)} texts, but {len(labels)} labels")
-        classes, numbers = classes_of(labels)
+        classes, class_indices = classes_of(labels)
         seed = seed_from(self.random_state)
         recipe, method = recipe_of(self.get_params(deep=False), seed)
-        classifier = train(recipe, method, texts, pairs, numbers, class_names(classes))
+        classifier = train(recipe, method, texts, pairs, class_indices, class_names(classes))
         self.classes_, self.classifier_, self.pairs_, self.seed_ = classes, classifier, pairs is not None, seed
         return self
 
@@ -155,21 +138,26 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def max_length_(self) -> int:
-        """How many tokens of a text are read; saved as the tokenizer's `model_max_length`."""
+        """The number of tokens that are read of a text; saved as the tokenizer's `model_max_length`."""
         return self.classifier_.max_length
 
     def predict_proba(self, X: Sequence) -> np.ndarray:
-        """The probability of each class (N, C), in the order of `classes_`.
+        """The class probabilities (N, C), in the order of `classes_`.
+
+        Args:
+            X: N texts, or N pairs of texts, as in `fit`.
 
         Raises:
             NotFittedError: `fit` was not called.
-            ValueError: `X` is empty, or holds something else than texts.
+            ValueError: `X` is empty, or contains values that are not texts.
         """
         check_is_fitted(self)
         texts, pairs = as_texts(X, allow_empty=True)
         if self.pairs_ is not None and self.pairs_ != (pairs is not None):
-            given, needed = ("single texts", "pairs of texts") if self.pairs_ else ("pairs of texts", "single texts")
-            raise InputError(f"X holds {given}, but the classifier was fitted on {needed}")
+            actual, expected = (
+                ("single texts", "pairs of texts") if self.pairs_ else ("pairs of texts", "single texts")
+            )
+            raise InputError(f"X contains {actual}, but the classifier was fitted on {expected}: give {expected}")
         return self.classifier_.predict_proba(texts if pairs is None else list(zip(texts, pairs, strict=True)), "fp32")
 
     def predict(self, X: Sequence) -> np.ndarray:
@@ -178,15 +166,14 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[probabilities.argmax(1)]
 
     def save(self, folder: str | Path) -> None:
-        """Writes a plain Hugging Face checkpoint with the settings beside it. Nothing is pickled.
+        """Writes a Hugging Face checkpoint and the settings of the estimator. Nothing is pickled.
 
-        A new folder appears in one step, or not at all. In a folder that is there, only files that an earlier `save`
-        wrote are replaced; where another file has the same name, the folder is refused.
+        A new folder is created in one step. In an existing folder, only files of an earlier `save` are replaced.
 
         Raises:
             NotFittedError: `fit` was not called.
-            InputError: labels that are not strings, numbers or bools, a parameter that JSON cannot hold, or a folder
-                with another file of the same name. Nothing has been written then.
+            InputError: labels that are not strings, numbers or bools, a parameter that cannot be written as JSON, or
+                a folder with other files of the same names. Nothing has been written then.
         """
         check_is_fitted(self)
         parameters = self.get_params(deep=False)
@@ -198,10 +185,10 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
 
     @classmethod
     def load(cls, folder: str | Path) -> SalienceClassifier:
-        """The estimator that `save` wrote, or one around a run folder of `salience train`.
+        """Loads an estimator from a folder that `save` or `salience train` wrote.
 
         Raises:
-            InputError: there is no trained classifier, or its settings are damaged.
+            InputError: the folder has no trained classifier, or its settings are damaged.
         """
         classifier = load(folder, device="cpu")
         folder = Path(folder).expanduser()

@@ -1,4 +1,4 @@
-"""From an estimator's parameters, and checked texts and labels, to a trained classifier."""
+"""From the parameters of the estimator, texts and labels to a trained classifier."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ NOT_OF_RECIPE = ("random_state", "procedure")
 
 
 def recipe_of(parameters: Mapping[str, Any], seed: int) -> tuple[Recipe, Any]:
-    """The recipe that the estimator's parameters stand for, and the method if it was given as an object.
+    """The recipe for the parameters of the estimator, and the method if it is given as an object, else None.
 
     Raises:
-        InputError: a parameter has a value that it cannot have.
+        InputError: a parameter has a value that is not allowed.
     """
     settings = plain({name: value for name, value in parameters.items() if name not in NOT_OF_RECIPE})
     for name in ("method_options", "model_options"):
@@ -47,7 +47,9 @@ def recipe_of(parameters: Mapping[str, Any], seed: int) -> tuple[Recipe, Any]:
         raise InputError(f'method={method!r}: give a name such as "ssmix", or an object such as SSMix(window=0.2)')
     else:
         if settings["method_options"]:
-            raise InputError("method_options are for a method given by name; set the fields of the object instead")
+            raise InputError(
+                "method_options are settings of a method given by name; set the fields of the object instead"
+            )
         settings["method"] = type(method).__name__  # in messages; `prepare` is given the object
     if not isinstance(procedure, Standard | Turns | None):
         raise InputError(f"procedure={procedure!r}: give Standard(...) or Turns(...), or None for the defaults")
@@ -57,7 +59,7 @@ def recipe_of(parameters: Mapping[str, Any], seed: int) -> tuple[Recipe, Any]:
 
 
 def plain(value: Any) -> Any:
-    """The value with numpy's numbers and arrays as Python's, and paths as strings, in lists and dicts too."""
+    """The value with NumPy numbers and arrays as Python objects and paths as strings, also in lists and dicts."""
     if isinstance(value, np.floating):
         return float(value)
     if isinstance(value, np.generic | np.ndarray):
@@ -70,10 +72,13 @@ def plain(value: Any) -> Any:
 
 
 def seed_from(random_state: int | np.random.RandomState | None) -> int:
-    """The seed itself, or one that is drawn, as scikit-learn does: from numpy's global generator where it is None.
+    """The seed for a `random_state` of scikit-learn: the number itself, or a number drawn from the generator.
+
+    Args:
+        random_state: None stands for NumPy's global generator.
 
     Raises:
-        InputError: `random_state` is something else.
+        InputError: `random_state` has another type.
     """
     if isinstance(random_state, Integral):
         return int(random_state)
@@ -90,54 +95,63 @@ def train(
     method: Any,
     texts: Sequence[str],
     pairs: Sequence[str] | None,
-    numbers: np.ndarray,
+    class_indices: np.ndarray,
     names: Sequence[str],
 ) -> TextClassifier:
-    """A classifier trained on texts, or on pairs of texts. The global random generators stay as they are.
+    """A classifier trained on texts or pairs of texts. The global random generators are not changed.
 
     Args:
-        method: an object that is used instead of the recipe's method, or None.
-        pairs: the second texts; None for single texts.
-        numbers: the class of each text (N,), its place in `names`.
+        recipe: the settings.
+        method: an object that is used instead of the method of the recipe, or None.
+        texts: the texts (N).
+        pairs: the second texts (N); None for single texts.
+        class_indices: the class of each text (N,), an index into `names`.
+        names: the classes (C).
 
     Raises:
         InputError: a setting does not fit the model or the data.
     """
-    kept, held = parted(numbers, recipe, names)
+    training_rows, validation_rows = parted(class_indices, recipe, names)
 
     def part(rows: Sequence[int]) -> Part:
         second = None if pairs is None else [pairs[row] for row in rows]
-        return Part(Examples([texts[row] for row in rows], second, None, [row + 1 for row in rows]), numbers[rows])
+        return Part(
+            Examples([texts[row] for row in rows], second, None, [row + 1 for row in rows]), class_indices[rows]
+        )
 
-    task = Task(list(names), None, part(kept), None if held is None else part(held), None)
-    with same_generators(), TemporaryDirectory() as checkpoints:
+    task = Task(
+        list(names), None, part(training_rows), None if validation_rows is None else part(validation_rows), None
+    )
+    with restored_generators(), TemporaryDirectory() as checkpoints:
         prepared = prepare(recipe, task, logger.info, method=method)
         return fit(prepared, Path(checkpoints)).classifier
 
 
-def parted(numbers: np.ndarray, recipe: Recipe, names: Sequence[str]) -> tuple[Sequence[int], Sequence[int] | None]:
-    """The rows to train on, and those held out for validation; None if none are.
+def parted(
+    class_indices: np.ndarray, recipe: Recipe, names: Sequence[str]
+) -> tuple[Sequence[int], Sequence[int] | None]:
+    """The indices of training texts and of validation texts; None if no texts are held out.
 
     Raises:
-        InputError: a class has a single text, which cannot be on both sides.
+        InputError: a class has a single text, which cannot be in both parts.
     """
-    share = default_share(len(numbers)) if recipe.validation_share is None else recipe.validation_share
+    share = default_share(len(class_indices)) if recipe.validation_share is None else recipe.validation_share
     if share == 0:
-        return np.arange(len(numbers)), None
-    for number, count in enumerate(np.bincount(numbers)):
+        return np.arange(len(class_indices)), None
+    for number, count in enumerate(np.bincount(class_indices)):
         if count == 1:
             raise InputError(
                 f"the class {quoted(names[number])} has a single text, too few to hold some out for validation; "
                 "add texts, or set validation_share=0"
             )
-    return split([names[number] for number in numbers], share, recipe.seed)
+    return split([names[number] for number in class_indices], share, recipe.seed)
 
 
 @contextmanager
-def same_generators() -> Iterator[None]:
-    """After the `with`, the global generators are as they were before it.
+def restored_generators() -> Iterator[None]:
+    """Restores the states of the global random generators at the end of the `with`.
 
-    Otherwise a seed that is drawn from numpy's global generator would decide which seeds are drawn after it.
+    Otherwise training, which seeds these generators, would decide which seeds are drawn after it.
     """
     python, numpy = random.getstate(), np.random.get_state()
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):

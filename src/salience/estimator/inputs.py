@@ -1,10 +1,11 @@
-"""What a scikit-learn user passes as `X` and as `y`, checked and turned into texts, labels and classes."""
+"""The inputs `X` and `y` of the estimator: checked and converted to texts, labels and classes."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from numbers import Number
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -16,16 +17,16 @@ from salience.errors import InputError, quoted
 
 
 def as_texts(X: Sequence, allow_empty: bool = False) -> tuple[list[str], list[str] | None]:
-    """Texts, and the second texts if `X` holds pairs.
+    """The texts, and the second texts if `X` contains pairs, else None.
 
-    Half characters (lone surrogates) are replaced by U+FFFD, as in files.
+    Lone surrogates are replaced by U+FFFD, as in files.
 
     Args:
-        X: a list, array or pandas column of N texts or N pairs of texts; an array or table (N, 1) counts as N texts.
-        allow_empty: take texts that are empty or blank, for which a model has an answer but which teach it nothing.
+        X: a list, array or pandas column of N texts or N pairs of texts. Arrays and tables (N, 1) stand for N texts.
+        allow_empty: whether empty and blank texts are allowed, as in predictions; a model learns nothing from them.
 
     Raises:
-        InputError: `X` is not a sequence or is empty; or a text is missing, empty or not a string (names its index).
+        InputError: `X` is not a sequence or is empty; or a text is missing, empty or not a string (names the index).
     """
     rows = [only_cell(row) for row in rows_of(X)]
     if not rows:
@@ -34,7 +35,7 @@ def as_texts(X: Sequence, allow_empty: bool = False) -> tuple[list[str], list[st
         return [checked_text(row, f"X[{index}]", allow_empty) for index, row in enumerate(rows)], None
     for index, row in enumerate(rows):
         if not is_pair(row):
-            raise InputError(f"X[{index}] is no pair of texts as X[0] is, but {described(row)}; give pairs throughout")
+            raise InputError(f"X[0] is a pair of texts, but X[{index}] is {described(row)}; give pairs of texts only")
     first, second = (
         [checked_text(row[part], f"X[{index}][{part}]", allow_empty) for index, row in enumerate(rows)]
         for part in (0, 1)
@@ -43,8 +44,9 @@ def as_texts(X: Sequence, allow_empty: bool = False) -> tuple[list[str], list[st
 
 
 def rows_of(X: Sequence) -> list:
+    """The rows of `X` as a list. Raises an `InputError` if `X` is not a sequence of texts."""
     if isinstance(X, str | bytes):
-        raise InputError("X is one text; give a sequence of texts, not one string: for example [text]")
+        raise InputError("X is one text; give a sequence of texts, for example [text]")
     if issparse(X):
         raise InputError("X is a sparse matrix; this classifier reads texts: give a sequence of strings")
     if isinstance(X, Mapping | Set):
@@ -55,31 +57,33 @@ def rows_of(X: Sequence) -> list:
         raise InputError(f"X is {described(X)}; give a sequence of texts") from error
 
 
-def only_cell(row: object) -> object:
-    """The text of a row of one column."""
+def only_cell(row: Any) -> Any:
+    """The value of a row with a single column, and other rows as they are."""
     return row[0] if isinstance(row, list | tuple | np.ndarray) and np.ndim(row) == 1 and len(row) == 1 else row
 
 
 def is_pair(row: object) -> bool:
+    """Whether a row has two columns."""
     return (isinstance(row, list | tuple) and len(row) == 2) or (isinstance(row, np.ndarray) and row.shape == (2,))
 
 
 def checked_text(value: object, place: str, allow_empty: bool) -> str:
+    """A value as a text. Raises an `InputError` that names its place, such as "X[3]", if it is not a text."""
     if isinstance(value, str):
         text = well_formed(value) if allow_empty else text_of(value)
         if text is None:
             raise InputError(f"{place} is an empty text; remove this row, or give it a text")
-        return str(text)  # numpy's strings too
+        return str(text)  # also for strings of NumPy
     if is_missing(value):
         raise InputError(f"{place} is missing ({value!r}); remove this row, or give it a text")
-    raise InputError(f"{place} is no text and no pair of texts, but {described(value)}; give strings")
+    raise InputError(f"{place} is {described(value)}, not a text or a pair of texts; give strings")
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value is None, NaN, NaT or pandas' NA."""
+    """Whether a value is None, NaN, NaT or NA of pandas."""
     try:
         return value is None or bool(value != value)
-    except TypeError:  # pandas' NA is neither true nor false
+    except TypeError:  # NA of pandas is neither true nor false
         return True
     except ValueError:  # an array
         return False
@@ -92,23 +96,24 @@ def described(value: object) -> str:
 
 
 def as_labels(y: Sequence) -> np.ndarray:
-    """Labels (N,), of the type that they have in `y`.
+    """The labels (N,), with their type in `y`.
 
     Raises:
-        InputError: `y` is None, a label is missing or a collection (names its index), or labels are of several types.
-        ValueError: as scikit-learn's classifiers: `y` is not of shape (N,) or (N, 1), or holds fractions.
+        InputError: `y` is None, a label is missing or a collection (names its index), or labels have several types.
+        ValueError: as in the classifiers of scikit-learn: `y` has another shape than (N,) or (N, 1), or contains
+            fractions.
     """
     if y is None:
         raise InputError("this classifier requires y to be passed, but the target y is None; give a label for each X")
     listed = isinstance(y, list | tuple)
-    # As objects, because numpy turns ["a", nan, 1] into ["a", "nan", "1"]; and scikit-learn pandas' Int64 into floats.
+    # As objects, because NumPy converts ["a", nan, 1] to ["a", "nan", "1"], and scikit-learn pandas' Int64 to floats.
     values = np.array(y, dtype=object) if listed else np.asarray(y) if hasattr(y, "__array__") else y
     labels = column_or_1d(values, warn=True)
-    if labels.dtype.kind == "T":  # numpy's strings of any length, whose type has no name to save
+    if labels.dtype.kind == "T":  # StringDType of NumPy, which cannot be saved by its name
         labels = labels.astype(object)
     for index, label in enumerate(labels):
         if is_missing(label):
-            raise InputError(f"y[{index}] is missing ({label!r}; NaN and None are no labels); remove this row")
+            raise InputError(f"y[{index}] is missing ({label!r}); NaN and None are not labels: remove this row")
     if labels.dtype == object and len(labels):
         kind = common_kind(labels)
         if issubclass(kind, Number) or (listed and kind is str):
@@ -119,7 +124,11 @@ def as_labels(y: Sequence) -> np.ndarray:
 
 
 def common_kind(labels: np.ndarray) -> type:
-    """The type that all labels have; `Number` stands for all numbers."""
+    """The type of all labels; `Number` stands for all types of numbers.
+
+    Raises:
+        InputError: a label is a collection, or labels have several types.
+    """
     kinds = [next((kind for kind in (Number, np.bool_, str) if isinstance(label, kind)), type(label))
              for label in labels]  # fmt: skip
     for index, kind in enumerate(kinds):
@@ -136,23 +145,23 @@ def common_kind(labels: np.ndarray) -> type:
 
 
 def classes_of(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The classes (C,) in order, and the place of each label among them (N,).
+    """The classes (C,), sorted, and the class index of every label (N,).
 
     Raises:
-        InputError: there is one class only, the labels cannot be sorted, or two classes have the same name.
+        InputError: there is only one class, the labels cannot be sorted, or two classes have the same name.
     """
     try:
-        classes, numbers = np.unique(labels, return_inverse=True)
+        classes, class_indices = np.unique(labels, return_inverse=True)
     except TypeError as error:
         raise InputError(f"labels of type {type(labels[0]).__name__} cannot be sorted; give strings") from error
     if len(classes) < 2:
-        raise InputError(f"one class only: {quoted(classes[0])}; a classifier needs two")
+        raise InputError(f"y has only one class, {quoted(classes[0])}; give labels of at least two classes")
     name, count = Counter(class_names(classes)).most_common(1)[0]
     if count > 1:
         raise InputError(f"{count} classes have the same name, {quoted(name)}; give each label another name")
-    return classes, numbers
+    return classes, class_indices
 
 
 def class_names(classes: np.ndarray) -> list[str]:
-    """The classes as the model's configuration names them."""
+    """The names of classes in the configuration of the model."""
     return [well_formed(str(name)) for name in classes.tolist()]

@@ -1,4 +1,4 @@
-"""A fitted estimator as a folder: a plain Hugging Face checkpoint, and what the estimator adds to it in one file."""
+"""The folder of a fitted estimator: a Hugging Face checkpoint and a file with the settings of the estimator."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import numpy as np
 from salience.errors import InputError, listed, quoted, unknown
 from salience.estimator.fitting import plain
 from salience.estimator.inputs import class_names
-from salience.files import files_in, resolved, whole_folder, write_whole
+from salience.files import files_in, whole_folder, write_whole
 from salience.mixing.choosing import written_method
+from salience.outputs import resolved
 from salience.training.manifest import BEFORE_MANIFESTS, write_manifest, written_by_run
 from salience.training.procedures import Turns, choose_procedure
 from salience.training.recipe import from_earlier
@@ -23,11 +24,11 @@ SETTINGS = "salience.json"
 
 
 def save_folder(folder: str | Path, model, tokenizer, settings: Mapping[str, Any]) -> None:
-    """Writes model, tokenizer and settings. Of what the folder holds, only the files of an earlier save are replaced.
+    """Writes model, tokenizer and settings. Only files that an earlier save wrote are replaced.
 
     Raises:
-        InputError: `folder` is a file, or holds a file of the same name that no save has written.
-        OSError: the folder cannot be written; what was there is as it was.
+        InputError: `folder` is a file, or has files of the same names that no save wrote.
+        OSError: the folder cannot be written; it is unchanged then.
     """
     target = resolved(Path(folder).expanduser())
     if target.exists() and not target.is_dir():
@@ -35,24 +36,23 @@ def save_folder(folder: str | Path, model, tokenizer, settings: Mapping[str, Any
     with whole_folder(target) as unfinished:
         model.save_pretrained(unfinished)
         tokenizer.save_pretrained(unfinished)
-        write_whole(
-            unfinished / SETTINGS, json.dumps(settings, indent=2) + "\n"
-        )  # ASCII: labels may be half characters
+        # ASCII, because labels may contain lone surrogates, which UTF-8 cannot encode.
+        write_whole(unfinished / SETTINGS, json.dumps(settings, indent=2) + "\n")
         write_manifest(unfinished)
         new = set(files_in(unfinished))
         present = set(files_in(target)) if target.exists() else set()
         earlier = written_by_save(target) & present
         if foreign := sorted(new & present - earlier):
             raise InputError(
-                f"{target} holds {listed(map(quoted, foreign), 3)}, which an estimator has not saved and does not "
-                "overwrite; choose another folder, or move these files away"
+                f"{target} contains {listed(map(quoted, foreign), 3)}, which no estimator saved and which is not "
+                "overwritten; choose another folder, or move these files elsewhere"
             )
-    for name in earlier - new:  # of another model, which would be mixed with this one
+    for name in earlier - new:  # they belong to the earlier model
         (target / name).unlink(missing_ok=True)
 
 
 def written_by_save(folder: Path) -> set[str]:
-    """The files of a folder that `save_folder` wrote; none of a run folder of `salience train`."""
+    """The files that `save_folder` wrote to a folder; an empty set for a run folder of `salience train`."""
     written = written_by_run(folder)
     if written or not (folder / SETTINGS).is_file():
         return written if SETTINGS in written else set()
@@ -63,7 +63,7 @@ def written_by_save(folder: Path) -> set[str]:
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
-    """What `save_folder` was given as settings; nothing if the folder has none.
+    """The settings that `save_folder` wrote to a folder; empty if there are none.
 
     Raises:
         InputError: the file is damaged.
@@ -76,19 +76,20 @@ def read_settings(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise damaged(file, error) from error
     if not isinstance(settings, dict) or not isinstance(settings.get("parameters", {}), dict):
-        raise damaged(file, "not the settings of a classifier")
+        raise damaged(file, "it does not contain settings")
     return settings
 
 
 def damaged(file: Path, reason: object) -> InputError:
+    """The error for a damaged settings file."""
     return InputError(f"{file} is damaged ({reason}); save the classifier again")
 
 
 def stored_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters as JSON can hold them. A method or a procedure is stored by its name and its settings.
+    """The parameters as values of JSON. A method or procedure is stored by its name and its settings.
 
     Raises:
-        InputError: JSON cannot hold one; names it.
+        InputError: a parameter cannot be written as JSON; names it.
     """
     parameters = dict(parameters)
     if not isinstance(parameters["method"], str):
@@ -108,10 +109,15 @@ def stored_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def loaded_parameters(folder: Path, settings: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
-    """The parameters that `stored_parameters` took down, by this version or an earlier one.
+    """The parameters that this version or an earlier one stored with `stored_parameters`.
+
+    Args:
+        folder: the folder of the estimator, for messages.
+        settings: as `read_settings` gives them.
+        known: the names of all parameters.
 
     Raises:
-        InputError: an unknown parameter, or settings that do not fit.
+        InputError: an unknown parameter, or a value that does not fit.
     """
     stored, _ = from_earlier(settings.get("parameters", {}))
     options = stored.pop("procedure_options", {}) or stored.pop("procedure", None)
@@ -125,7 +131,7 @@ def loaded_parameters(folder: Path, settings: Mapping[str, Any], known: Iterable
 
 
 def stored_classes(classes: np.ndarray) -> dict[str, Any]:
-    """Classes and their type, as JSON can hold them.
+    """Classes (C,) and their type as values of JSON.
 
     Raises:
         InputError: they are neither strings nor numbers nor bools.
@@ -141,7 +147,12 @@ def stored_classes(classes: np.ndarray) -> dict[str, Any]:
 
 
 def loaded_classes(folder: Path, settings: Mapping[str, Any], names: Sequence[str]) -> np.ndarray:
-    """The classes (C,) that `stored_classes` took down, of their type; the model's names where there are none.
+    """The classes (C,) that `stored_classes` stored, with their type; the labels of the model if none are stored.
+
+    Args:
+        folder: the folder of the estimator, for messages.
+        settings: as `read_settings` gives them.
+        names: the labels of the model.
 
     Raises:
         InputError: the settings are damaged, or belong to another model.
@@ -151,9 +162,9 @@ def loaded_classes(folder: Path, settings: Mapping[str, Any], names: Sequence[st
     try:
         kind = np.dtype(settings["classes_type"]) if "classes_type" in settings else None
         classes = np.array(settings["classes"], dtype=kind)
-        same = class_names(classes) == list(names)
+        matches = class_names(classes) == list(names)
     except (TypeError, ValueError, OverflowError) as error:
         raise damaged(folder / SETTINGS, error) from error
-    if not same:
-        raise damaged(folder / SETTINGS, "its classes are not those of config.json")
+    if not matches:
+        raise damaged(folder / SETTINGS, "its classes differ from the labels in config.json")
     return classes

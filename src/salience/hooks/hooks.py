@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import count, takewhile
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +15,17 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from salience.batch import Batch
 from salience.hooks.stages import encoder_of, stages, unwrapped
+
+
+@runtime_checkable
+class ReadsWordMask(Protocol):
+    """A model whose `forward` takes `word_mask` (B, T), true for words, as `AttentionClassifier` does.
+
+    Attributes:
+        reads_word_mask: always True. It distinguishes these models from others.
+    """
+
+    reads_word_mask: bool
 
 
 def forward(
@@ -28,7 +40,7 @@ def forward(
         settings: further arguments of the model's `forward`.
     """
     inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask if mask is None else mask}
-    if hasattr(unwrapped(model).config, "special_token_ids"):
+    if isinstance(unwrapped(model), ReadsWordMask):
         inputs["word_mask"] = batch.segment > 0 if words is None else words
     if getattr(encoder_of(model).config, "type_vocab_size", 0) > 1:
         # As the tokenizers of BERT, ELECTRA and ALBERT set them: 1 for the second text and the separator after it.

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from salience.errors import InputError
-from salience.opening import readable_text
+from salience.files import readable_text
 
 
 def read_word_vectors(file: str | Path, vocabulary: Mapping[str, int]) -> tuple[dict[int, Tensor], int]:

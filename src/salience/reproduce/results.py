@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from salience.errors import InputError, listed, quoted
-from salience.files import locked
+from salience.outputs import locked
 
 PATIENCE = 60  # seconds to wait for another process that adds a line
 

@@ -1,1 +1,1 @@
-"""Objectives, the trainer, recipes and runs. Nothing is imported here: predicting needs no trainer."""
+"""Recipes, objectives, the trainer, procedures and runs. Nothing is imported here: predictions need no trainer."""

@@ -1,8 +1,11 @@
-"""The regulariser of Sun and Lu (ACL 2020, section 5.3; doi:10.18653/v1/2020.acl-main.312) against aligned attention.
+"""A penalty on the alignment of attention and polarity (Sun and Lu, 2020, section 5.3).
 
-V^T W couples attention and polarity. Through it the polarity of a word changes because the word is attended to (the
-gradient's term A), and its attention changes because it has a polarity (term D). The absolute value of V^T W is added
-to the loss, as in the authors' code, or its square. The paper does not say which.
+V is the context vector of the attention and W the class vectors of the head. If V^T W is not 0, the polarity of a word
+changes because the word is attended to (term A of the gradient), and its attention changes because it has a polarity
+(term D). |V^T W| is added to the loss, as in the authors' code, or its square; the paper does not say which.
+
+Xiaobing Sun and Wei Lu (ACL 2020), "Understanding Attention for Text Classification",
+doi 10.18653/v1/2020.acl-main.312.
 """
 
 from __future__ import annotations
@@ -20,34 +23,43 @@ FORMS = {"absolute": Tensor.abs, "square": Tensor.square}
 
 
 def alignment(model: nn.Module, form: str = "absolute") -> Tensor:
-    """|V^T W| or (V^T W)^2, summed over classes.
+    """|V^T W| or (V^T W)^2, summed over classes: a scalar with a gradient.
+
+    Args:
+        form: "absolute" or "square".
 
     Raises:
-        ValueError: as `coupling`.
+        ValueError: V^T W is not defined for the model; see `coupling`.
     """
     return FORMS[form](coupling(model)).sum()
 
 
 def penalty(weight: float, form: str = "absolute") -> Callable[[nn.Module], Tensor] | None:
-    """The function that gives a model's penalty, a scalar: `weight` times `alignment`. None if the weight is 0."""
+    """A function that maps a model to `weight` times its `alignment`, a scalar; None if the weight is 0."""
     return (lambda model: weight * alignment(model, form)) if weight else None
 
 
 def coupling(model: nn.Module) -> Tensor:
-    """V^T W, of each class vector (C,); of two classes (1,).
+    """V^T W for every class vector: (C,), or (1,) for two classes.
 
-    Where words are attended to by V^T M_a h (additive attention, but for its tanh) or h is M e (an affine encoder), V
-    and W are taken back to the embeddings: V^T M_a W, V^T M M^T W, and with both V^T M_a M M^T W.
+    With additive attention (without its tanh), the score of a state h is V^T M_a h; with an affine encoder, h = M e
+    for an embedding e. V and W are then mapped to the space of the embeddings: V^T M_a W, V^T M M^T W, and
+    V^T M_a M M^T W for both.
 
     Raises:
-        ValueError: the model is no attention classifier with one head of dot or additive attention and a linear head.
+        ValueError: the model is not an attention classifier with dot or additive attention of one head and a linear
+            head.
     """
-    pooling = getattr(model, "pooling", None)
-    fits = isinstance(model, AttentionClassifier) and isinstance(pooling, Dot | Additive) and pooling.heads == 1
-    if not fits or model.config.head != "linear":
+    if (
+        not isinstance(model, AttentionClassifier)
+        or not isinstance(model.pooling, Dot | Additive)
+        or model.pooling.heads != 1
+        or model.config.head != "linear"
+    ):
         raise ValueError(
             "V^T W is defined for attention classifiers with dot or additive attention of one head and a linear head"
         )
+    pooling = model.pooling
     attention, polarity = pooling.query[0], model.head.weight.T  # V (D,), W (D, C), for two classes (D, 1)
     if isinstance(pooling, Additive):
         attention = pooling.key.weight.T @ attention
@@ -58,10 +70,10 @@ def coupling(model: nn.Module) -> Tensor:
 
 
 def check_alignment(procedure: Standard, model: nn.Module) -> None:
-    """Refuses the penalty for a model that has no V^T W, before anything is written.
+    """Checks that V^T W is defined for the model if the procedure has the penalty, before anything is written.
 
     Raises:
-        InputError: says which models have it.
+        InputError: it is not defined; says for which models it is.
     """
     if not procedure.alignment:
         return

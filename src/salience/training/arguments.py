@@ -1,9 +1,10 @@
-"""A recipe in the words of the Hugging Face Trainer, and what this machine cannot do of it."""
+"""From a recipe to the `TrainingArguments` of the Hugging Face Trainer, and the check that this machine can run it."""
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import TrainingArguments
@@ -15,41 +16,57 @@ from salience.training.recipe import Recipe
 
 
 def check_device(recipe: Recipe) -> None:
-    """Refuses by name what this machine cannot do, before anything is read."""
+    """Checks device, precision and launcher of a recipe, before anything is read.
+
+    Raises:
+        InputError: this machine has no such device or precision, or the variables of the launcher are incomplete.
+    """
     if recipe.device == "cuda" and not torch.cuda.is_available():
-        raise InputError("--device cuda: this machine has no CUDA device that torch sees; use --device cpu or auto")
+        raise InputError("--device cuda: torch finds no CUDA device on this machine; use --device cpu or auto")
     on_cpu = recipe.device == "cpu" or not torch.cuda.is_available()
     if recipe.precision == "fp16" and on_cpu:
         raise InputError("--precision fp16 needs a CUDA device; use fp32, or bf16")
     if recipe.precision == "bf16" and not on_cpu and not is_torch_bf16_gpu_available():
-        raise InputError("--precision bf16: this machine's CUDA device has none; use fp16, fp32, or --device cpu")
+        raise InputError(
+            "--precision bf16: the CUDA device of this machine does not support it; use fp16, fp32, or --device cpu"
+        )
     check_launcher()
 
 
 def trains_on_cpu(recipe: Recipe) -> bool:
-    """Whether the Trainer must be told to use the CPU, which it does by itself where there is nothing else.
+    """Whether the Trainer is told explicitly to use the CPU.
 
-    Except with bf16, which it refuses on a CPU that it has chosen.
+    Without a GPU it does so by itself, but then it refuses bf16.
     """
     return recipe.device == "cpu" or (recipe.precision == "bf16" and not is_torch_bf16_gpu_available())
 
 
 def training_arguments(recipe: Recipe, checkpoints: Path, has_validation: bool) -> TrainingArguments:
-    """The recipe in the Trainer's words.
+    """The arguments of the Trainer for a recipe in which nothing is left open.
+
+    The optimiser is the Trainer's default: AdamW (Loshchilov and Hutter, 2019, arXiv:1711.05101) with betas 0.9 and
+    0.999 and epsilon 1e-8, a linear warm-up and linear decay to 0, and gradients clipped to a norm of 1.
+
+    Args:
+        checkpoints: the folder for checkpoints. They are written at every evaluation.
+        has_validation: whether there are validation rows, by which the best checkpoint is selected.
 
     Raises:
-        InputError: the batch cannot be cut into that many pieces.
+        InputError: the batch size is not divisible by the number of accumulation steps times the number of processes.
     """
-    pieces = recipe.accumulation * world_size()
-    if recipe.batch_size % pieces:
-        raise InputError(f"--batch-size {recipe.batch_size} cannot be cut into {pieces} equal pieces")
+    parts = recipe.accumulation * world_size()
+    if recipe.batch_size % parts:
+        raise InputError(
+            f"--batch-size {recipe.batch_size} cannot be divided into {parts} equal parts (--accumulation times "
+            f"processes); choose a multiple of {parts}"
+        )
     every = math.ceil(recipe.steps / recipe.evaluations)
-    chosen = {"eval_strategy": "steps", "eval_steps": every, "load_best_model_at_end": True,
+    selecting: dict[str, Any] = {"eval_strategy": "steps", "eval_steps": every, "load_best_model_at_end": True,
               "metric_for_best_model": "selection", "greater_is_better": True}  # fmt: skip
     return TrainingArguments(
         output_dir=str(checkpoints),
         max_steps=recipe.steps,
-        per_device_train_batch_size=recipe.batch_size // pieces,
+        per_device_train_batch_size=recipe.batch_size // parts,
         per_device_eval_batch_size=64,
         gradient_accumulation_steps=recipe.accumulation,
         learning_rate=recipe.learning_rate,
@@ -62,11 +79,11 @@ def training_arguments(recipe: Recipe, checkpoints: Path, has_validation: bool) 
         seed=recipe.seed,
         save_strategy="steps",
         save_steps=every,
-        save_total_limit=2,  # the best and the last
-        restore_callback_states_from_checkpoint=True,  # a resumed run knows how long it has waited for a better one
+        save_total_limit=2,  # the best checkpoint and the last one
+        restore_callback_states_from_checkpoint=True,  # early stopping goes on counting in a resumed run
         logging_steps=every,
         report_to="none",
         disable_tqdm=True,
         dataloader_pin_memory=torch.cuda.is_available(),
-        **(chosen if has_validation else {}),
+        **(selecting if has_validation else {}),
     )

@@ -19,7 +19,7 @@ from salience.training.recipe import Recipe
 TEMPLATE = "templates/model_card.md.jinja"
 
 
-def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, ours: bool) -> str:
+def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, needs_salience: bool) -> str:
     """The README.md of a run folder, with the metadata that the Hugging Face hub reads.
 
     Args:
@@ -27,7 +27,7 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, ours: boo
         task: the data of the run; its labels are shown.
         metrics: the scores of the run, as metrics.json has them.
         about: the versions of the libraries.
-        ours: whether the model's architecture is one of salience, which transformers alone does not know.
+        needs_salience: whether the model is an architecture of salience, which transformers alone cannot load.
     """
     data = ModelCardData(
         pipeline_tag="text-classification",
@@ -38,12 +38,14 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, ours: boo
         data,
         template_str=files("salience.training").joinpath(TEMPLATE).read_text(encoding="utf-8"),
         title="Text classifier",
-        ours=ours,
-        kind="Hugging Face checkpoint, whose architecture salience knows" if ours else "plain Hugging Face checkpoint",
+        ours=needs_salience,
+        kind="Hugging Face checkpoint with an architecture of salience"
+        if needs_salience
+        else "plain Hugging Face checkpoint",
         folder="path/to/this/folder",
         longest=recipe.max_length,
         names=[markdown(name) for name in task.names],
-        training=training_words(recipe, metrics),
+        training=training_summary(recipe, metrics),
         table=score_table(metrics),
         metrics=metrics,
         about=about,
@@ -51,9 +53,9 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, ours: boo
     return str(card)
 
 
-def training_words(recipe: Recipe, metrics: dict) -> str:
+def training_summary(recipe: Recipe, metrics: dict) -> str:
     """Data, model, method and settings in one sentence."""
-    method = "the texts as they are" if recipe.method == "plain" else f"{recipe.method}, clean part {recipe.clean}"
+    method = "plain training" if recipe.method == "plain" else f"{recipe.method} with clean={recipe.clean}"
     return (
         f"{metrics['rows']['training']} rows of {code(file_name(recipe.data))} on {code(file_name(recipe.model))}: "
         f"{method}, "
@@ -62,29 +64,29 @@ def training_words(recipe: Recipe, metrics: dict) -> str:
 
 
 def training_steps(recipe: Recipe, metrics: dict) -> str:
-    """The number of steps: in one run, or in the iterations of VAT."""
+    """The number of training steps, or those of every iteration of VAT."""
     if "iterations" not in metrics:
-        return f"{recipe.steps} steps of {recipe.batch_size} texts at most (stopped after {metrics['steps']})"
+        return f"{recipe.steps} steps of {recipe.batch_size} texts at most (ended after {metrics['steps']})"
     steps = " + ".join(str(row["steps"]) for row in metrics["iterations"])
     (kept,) = (row["iteration"] for row in metrics["iterations"] if row["kept"])
-    turns = Turns(**recipe.procedure_options)
+    procedure = Turns(**recipe.procedure_options)
     return (
-        f"{steps} steps of {recipe.batch_size} texts in iterations 0 to {turns.iterations} of VAT, beta "
-        f"{turns.beta:g}, of which iteration {kept} was kept"
+        f"{steps} steps of {recipe.batch_size} texts in iterations 0 to {procedure.iterations} of VAT, beta "
+        f"{procedure.beta:g}, of which iteration {kept} was selected"
     )
 
 
-# Characters with a meaning inside a line of Markdown: in CommonMark, GitHub's tables and links, formulas and emoji.
+# Characters with a meaning inside a line of Markdown: CommonMark, and GitHub's tables, links, formulas and emoji.
 SPECIAL = re.compile(r"[\\`*_{}\[\]<>&|~$:@#^=]|(?<=www)\.", re.IGNORECASE)
 
 
 def markdown(text: str) -> str:
-    """A text escaped for a line of Markdown: a label must not become a link, an HTML element or a cell of a table."""
+    """A text escaped for a line of Markdown, so that a label cannot become a link, an HTML element or a table cell."""
     return SPECIAL.sub(lambda match: f"\\{match[0]}", printable(text))
 
 
 def code(text: str) -> str:
-    """A text as a code span of Markdown, between more backticks than the text has in a row."""
+    """A text as a code span of Markdown: between more backticks than it has in a row itself."""
     text = printable(text)
     fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     padding = " " if text.startswith("`") or text.endswith("`") else ""
@@ -92,18 +94,18 @@ def code(text: str) -> str:
 
 
 def file_name(source: str) -> str:
-    """The last part of a path. A card is published, and must not show the folders of somebody's machine."""
-    if os.path.exists(source):  # False also for what can be no path
+    """The last part of a path: cards are published and must not show the folders of a machine."""
+    if os.path.exists(source):  # also False for strings that are not paths
         return Path(source).name
     return urlsplit(source).path if "://" in source else source
 
 
 def score_table(metrics: dict) -> str:
     """The scores of the model and of the baselines as a table in Markdown; empty if nothing was measured."""
-    judge = metrics.get("judged_on")
-    if not judge:
+    part = metrics.get("judged_on")
+    if not part:
         return ""
-    rows = {"this model": metrics[judge]} | metrics["baselines"]
+    rows = {"this model": metrics[part]} | metrics["baselines"]
     lines = ["| | accuracy | macro-F1 | calibration error |", "|---|---|---|---|"]
     lines += [
         f"| {markdown(name)} | {row['accuracy']:.3f} | {row['macro_f1']:.3f} | {row['calibration_error']:.3f} |"

@@ -1,4 +1,4 @@
-"""Checkpoints: which one an interrupted run goes on from, and what it means that one could not be written."""
+"""Checkpoints: the one from which an interrupted run is resumed, and errors of writing one."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 
 from transformers import TrainerState
 
-STATE = "trainer_state.json"  # the Trainer writes it last
-# What torch.save says of a write that failed: it does not name the system's error.
-UNWRITTEN = ("PytorchStreamWriter failed", "inline_container", "iostream error")
+STATE = "trainer_state.json"  # the last file of a checkpoint that the Trainer writes
+# Parts of torch.save's messages about a failed write, which do not name the error of the operating system.
+WRITE_FAILURES = ("PytorchStreamWriter failed", "inline_container", "iostream error")
 
 
 def read_state(checkpoint: Path) -> TrainerState | None:
-    """The Trainer's state in a checkpoint; None if the run was killed while it was being written."""
+    """The Trainer's state in a checkpoint; None if the checkpoint is incomplete because the run was killed."""
     try:
         return TrainerState.load_from_json(str(checkpoint / STATE))
     except (OSError, ValueError):
@@ -25,18 +25,24 @@ def read_state(checkpoint: Path) -> TrainerState | None:
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The newest whole checkpoint in `folder`; unfinished ones are removed."""
-    found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]), reverse=True)
-    for checkpoint in found:
+    """The newest complete checkpoint in `folder`; None if there is none. Newer, incomplete ones are removed."""
+    checkpoints = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]), reverse=True)
+    for checkpoint in checkpoints:
         if read_state(checkpoint) is not None:
             return checkpoint
-        shutil.rmtree(checkpoint, ignore_errors=True)  # another process may be at it too
+        shutil.rmtree(checkpoint, ignore_errors=True)  # another process may be removing it, too
     return None
 
 
 def is_finished(checkpoint: Path, patience: int) -> bool:
-    """Whether training had reached its last step, or had stopped early, when this checkpoint was written."""
+    """Whether training had reached its last step, or had stopped early, when this checkpoint was written.
+
+    Args:
+        checkpoint: a complete checkpoint.
+        patience: number of evaluations without improvement before training stops (early stopping).
+    """
     state = read_state(checkpoint)
+    assert state is not None  # as `last_checkpoint` gives it
     stopping = state.stateful_callbacks.get("EarlyStoppingCallback", {}).get("attributes", {})
     waited = stopping.get("early_stopping_patience_counter", 0)
     return state.global_step >= state.max_steps or waited >= patience
@@ -44,20 +50,21 @@ def is_finished(checkpoint: Path, patience: int) -> bool:
 
 @contextmanager
 def using_files(folder: str | Path) -> Iterator[None]:
-    """Inside the `with`, what torch, safetensors and tokenizers raise for a refused file is the system's error.
+    """Inside the `with`, errors of torch, safetensors and tokenizers about a file are turned into an `OSError`.
 
-    They give it as a text, or, as torch for a full disk, not at all.
+    These libraries raise exceptions of their own, whose message names the error of the operating system. torch does
+    not even name it if the disk is full.
 
     Raises:
-        OSError: with `folder` as its file name.
+        OSError: no permission, a read-only file system, a full disk or quota; `folder` is its file name.
     """
     try:
         yield
     except OSError:
         raise
     except Exception as error:
-        hidden = any(words in str(error) for words in UNWRITTEN)
+        unnamed = any(words in str(error) for words in WRITE_FAILURES)
         for number in (errno.EACCES, errno.EROFS, errno.EDQUOT, errno.ENOSPC):
-            if os.strerror(number) in str(error) or (hidden and number == errno.ENOSPC):
+            if os.strerror(number) in str(error) or (unnamed and number == errno.ENOSPC):
                 raise OSError(number, os.strerror(number), str(folder)) from error
         raise

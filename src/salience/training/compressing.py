@@ -1,7 +1,9 @@
-"""VAT's compressor phase (Zhou et al., Findings of ACL 2021, Eq. 8): attention that lets through what the label needs.
+"""The compressor phase of VAT: attention and compressor are trained to keep only the information the label needs.
 
-The encoder is frozen, so its states are features that are computed once. Attention and compressor are trained on them;
-the learner's head has no part in it, unless the two share one.
+The encoder is frozen, so its states are computed once and used as features. The head of the learner is trained only if
+the compressor shares it.
+
+Zhou et al. (Findings of ACL-IJCNLP 2021), "Attending via both Fine-tuning and Compressing", section 3.3, Eq. 8.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from salience.models.attention_classifier import AttentionClassifier
 from salience.training.features import Features
 from salience.training.loss import CrossEntropy, cross_entropy
 
-LEARNING_RATE = 1e-3  # Adam's, as for the paper's LSTM; what is trained is as small here
+LEARNING_RATE = 1e-3  # of Adam, as the paper gives for its LSTM; the modules trained here are as small
 
 
 def compression_loss(
@@ -32,14 +34,22 @@ def compression_loss(
     beta: float,
     loss: CrossEntropy = cross_entropy,
 ) -> Tensor:
-    """The loss from one sample of z a text, and beta times the nats that z keeps of a text, in the mean.
+    """The classification loss of one sample of z per text, plus beta times the mean KL term: a scalar.
 
-    The negative lower bound of the paper's Eq. 8. It says that the expected log-likelihood is minimised, which is a
-    slip of the sign.
+    This is the negative of the lower bound in Eq. 8. The text of the paper says that the expected log-likelihood is
+    minimised, which is an error of sign.
+
+    Args:
+        states: (B, T, D), the encoder's states.
+        mask: (B, T) bool, the tokens that the pooling may read.
+        labels: (B,) long.
+        beta: weight of the KL term, the mean over texts of the nats that z keeps.
+        loss: maps logits (B, C) and labels (B,) to a scalar.
     """
     pooled, _ = model.pooling(states, mask)
-    compressed, kept = model.compressor(pooled)
-    return loss(model.classify_compressed(compressed), labels) + beta * kept.mean()
+    assert model.compressor is not None  # only models of VAT are trained with this loss
+    compressed, divergence = model.compressor(pooled)
+    return loss(model.classify_compressed(compressed), labels) + beta * divergence.mean()
 
 
 def compress(
@@ -51,36 +61,44 @@ def compress(
     loss: CrossEntropy = cross_entropy,
     learning_rate: float = LEARNING_RATE,
 ) -> list[float]:
-    """Trains attention and compressor on features for so many steps, and a head if they share the learner's; nothing
-    else of the model changes.
+    """Trains attention and compressor on features, and the head if the compressor shares it. Nothing else changes.
+
+    Args:
+        features: the encoder's states of the training texts.
+        steps: number of training steps.
+        batch_size: texts in a step.
+        beta: weight of the KL term.
+        loss: maps logits (B, C) and labels (B,) to a scalar.
+        learning_rate: of Adam.
 
     Returns:
         The loss of every step.
 
     Raises:
-        InputError: the loss is not a number; says at which step.
+        InputError: the loss is not finite; names the step.
     """
-    losses = []
+    losses: list[float] = []
+    assert model.compressor is not None  # only models of VAT are trained by turns
     head = [model.head] if model.config.shared_head else []
     with training_only(model, model.pooling, model.compressor, *head) as weights:
         optimizer = torch.optim.Adam(weights, learning_rate, fused=True)
         for rows in batches(features.lengths, batch_size, steps):
             states, mask, labels = features.batch(rows)
             optimizer.zero_grad()
-            found = compression_loss(model, states, mask, labels, beta, loss)
-            losses.append(found.item())
+            step_loss = compression_loss(model, states, mask, labels, beta, loss)
+            losses.append(step_loss.item())
             if not math.isfinite(losses[-1]):
                 raise InputError(
-                    f"the compressor's loss is not a number at its step {len(losses)} of {steps}: lower --beta, which "
+                    f"the compressor's loss is not finite at its step {len(losses)} of {steps}: lower --beta, which "
                     f"is {beta:.2g}"
                 )
-            found.backward()
+            step_loss.backward()
             optimizer.step()
     return losses
 
 
 def batches(lengths: np.ndarray, size: int, steps: int) -> Iterator[list[int]]:
-    """So many batches of row numbers, of texts of like length, shuffled anew in every epoch."""
+    """Batches of row numbers of texts of similar length, shuffled in every epoch, for a number of steps."""
     sampler = LengthGrouped(lengths, size, seed=int(torch.randint(2**31, ())))
     for epoch in range(math.ceil(steps / sampler.batches)):
         sampler.set_epoch(epoch)
@@ -91,22 +109,22 @@ def batches(lengths: np.ndarray, size: int, steps: int) -> Iterator[list[int]]:
 
 @contextmanager
 def training_only(model: nn.Module, *parts: nn.Module) -> Iterator[list[nn.Parameter]]:
-    """Inside the `with`, only these parts of the model have gradients; their parameters are given."""
+    """Inside the `with`, only these parts of the model are trained. Gives their parameters."""
     before = {weight: weight.requires_grad for weight in model.parameters()}
-    kept = list(chain.from_iterable(part.parameters() for part in parts))
+    trained = list(chain.from_iterable(part.parameters() for part in parts))
     model.requires_grad_(False)
-    for weight in kept:
+    for weight in trained:
         weight.requires_grad = before[weight]
     try:
-        yield kept
+        yield trained
     finally:
-        for weight, own in before.items():
-            weight.requires_grad = own
+        for weight, requires_grad in before.items():
+            weight.requires_grad = requires_grad
 
 
 @contextmanager
 def frozen(*parts: nn.Module) -> Iterator[None]:
-    """Inside the `with`, these parts have no gradients; others are differentiated through them all the same."""
+    """Inside the `with`, these parts are not trained. Gradients still flow through them to other parts."""
     weights = [weight for part in parts for weight in part.parameters()]
     before = [weight.requires_grad for weight in weights]
     for weight in weights:
@@ -114,5 +132,5 @@ def frozen(*parts: nn.Module) -> Iterator[None]:
     try:
         yield
     finally:
-        for weight, own in zip(weights, before, strict=True):
-            weight.requires_grad = own
+        for weight, requires_grad in zip(weights, before, strict=True):
+            weight.requires_grad = requires_grad

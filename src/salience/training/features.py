@@ -1,4 +1,4 @@
-"""What a frozen encoder gives, computed once: the states of every text's words, in memory or, where many, on disk."""
+"""The states of a frozen encoder for all texts, computed once and kept in memory or, if they are large, on disk."""
 
 from __future__ import annotations
 
@@ -15,28 +15,38 @@ from salience.hooks.hooks import evaluating
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.states import pooled_states
 
-IN_MEMORY = 2**30  # bytes; more is mapped from a file
+IN_MEMORY = 2**30  # bytes; larger features are memory-mapped from a file
 
 
 class Features:
-    """The encoder's states (T, D) of each text at the tokens that the pooling may read."""
+    """The encoder's states (T, D) of every text at the tokens that the pooling may read.
+
+    Args:
+        states: (sum of lengths, D), the states of all texts one after another.
+        lengths: (N,), number of tokens of each text.
+        labels: (N,) long.
+        device: where batches are put.
+    """
 
     def __init__(self, states: np.ndarray, lengths: np.ndarray, labels: Tensor, device: torch.device):
-        self.states, self.labels, self.device = states, labels, device  # flat over texts: (sum of lengths, D)
+        self.states, self.labels, self.device = states, labels, device
         self.lengths, self.starts = lengths, np.concatenate([[0], lengths.cumsum()])
 
     def __len__(self) -> int:
+        """The number of texts."""
         return len(self.labels)
 
     def batch(self, rows: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
-        """States (B, T, D), padded with zeros, the mask of what is there (B, T), and labels (B,)."""
-        rows = np.asarray(rows)
-        places = np.arange(self.lengths[rows].max())
-        mask = places < self.lengths[rows, None]
-        states = self.states[np.where(mask, self.starts[rows, None] + places, 0)]  # one copy for all texts
+        """States (B, T, D) padded with zeros, their mask (B, T), and labels (B,) of the texts with these numbers."""
+        indices = np.asarray(rows)
+        positions = np.arange(self.lengths[indices].max())
+        mask = positions < self.lengths[indices, None]
+        states = self.states[np.where(mask, self.starts[indices, None] + positions, 0)]  # one copy for all texts
         states[~mask] = 0
-        return tuple(
-            own.to(self.device) for own in (torch.from_numpy(states), torch.from_numpy(mask), self.labels[rows])
+        return (
+            torch.from_numpy(states).to(self.device),
+            torch.from_numpy(mask).to(self.device),
+            self.labels[indices].to(self.device),
         )
 
 
@@ -44,14 +54,16 @@ class Features:
 def encode_features(
     model: AttentionClassifier, encoded: Encoded, folder: Path, in_memory: int = IN_MEMORY
 ) -> Features:
-    """Runs the encoder over all texts, once, in evaluation mode.
+    """Runs the encoder once over all texts, in evaluation mode.
 
     Args:
-        folder: where the file is written that features are mapped from, if they take more than `in_memory` bytes.
+        encoded: N texts with labels.
+        folder: where `features.npy` is written if the features take more than `in_memory` bytes.
+        in_memory: largest number of bytes that are kept in memory.
     """
-    words = np.array([int((encoded[row]["segment"] > 0).sum()) for row in range(len(encoded))])
-    width, starts = model.config.hidden_size, np.concatenate([[0], words.cumsum()])
-    shape = (int(words.sum()), width)
+    lengths = np.array([int((encoded[row]["segment"] > 0).sum()) for row in range(len(encoded))])
+    width, starts = model.config.hidden_size, np.concatenate([[0], lengths.cumsum()])
+    shape = (int(lengths.sum()), width)
     if 4 * shape[0] * width <= in_memory:
         states = np.empty(shape, np.float32)
     else:
@@ -59,7 +71,7 @@ def encode_features(
         states = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float32, shape)
     with evaluating(model):
         for rows, batch in like_length(model, encoded):
-            found, masks = pooled_states(model, batch)
-            for row, own, mask in zip(rows, found.float().cpu(), masks.cpu(), strict=True):
-                states[starts[row] : starts[row + 1]] = own[mask].numpy()
-    return Features(states, words, torch.as_tensor(encoded.labels), model.device)
+            batch_states, masks = pooled_states(model, batch)
+            for row, text_states, mask in zip(rows, batch_states.float().cpu(), masks.cpu(), strict=True):
+                states[starts[row] : starts[row + 1]] = text_states[mask].numpy()
+    return Features(states, lengths, torch.as_tensor(encoded.labels), model.device)

@@ -1,4 +1,4 @@
-"""From a prepared run to a fitted classifier."""
+"""From a prepared run to a trained classifier."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from salience.training.trainer import MixTrainer, diverged
 
 @dataclass(frozen=True)
 class Listeners:
-    """Who is told what during training.
+    """What is called during training.
 
     Args:
         note: called with a line of text at the beginning of every phase.
-        callbacks: added to the Trainer's own.
+        callbacks: callbacks of the Trainer, added to its defaults.
         iteration: called with the model after every iteration of a training by turns.
     """
 
@@ -49,8 +49,15 @@ class Listeners:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A trained classifier, the Trainer's state of the training that it comes from, and what every iteration of a
-    training by turns came to: its number, steps, validation accuracy, and whether it was kept."""
+    """A trained classifier and how its training went.
+
+    Attributes:
+        classifier: the trained classifier.
+        state: the Trainer's state, with the number of steps and the best step. Of a training by turns, that of the
+            selected iteration.
+        iterations: for every iteration of a training by turns, a dictionary with "iteration" (its number), "steps",
+            "validation_accuracy" (from 0 to 1, or None) and "kept" (whether it was selected); else empty.
+    """
 
     classifier: TextClassifier
     state: TrainerState
@@ -58,21 +65,22 @@ class Fitted:
 
 
 def fit(prepared: Prepared, checkpoints: Path, listeners: Listeners = Listeners()) -> Fitted:
-    """Trains a prepared run by the procedure that its model needs, up to the checkpoint that validation chose.
+    """Trains a prepared run by its procedure and returns the checkpoint with the best validation score.
 
     Args:
-        checkpoints: a folder for checkpoints. An interrupted run goes on from what is there.
+        checkpoints: a folder for checkpoints. Training is resumed from the checkpoints in it.
+        listeners: what is called during training.
 
     Raises:
-        InputError: the loss, or the model, is no longer a number.
+        InputError: the loss, the outputs or the weights are not finite.
     """
     return prepared.procedure.fit(prepared, checkpoints, listeners)
 
 
 def fit_once(prepared: Prepared, procedure: Standard, checkpoints: Path, listeners: Listeners) -> Fitted:
-    """As `fit`, by the standard procedure: all weights together, once."""
-    aligned = penalty(procedure.alignment, procedure.alignment_form)
-    trainer = build_trainer(prepared, checkpoints, listeners.callbacks, aligned)
+    """As `fit`, by the standard procedure: all weights are trained together, once."""
+    alignment = penalty(procedure.alignment, procedure.alignment_form)
+    trainer = build_trainer(prepared, checkpoints, listeners.callbacks, alignment)
     model, state = run_trainer(trainer, prepared.recipe.patience)
     return Fitted(replace(prepared.classifier, model=model), state)
 
@@ -83,10 +91,10 @@ def build_trainer(
     callbacks: Sequence[TrainerCallback] = (),
     penalty: Callable[[nn.Module], Tensor] | None = None,
 ) -> MixTrainer:
-    """A trainer for a prepared run, which stops early if there are validation rows.
+    """A trainer for a prepared run. It stops early if there are validation rows.
 
     Args:
-        penalty: one more loss of every step, a function of the model.
+        penalty: maps the model to a scalar that is added to the loss of every step.
     """
     recipe, validation = prepared.recipe, prepared.validation
     stopping = [] if validation is None else [EarlyStoppingCallback(recipe.patience)]
@@ -103,20 +111,23 @@ def build_trainer(
         callbacks=[*callbacks, *stopping],
     )
     trainer.compute_metrics = partial(validation_scores, trainer)
-    trainer.remove_callback(PrinterCallback)  # it prints raw dicts; progress is shown by a callback of the caller
+    trainer.remove_callback(PrinterCallback)  # it prints dictionaries; callers show progress by callbacks of their own
     return trainer
 
 
 def by_length(encoded: Encoded | None) -> Encoded | None:
-    """Texts sorted by their length: evaluation pads little then, and the order changes no score."""
+    """Texts sorted by length, so that evaluation needs little padding. The order does not change the scores."""
     return None if encoded is None else encoded.take(np.argsort(encoded.lengths, kind="stable"))
 
 
 def validation_scores(trainer: MixTrainer, prediction: EvalPrediction) -> dict[str, float]:
-    """The scores that validation reports, and "selection", by which the best checkpoint is chosen.
+    """The scores on the validation rows, and "selection", by which the best checkpoint is selected.
+
+    Args:
+        prediction: logits (N, C) and labels (N,).
 
     Raises:
-        InputError: the model's answers are not numbers.
+        InputError: logits are not finite.
     """
     if not np.isfinite(prediction.predictions).all():
         raise diverged(trainer, "model's output on the validation texts")
@@ -128,24 +139,24 @@ def validation_scores(trainer: MixTrainer, prediction: EvalPrediction) -> dict[s
 
 
 def run_trainer(trainer: MixTrainer, patience: int) -> tuple[PreTrainedModel, TrainerState]:
-    """Trains, or goes on from the last checkpoint, up to the model that validation chose.
+    """Trains from the beginning or from the last checkpoint; gives the model that validation selected, and the state.
 
     Args:
-        patience: number of evaluations without improvement after which a training counts as finished.
+        patience: number of evaluations without improvement before training stops (early stopping).
 
     Raises:
-        InputError: the loss, or the model, is no longer a number.
+        InputError: the loss, the outputs or the weights are not finite.
     """
     last = last_checkpoint(Path(trainer.args.output_dir))
     if last is None or not is_finished(last, patience):
         with using_files(trainer.args.output_dir):
             trainer.train(resume_from_checkpoint=str(last) if last else None)
-        # Without validation nobody has looked at what the last step made of the weights.
+        # Without validation, nothing else checks the weights after the last step.
         if not all(weight.isfinite().all() for weight in trainer.model.parameters()):
             raise diverged(trainer, "model")
         return trainer.model, trainer.state
-    # The run was killed after its last step. Training on would wait for a better checkpoint once more, and might
-    # find one.
+    # The run was killed after its last step. If it were resumed, early stopping might allow more steps.
     state = read_state(last)
+    assert state is not None  # as `last_checkpoint` gives it
     model, _ = load_trained(state.best_model_checkpoint or last)
     return model.to(trainer.args.device), state

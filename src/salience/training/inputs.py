@@ -1,4 +1,4 @@
-"""The files that a run reads: which they are, and whether they are still what they were."""
+"""The files that a run reads, and their checksums."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from salience.training.recipe import Recipe
 
 
 def data_files(recipe: Recipe) -> dict[str, Path]:
-    """The files with texts or word vectors, by the options that name them; a data set on the hub is no file."""
+    """The files of texts and word vectors, by the options that name them. Data sets on the hub are left out."""
     named = {
         "the training data": recipe.data, "--validation": recipe.validation, "--test": recipe.test,
         "--embeddings": recipe.model_options.get("embeddings"),
@@ -20,7 +20,7 @@ def data_files(recipe: Recipe) -> dict[str, Path]:
 
 
 def input_files(recipe: Recipe) -> dict[str, Path]:
-    """The data files, and the folders of the model and its encoder, by the options that name them."""
+    """The data files and the folders of the model and its encoder, by the options that name them."""
     folders = {"--model": recipe.model, "--encoder": recipe.model_options.get("encoder")}
     return data_files(recipe) | {
         option: Path(name) for option, name in folders.items() if isinstance(name, str) and os.path.isdir(name)
@@ -31,13 +31,13 @@ def checksums(recipe: Recipe) -> dict[str, str]:
     """The SHA-256 of every data file, by its name in the recipe.
 
     Raises:
-        InputError: the recipe was written for another content of a file.
+        InputError: a file has changed since the recipe was written.
     """
     sums = {str(file): sha256_of(file) for file in data_files(recipe).values()}
     for file, expected in recipe.checksums.items():
         if sums.get(file, expected) != expected:
             raise InputError(
-                f"{file} has changed since the recipe was written (its SHA-256 is another): put the earlier file "
-                "back, or take its line out of the recipe's checksums to train on the file as it is"
+                f"{file} has changed since the recipe was written (its SHA-256 differs): restore the earlier "
+                "file, or remove its line from the recipe's checksums to train on the file as it is"
             )
     return sums

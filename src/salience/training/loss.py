@@ -1,4 +1,4 @@
-"""Cross-entropy with one definition for hard and soft labels, class weights and label smoothing included."""
+"""Cross-entropy with one definition for hard and soft labels, with class weights and label smoothing."""
 
 from __future__ import annotations
 
@@ -11,18 +11,25 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class CrossEntropy:
-    """The mean over texts of sum_c w_c y~_c (-log p_c), for labels (B,) or label distributions (B, C).
+    """The mean over texts of sum_c w_c y~_c (-log p_c), where y~ = (1 - smoothing) y + smoothing / C.
 
-    Weights are relative to the training data's mean, which `data.class_weights` sets to 1, and the sum is divided by
-    the number of texts. `F.cross_entropy` divides by the batch's sum of weights for hard labels and by the number of
-    texts for soft ones. Dividing by the number is linear in the label, so that the loss of a mixed label is the mix of
-    two losses, and it does not depend on how a batch is cut into smaller ones.
+    The sum over texts is divided by their number. `F.cross_entropy` divides by the sum of weights in the batch for
+    hard labels and by the number of texts for soft ones. Dividing by the number is linear in the label, so the loss of
+    a mixed label is the mix of two losses, and it does not depend on how a batch is divided into smaller ones.
+
+    Label smoothing: Szegedy et al. (2016), arXiv:1512.00567, section 7.
+
+    Args:
+        weights: one weight a class (C,), relative to a mean of 1 over the training data, as
+            `salience.data.labels.class_weights` gives them; None for equal weights.
+        smoothing: part of every label that is spread evenly over all classes.
     """
 
-    weights: tuple[float, ...] | None = None  # (C,)
-    smoothing: float = 0.0  # y~ = (1 - smoothing) y + smoothing / C
+    weights: tuple[float, ...] | None = None
+    smoothing: float = 0.0
 
     def __call__(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """The loss, a scalar, of logits (B, C) for labels (B,) long or label distributions (B, C)."""
         classes = logits.shape[1]
         if labels.dim() == 1:
             labels = F.one_hot(labels, classes)

@@ -1,4 +1,4 @@
-"""Which files of a folder a run wrote: only these are ever deleted."""
+"""The manifest of a run folder lists the files that the run wrote. Only these files are ever removed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from salience.files import files_in, write_json
 
 RECIPE = "recipe.yaml"
 MANIFEST = "manifest.json"
-# Runs of earlier versions have no manifest. They hold these files and no others.
+# Runs of earlier versions have no manifest. They contain no other files than these.
 BEFORE_MANIFESTS = {
     RECIPE, "README.md", "metrics.json", "predictions.jsonl", "config.json", "model.safetensors", "tokenizer.json",
     "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt", "spiece.model",
@@ -20,7 +20,7 @@ BEFORE_MANIFESTS = {
 
 
 def write_manifest(folder: Path) -> None:
-    """Lists all files of a folder in it. They get the mode that the user's mask gives to new files."""
+    """Writes a manifest of all files in a folder, and gives them the file mode of new files (the umask)."""
     manifest = folder / MANIFEST
     write_json(manifest, {"written by": f"salience {__version__}", "files": sorted({*files_in(folder), MANIFEST})})
     for file in files_in(folder):
@@ -28,10 +28,10 @@ def write_manifest(folder: Path) -> None:
 
 
 def written_by_run(folder: Path) -> set[str]:
-    """The files of a run folder that the run wrote, as paths relative to it; none of a folder that is no run."""
+    """The files that a run wrote to its folder, as relative paths; an empty set if the folder is not a run folder."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        written = manifest["written by"].startswith("salience ")  # other tools have files of this name, too
+        written = manifest["written by"].startswith("salience ")  # other tools write files of this name, too
         return {MANIFEST, *manifest["files"]} if written else set()
     except FileNotFoundError:
         return BEFORE_MANIFESTS if is_run_without_manifest(folder) else set()
@@ -40,7 +40,7 @@ def written_by_run(folder: Path) -> set[str]:
 
 
 def is_run_without_manifest(folder: Path) -> bool:
-    """Whether an earlier version of salience wrote this folder."""
+    """Whether the folder is a run of an earlier version, which wrote no manifest."""
     try:
         metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
         return "salience" in metrics["versions"] and (folder / RECIPE).is_file()

@@ -1,4 +1,4 @@
-"""How good predicted probabilities are: right, right in every class, and as sure as they ought to be."""
+"""Metrics of predicted probabilities: accuracy, macro-F1, calibration error and log loss."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ BINS = 15
 
 
 def scores(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Accuracy, macro-F1, calibration error and log loss of (N, C) probabilities for (N,) labels.
+    """Accuracy, macro-F1, calibration error and log loss, by name.
 
-    Macro-F1 is the mean over the classes that occur in the labels or the predictions, as scikit-learn takes it.
+    Macro-F1 is the mean over the classes that occur in the labels or the predictions, as in scikit-learn. The log loss
+    is in nats.
+
+    Args:
+        probabilities: (N, C); the class of the highest one is predicted.
+        labels: (N,), class numbers.
     """
     from sklearn.metrics import accuracy_score, f1_score, log_loss
 
@@ -24,10 +29,16 @@ def scores(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, float]:
 
 
 def calibration_error(probabilities: np.ndarray, labels: np.ndarray, bins: int = BINS) -> float:
-    """Expected calibration error (Naeini et al., 2015; Guo et al., 2017): sum_b n_b/N |accuracy_b - confidence_b|.
+    """Expected calibration error: sum_b n_b / N |accuracy_b - confidence_b|, from 0 to 1.
 
-    Confidences are put into `bins` intervals of equal width over [0, 1], closed above; a model that is right as often
-    as it says has 0. Neither `evaluate` nor scikit-learn offers it.
+    Guo et al. (2017), arXiv:1706.04599, Eq. 3; proposed by Naeini et al. (2015), doi 10.1609/aaai.v29i1.9602.
+    The confidence is the highest probability. It is binned into intervals of equal width over [0, 1], each of which
+    includes its upper bound. scikit-learn does not have this metric.
+
+    Args:
+        probabilities: (N, C).
+        labels: (N,), class numbers.
+        bins: number of intervals.
     """
     confidence = probabilities.max(1)
     right = probabilities.argmax(1) == labels
@@ -38,13 +49,19 @@ def calibration_error(probabilities: np.ndarray, labels: np.ndarray, bins: int =
 
 
 def selection(probabilities: np.ndarray, labels: np.ndarray, progress: float) -> float:
-    """What the best checkpoint is chosen by: validation accuracy, and two standard errors of it by the end of the run.
+    """The score by which the best checkpoint is selected: accuracy plus 2 * progress standard errors of it.
 
-    A small validation part knows accuracy only to a few points, and its largest value comes by chance, often early,
-    while the learning rate is still high. So a later checkpoint wins unless it is worse by more than chance explains.
-    `progress` is the part of the steps that is done.
+    The accuracy on a small validation part is known to a few points only. Its maximum over checkpoints is partly
+    chance and often early, when the learning rate is still high. With this score, a later checkpoint is preferred
+    unless it is worse by more than chance explains.
 
-    The error is that of (k + 1) right of n + 2 (Agresti and Coull, 1998), which is not 0 when all are right.
+    The standard error is that of the proportion (k + 1) / (n + 2) for k correct predictions of n, which is above 0
+    even if all are correct (similar to Agresti and Coull, 1998, doi 10.1080/00031305.1998.10480550, who add 2 and 4).
+
+    Args:
+        probabilities: (N, C).
+        labels: (N,), class numbers.
+        progress: part of the training steps that is done, from 0 to 1.
     """
     rows = len(labels)
     right = int((probabilities.argmax(1) == labels).sum())

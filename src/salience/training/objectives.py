@@ -111,4 +111,5 @@ def labels_of(batch: Batch) -> Tensor:
 
 def unsynchronised(model: nn.Module) -> AbstractContextManager:
     """Inside the `with`, gradients are not averaged over processes; that is done once a step, after the last loss."""
+    # DistributedDataParallel and the wrappers of accelerate have it; a model in a single process does not.
     return model.no_sync() if hasattr(model, "no_sync") else nullcontext()  # type: ignore[operator]

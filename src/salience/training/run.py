@@ -1,4 +1,4 @@
-"""One run: labelled files in, a trained, checked and saved classifier out."""
+"""One run: from files of labelled texts to a trained and evaluated classifier in a folder."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from salience.training.results import measure, write_results
 class Run:
     """A finished run.
 
-    Args:
-        folder: where it is saved.
-        recipe: what it depended on; nothing is left open in it.
+    Attributes:
+        folder: the folder of the run.
+        recipe: all settings; nothing is left open.
         task: the labelled texts.
-        metrics: as in metrics.json.
+        metrics: as in metrics.json; empty in all processes but the main one.
         classifier: the trained model with its tokenizer.
-        probabilities: of the test rows (N, C); None if there are none.
+        probabilities: of the test rows (N, C); None if there are no test rows, and in all processes but the main one.
     """
 
     folder: Path
@@ -55,20 +55,22 @@ def train(
     config: Path | None = None,
     keep_model: bool = True,
 ) -> Run:
-    """Trains as the recipe says and writes the run folder.
+    """Trains a classifier by a recipe and writes the folder of the run.
 
     Args:
-        output: the folder to write. It appears when the run is done, whole or not at all.
-        overwrite: replace an earlier run there.
-        resume: go on from where an interrupted run of the same recipe stopped, to the same weights.
-        note: told guesses, warnings and results, a line each.
-        callbacks: added to the Trainer's own.
-        config: the file that the recipe was read from, which is not to be overwritten.
-        keep_model: write the model, its tokenizer and its card too, not only scores, predictions and recipe.
+        recipe: the settings.
+        output: the folder to write. It is created in one step when the run is done.
+        overwrite: whether an earlier run there is replaced.
+        resume: whether an interrupted run of the same recipe is resumed. It ends with the same weights as without the
+            interruption.
+        note: called with a line of text for every choice, warning and result.
+        callbacks: callbacks of the Trainer, added to its defaults.
+        config: the file from which the recipe was read; it must not be inside `output`.
+        keep_model: whether to write the model, its tokenizer and its card, besides metrics, predictions and recipe.
 
     Raises:
-        InputError: the data, the model or the recipe is at fault, or another process works on the same output.
-            Nothing has been written then.
+        InputError: the data, the model or the recipe does not fit, or another process writes the same output. Nothing
+            has been written then.
     """
     started = time.time()
     check_recipe(recipe)
@@ -85,8 +87,7 @@ def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple
     """Reads the files that the recipe names and prepares the run.
 
     Raises:
-        InputError: the data, the model or the recipe is at fault, or a file is not what it was when the recipe was
-            written.
+        InputError: the data, the model or the recipe does not fit, or a file has changed since the recipe was written.
     """
     recipe = replace(recipe, checksums=checksums(recipe))
     task = read_task(
@@ -99,7 +100,11 @@ def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple
 def fit_and_save(
     prepared: Prepared, task: Task, folder: RunFolder, started: float, listeners: Listeners, keep_model: bool
 ) -> Run:
-    """Trains, measures, and publishes the folder."""
+    """Trains, evaluates, writes the files of the run and moves them to the output.
+
+    Args:
+        started: time at which the run began, in seconds since the epoch.
+    """
     recipe, main = prepared.recipe, is_main_process()
     if main:
         folder.open(recipe.as_mapping())

@@ -1,51 +1,55 @@
-"""`MixTrainer`: the Hugging Face Trainer with an objective of several losses in place of one."""
+"""`MixTrainer`: the Hugging Face Trainer with an objective that consists of several losses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset, Sampler
-from transformers import PreTrainedModel, Trainer, TrainerCallback, TrainingArguments
+from transformers import PreTrainedModel, Trainer, TrainingArguments
 
 from salience.batch import Batch
-from salience.data.batching import Collator, LengthGrouped
+from salience.data.batching import Collator
 from salience.errors import InputError
 from salience.hooks.hooks import forward
 from salience.mixing import Method
 from salience.mixing.method import resolved
 from salience.training.checkpoints import using_files
 from salience.training.loss import CrossEntropy, cross_entropy
-from salience.training.objectives import mixed, penalised, plain
+from salience.training.objectives import Objective, mixed, penalised, plain
+from salience.training.sampling import EpochOfSampler, length_grouped
 
-OVERFLOWS = 20  # steps in a row that half precision may lose
+OVERFLOWS = 20  # largest number of consecutive steps that fp16 may skip
 
 
 class MixTrainer(Trainer):
-    """Trains a sequence classifier with a mixing method. `method=None` trains on the texts as they are.
+    """Trains a sequence classifier with a mixing method. `method=None` is plain training, without mixing.
 
     Args:
         model: any encoder that `AutoModelForSequenceClassification` loads.
-        method: a mixing method such as `SSMix()`. What it leaves open, as `AttentionMix(head="auto")` does, is chosen
-            on the first training rows, and `trainer.method` is what it became.
-        clean: the part of the loss on the texts as they are; 0 trains on mixtures only.
-        class_weights: one weight a class, relative to a mean of 1 over the training data.
-        penalty: one more loss of a step, a function of the model; `salience.training.alignment` makes one.
-        group_by_length: texts of like length in one batch (`LengthGrouped`), every batch full.
-        others: as the Trainer takes them. Data sets hold `input_ids` and `labels`; `salience.data.encoding` makes
-            them. `label_smoothing_factor` is applied to hard and mixed labels alike.
+        method: a mixing method such as `SSMix()`. Settings that it leaves open, as in `AttentionMix(head="auto")`,
+            are chosen on the first training rows; `trainer.method` is the resulting method.
+        clean: weight of the loss on the unmixed texts, at least 0 and below 1; 0 trains on mixtures only.
+        args: as for the Trainer. `label_smoothing_factor` is applied to hard and mixed labels alike.
+        class_weights: one weight a class (C,), relative to a mean of 1 over the training data.
+        penalty: maps the model to a scalar that is added to the loss of every step, such as
+            `salience.training.alignment.penalty`.
+        group_by_length: whether batches consist of texts of similar length (`LengthGrouped`); all batches are full
+            then.
+        options: further arguments of the Trainer. `encode_texts` makes data sets with `input_ids` and `labels`.
 
-    Mixtures are made within a batch on one device, so partners come from there. The loss of a step is the mean over
-    all its texts: cut into smaller batches or spread over processes it is the same, which the stock Trainer's is not
-    for classifiers (transformers issue 47688).
+    Texts are mixed within a batch on one device. The loss of a step is the mean over all its texts, however they are
+    divided into smaller batches or over processes. This is not true of the Trainer of transformers for classifiers
+    (transformers issue 47688).
 
     Raises:
-        ValueError: several GPUs in one process (`DataParallel`), which would tear partners apart.
+        ValueError: `clean` is out of range, or there are several GPUs in one process: `DataParallel` would separate
+            texts from their partners.
     """
 
-    # Our loss is divided here, by the number of texts in the step, and nowhere else.
+    # `training_step` divides the loss by the number of texts in the step, so the Trainer must not divide it again.
     loss_is_scaled_for_ga = True
 
     def __init__(
@@ -57,33 +61,42 @@ class MixTrainer(Trainer):
         class_weights: Sequence[float] | None = None,
         penalty: Callable[[nn.Module], Tensor] | None = None,
         group_by_length: bool = True,
-        **others,
+        **options,
     ):
-        tokenizer = others.get("processing_class")
-        if others.get("data_collator") is None:
-            others["data_collator"] = Collator.of(tokenizer) if tokenizer is not None else Collator()
-        super().__init__(model=model, args=args, **others)
+        tokenizer = options.get("processing_class")
+        if options.get("data_collator") is None:
+            options["data_collator"] = Collator.of(tokenizer) if tokenizer is not None else Collator()
+        super().__init__(model=model, args=args, **options)
         if self.args.n_gpu > 1:
-            raise ValueError("DataParallel would tear partners apart: launch with torchrun, or show one GPU")
-        self.model_accepts_loss_kwargs = False  # else older Trainers would not divide, or divide twice
-        self.label_smoother = None  # it takes hard labels only; the objective's loss smooths both kinds
+            raise ValueError(
+                "DataParallel would separate texts from their partners: launch with torchrun, or set "
+                "CUDA_VISIBLE_DEVICES to one GPU"
+            )
+        self.model_accepts_loss_kwargs = False  # otherwise older Trainers would scale the loss in another way
+        self.label_smoother = None  # it takes hard labels only; `CrossEntropy` smooths hard and mixed labels
         self.method = method = resolved(method, self.model, tokenizer, self.first_batches())
         weights = None if class_weights is None else tuple(class_weights)
         self.loss = CrossEntropy(weights, self.args.label_smoothing_factor)
-        self.objective = partial(plain, loss=self.loss) if method is None else mixed(method, clean, self.loss)
+        self.objective: Objective = (
+            partial(plain, loss=self.loss) if method is None else mixed(method, clean, self.loss)
+        )
         if penalty is not None:
             self.objective = penalised(self.objective, penalty)
         self.group_by_length = group_by_length
-        self.overflows = 0  # steps in a row whose loss was not a number
+        self.overflows = 0  # consecutive steps whose loss was not finite
 
     def training_step(self, model: nn.Module, inputs: dict, num_items_in_batch: Tensor | None = None) -> Tensor:
-        """One batch: every loss of the objective, each back-propagated before the next is asked for."""
+        """The loss of one batch, a scalar. Each loss of the objective is back-propagated before the next is requested.
+
+        Args:
+            num_items_in_batch: number of texts in the whole step, over all processes.
+        """
         model.train()
-        if hasattr(self.optimizer, "train"):  # schedule-free optimizers
+        if hasattr(self.optimizer, "train"):  # schedule-free optimisers have two modes, as models have
             self.optimizer.train()
         batch = self.batch(inputs)
         texts = len(batch) if num_items_in_batch is None else num_items_in_batch
-        # Processes average their gradients, so a process's part of the step counts that many times.
+        # Gradients are averaged over processes, so the part of a process is multiplied by their number.
         part = len(batch) * self.args.world_size / texts
         total = torch.zeros((), device=self.args.device)
         with self.compute_loss_context_manager():
@@ -94,32 +107,36 @@ class MixTrainer(Trainer):
         return total
 
     def check_loss(self, loss: Tensor) -> None:
-        """Stops training where the loss is not a number, before the weights are changed by it.
+        """Stops training if the loss is not finite, before the weights are updated.
 
-        Half precision overflows now and then; its scaler skips such a step, and only many in a row are refused.
+        With fp16, single steps overflow and are skipped by the gradient scaler; only many consecutive ones are an
+        error.
+
+        Args:
+            loss: a scalar.
 
         Raises:
-            InputError: says at which step, and what to lower.
+            InputError: names the step, and what to change.
         """
         self.overflows = 0 if loss.isfinite() else self.overflows + 1
         if self.overflows > (OVERFLOWS if self.args.fp16 else 0):
             raise diverged(self, "loss")
 
     def get_batch_samples(self, epoch_iterator, num_batches: int, device: torch.device) -> tuple[list, Tensor]:
-        """The batches of one step, and how many texts they hold on all processes."""
+        """The batches of one step, and the number of texts in the step over all processes."""
         samples, _ = super().get_batch_samples(epoch_iterator, num_batches, device)
         texts = torch.tensor(sum(len(sample["input_ids"]) for sample in samples), device=device)
         return samples, self.accelerator.gather(texts).sum() if self.args.world_size > 1 else texts
 
     def compute_loss(self, model: nn.Module, inputs: dict, return_outputs: bool = False, num_items_in_batch=None):
-        """The cross-entropy on the texts as they are, which evaluation reports for every method alike."""
+        """The cross-entropy on the unmixed texts, a scalar, and the logits (B, C) if `return_outputs`."""
         batch = self.batch(inputs)
         logits = forward(model, batch)
         loss = cross_entropy(logits, batch.labels)
         return (loss, {"logits": logits}) if return_outputs else loss
 
     def prediction_step(self, model: nn.Module, inputs: dict, prediction_loss_only: bool, ignore_keys=None):
-        """Evaluation is the plain model: nothing is mixed, and nothing but logits is gathered."""
+        """The loss, logits (B, C) and labels (B,) of the plain model: evaluation does not mix."""
         batch = self.batch(inputs)
         with torch.no_grad(), self.compute_loss_context_manager():
             logits = forward(model, batch)
@@ -127,21 +144,27 @@ class MixTrainer(Trainer):
         return loss, None if prediction_loss_only else logits, batch.labels
 
     def first_batches(self, rows: int = 256, size: int = 32) -> Iterator[Batch]:
-        """Some training rows in their own order, whatever the order of training will be."""
+        """Batches of the first training rows, in the order of the data set.
+
+        Args:
+            rows: number of rows, at most.
+            size: texts in a batch.
+        """
         rows = min(rows, len(self.train_dataset))
         for start in range(0, rows, size):
-            found = [self.train_dataset[row] for row in range(start, min(start + size, rows))]
-            yield self.batch(self.data_collator(found))
+            items = [self.train_dataset[row] for row in range(start, min(start + size, rows))]
+            yield self.batch(self.data_collator(items))
 
     def _save_checkpoint(self, model: nn.Module, trial) -> None:
         with using_files(self.args.output_dir):
             super()._save_checkpoint(model, trial)
 
     def _save(self, output_dir: str | None = None, state_dict: dict | None = None) -> None:
-        """A checkpoint holds the weights under the model's own names.
+        """Writes the weights under the names that the model's modules have.
 
-        Transformers would write those that the model was loaded under, such as `LayerNorm.gamma` of the first BERTs.
-        Its resuming and its return to the best checkpoint do not know them and leave such weights as they are.
+        By default, transformers writes the names under which the weights were loaded, such as `LayerNorm.gamma` of the
+        first BERTs. When it resumes a run or reloads the best checkpoint, it does not recognise these names and keeps
+        the current weights.
         """
         if not isinstance(self.model, PreTrainedModel):
             return super()._save(output_dir, state_dict)
@@ -152,43 +175,33 @@ class MixTrainer(Trainer):
             del self.model.save_pretrained
 
     def batch(self, inputs: dict) -> Batch:
+        """What a data loader gives as a `Batch` on the device of the model."""
         inputs = self._prepare_inputs(inputs)
         return Batch(**{name: inputs.get(name) for name in ("input_ids", "attention_mask", "segment", "labels")})
 
     def _get_train_sampler(self, train_dataset: Dataset | None = None) -> Sampler | None:
         dataset = self.train_dataset if train_dataset is None else train_dataset
-        if not self.group_by_length or not hasattr(dataset, "__len__"):
+        if not self.group_by_length or not isinstance(dataset, Sized):
             return super()._get_train_sampler(train_dataset)
-        lengths = getattr(dataset, "lengths", None)
-        if lengths is None:
-            lengths = [len(row["input_ids"]) for row in dataset]
-        rows = self.args.train_batch_size * self.args.gradient_accumulation_steps * self.args.world_size
-        seed = self.args.seed if self.args.data_seed is None else self.args.data_seed
-        sampler = LengthGrouped(lengths, rows, seed)
-        self.add_callback(Reshuffle(sampler))
+        sampler = length_grouped(dataset, self.args)
+        self.add_callback(EpochOfSampler(sampler))
         return sampler
 
     def _set_signature_columns_if_needed(self) -> None:
-        """The columns that reach the collator: a Batch's, not those of the model's forward."""
+        """The columns that reach the collator: those of a `Batch`, not the arguments of the model's `forward`."""
         self._signature_columns = ["input_ids", "attention_mask", "segment", "label", "labels"]
 
 
-class Reshuffle(TrainerCallback):
-    """Tells the sampler its epoch. Loaders pass it on too, but not in every version on several processes."""
-
-    def __init__(self, sampler: LengthGrouped):
-        self.sampler = sampler
-
-    def on_epoch_begin(self, args, state, control, **_):
-        self.sampler.set_epoch(int(state.epoch))
-
-
 def diverged(trainer: Trainer, what: str) -> InputError:
-    """The error for training that has come to numbers that are none; `what` names them."""
-    # The step that is being computed; after the last one, the last one.
+    """The error for training that has diverged.
+
+    Args:
+        what: what is not finite, such as "loss".
+    """
+    # `global_step` counts finished steps; after the last one there is no next one.
     step = min(trainer.state.global_step + 1, trainer.state.max_steps)
     precision = "" if not (trainer.args.bf16 or trainer.args.fp16) else ", or use --precision fp32"
     return InputError(
-        f"the {what} is not a number at step {step} of {trainer.state.max_steps}: lower --learning-rate, which is "
+        f"the {what} is not finite at step {step} of {trainer.state.max_steps}: lower --learning-rate, which is "
         f"{trainer.args.learning_rate:.2g}{precision}"
     )

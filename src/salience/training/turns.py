@@ -1,10 +1,12 @@
-"""VAT (Zhou et al., Findings of ACL 2021): learner and compressor train the same attention by turns.
+"""VAT: learner and compressor train the same attention by turns.
 
-Iteration 0 trains encoder, attention and head together, which is the paper's ATT. Every later iteration first trains
-the attention with the compressor while the encoder is frozen, then encoder and head while the attention is frozen. The
-iteration with the best validation accuracy is kept. It predicts as a learner: attention, pooled vector, head. A model
-that is to predict as a compressor is still trained as a learner; its iteration 0, whose compressor is untrained, is
-never kept.
+Iteration 0 trains encoder, attention and head together, which is the ATT of the paper. Every later iteration first
+trains attention and compressor while the encoder is frozen, then encoder and head while the attention is frozen. The
+iteration with the best validation accuracy is selected; it is measured on the predictions of the learner (attention,
+pooled vector, head). A model that predicts by its compressor is trained in the same way, but its iteration 0, whose
+compressor is untrained, is never selected.
+
+Zhou et al. (Findings of ACL-IJCNLP 2021), "Attending via both Fine-tuning and Compressing", section 3.
 """
 
 from __future__ import annotations
@@ -36,35 +38,38 @@ from salience.training.trainer import MixTrainer
 
 
 def check_turns(procedure: Turns, model: PreTrainedModel) -> None:
-    """Refuses settings of turns that do not fit the model, before anything is written.
+    """Checks the settings of a training by turns against the model, before anything is written.
 
     Raises:
-        InputError: no compressor would be trained, by which the model is to predict.
+        InputError: there are no iterations that train the compressor, but the model predicts by it.
     """
     if procedure.iterations == 0 and model.predicts_compressed:
-        raise InputError("--iterations 0 trains no compressor, by which inference=compressor is to predict")
+        raise InputError(
+            "--iterations 0 trains no compressor, but inference=compressor predicts by it: use --iterations 1 or "
+            "more, or inference=learner"
+        )
 
 
 def fit_by_turns(prepared: Prepared, procedure: Turns, checkpoints: Path, listeners: Listeners) -> Fitted:
-    """As `salience.training.fitting.fit`, by turns. Every finished phase lies in `checkpoints`.
+    """As `salience.training.fitting.fit`, by turns. Finished phases are stored in `checkpoints`.
 
-    The phases of later iterations are half as long as iteration 0, because they begin with a trained model.
+    The phases of later iterations have half as many steps as iteration 0, because they begin with a trained model.
     """
     recipe = prepared.recipe
     iterations: list[dict[str, Any]] = []
     best: tuple[dict[str, Tensor], TrainerState, dict[str, Any]] | None = None
     for iteration in range(procedure.iterations + 1):
-        # What is drawn differs between phases, and is the same in a run that was interrupted.
+        # Every iteration has its own seed, so that a resumed run draws the same numbers.
         steps = recipe.steps if iteration == 0 else math.ceil(recipe.steps / 2)
         phase = replace(prepared, recipe=replace(recipe, seed=(recipe.seed + iteration) % 2**32, steps=steps))
         folder = checkpoints / f"iteration-{iteration}"
         trainer = build_trainer(phase, folder / "learner", listeners.callbacks)
         model = trainer.model
-        turn = f"iteration {iteration} of {procedure.iterations}"
+        label = f"iteration {iteration} of {procedure.iterations}"
         if iteration > 0:
-            listeners.note(f"{turn}: the compressor trains the attention")
+            listeners.note(f"{label}: the compressor trains the attention")
             compressor_phase(phase, procedure.beta, trainer, folder)
-        listeners.note(f"{turn}: {'encoder and head' if iteration else 'encoder, attention and head'} are trained")
+        listeners.note(f"{label}: {'encoder and head' if iteration else 'encoder, attention and head'} are trained")
         state = learner_phase(phase.recipe, trainer, folder, joint=iteration == 0)
         listeners.iteration(model)
         accuracy = validation_accuracy(trainer)
@@ -73,19 +78,19 @@ def fit_by_turns(prepared: Prepared, procedure: Turns, checkpoints: Path, listen
         if not untrained and (accuracy is None or best is None or accuracy > best[2]["validation_accuracy"]):
             best = {name: weight.detach().clone() for name, weight in model.state_dict().items()}, state, row
         iterations.append(row)
-    assert best is not None  # `check_turns` has refused to predict by a compressor that no iteration trains
-    weights, state, kept = best
+    assert best is not None  # `check_turns` refuses models for which no iteration can be selected
+    weights, state, selected = best
     model.load_state_dict(weights)
     return Fitted(
-        replace(prepared.classifier, model=model), state, [row | {"kept": row is kept} for row in iterations]
+        replace(prepared.classifier, model=model), state, [row | {"kept": row is selected} for row in iterations]
     )
 
 
 def compressor_phase(phase: Prepared, beta: float, trainer: MixTrainer, folder: Path) -> None:
-    """Trains attention and compressor on the states of the frozen encoder, which runs over the texts once.
+    """Trains attention and compressor on the states of the frozen encoder, which are computed once.
 
-    The main process does it alone, and the others read its weights from `folder`: the phase is a small part of the
-    whole training.
+    Only the main process trains, and the others read the weights from `folder`: the phase is a small part of the whole
+    training.
     """
     recipe = phase.recipe
     with PartialState().main_process_first():
@@ -99,15 +104,15 @@ def compressor_phase(phase: Prepared, beta: float, trainer: MixTrainer, folder: 
 
 
 def learner_phase(recipe: Recipe, trainer: MixTrainer, folder: Path, joint: bool) -> TrainerState:
-    """Trains encoder and head, and the attention too if `joint`."""
+    """Trains encoder and head, and also the attention if `joint`; gives the Trainer's state."""
     model = trainer.model
     if (finished := read_phase(model, folder / "learnt")) is not None:
         return TrainerState(**finished)
-    set_seed(recipe.seed)  # whether the compressor's turn was run now or before an interruption
+    set_seed(recipe.seed)  # the same numbers are drawn if the compressor phase is skipped in a resumed run
     with frozen(model.compressor, *([] if joint else [model.pooling])), predicting_as_learner(model):
-        learnt, state = run_trainer(trainer, recipe.patience)
-    if learnt is not model:  # an interrupted run whose training was over
-        model.load_state_dict(learnt.state_dict())
+        trained, state = run_trainer(trainer, recipe.patience)
+    if trained is not model:  # loaded from a checkpoint: a run that was interrupted after its last step
+        model.load_state_dict(trained.state_dict())
     if is_main_process():
         steps = {"global_step": state.global_step, "best_global_step": state.best_global_step}
         write_phase(model, folder / "learnt", steps)
@@ -117,7 +122,7 @@ def learner_phase(recipe: Recipe, trainer: MixTrainer, folder: Path, joint: bool
 
 @contextmanager
 def predicting_as_learner(model: PreTrainedModel) -> Iterator[None]:
-    """Inside the `with`, the model predicts as a learner, so that checkpoints are chosen by what is trained."""
+    """Inside the `with`, the model predicts by its learner, so that checkpoints are selected by what is trained."""
     before = model.config.inference
     model.config.inference = "learner"
     try:
@@ -135,7 +140,7 @@ def validation_accuracy(trainer: MixTrainer) -> float | None:
 
 
 def write_phase(model: PreTrainedModel, phase: Path, state: dict) -> None:
-    """Writes a finished phase: its weights, then the state by whose presence it counts as finished."""
+    """Writes a finished phase: its weights, and then its state, whose presence marks the phase as finished."""
     phase.mkdir(parents=True, exist_ok=True)
     save_file(
         {name: weight.contiguous() for name, weight in model.state_dict().items()}, phase / "weights.safetensors"
@@ -145,7 +150,7 @@ def write_phase(model: PreTrainedModel, phase: Path, state: dict) -> None:
 
 
 def read_phase(model: PreTrainedModel, phase: Path) -> dict | None:
-    """The state of a finished phase, whose weights the model takes on; None if it is still to be run."""
+    """Loads the weights of a finished phase into the model and gives its state; None if the phase is not finished."""
     if not (phase / "state.json").is_file():
         return None
     model.load_state_dict(load_file(phase / "weights.safetensors", device=str(model.device)))

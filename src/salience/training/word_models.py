@@ -1,7 +1,9 @@
-"""Training as Sun and Lu (ACL 2020) train small models: Adagrad, a fixed number of epochs, the best by validation.
+"""The training of small word models by Sun and Lu (2020): Adagrad, and the best of a fixed number of epochs.
 
-What the paper leaves open is taken from the authors' notebook for SST: batches of 100, learning rate 0.02 with decay
-0.001, dropout 0.5 of embeddings and of the pooled vector, 40 epochs.
+Settings that the paper does not give are those of the authors' notebook for SST: batches of 100, learning rate 0.02
+with decay 0.001, dropout 0.5 of embeddings and of the pooled vector, 40 epochs.
+
+Sun and Lu (ACL 2020), "Understanding Attention for Text Classification", doi 10.18653/v1/2020.acl-main.312, section 5.
 """
 
 from __future__ import annotations
@@ -10,14 +12,18 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import torch
-from transformers import PrinterCallback, TrainerCallback, TrainingArguments, set_seed
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LambdaLR, LRScheduler
+from transformers import PreTrainedModel, PrinterCallback, TrainerCallback, TrainingArguments, set_seed
 
 from salience.data.datasets import DataSet
 from salience.data.encoding import Encoded, encode_texts
 from salience.inference.probabilities import predict_probabilities
+from salience.models.attention_classifier import AttentionClassifier
 from salience.models.attention_models import AttentionOptions, build_attention_classifier
 from salience.training.alignment import penalty
 from salience.training.procedures import Standard
@@ -28,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class WordRecipe:
+    """The settings of the training of a word model."""
+
     epochs: int = 40
     batch_size: int = 100
     learning_rate: float = 0.02
@@ -44,12 +52,22 @@ class WordRecipe:
 
 
 @dataclass(frozen=True)
-class Fitted:
-    model: torch.nn.Module
-    tokenizer: object
-    accuracies: list[float]  # on validation, an epoch each
-    best_epoch: int  # counted from 0
-    test_accuracy: float | None  # where there are test texts
+class FittedWordModel:
+    """A trained word model.
+
+    Attributes:
+        model: the model with the weights of the best epoch.
+        tokenizer: its tokenizer.
+        accuracies: accuracy on the validation texts after every epoch, from 0 to 1.
+        best_epoch: the first epoch with the highest accuracy, counted from 0.
+        test_accuracy: accuracy on the test texts, from 0 to 1; None if there are none.
+    """
+
+    model: AttentionClassifier
+    tokenizer: Any
+    accuracies: list[float]
+    best_epoch: int
+    test_accuracy: float | None
 
 
 def fit_words(
@@ -59,11 +77,19 @@ def fit_words(
     seed: int,
     max_length: int | None = None,
     callbacks: Sequence[TrainerCallback] = (),
-) -> Fitted:
-    """Trains one model on one data set.
+) -> FittedWordModel:
+    """Trains one model on one data set, and selects the epoch with the best validation accuracy.
+
+    Args:
+        options: the architecture.
+        recipe: the settings of the training.
+        data: training, validation and test texts.
+        seed: of the initial weights and of everything that is drawn.
+        max_length: number of tokens that are read of a text; None for all.
+        callbacks: callbacks of the Trainer, added to its defaults.
 
     Raises:
-        ValueError: the penalty does not fit the model.
+        ValueError: the penalty on the alignment is not defined for the model.
     """
     set_seed(seed)
     model, tokenizer = build_attention_classifier(
@@ -92,41 +118,48 @@ def fit_words(
         trainer.remove_callback(PrinterCallback)
         trainer.train()
     model.load_state_dict(best.weights)
-    tested = accuracy(model, encoded[2]) if len(encoded[2]) else None
-    return Fitted(model, tokenizer, best.accuracies, best.epoch, tested)
+    test_accuracy = accuracy(model, encoded[2]) if len(encoded[2]) else None
+    return FittedWordModel(model, tokenizer, best.accuracies, best.epoch, test_accuracy)
 
 
-def adagrad(model: torch.nn.Module, recipe: WordRecipe):
-    """torch's Adagrad, whose learning rate decays by itself, and a schedule that changes nothing."""
-    table = model.get_input_embeddings().weight
-    others = [weight for weight in model.parameters() if weight is not table]
+def adagrad(model: PreTrainedModel, recipe: WordRecipe) -> tuple[Optimizer, LRScheduler]:
+    """Adagrad with decay of the learning rate, and a constant schedule, because the optimiser does the decay.
+
+    Duchi et al. (2011), Adaptive Subgradient Methods for Online Learning and Stochastic Optimization, JMLR 12. The
+    weight decay does not apply to the word embeddings.
+    """
+    embeddings = model.get_input_embeddings().weight
+    weights = [weight for weight in model.parameters() if weight is not embeddings]
     optimizer = torch.optim.Adagrad(
-        [{"params": [table], "weight_decay": 0.0}, {"params": others, "weight_decay": recipe.weight_decay}],
+        [{"params": [embeddings], "weight_decay": 0.0}, {"params": weights, "weight_decay": recipe.weight_decay}],
         lr=recipe.learning_rate,
         lr_decay=recipe.decay,
         fused=True,
     )
-    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0)
+    return optimizer, LambdaLR(optimizer, lambda step: 1.0)
 
 
 class KeepBest(TrainerCallback):
-    """Looks at validation after every epoch and keeps the best weights, the first among equals, in memory."""
+    """Evaluates after every epoch and keeps the weights of the best one, the first of equally good ones, in memory."""
 
-    def __init__(self, model: torch.nn.Module, validation: Encoded):
+    def __init__(self, model: PreTrainedModel, validation: Encoded):
         self.model, self.validation = model, validation
         self.accuracies: list[float] = []
         self.weights: dict[str, torch.Tensor] = {}
 
     @property
     def epoch(self) -> int:
+        """The best epoch so far, counted from 0."""
         return int(np.argmax(self.accuracies))
 
     def on_epoch_end(self, args, state, control, **_):
+        """Called by the Trainer."""
         self.accuracies.append(accuracy(self.model, self.validation))
         if self.epoch == len(self.accuracies) - 1:
             self.weights = {name: weight.detach().clone() for name, weight in self.model.state_dict().items()}
 
 
-def accuracy(model: torch.nn.Module, encoded: Encoded) -> float:
+def accuracy(model: PreTrainedModel, encoded: Encoded) -> float:
+    """The accuracy of a model on texts with labels, from 0 to 1."""
     predicted = predict_probabilities(model, encoded, "fp32").argmax(1)
     return float((predicted == np.asarray(encoded.labels)).mean())

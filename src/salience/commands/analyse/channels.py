@@ -23,7 +23,7 @@ from salience.mixing import METHODS
 from salience.report.channels import draw_importance, draw_patches
 from salience.report.pictures import numbers, save
 from salience.report.terminal import say
-from salience.training.folder import trained_columns
+from salience.training.recipe_file import trained_columns
 
 SHAPES = "UCWG"  # of the windows in Figure 3a
 WORDS = 15  # tokens listed for each channel

@@ -18,7 +18,7 @@ from salience.inference import load
 from salience.report.embeddings import TextMap, draw_maps
 from salience.report.pictures import save
 from salience.report.terminal import say
-from salience.training.folder import trained_columns
+from salience.training.recipe_file import trained_columns
 
 
 def analyse_embeddings(

@@ -1,10 +1,10 @@
-"""Zhou et al. (Findings of ACL 2021), Tables 2 to 6: base, ATT and VAT over an LSTM and a transformer.
+"""Zhou et al. (Findings of ACL-IJCNLP 2021), Tables 2 to 6: base, ATT and VAT over an LSTM and a transformer.
 
-Attending via both Fine-tuning and Compressing. A cell trains two models: base, and VAT, whose iteration 0 is ATT. Base
-also judges the explanations of the others, as in the paper. What the paper leaves open (batches, epochs, dropout)
-follows the default recipe of salience, with the learning rate that the paper gives for its LSTM. Its 100 dimensions
-are read as 50 for each direction: with one direction, the last states depend on the whole text, and attention
-concentrates on them instead of on words.
+"Attending via both Fine-tuning and Compressing". A cell trains two models: base, and VAT, whose iteration 0 is ATT.
+Base also judges the explanations of ATT and VAT, as in the paper. What the paper leaves open (batches, epochs,
+dropout) follows the default recipe of salience, with the learning rate that the paper gives for its LSTM. The 100
+dimensions of that LSTM are read as 50 for each direction: with one direction, the last states depend on the whole
+text, and attention concentrates on them instead of on words.
 
 GloVe is replaced by random word vectors or those of MiniLM, and BERT-base by MiniLM. To fit a small machine, MiniLM is
 trained on at most 1,000 rows and the LSTM on at most 10,000 (only AG News has more), and the explanations of at most
@@ -21,35 +21,24 @@ from pathlib import Path
 import numpy as np
 from transformers import set_seed
 
-from salience.data.datasets import DataSet, Split
-from salience.explainers.chance import random_words
+from salience.data.datasets import DataSet
 from salience.explainers.corpus import explain_words
 from salience.explainers.explanations import words_of
 from salience.explainers.pooling import pooling_attention
-from salience.explainers.word_tokens import WordTokens
-from salience.faithfulness.accuracy import (
-    accuracy_alone,
-    accuracy_drop,
-    accuracy_without,
-    mean_accuracy_drop,
-    post_hoc_accuracy,
-)
-from salience.faithfulness.detection import detection_by_class
-from salience.faithfulness.erasure import Erasure, Reading, as_judged
-from salience.faithfulness.evaluation import DRAWS
+from salience.faithfulness.erasure import as_judged
 from salience.inference import TextClassifier
 from salience.models.attention_models import PRESETS, build_attention_classifier
 from salience.models.procedure import required_procedure
 from salience.reproduce.datasets import load
 from salience.reproduce.table import Row, Table
 from salience.reproduce.training import as_texts, drawn, encode, train_classifier
+from salience.reproduce.vat.judging import judge, judge_chance
 from salience.reproduce.vat.published import PUBLISHED
 from salience.reproduce.vat.report import family, pictures, report
 from salience.training.recipe import Recipe
 from salience.training.word_models import accuracy
 
-LONGEST = 256  # words or word pieces read of a text
-AT = 5  # words deleted in Table 3, and kept in Table 4
+LONGEST = 256  # number of words or word pieces that are read of a text
 
 
 @dataclass(frozen=True)
@@ -149,41 +138,6 @@ def train(
         steps=plan.epochs * len(data.training.labels) // 32, batch_size=32,
     )  # fmt: skip
     return train_classifier(TextClassifier(model, tokenizer, LONGEST), data, recipe, watch=watch)
-
-
-def judge(scores: list[np.ndarray], base: TextClassifier, texts: WordTokens, part: Split, most: int) -> dict:
-    """What base makes of texts without the words of the highest scores, or with these alone (Tables 3 and 4), and
-    whether they are words that people have marked (Table 5)."""
-    erasure = Erasure(Reading(texts, base.probabilities, base.empty_token), scores, most=most)
-    curves = {"without": accuracy_without(erasure).tolist(), "alone": accuracy_alone(erasure).tolist()}
-    metrics = {
-        f"AOPC@{AT}": float(accuracy_drop(erasure, AT).mean()),
-        "AOPC over K": float(mean_accuracy_drop(erasure).mean()),
-        f"post-hoc@{AT}": float(post_hoc_accuracy(erasure, AT).mean()),
-    }
-    return metrics | curves | found_marked(scores, part, base.labels)
-
-
-def judge_chance(base: TextClassifier, texts: WordTokens, part: Split, most: int, seed: int) -> dict:
-    """As `judge`, for random scores: the mean over draws."""
-    generator = np.random.default_rng(seed)
-    draws = [judge(random_words(texts.counts, generator), base, texts, part, most) for _ in range(DRAWS)]
-    return {name: np.mean([draw[name] for draw in draws], axis=0).tolist() for name in draws[0]}
-
-
-def found_marked(scores: list[np.ndarray], part: Split, labels: Sequence[str]) -> dict[str, list[float]]:
-    """Table 5: P, R, F1 @1 and @5 in percent, of positive words in positive texts and of negative ones in negative.
-
-    "Very positive" counts as positive. A text is left out if its number of marks differs from its number of words.
-    Empty if the data set has no marks.
-    """
-    if part.word_labels is None:
-        return {}
-    rows = [row for row, text in enumerate(part.texts) if len(part.word_labels[row]) == len(text.split())]
-    marks = [[label.removeprefix("very ") for label in part.word_labels[row]] for row in rows]
-    gold = [labels[part.labels[row]].removeprefix("very ") for row in rows]
-    table = detection_by_class([scores[row] for row in rows], marks, gold, ("positive", "negative"), AT)
-    return {name: list(values.values()) for name, values in table.items()}
 
 
 TABLE = Table(

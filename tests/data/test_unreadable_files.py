@@ -46,7 +46,7 @@ def test_a_broken_gzip_file(tmp_path, complaint, content):
     path.write_bytes(content)
     message = complaint(lambda: list(stream(path)))
     assert message.startswith(f"{path}: the gzip file is damaged or cut off (")
-    assert message.endswith("; fetch or pack it again")
+    assert message.endswith("; download it or compress it again")
 
 
 def test_a_loop_of_links_cannot_be_read(tmp_path, complaint):
