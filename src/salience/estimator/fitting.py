@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from sklearn.utils import check_random_state
 
-from salience.data.examples import Examples
 from salience.data.splitting import split
-from salience.data.task import Part, Task, default_share
+from salience.data.task import Task, default_share
+from salience.data.texts import Texts
 from salience.errors import InputError, quoted
 from salience.inference import TextClassifier
 from salience.training.fitting import fit
@@ -88,28 +88,21 @@ def seed_from(random_state: int | np.random.RandomState | None) -> int:
 def train(
     recipe: Recipe,
     method: Any,
-    texts: Sequence[str],
-    pairs: Sequence[str] | None,
-    numbers: np.ndarray,
+    texts: Texts,
     names: Sequence[str],
 ) -> TextClassifier:
-    """A classifier trained on texts, or on pairs of texts. The global random generators stay as they are.
+    """A classifier trained on labelled texts. The global random generators stay as they are.
 
     Args:
         method: an object that is used instead of the recipe's method, or None.
-        pairs: the second texts; None for single texts.
-        numbers: the class of each text (N,), its place in `names`.
+        texts: N texts, or N pairs of texts, with labels.
+        names: the names of the classes, in the order of their numbers.
 
     Raises:
         InputError: a setting does not fit the model or the data.
     """
-    kept, held = parted(numbers, recipe, names)
-
-    def part(rows: Sequence[int]) -> Part:
-        second = None if pairs is None else [pairs[row] for row in rows]
-        return Part(Examples([texts[row] for row in rows], second, None, [row + 1 for row in rows]), numbers[rows])
-
-    task = Task(list(names), None, part(kept), None if held is None else part(held), None)
+    kept, held = parted(texts.known_labels, recipe, names)
+    task = Task(list(names), texts.take(kept), texts.take([] if held is None else held))
     with same_generators(), TemporaryDirectory() as checkpoints:
         prepared = prepare(recipe, task, logger.info, method=method)
         return fit(prepared, Path(checkpoints)).classifier

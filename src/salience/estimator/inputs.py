@@ -11,12 +11,13 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from salience.data.texts import Texts
 from salience.data.values import text_of, well_formed
 from salience.errors import InputError, quoted
 
 
-def as_texts(X: Sequence, allow_empty: bool = False) -> tuple[list[str], list[str] | None]:
-    """Texts, and the second texts if `X` holds pairs.
+def as_texts(X: Sequence, allow_empty: bool = False) -> Texts:
+    """What `X` holds: texts, or pairs of texts.
 
     Half characters (lone surrogates) are replaced by U+FFFD, as in files.
 
@@ -31,7 +32,7 @@ def as_texts(X: Sequence, allow_empty: bool = False) -> tuple[list[str], list[st
     if not rows:
         raise InputError("no texts: X is empty; give at least one text")
     if not is_pair(rows[0]):
-        return [checked_text(row, f"X[{index}]", allow_empty) for index, row in enumerate(rows)], None
+        return Texts([checked_text(row, f"X[{index}]", allow_empty) for index, row in enumerate(rows)])
     for index, row in enumerate(rows):
         if not is_pair(row):
             raise InputError(f"X[{index}] is no pair of texts as X[0] is, but {described(row)}; give pairs throughout")
@@ -39,7 +40,7 @@ def as_texts(X: Sequence, allow_empty: bool = False) -> tuple[list[str], list[st
         [checked_text(row[part], f"X[{index}][{part}]", allow_empty) for index, row in enumerate(rows)]
         for part in (0, 1)
     )
-    return first, second
+    return Texts(first, second)
 
 
 def rows_of(X: Sequence) -> list:

@@ -8,18 +8,17 @@ from numbers import Integral
 
 import numpy as np
 
+from salience.data.texts import UNKNOWN, Texts, TextsLike
 from salience.errors import InputError, counted, listed, unknown
 from salience.explainers import EXPLAINERS
 from salience.explainers.chance import random_words
-from salience.explainers.corpus import explain_words
-from salience.explainers.explanations import Text, words_of
-from salience.explainers.word_tokens import PIECES
+from salience.explainers.corpus import PIECES, explain_words
 from salience.faithfulness import METRICS, Metric, default_metrics, metrics_named
 from salience.faithfulness.accuracy import accuracy_alone, accuracy_without
 from salience.faithfulness.detection import detection_by_class, marked_words, mean_detection
 from salience.faithfulness.erasure import Erasure, Reading
 from salience.faithfulness.results import Evaluation, Row, row_of
-from salience.inference import TextClassifier, as_columns
+from salience.inference import TextClassifier
 from salience.settings import COUNT
 
 DRAWS = 5  # of random scores; their mean is the baseline
@@ -28,7 +27,7 @@ LEAVE_ONE_OUT_TEXTS = 200
 
 def evaluate(
     classifier: TextClassifier,
-    texts: Sequence[str] | Sequence[tuple[str, str]] | Sequence[Text],
+    texts: TextsLike,
     labels: Sequence[str] | Sequence[int] | None = None,
     *,
     explainers: Sequence[str] | Mapping[str, Callable] = ("gradient",),
@@ -49,8 +48,8 @@ def evaluate(
 
     Args:
         classifier: the model that is explained.
-        texts: N texts, N pairs of texts, or N `Text`s, which may have labels and marks of words.
-        labels: their gold labels, as names or numbers; None takes those of the `Text`s. Without labels, metrics of
+        texts: N texts, N pairs of texts, or a `Texts`, which may have labels and marks of words.
+        labels: their gold labels, as names or numbers; None takes those of the `Texts`. Without labels, metrics of
             accuracy cannot be computed.
         explainers: names of `salience.EXPLAINERS`, or functions by name.
         metrics: names of `salience.METRICS`, with a number in place of `k`: "accuracy-drop@5". None is all that
@@ -75,21 +74,26 @@ def evaluate(
         evaluation = salience.evaluate(classifier, texts, labels, explainers=("gradient", "occlusion"))
         evaluation["gradient"].metrics["comprehensiveness"].mean
     """
-    rows = _labelled(texts, labels, classifier.labels)
+    given = _labelled(texts, labels, classifier.labels)
     functions = _functions(explainers)
-    known = _known(rows)
+    known = _known(given)
     chosen = default_metrics(at, known) if metrics is None else metrics_named(metrics)
     _check(chosen, known, classifier, judge, curves, {"most": most, "at": at}, pieces)
 
     generator = np.random.default_rng(seed)
-    drawn = np.sort(generator.permutation(len(rows))[:leave_one_out_texts])
-    words = words_of(classifier, rows, pieces)
-    explained = Reading(words, classifier.probabilities, classifier.empty_token, drawn)
-    judging = explained if judge is None else Reading(words_of(judge, rows), judge.probabilities, judge.empty_token)
-    if words.cut.any():
-        say(f"{words.cut.sum()} of {len(rows)} texts are longer than the {classifier.max_length} tokens read of each")
-    marks = [row.marks or () for row in rows]
-    gold = [None if row.label is None else classifier.labels[row.label] for row in rows]
+    drawn = np.sort(generator.permutation(len(given))[:leave_one_out_texts])
+    encoded = classifier.encode(given, words=True)
+    explained = Reading(encoded, classifier.probabilities, classifier.empty_token, drawn)
+    judging = (
+        explained
+        if judge is None
+        else Reading(judge.encode(given, words=True), judge.probabilities, judge.empty_token)
+    )
+    if encoded.cut.any():
+        longest = classifier.max_length
+        say(f"{encoded.cut.sum()} of {len(given)} texts are longer than the {longest} tokens read of each")
+    gold = [] if given.labels is None else [classifier.labels[number] for number in given.labels]
+    marks = given.marks or []
     marked = marked_words(marks, gold) if "marks" in known else None
 
     def measured(name: str, scores: list[np.ndarray]) -> Row:
@@ -102,9 +106,11 @@ def evaluate(
     table = []
     for name in [*(name for name in functions if name != "random"), "random"]:
         if name == "random":
-            table.append(_mean_row([measured(name, random_words(words.counts, generator)) for _ in range(DRAWS)]))
+            table.append(
+                _mean_row([measured(name, random_words(encoded.words.counts, generator)) for _ in range(DRAWS)])
+            )
         else:
-            table.append(measured(name, explain_words(classifier.model, words, functions[name])))
+            table.append(measured(name, explain_words(classifier.model, encoded, functions[name], pieces=pieces)))
         metric, estimate = next(iter(table[-1].metrics.items()))
         say(f"{name}: {metric} {estimate.mean:.3g}")
     return Evaluation(table, chosen)
@@ -127,20 +133,17 @@ def _mean_row(draws: Sequence[Row]) -> Row:
     )
 
 
-def _labelled(texts, labels: Sequence[str] | Sequence[int] | None, names: list[str]) -> list[Text]:
-    """The texts with the numbers of their labels."""
-    rows = texts if isinstance(texts, str) else list(texts)
-    if not (isinstance(rows, list) and all(isinstance(row, Text) for row in rows)):
-        first, second = as_columns(rows)
-        rows = [Text(*both) for both in zip(first, second or [None] * len(first), strict=True)]
-    if not rows:
+def _labelled(texts: TextsLike, labels: Sequence[str] | Sequence[int] | None, names: list[str]) -> Texts:
+    """The texts with the numbers of their labels; `Texts.labels` is None if no label is known."""
+    given = Texts.of(texts)
+    if not len(given):
         raise InputError("there are no texts to evaluate explanations on: give at least one")
     if labels is None:
-        return rows
-    if isinstance(labels, str) or len(labels) != len(rows):
-        raise InputError(f"give a label for each of the {counted(len(rows), 'text')}, not {len(labels)}")
-    numbers = [_number(label, place, names) for place, label in enumerate(labels)]
-    return [replace(row, label=number) for row, number in zip(rows, numbers, strict=True)]
+        unlabelled = given.labels is None or (given.labels == UNKNOWN).all()
+        return replace(given, labels=None) if unlabelled else given
+    if isinstance(labels, str) or len(labels) != len(given):
+        raise InputError(f"give a label for each of the {counted(len(given), 'text')}, not {len(labels)}")
+    return replace(given, labels=np.array([_number(label, place, names) for place, label in enumerate(labels)]))
 
 
 def _number(label: object, place: int, names: list[str]) -> int:
@@ -162,14 +165,16 @@ def _functions(explainers: Sequence[str] | Mapping[str, Callable]) -> dict[str, 
     return {name: EXPLAINERS[name] for name in explainers}
 
 
-def _known(rows: Sequence[Text]) -> set[str]:
+def _known(texts: Texts) -> set[str]:
     """What is known of the texts: "labels" and "marks"."""
-    without = [place for place, row in enumerate(rows) if row.label is None]
-    if without and len(without) < len(rows):
-        raise InputError(f"texts[{without[0]}] has no label, but others have one: give all of them a label, or none")
-    if without:
+    if texts.labels is None:
         return set()
-    return {"labels"} if any(row.marks is None for row in rows) else {"labels", "marks"}
+    unlabelled = np.flatnonzero(texts.labels == UNKNOWN)
+    if len(unlabelled):
+        raise InputError(
+            f"texts[{unlabelled[0]}] has no label, but others have one: give all of them a label, or none"
+        )
+    return {"labels"} if texts.marks is None else {"labels", "marks"}
 
 
 def _check(
@@ -180,7 +185,7 @@ def _check(
         raise InputError("name at least one metric, or leave metrics=None for all that apply")
     for name, metric in metrics.items():
         if metric.needs is not None and metric.needs not in known:
-            what = "labels" if "labels" not in known else "marked words: give `Text`s with marks"
+            what = "labels" if "labels" not in known else "marked words: give a `Texts` with marks"
             raise InputError(f"metric {name} needs {what}")
     if curves and "labels" not in known:
         raise InputError("curves=True needs labels: the curves are of accuracy")

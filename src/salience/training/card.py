@@ -42,7 +42,7 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, ours: boo
         kind="Hugging Face checkpoint, whose architecture salience knows" if ours else "plain Hugging Face checkpoint",
         folder="path/to/this/folder",
         longest=recipe.max_length,
-        names=[markdown(name) for name in task.names],
+        names=[markdown(name) for name in task.labels],
         training=training_words(recipe, metrics),
         table=score_table(metrics),
         metrics=metrics,

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from transformers import PrinterCallback, TrainerCallback, TrainingArguments, set_seed
 
-from salience.data.datasets import DataSet
 from salience.data.encoding import Encoded, encode_texts
+from salience.data.task import Task
 from salience.inference.probabilities import predict_probabilities
 from salience.models.attention_models import AttentionOptions, build_attention_classifier
 from salience.training.alignment import penalty
@@ -55,26 +55,28 @@ class Fitted:
 def fit_words(
     options: AttentionOptions,
     recipe: WordRecipe,
-    data: DataSet,
+    data: Task,
     seed: int,
     max_length: int | None = None,
     callbacks: Sequence[TrainerCallback] = (),
 ) -> Fitted:
-    """Trains one model on one data set.
+    """Trains one model on the training texts of a task. Only the first texts of pairs are read.
 
     Raises:
-        ValueError: the penalty does not fit the model.
+        ValueError: the penalty does not fit the model, or there are no validation texts.
     """
+    if not len(data.validation):
+        raise ValueError("there are no validation texts, by which the best epoch is chosen")
     set_seed(seed)
     model, tokenizer = build_attention_classifier(
         options, data.labels, data.training.texts, logger.info, split=not data.tokenised
     )
-    encoded = [
+    training, validation, test = (
         encode_texts(tokenizer, part.texts, labels=part.labels, max_length=max_length)
         for part in (data.training, data.validation, data.test)
-    ]
-    best = KeepBest(model, encoded[1])
-    steps = max(len(data.training.labels) // recipe.batch_size, 1)
+    )
+    best = KeepBest(model, validation)
+    steps = max(len(training) // recipe.batch_size, 1)
     with TemporaryDirectory() as folder:
         trainer = MixTrainer(
             model=model,
@@ -84,7 +86,7 @@ def fit_words(
                 dataloader_pin_memory=False,
             ),
             penalty=penalty(recipe.alignment, recipe.alignment_form),
-            train_dataset=encoded[0],
+            train_dataset=training,
             processing_class=tokenizer,
             optimizers=adagrad(model, recipe),
             callbacks=[best, *callbacks],
@@ -92,7 +94,7 @@ def fit_words(
         trainer.remove_callback(PrinterCallback)
         trainer.train()
     model.load_state_dict(best.weights)
-    tested = accuracy(model, encoded[2]) if len(encoded[2]) else None
+    tested = accuracy(model, test) if len(test) else None
     return Fitted(model, tokenizer, best.accuracies, best.epoch, tested)
 
 

@@ -21,12 +21,12 @@ from pathlib import Path
 import numpy as np
 from transformers import set_seed
 
-from salience.data.datasets import DataSet, Split
+from salience.data.encoding import Encoded
+from salience.data.task import Task
+from salience.data.texts import Texts
 from salience.explainers.chance import random_words
 from salience.explainers.corpus import explain_words
-from salience.explainers.explanations import words_of
 from salience.explainers.pooling import pooling_attention
-from salience.explainers.word_tokens import WordTokens
 from salience.faithfulness.accuracy import (
     accuracy_alone,
     accuracy_drop,
@@ -42,7 +42,7 @@ from salience.models.attention_models import PRESETS, build_attention_classifier
 from salience.models.procedure import required_procedure
 from salience.reproduce.datasets import load
 from salience.reproduce.table import Row, Table
-from salience.reproduce.training import as_texts, drawn, encode, train_classifier
+from salience.reproduce.training import drawn, train_classifier
 from salience.reproduce.vat.published import PUBLISHED
 from salience.reproduce.vat.report import family, pictures, report
 from salience.training.recipe import Recipe
@@ -95,19 +95,18 @@ def run(cell: Cell, data_dir: Path | None) -> Row:
     base, _ = train(cell, data, plan, "base")
     seconds_of_base = time.time() - started
     judged = drawn(data.test, plan.judged, seed=0)
-    texts = as_texts(judged)
-    seen = words_of(base, texts)
-    base_accuracy = accuracy(base.model, encode(base, data.test))
+    seen = base.encode(judged, words=True)
+    base_accuracy = accuracy(base.model, base.encode(data.test))
     test_accuracies: list[float] = []
     explanations: dict[str, dict] = {}
 
     def explain(classifier: TextClassifier, name: str) -> None:
-        words = words_of(classifier, texts)
-        scores = explain_words(classifier.model, words, pooling_attention)
-        explanations[name] = judge(as_judged(scores, words, seen), base, seen, judged, plan.most)
+        encoded = classifier.encode(judged, words=True)
+        scores = explain_words(classifier.model, encoded, pooling_attention)
+        explanations[name] = judge(as_judged(scores, encoded.words, seen.words), base, seen, judged, plan.most)
 
     def watch(classifier: TextClassifier) -> None:
-        test_accuracies.append(accuracy(classifier.model, encode(classifier, data.test)))
+        test_accuracies.append(accuracy(classifier.model, classifier.encode(data.test)))
         if len(test_accuracies) == 1:
             explain(classifier, "ATT")
 
@@ -119,13 +118,13 @@ def run(cell: Cell, data_dir: Path | None) -> Row:
     return {
         "base": base_accuracy, "test": test_accuracies, "explanations": explanations,
         "validation": validation_accuracies, "chosen": chosen, "accuracy": test_accuracies[chosen],
-        "rows": len(data.training.labels), "judged": len(judged.labels),
+        "rows": len(data.training), "judged": len(judged),
         "seconds_of_base": round(seconds_of_base, 1), "seconds": round(time.time() - started, 1),
     }  # fmt: skip
 
 
 def train(
-    cell: Cell, data: DataSet, plan: Plan, name: str, watch: Callable[[TextClassifier], None] = lambda classifier: None
+    cell: Cell, data: Task, plan: Plan, name: str, watch: Callable[[TextClassifier], None] = lambda classifier: None
 ) -> tuple[TextClassifier, list[dict]]:
     """Trains the cell's "base" or "vat".
 
@@ -146,42 +145,42 @@ def train(
     turns = {"iterations": plan.iterations} if required_procedure(model) == "turns" else {}
     recipe = Recipe(
         data=cell.set, method="plain", procedure_options=turns, seed=cell.seed, learning_rate=plan.learning_rate,
-        steps=plan.epochs * len(data.training.labels) // 32, batch_size=32,
+        steps=plan.epochs * len(data.training) // 32, batch_size=32,
     )  # fmt: skip
     return train_classifier(TextClassifier(model, tokenizer, LONGEST), data, recipe, watch=watch)
 
 
-def judge(scores: list[np.ndarray], base: TextClassifier, texts: WordTokens, part: Split, most: int) -> dict:
+def judge(scores: list[np.ndarray], base: TextClassifier, encoded: Encoded, texts: Texts, most: int) -> dict:
     """What base makes of texts without the words of the highest scores, or with these alone (Tables 3 and 4), and
     whether they are words that people have marked (Table 5)."""
-    erasure = Erasure(Reading(texts, base.probabilities, base.empty_token), scores, most=most)
+    erasure = Erasure(Reading(encoded, base.probabilities, base.empty_token), scores, most=most)
     curves = {"without": accuracy_without(erasure).tolist(), "alone": accuracy_alone(erasure).tolist()}
     metrics = {
         f"AOPC@{AT}": float(accuracy_drop(erasure, AT).mean()),
         "AOPC over K": float(mean_accuracy_drop(erasure).mean()),
         f"post-hoc@{AT}": float(post_hoc_accuracy(erasure, AT).mean()),
     }
-    return metrics | curves | found_marked(scores, part, base.labels)
+    return metrics | curves | found_marked(scores, texts, base.labels)
 
 
-def judge_chance(base: TextClassifier, texts: WordTokens, part: Split, most: int, seed: int) -> dict:
+def judge_chance(base: TextClassifier, encoded: Encoded, texts: Texts, most: int, seed: int) -> dict:
     """As `judge`, for random scores: the mean over draws."""
     generator = np.random.default_rng(seed)
-    draws = [judge(random_words(texts.counts, generator), base, texts, part, most) for _ in range(DRAWS)]
+    draws = [judge(random_words(encoded.words.counts, generator), base, encoded, texts, most) for _ in range(DRAWS)]
     return {name: np.mean([draw[name] for draw in draws], axis=0).tolist() for name in draws[0]}
 
 
-def found_marked(scores: list[np.ndarray], part: Split, labels: Sequence[str]) -> dict[str, list[float]]:
+def found_marked(scores: list[np.ndarray], texts: Texts, labels: Sequence[str]) -> dict[str, list[float]]:
     """Table 5: P, R, F1 @1 and @5 in percent, of positive words in positive texts and of negative ones in negative.
 
     "Very positive" counts as positive. A text is left out if its number of marks differs from its number of words.
     Empty if the data set has no marks.
     """
-    if part.word_labels is None:
+    if texts.marks is None:
         return {}
-    rows = [row for row, text in enumerate(part.texts) if len(part.word_labels[row]) == len(text.split())]
-    marks = [[label.removeprefix("very ") for label in part.word_labels[row]] for row in rows]
-    gold = [labels[part.labels[row]].removeprefix("very ") for row in rows]
+    rows = [row for row, text in enumerate(texts.texts) if len(texts.marks[row]) == len(text.split())]
+    marks = [[label.removeprefix("very ") for label in texts.marks[row]] for row in rows]
+    gold = [labels[texts.known_labels[row]].removeprefix("very ") for row in rows]
     table = detection_by_class([scores[row] for row in rows], marks, gold, ("positive", "negative"), AT)
     return {name: list(values.values()) for name, values in table.items()}
 
