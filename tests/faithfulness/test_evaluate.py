@@ -12,8 +12,8 @@ import families
 import salience
 from labelled import FILLER, WORDS, labelled_rows
 from salience import METRICS, Metric
+from salience.data.texts import UNKNOWN, Texts
 from salience.errors import InputError
-from salience.explainers.explanations import Text
 from salience.faithfulness.results import interval, mean_of
 
 ROWS = labelled_rows(12, seed=6)
@@ -45,7 +45,7 @@ def values_of(evaluation) -> dict:
 
 
 def test_labels_are_names_or_numbers_or_those_of_the_texts(classifier):
-    texts = [Text(text, None, number) for text, number in zip(TEXTS, NUMBERS, strict=True)]
+    texts = Texts(TEXTS, labels=NUMBERS)
     found = [
         values_of(salience.evaluate(classifier, *given, **SMALL))
         for given in ((TEXTS, NAMES), (TEXTS, np.array(NUMBERS)), (texts,), (tuple(TEXTS), tuple(NUMBERS)))
@@ -99,10 +99,11 @@ def values_equal(one, other) -> bool:
 
 
 def test_marked_words(classifier):
-    marked = [
-        Text(text, None, number, marks=[name if word in WORDS["sport"].split() else "-" for word in text.split()])
-        for text, number, name in zip(TEXTS, NUMBERS, NAMES, strict=True)
+    marks = [
+        [name if word in WORDS["sport"].split() else "-" for word in text.split()]
+        for text, name in zip(TEXTS, NAMES, strict=True)
     ]
+    marked = Texts(TEXTS, labels=NUMBERS, marks=marks)
     evaluation = salience.evaluate(classifier, marked, explainers=[], **SMALL)
     assert list(evaluation.metrics)[-1] == "detection@2"
     values = evaluation["random"].values["detection@2"]
@@ -193,7 +194,7 @@ def test_a_metric_of_ones_own(classifier, monkeypatch):
         ((["goal", "song"], [0, 2]), {}, 'unknown label in labels[1]: "2"'),
         ((["goal", "song"], [0, True]), {}, 'unknown label in labels[1]: "True"'),
         ((["goal"], [0, 1]), {}, "a label for each of the 1 text, not 2"),
-        (([Text("goal", None, 1), Text("song")],), {}, "texts[1] has no label"),
+        ((Texts(["goal", "song"], labels=[1, UNKNOWN]),), {}, "texts[1] has no label"),
         (([],), {}, "no texts"),
         (("goal",), {}, "give a sequence of texts"),
         ((["goal", ("song", "band")],), {}, "no pair of texts"),
