@@ -11,6 +11,7 @@ from salience._version import __version__
 # Where each public name lives. Imported on first use, so that `salience --help` need not wait for torch.
 _HOMES = {
     "salience.batch": ["Batch"],
+    "salience.data.texts": ["Texts"],
     "salience.hooks.stages": ["stages"],
     "salience.inference": ["TextClassifier", "load"],
     "salience.explainers": ["EXPLAINERS"],

@@ -16,9 +16,9 @@ import families
 from salience.analysis import tagging
 from salience.analysis.parts_of_speech import TaggedScores, by_tag, meetings, tagged_attention
 from salience.analysis.tagging import SpacyTagger, given_tags
+from salience.data.encoding import encode_texts
 from salience.errors import InputError
 from salience.explainers import Attention
-from salience.explainers.word_tokens import encode_words
 
 # Texts as (word, tag) in order. The tokenizer knows few words: "goalkeeper" comes in pieces, signs are tokens.
 TAGGED = [
@@ -226,7 +226,7 @@ def test_words_that_no_text_can_have_are_refused(reader, second, said):
 
 def test_words_are_found_in_ordered_spans_only(reader):
     with pytest.raises(ValueError, match="text 1: the spans of words must be in order"):
-        encode_words(reader[1], ["the song"], spans=lambda text: [(4, 8), (0, 3)])
+        encode_texts(reader[1], ["the song"], spans=lambda text: [(4, 8), (0, 3)])
 
 
 # ---------------------------------------------------------------------------------------------------------- meetings

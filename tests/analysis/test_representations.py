@@ -32,7 +32,7 @@ WORDS = {  # attention classifiers over words: their settings
 def encoded(own: Batch) -> Encoded:
     """A batch's texts without their padding or labels."""
     real = own.attention_mask.bool()
-    return Encoded(own.input_ids[real].numpy(), own.segment[real].numpy(), real.sum(1).numpy(), None, 0)
+    return Encoded(own.input_ids[real].numpy(), own.segment[real].numpy(), real.sum(1).numpy())
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience import EXPLAINERS
 from salience.commands.explain import as_json
-from salience.explainers.explanations import Text, explain_texts
+from salience.data.texts import Texts
+from salience.explainers.explanations import explain_texts
 from salience.inference import TextClassifier
 from salience.models.loading import load_trained
 
@@ -62,7 +63,7 @@ def test_in_the_terminal_the_three_highest_words_are_marked(place, salience):
     assert answer.code == 0, answer.err
     lines = answer.out.splitlines()
     assert len(lines) == 2
-    for line, own in zip(lines, explained(place, map(Text, texts), ["gradient"]), strict=True):
+    for line, own in zip(lines, explained(place, Texts(texts), ["gradient"]), strict=True):
         marked = three_highest(own.scores["gradient"])
         words = [f"*{word}*" if place in marked else word for place, word in enumerate(own.words)]
         label = own.labels[own.predicted]
@@ -81,7 +82,7 @@ def test_a_words_score_may_be_its_highest_pieces(place, salience, tmp_path):
         found[pieces] = [own["scores"]["gradient"] for own in jsonl(output)]
         expected = explain_texts(
             TextClassifier(model.eval(), tokenizer, 512),
-            [Text(*row) for row in rows],
+            Texts([text for (text,) in rows]),
             {"g": EXPLAINERS["gradient"]},
             pieces=pieces,
         )
@@ -126,7 +127,7 @@ def test_small_scores_keep_their_digits(place, salience, tmp_path):
     (found,) = jsonl(output)
     model, tokenizer = load_trained(sure)
     (expected,) = explain_texts(
-        TextClassifier(model.eval(), tokenizer, 512), [Text("a cup")], {"gradient": EXPLAINERS["gradient"]}
+        TextClassifier(model.eval(), tokenizer, 512), Texts(["a cup"]), {"gradient": EXPLAINERS["gradient"]}
     )
     assert 0 < max(found["scores"]["gradient"]) < 1e-5
     assert found["scores"]["gradient"] == pytest.approx(expected.scores["gradient"].tolist(), rel=1e-4, abs=0)
@@ -158,7 +159,7 @@ def test_several_explainers_are_a_line_each_and_say_which(place, salience):
     assert answer.code == 0, answer.err
     lines = answer.out.splitlines()
     assert [line.split()[-1] for line in lines] == [f"[{name}]" for name in names]
-    (own,) = explained(place, [Text("the team and a new cup")], names)
+    (own,) = explained(place, Texts(["the team and a new cup"]), names)
     for name, line in zip(names, lines, strict=True):
         words = line.split()[2:-1]
         assert {place for place, word in enumerate(words) if word.startswith("*")} == three_highest(own.scores[name])
@@ -199,7 +200,9 @@ def test_json_lines_hold_every_score(place, data, salience, tmp_path):
     assert answer.out == ""
     assert "20 texts explained" in answer.err
     rows = jsonl(output)
-    expected = explained(place, [Text(text, None, LABELS.index(label)) for text, label in ROWS], names)
+    expected = explained(
+        place, Texts([text for text, _ in ROWS], labels=[LABELS.index(label) for _, label in ROWS]), names
+    )
     for row, own, (text, label) in zip(rows, expected, ROWS, strict=True):
         assert row["words"] == text.split()
         assert row["second"] is None
@@ -222,7 +225,7 @@ def test_without_a_file_json_lines_are_all_that_is_printed(place, salience):
 
 
 def test_json_lines_know_no_nan(place):
-    (own,) = explained(place, [Text("a song")], ["gradient"])
+    (own,) = explained(place, Texts(["a song"]), ["gradient"])
     broken = replace(own, scores={"gradient": np.full(2, np.nan)}, probabilities=np.array([np.nan, 1]))
     found = json.loads(json.dumps(as_json(broken), allow_nan=False))
     assert found["scores"] == {"gradient": [None, None]} and found["probabilities"] == {"LABEL_0": None, "LABEL_1": 1}

@@ -11,8 +11,8 @@ import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience import EXPLAINERS
 from salience import METRICS as CATALOGUE
+from salience.data.texts import Texts
 from salience.explainers.corpus import explain_words
-from salience.explainers.explanations import Text, words_of
 from salience.faithfulness.detection import detection
 from salience.faithfulness.evaluation import evaluate
 from salience.faithfulness.results import Evaluation
@@ -21,7 +21,7 @@ from salience.models.loading import load_trained, longest_text
 
 LABELS = ["LABEL_0", "LABEL_1"]  # of the tiny model
 ROWS = [(text, LABELS[label == "sport"]) for text, label in labelled_rows(24, seed=6)]
-TEXTS = [Text(text, None, LABELS.index(label)) for text, label in ROWS]
+TEXTS = Texts([text for text, _ in ROWS], labels=[LABELS.index(label) for _, label in ROWS])
 VOCABULARY = [*WORDS.values(), " ".join(FILLER)]
 FITTING = ["attention", "cls-attention", "gradient", "gradient-x-input", "integrated-gradients", "occlusion", "random"]
 SHORT = ["--most", "4", "--at", "2", "--device", "cpu"]
@@ -69,7 +69,7 @@ def test_a_words_score_may_be_its_highest_pieces(place, salience, tmp_path):
     options = [place.model, data, *COLUMNS, *SHORT, "--explainer", "gradient", "--pieces", "max"]
     answer = salience("faithfulness", *options, "--output", tmp_path / "found")
     assert answer.code == 0, answer.err
-    texts = [Text(text, None, LABELS.index(label)) for text, label in rows]
+    texts = Texts([text for text, _ in rows], labels=TEXTS.labels)
     classifier, explainers = reader(place.model), {"gradient": EXPLAINERS["gradient"]}
     usual, expected = (
         evaluate(classifier, texts, explainers=explainers, **SETTINGS, pieces=pieces)["gradient"].metrics["loo-tau"]
@@ -138,7 +138,7 @@ def test_files_hold_what_evaluate_says(place, data, salience, tmp_path):
     for part in ("24 texts of data.csv", "that tiny predicts", "judged by the model itself", "5 draws", "5 where 4"):
         assert part in found["about"]
     # On whole texts the model is as right as it is.
-    right = np.mean(own.probabilities(words_of(own, TEXTS).encoded).argmax(1) == [text.label for text in TEXTS])
+    right = np.mean(own.probabilities(own.encode(TEXTS)).argmax(1) == TEXTS.labels)
     assert 0 < right < 1
     assert all(row["without"][0] == row["alone"][0] == right for row in found["rows"])
 
@@ -323,7 +323,8 @@ def test_pairs(place, salience, tmp_path):
                       *SHORT)  # fmt: skip
     assert answer.code == 0, answer.err
     own = reader(place.model)
-    texts = [Text(first, second, LABELS.index(label)) for first, second, label in rows]
+    first, second, labels = map(list, zip(*rows, strict=True))
+    texts = Texts(first, second, [LABELS.index(label) for label in labels])
     expected = evaluate(own, texts, explainers=["occlusion"], **SETTINGS)
     agrees(strictly(tmp_path / "run" / "faithfulness.json"), expected)
 
@@ -443,7 +444,7 @@ def test_marked_words_are_found_or_not(place, salience, tmp_path, monkeypatch):
     assert answer.code == 0, answer.err
     found = {row["explainer"]: row["marked"] for row in strictly(folder / "faithfulness.json")["rows"]}
     own = reader(place.model)
-    scores = explain_words(own.model, words_of(own, TEXTS), EXPLAINERS["occlusion"])
+    scores = explain_words(own.model, own.encode(TEXTS, words=True), EXPLAINERS["occlusion"])
     marked = [place for place, (_, label) in enumerate(ROWS) if label in MARKS[place].split()]
     assert marked and found.keys() == {"occlusion", "random"}
     for label, values in found["occlusion"].items():

@@ -1,11 +1,10 @@
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salience.data.examples import Examples
 from salience.data.splitting import shared_rows, split
+from salience.data.texts import Texts
 
 ANY = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=40)
 LABELS = ANY.map(lambda labels: labels + sorted(set(labels)))  # two rows of each class at least
@@ -67,15 +66,6 @@ def test_a_class_with_a_single_row_cannot_be_split(complaint):
     assert complaint(split, ["a", "a", "b", "c"], 0.5, 0).startswith('the classes "b", "c" have a single row each, ')
 
 
-def examples(texts, pairs=None):
-    return Examples(texts, pairs, None, list(range(1, len(texts) + 1)))
-
-
 def test_rows_that_stand_in_both():
-    assert shared_rows(examples(["a", "b ", "c"]), examples([" a", "b", "b", "B", "d"])) == 3
-    assert shared_rows(examples(["a", "a"], ["x", "y"]), examples(["a", "a", "x"], ["x ", "z", "a"])) == 1
-
-
-def test_columns_differ_in_the_number_of_texts():
-    with pytest.raises(ValueError, match="zip"):
-        shared_rows(examples(["a", "b"], ["x"]), examples(["a"]))
+    assert shared_rows(Texts(["a", "b ", "c"]), Texts([" a", "b", "b", "B", "d"])) == 3
+    assert shared_rows(Texts(["a", "a"], ["x", "y"]), Texts(["a", "a", "x"], ["x ", "z", "a"])) == 1

@@ -58,4 +58,4 @@ def test_columns_that_are_not_needed_may_hold_anything(write):
         "text": [f"text {number}" for number in range(20)], "label": ["a", "b"] * 10,
         "at": pyarrow.array([3 * 10**17] * 20, pyarrow.timestamp("us")),
     })  # fmt: skip
-    assert len(read_task(write("train.parquet", parquet(table)), validation_share=0, note=list).train) == 20
+    assert len(read_task(write("train.parquet", parquet(table)), validation_share=0, note=list).training) == 20

@@ -14,9 +14,12 @@ import families
 import word_models
 from reference import close
 from salience import EXPLAINERS, AttentionMix, Batch, DropMix, SSMix
+from salience.data.encoding import encode_texts
+from salience.data.texts import Texts
+from salience.data.words import word_spans
 from salience.explainers import Attention, gradient, gradient_map
-from salience.explainers.explanations import Text, explain_texts
-from salience.explainers.word_tokens import encode_words
+from salience.explainers.corpus import word_scores
+from salience.explainers.explanations import explain_texts
 from salience.inference import TextClassifier
 
 CLASSES = 3
@@ -329,20 +332,20 @@ def bytes_tokenizer() -> PreTrainedTokenizerFast:
 
 @pytest.mark.parametrize("text", ["a good film", "a good film ", " a  good film\n", "a good film \n "])
 def test_space_around_a_text_is_no_word(text):
-    tokens = encode_words(bytes_tokenizer(), [text])
-    assert tokens.names == [["a", "good", "film"]]
-    assert tokens.counts.tolist() == [3]
-    assert len(tokens.scores_of_words(0, torch.ones(len(tokens.words)).numpy())) == 3
+    encoded = encode_texts(bytes_tokenizer(), [text], spans=word_spans)
+    assert encoded.words.names == [["a", "good", "film"]]
+    assert encoded.words.counts.tolist() == [3]
+    assert len(word_scores(encoded, 0, torch.ones(len(encoded.ids)).numpy())) == 3
 
 
 def test_space_behind_the_first_text_of_a_pair_is_not_a_word_of_the_second():
-    tokens = encode_words(bytes_tokenizer(), ["a good "], ["film bad "])
-    pieces = bytes_tokenizer().convert_ids_to_tokens(tokens.encoded.ids)
-    assert tokens.names == [["a", "good", "film", "bad"]]
-    for word, name in enumerate(tokens.names[0]):
-        own = [piece for piece, number in zip(pieces, tokens.words.tolist(), strict=True) if number == word]
+    encoded = encode_texts(bytes_tokenizer(), ["a good "], ["film bad "], spans=word_spans)
+    pieces = bytes_tokenizer().convert_ids_to_tokens(encoded.ids)
+    assert encoded.words.names == [["a", "good", "film", "bad"]]
+    for word, name in enumerate(encoded.words.names[0]):
+        own = [piece for piece, number in zip(pieces, encoded.words_of(0), strict=True) if number == word]
         assert "".join(own).strip("Ġ") == name
-    assert len(tokens.scores_of_words(0, torch.ones(len(tokens.words)).numpy())) == 4
+    assert len(word_scores(encoded, 0, torch.ones(len(encoded.ids)).numpy())) == 4
 
 
 @pytest.mark.parametrize("explainer", ["gradient", "occlusion"])
@@ -350,7 +353,7 @@ def test_a_text_with_a_space_at_its_end_has_a_score_a_word(explainer):
     tokenizer = bytes_tokenizer()
     model = families.build("modernbert", classes=2, vocabulary=len(tokenizer))
     (found,) = explain_texts(
-        TextClassifier(model, tokenizer, 512), [Text("a good film ")], {explainer: EXPLAINERS[explainer]}
+        TextClassifier(model, tokenizer, 512), Texts(["a good film "]), {explainer: EXPLAINERS[explainer]}
     )
     assert found.words == ["a", "good", "film"]
     assert found.scores[explainer].shape == (3,)

@@ -9,9 +9,11 @@ import pytest
 import families
 from salience import EXPLAINERS
 from salience.data.batching import DIFFERENTIATED, TOKENS
+from salience.data.encoding import encode_texts
+from salience.data.texts import UNKNOWN, Texts
+from salience.data.words import word_spans
 from salience.explainers.corpus import explain_words
-from salience.explainers.explanations import WINDOW, Explanation, Text, explain_texts
-from salience.explainers.word_tokens import encode_words
+from salience.explainers.explanations import WINDOW, Explanation, explain_texts
 from salience.inference import TextClassifier
 from salience.inference.probabilities import predict_probabilities
 from salience.report.terminal import explanation_line
@@ -79,11 +81,11 @@ def test_explaining_switches_dropout_off_and_leaves_the_mode(monkeypatch):
     monkeypatch.setitem(TOKENS, "cpu", 8)
     monkeypatch.setitem(DIFFERENTIATED, "cpu", 8)
     model, tokenizer = families.build("bert", dropout=0.5), families.tiny_tokenizer(["the film is good"])
-    texts = encode_words(tokenizer, ["the film", "good", "is the film good"])
-    expected = explain_words(model, texts, EXPLAINERS["gradient"]), predict_probabilities(model, texts.encoded)
+    texts = encode_texts(tokenizer, ["the film", "good", "is the film good"], spans=word_spans)
+    expected = explain_words(model, texts, EXPLAINERS["gradient"]), predict_probabilities(model, texts)
     model.train()
     model.classifier.eval()
-    found = explain_words(model, texts, EXPLAINERS["gradient"]), predict_probabilities(model, texts.encoded)
+    found = explain_words(model, texts, EXPLAINERS["gradient"]), predict_probabilities(model, texts)
     assert all(map(np.array_equal, found[0], expected[0])) and np.array_equal(found[1], expected[1])
     assert model.training and not model.classifier.training
     with pytest.raises(ZeroDivisionError):
@@ -101,8 +103,8 @@ def test_batches_that_are_differentiated_are_small(monkeypatch):
         seen.append(batch.input_ids.numel())
         return batch.segment.float()
 
-    explain_words(model, encode_words(tokenizer, ["a cup"] * 6), explainer)
-    list(explain_texts(TextClassifier(model, tokenizer, 512), [Text("a cup")] * 6, {"own": explainer}))
+    explain_words(model, encode_texts(tokenizer, ["a cup"] * 6, spans=word_spans), explainer)
+    list(explain_texts(TextClassifier(model, tokenizer, 512), Texts(["a cup"] * 6), {"own": explainer}))
     assert seen == [8] * 6  # two texts of four tokens
     assert DIFFERENTIATED["cuda"] < TOKENS["cuda"]
 
@@ -113,34 +115,36 @@ def test_texts_keep_their_order_over_windows_and_batches():
     words = ["a", "cup", "song", "of", "the", "cat"]
     texts = [" ".join(random.choice(words, random.integers(1, 7))) for _ in range(WINDOW + 5)]
     model, tokenizer = families.build("bert").eval(), families.tiny_tokenizer(texts)
-    asked = []
+    explained = []
 
-    def rows():
-        for text in texts:
-            asked.append(text)
-            yield Text(text)
+    def explainer(model, batch, target):
+        explained.append(len(batch))
+        return EXPLAINERS["gradient"](model, batch, target)
 
-    found = explain_texts(TextClassifier(model, tokenizer, 512), rows(), {"gradient": EXPLAINERS["gradient"]})
+    found = explain_texts(TextClassifier(model, tokenizer, 512), Texts(texts), {"gradient": explainer})
     first = next(found)
-    assert len(asked) == WINDOW  # a window is in memory, and no more
+    assert sum(explained) == WINDOW  # a window is explained, and no more
     assert [" ".join(own.words) for own in (first, *found)] == texts
 
 
 @pytest.mark.parametrize("target", ["predicted", "gold", 2])
 def test_the_target_is_whose_class_is_explained(target):
     model, tokenizer = families.build("bert").eval(), families.tiny_tokenizer(["a cup of tea"])
-    texts = [Text("a cup", label=0), Text("of tea", label=1)]
+    texts = Texts(["a cup", "of tea"], labels=[0, 1])
     explained = explain_texts(TextClassifier(model, tokenizer, 512), texts, {"g": EXPLAINERS["gradient"]}, target)
-    for text, own in zip(texts, explained, strict=True):
-        assert own.target == {"predicted": own.predicted, "gold": text.label, 2: 2}[target]
-        assert own.gold == text.label and own.probabilities.sum() == pytest.approx(1)
+    for label, own in zip(texts.labels, explained, strict=True):
+        assert own.target == {"predicted": own.predicted, "gold": label, 2: 2}[target]
+        assert own.gold == label and own.probabilities.sum() == pytest.approx(1)
 
 
-def test_gold_labels_must_be_known():
+@pytest.mark.parametrize(
+    ("texts", "which"),
+    [(Texts(["a cup"]), "a text"), (Texts(["a cup", "a"], labels=[0, UNKNOWN], rows=[3, 8]), "row 8")],
+)
+def test_gold_labels_must_be_known(texts, which):
     model, tokenizer = families.build("bert").eval(), families.tiny_tokenizer(["a cup"])
-    with pytest.raises(ValueError, match="has none"):
-        list(
-            explain_texts(
-                TextClassifier(model, tokenizer, 512), [Text("a cup")], {"g": EXPLAINERS["gradient"]}, "gold"
-            )
-        )
+    classifier = TextClassifier(model, tokenizer, 512)
+    with pytest.raises(ValueError, match=f"{which} has none that the model knows"):
+        list(explain_texts(classifier, texts, {"g": EXPLAINERS["gradient"]}, "gold"))
+    last = list(explain_texts(classifier, texts, {"g": EXPLAINERS["gradient"]}))[-1]
+    assert last.gold is None and last.row == (None if texts.rows is None else 8)

@@ -12,10 +12,10 @@ import families
 import word_models
 from salience import EXPLAINERS, Batch
 from salience.data.batching import Collator
+from salience.data.texts import Texts
 from salience.explainers import Attention, ClsAttention
 from salience.explainers.chance import random_words
 from salience.explainers.corpus import explain_words
-from salience.explainers.explanations import Text, words_of
 from salience.faithfulness.evaluation import evaluate
 from salience.inference import TextClassifier
 from salience.models.vocabulary import word_tokenizer
@@ -25,32 +25,33 @@ FILLER = [start + end for start in ("ba", "do", "ki", "lu", "me") for end in "nr
 NEARLY_ALL = 0.9
 
 
-def texts_with_a_cue(count: int, seed: int, without: float = 0.0) -> list[Text]:
+def texts_with_a_cue(count: int, seed: int, without: float = 0.0) -> Texts:
     """Five to ten words at random, and somewhere among them the cue of the text's class.
 
     Args:
         without: the part of texts that have no cue, so that nothing tells their class.
     """
     draw = random.Random(seed)
-    found = []
+    texts, labels = [], []
     for number in range(count):
         words, label = draw.choices(FILLER, k=draw.randint(5, 10)), number % len(CUES)
         if draw.random() >= without:
             words.insert(draw.randint(0, len(words)), CUES[label])
-        found.append(Text(" ".join(words), None, label))
-    return found
+        texts.append(" ".join(words))
+        labels.append(label)
+    return Texts(texts, labels=labels)
 
 
 # Without texts that have no cue, one of the classes may become the one that needs none.
 TRAINING, TEST = texts_with_a_cue(900, seed=0, without=0.3), texts_with_a_cue(90, seed=1)
 VOCABULARY = [" ".join(FILLER + CUES)]
-PLACES = [next(place for place, word in enumerate(own.text.split()) if word in CUES) for own in TEST]
+PLACES = [next(place for place, word in enumerate(text.split()) if word in CUES) for text in TEST.texts]
 
 
 def trained(model, tokenizer, rate: float, steps: int = 200) -> TextClassifier:
     """A plain loop: what is trained here must not depend on what it tests."""
     classifier = TextClassifier(model, tokenizer, 64)
-    encoded, pad = words_of(classifier, TRAINING).encoded, Collator(tokenizer.pad_token_id)
+    encoded, pad = classifier.encode(TRAINING), Collator(tokenizer.pad_token_id)
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     generator = torch.Generator().manual_seed(0)
     model.train()
@@ -79,15 +80,15 @@ def classifiers() -> SimpleNamespace:
 
 def part_found(classifier: TextClassifier, explainer, target: np.ndarray | None = None) -> float:
     """In how many of the test texts the highest word is the cue."""
-    scores = explain_words(classifier.model, words_of(classifier, TEST), explainer, target)
+    scores = explain_words(classifier.model, classifier.encode(TEST, words=True), explainer, target)
     return float(np.mean([own.argmax() == place for own, place in zip(scores, PLACES, strict=True)]))
 
 
 @pytest.mark.parametrize("model", ["bert", "words"])
 def test_the_models_have_learned_the_cue(classifiers, model):
     classifier = getattr(classifiers, model)
-    probabilities = classifier.probabilities(words_of(classifier, TEST).encoded)
-    assert (probabilities.argmax(1) == [own.label for own in TEST]).all()
+    probabilities = classifier.probabilities(classifier.encode(TEST))
+    assert (probabilities.argmax(1) == TEST.labels).all()
     assert probabilities.max(1).min() > 0.8
 
 
@@ -125,17 +126,17 @@ def test_chance_finds_it_by_chance(classifiers, model):
 def test_chance_knows_no_word_lengths():
     """A word of many pieces is ranked first as often as one of a single piece."""
     pieces = families.tiny_tokenizer(["sun moon"])
-    text = Text("sun unheardofunspeakable moon", None, 0)
-    words = words_of(TextClassifier(families.build("bert", 2, 2, vocabulary=len(pieces)), pieces, 64), [text] * 600)
-    assert (words.words_of(0) == 1).sum() > 5 and words.counts[0] == 3
-    first = [own.argmax() for own in random_words(words.counts, np.random.default_rng(0))]
+    classifier = TextClassifier(families.build("bert", 2, 2, vocabulary=len(pieces)), pieces, 64)
+    encoded = classifier.encode(["sun unheardofunspeakable moon"] * 600, words=True)
+    assert (encoded.words_of(0) == 1).sum() > 5 and encoded.words.counts[0] == 3
+    first = [own.argmax() for own in random_words(encoded.words.counts, np.random.default_rng(0))]
     assert np.bincount(first).min() > 150
 
 
 @pytest.mark.parametrize("name", ["integrated-gradients", "occlusion"])
 def test_the_cue_speaks_for_its_class_and_against_the_others(classifiers, name):
-    own = words_of(classifiers.words, TEST)
-    gold = np.array([text.label for text in TEST])
+    own = classifiers.words.encode(TEST, words=True)
+    gold = TEST.labels
     for shift, sign in ((0, 1), (1, -1), (2, -1)):
         scores = explain_words(classifiers.words.model, own, EXPLAINERS[name], (gold + shift) % len(CUES))
         of_cues = np.array([row[place] for row, place in zip(scores, PLACES, strict=True)])
@@ -199,10 +200,11 @@ def test_leave_one_out_agrees_with_itself(classifiers):
 
 def test_marked_words_are_found_by_who_finds_the_cue(classifiers):
     labels = classifiers.words.labels
-    marked = [
-        replace(text, marks=[labels[text.label] if at == place else "-" for at in range(len(text.text.split()))])
-        for text, place in zip(TEST, PLACES, strict=True)
+    marks = [
+        [labels[label] if at == place else "-" for at in range(len(text.split()))]
+        for text, label, place in zip(TEST.texts, TEST.labels, PLACES, strict=True)
     ]
+    marked = replace(TEST, marks=marks)
     *informed, chance = evaluate(classifiers.words, marked, explainers=OF_WORDS, most=3, at=3).rows
     for row in informed:
         assert row.marked.keys() == set(labels)
@@ -218,13 +220,13 @@ def test_the_judge_need_not_be_the_model_that_is_explained(classifiers):
     occlusion, chance = evaluate(
         classifiers.bert, TEST, explainers=["occlusion"], judge=classifiers.words, most=2, at=1, curves=True
     ).rows
-    own = words_of(classifiers.words, TEST)
-    assert occlusion.without[0] == np.mean(
-        classifiers.words.probabilities(own.encoded).argmax(1) == own.encoded.labels
-    )
+    own = classifiers.words.encode(TEST, words=True)
+    assert occlusion.without[0] == np.mean(classifiers.words.probabilities(own).argmax(1) == own.labels)
     assert occlusion.metrics["accuracy-drop@1"].low > chance.metrics["accuracy-drop@1"].high
 
 
 def test_random_is_always_in_the_table(classifiers):
-    rows = evaluate(classifiers.words, TEST[:6], explainers={"mine": EXPLAINERS["gradient"]}, most=2, at=1).rows
+    rows = evaluate(
+        classifiers.words, TEST.take(range(6)), explainers={"mine": EXPLAINERS["gradient"]}, most=2, at=1
+    ).rows
     assert [row.explainer for row in rows] == ["mine", "random"]

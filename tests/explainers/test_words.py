@@ -5,8 +5,9 @@ import torch
 
 import families
 from salience import EXPLAINERS, Batch
-from salience.explainers.explanations import Text, explain_texts
-from salience.explainers.words import word_spans
+from salience.data.texts import Texts
+from salience.data.words import word_spans
+from salience.explainers.explanations import explain_texts
 from salience.inference import TextClassifier
 
 
@@ -24,7 +25,9 @@ def test_the_scores_of_words_are_those_of_their_tokens():
     batch = Batch(ids, torch.ones_like(ids), 1 - special)
     scores = EXPLAINERS["gradient"](model, batch)[0, 1:-1].tolist()
 
-    (found,) = explain_texts(TextClassifier(model, tokenizer, 512), [Text(text)], {"gradient": EXPLAINERS["gradient"]})
+    (found,) = explain_texts(
+        TextClassifier(model, tokenizer, 512), Texts([text]), {"gradient": EXPLAINERS["gradient"]}
+    )
     assert found.words == text.split()
     words = found.scores["gradient"]
     # the comma belongs to the third word, and all pieces of a word that the tokenizer does not know to the fourth
@@ -37,13 +40,13 @@ def test_a_text_alone_and_in_a_batch_has_the_same_scores(pairs):
     texts = ["a very good day", "no"]
     tokenizer = families.tiny_tokenizer([*texts, *(pairs or [])])
     model = families.build("bert", classes=2, vocabulary=len(tokenizer)).float()
-    wanted = [Text(*both) for both in zip(texts, pairs or [None, None], strict=True)]
+    wanted = Texts(texts, pairs)
     explainers = {name: EXPLAINERS[name] for name in ("attention", "gradient-x-input", "integrated-gradients")}
     together = list(explain_texts(TextClassifier(model, tokenizer, 512), wanted, explainers))
-    for own, other in zip(wanted, together, strict=True):
-        (alone,) = explain_texts(TextClassifier(model, tokenizer, 512), [own], explainers)
-        assert alone.words == other.words == [*own.text.split(), *(own.pair or "").split()]
-        assert alone.second == other.second == (pairs and len(own.text.split()))
+    for row, other in enumerate(together):
+        (alone,) = explain_texts(TextClassifier(model, tokenizer, 512), wanted.take([row]), explainers)
+        assert alone.words == other.words == [*texts[row].split(), *(pairs[row] if pairs else "").split()]
+        assert alone.second == other.second == (pairs and len(texts[row].split()))
         assert alone.probabilities == pytest.approx(other.probabilities, abs=1e-5)
         for name in explainers:
             assert alone.scores[name] == pytest.approx(other.scores[name], abs=1e-5)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from salience.data.encoding import Encoded
-from salience.explainers.word_tokens import WordTokens
+from salience.data.words import Words
 from salience.faithfulness.erasure import Erasure, Reading
 
 EMPTY = 10**6  # the token of a text of which nothing is left
 
 
-def texts_of(counts, labels=None) -> WordTokens:
+def texts_of(counts, labels=None) -> Encoded:
     """Texts of that many words, one token each; the token of word `i` of text `row` is 1000 * row + i."""
     ids = [1000 * row + np.arange(count) for row, count in enumerate(counts)]
     flat = np.concatenate(ids)
-    encoded = Encoded(flat, np.ones(len(flat), int), np.array(counts, int), labels, 0)
-    words = np.concatenate([np.arange(count) for count in counts])
     names = [[str(number) for number in of_text] for of_text in ids]
-    return WordTokens(encoded, words, np.array(counts), names, [None] * len(counts), np.zeros(len(counts), bool))
+    of_tokens = np.concatenate([np.arange(count) for count in counts])
+    words = Words(of_tokens, np.array(counts), names, [None] * len(counts))
+    return Encoded(flat, np.ones(len(flat), int), np.array(counts, int), labels, words=words)
 
 
 def by_table(without, alone=None, labels=None, words: int | None = None) -> Erasure:

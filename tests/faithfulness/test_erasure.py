@@ -1,6 +1,5 @@
 """Texts with some of their words, on ids, against a loop over texts; and how often the judge is asked."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +9,8 @@ from hypothesis import strategies as st
 
 import families
 from salience.data.encoding import Encoded, encode_texts
-from salience.explainers.word_tokens import SPECIAL, WordTokens, encode_words
+from salience.data.words import SPECIAL, Words, word_spans
+from salience.explainers.corpus import word_scores
 from salience.faithfulness.erasure import Erasure, Reading, ranks
 from salience.models.vocabulary import word_tokenizer
 
@@ -27,101 +27,144 @@ def tokenizer(request):
 
 @pytest.mark.parametrize("pairs", [None, PAIRS])
 def test_the_ids_are_those_of_the_tokenizer(tokenizer, pairs):
-    found, expected = encode_words(tokenizer, TEXTS, pairs), encode_texts(tokenizer, TEXTS, pairs)
-    for own, other in ((found.encoded.ids, expected.ids), (found.encoded.segments, expected.segments)):
-        assert np.array_equal(own, other)
-    assert (found.words == SPECIAL).tolist() == (expected.segments == 0).tolist()
+    encoded = encode_texts(tokenizer, TEXTS, pairs, spans=word_spans)
+    for row, both in enumerate(zip(TEXTS, pairs, strict=True) if pairs else [(text,) for text in TEXTS]):
+        expected = tokenizer(*both)
+        segment = [0 if part is None else part + 1 for part in expected.sequence_ids()]
+        assert encoded[row]["input_ids"].tolist() == expected["input_ids"]
+        assert encoded[row]["segment"].tolist() == segment
+        assert (encoded.words_of(row) == SPECIAL).tolist() == [part == 0 for part in segment]
+
+
+def test_words_are_found_on_request_only():
+    with pytest.raises(ValueError, match="without their words"):
+        _ = encode_texts(WORDS, TEXTS).words
+    with pytest.raises(ValueError, match="without their words"):
+        _ = encode_texts(WORDS, TEXTS).take([1]).words
+
+
+def test_texts_are_encoded_alike_in_any_number_of_calls(tokenizer, monkeypatch):
+    expected = encode_texts(tokenizer, TEXTS, PAIRS, [0, 1, 2, 3], 7, word_spans)
+    monkeypatch.setattr("salience.data.encoding.CHUNK", 3)
+    encoded = encode_texts(tokenizer, TEXTS, PAIRS, [0, 1, 2, 3], 7, word_spans)
+    for name in ("ids", "segments", "lengths", "starts", "labels", "cut"):
+        assert np.array_equal(getattr(encoded, name), getattr(expected, name))
+    for name in ("of_tokens", "counts"):
+        assert np.array_equal(getattr(encoded.words, name), getattr(expected.words, name))
+    assert (encoded.words.names, encoded.words.second) == (expected.words.names, expected.words.second)
+    with pytest.raises(ValueError, match="text 4: the spans of words must be in order"):
+        encode_texts(tokenizer, TEXTS, spans=lambda text: [(4, 8), (0, 3)] if "heard" in text else [])
+
+
+def test_texts_are_taken_with_their_words(tokenizer):
+    encoded = encode_texts(tokenizer, TEXTS, PAIRS, [3, 2, 1, 0], 7, word_spans)
+    taken = encoded.take([3, 0, 3])
+    for new, old in enumerate([3, 0, 3]):
+        assert taken[new]["input_ids"].tolist() == encoded[old]["input_ids"].tolist()
+        assert taken[new]["labels"] == encoded[old]["labels"] and taken.cut[new] == encoded.cut[old]
+        assert taken.words_of(new).tolist() == encoded.words_of(old).tolist()
+        assert taken.words.names[new] == encoded.words.names[old]
+        assert (taken.words.counts[new], taken.words.second[new]) == (
+            encoded.words.counts[old],
+            encoded.words.second[old],
+        )
+    assert len(encoded.take([])) == len(encoded.take([]).words.counts) == 0
 
 
 @pytest.mark.parametrize("pairs", [None, PAIRS])
 def test_words_are_counted_on_into_the_second_text(tokenizer, pairs):
-    found = encode_words(tokenizer, TEXTS, pairs)
+    found = encode_texts(tokenizer, TEXTS, pairs, spans=word_spans)
     for row, text in enumerate(TEXTS):
         second = [] if pairs is None else pairs[row].split()
-        assert found.names[row] == text.split() + second
-        assert found.counts[row] == len(text.split()) + len(second)
-        own = found.words[found.encoded.starts[row] : found.encoded.starts[row + 1]]
-        assert sorted(set(own.tolist()) - {SPECIAL}) == list(range(found.counts[row]))
-        assert found.second[row] == (None if pairs is None else len(text.split()))
+        assert found.words.names[row] == text.split() + second
+        assert found.words.counts[row] == len(text.split()) + len(second)
+        own = found.words_of(row)
+        assert sorted(set(own.tolist()) - {SPECIAL}) == list(range(found.words.counts[row]))
+        assert found.words.second[row] == (None if pairs is None else len(text.split()))
 
 
 def test_what_a_model_does_not_read_is_no_word(tokenizer):
-    found = encode_words(tokenizer, TEXTS, max_length=5)
-    assert (found.encoded.lengths <= 5).all()
-    assert found.counts[3] < len(TEXTS[3].split())
-    assert len(found.names[3]) == found.counts[3]
+    found = encode_texts(tokenizer, TEXTS, max_length=5, spans=word_spans)
+    assert (found.lengths <= 5).all()
+    assert found.words.counts[3] < len(TEXTS[3].split())
+    assert len(found.words.names[3]) == found.words.counts[3]
 
 
 def test_what_is_cut_off_a_pair_is_no_word_of_either(tokenizer):
     texts, pairs = ["a good film unseen and bad", "bad"], ["the film is good", "no"]
     for longest in range(4, 24):
-        found = encode_words(tokenizer, texts, pairs, max_length=longest)
+        found = encode_texts(tokenizer, texts, pairs, max_length=longest, spans=word_spans)
         for row in range(2):
             own = found.words_of(row)
-            assert sorted(set(own.tolist()) - {SPECIAL}) == list(range(found.counts[row]))
-            first, second = (np.unique(own[found.encoded[row]["segment"] == part]) for part in (1, 2))
-            assert found.second[row] == len(first)
-            assert found.names[row] == texts[row].split()[: len(first)] + pairs[row].split()[: len(second)]
-    assert found.counts.tolist() == [10, 2]  # at the end all are read
+            assert sorted(set(own.tolist()) - {SPECIAL}) == list(range(found.words.counts[row]))
+            first, second = (np.unique(own[found[row]["segment"] == part]) for part in (1, 2))
+            assert found.words.second[row] == len(first)
+            assert found.words.names[row] == texts[row].split()[: len(first)] + pairs[row].split()[: len(second)]
+    assert found.words.counts.tolist() == [10, 2]  # at the end all are read
 
 
 def test_a_words_score_is_the_sum_over_its_tokens(tokenizer):
-    found = encode_words(tokenizer, TEXTS, PAIRS)
+    found = encode_texts(tokenizer, TEXTS, PAIRS, spans=word_spans)
     for row in range(len(TEXTS)):
-        own = found.words[found.encoded.starts[row] : found.encoded.starts[row + 1]]
+        own = found.words_of(row)
         scores = np.random.default_rng(row).normal(size=len(own) + 3)  # of a padded batch
         expected = [
-            sum(scores[place] for place in range(len(own)) if own[place] == word) for word in range(found.counts[row])
+            sum(scores[place] for place in range(len(own)) if own[place] == word)
+            for word in range(found.words.counts[row])
         ]
-        assert found.scores_of_words(row, scores) == pytest.approx(np.array(expected))
+        assert word_scores(found, row, scores) == pytest.approx(np.array(expected))
 
 
 def test_texts_that_are_cut_are_known(tokenizer):
     for longest in (None, 5):
-        found = encode_words(tokenizer, TEXTS, max_length=longest)
-        expected = encode_texts(tokenizer, TEXTS, max_length=longest)
+        found = encode_texts(tokenizer, TEXTS, max_length=longest)
         whole = encode_texts(tokenizer, TEXTS)
-        assert found.cut.tolist() == (expected.lengths < whole.lengths).tolist()
-        assert found.encoded.cut == expected.cut == found.cut.sum()
+        assert found.cut.tolist() == (found.lengths < whole.lengths).tolist()
+        assert found.cut.any() == (longest is not None)
 
 
 def test_or_its_highest_tokens(tokenizer):
-    found = encode_words(tokenizer, TEXTS, PAIRS, pieces="max").take(range(len(TEXTS)))
+    found = encode_texts(tokenizer, TEXTS, PAIRS, spans=word_spans).take(range(len(TEXTS)))
     several = 0
     for row in range(len(TEXTS)):
         own = found.words_of(row)
         scores = -np.random.default_rng(row).random(len(own) + 3)  # below 0, which is no word's score
-        expected = [max(scores[place] for place in np.flatnonzero(own == word)) for word in range(found.counts[row])]
-        assert found.scores_of_words(row, scores) == pytest.approx(np.array(expected))
-        several += len(own[own != SPECIAL]) - found.counts[row]
+        expected = [
+            max(scores[place] for place in np.flatnonzero(own == word)) for word in range(found.words.counts[row])
+        ]
+        assert word_scores(found, row, scores, "max") == pytest.approx(np.array(expected))
+        several += len(own[own != SPECIAL]) - found.words.counts[row]
     assert several > 0 or tokenizer is WORDS
 
 
 def test_a_word_that_has_no_token_has_the_score_0():
-    found = WordTokens(Encoded(np.arange(2), np.ones(2, int), np.array([2]), None, 0), np.array([0, 2]),
-                       np.array([3]), [["a", "b", "c"]], [None], np.zeros(1, bool))  # fmt: skip
+    words = Words(np.array([0, 2]), np.array([3]), [["a", "b", "c"]], [None])
+    found = Encoded(np.arange(2), np.ones(2, int), np.array([2]), words=words)
     for pieces in ("sum", "max"):
-        assert replace(found, pieces=pieces).scores_of_words(0, np.array([-1.0, -2.0])).tolist() == [-1, 0, -2]
+        assert word_scores(found, 0, np.array([-1.0, -2.0]), pieces).tolist() == [-1, 0, -2]
 
 
 @given(st.data())
 def test_keeping_against_a_loop(data):
     tokenizer = data.draw(st.sampled_from([PIECES, WORDS]))
     pairs = data.draw(st.sampled_from([None, PAIRS]))
-    found = encode_words(tokenizer, TEXTS, pairs)
+    found = encode_texts(tokenizer, TEXTS, pairs, spans=word_spans)
     kept = np.array(
-        data.draw(st.lists(st.booleans(), min_size=int(found.counts.sum()), max_size=int(found.counts.sum()))), bool
+        data.draw(
+            st.lists(st.booleans(), min_size=int(found.words.counts.sum()), max_size=int(found.words.counts.sum()))
+        ),
+        bool,
     )
-    left = found.keeping(kept, EMPTY)
+    left, of_tokens = found.keeping(kept, EMPTY), found.words.of_tokens
     first = 0
     for row in range(len(TEXTS)):
-        start, stop = found.encoded.starts[row : row + 2]
+        start, stop = found.starts[row : row + 2]
         expected = [
-            (found.encoded.ids[place], found.encoded.segments[place])
+            (found.ids[place], found.segments[place])
             for place in range(start, stop)
-            if found.words[place] == SPECIAL or kept[first + found.words[place]]
+            if of_tokens[place] == SPECIAL or kept[first + of_tokens[place]]
         ]
-        first += found.counts[row]
+        first += found.words.counts[row]
         own = left[row]
         if expected or start == stop:
             assert list(zip(own["input_ids"], own["segment"], strict=True)) == expected
@@ -148,7 +191,7 @@ class CountingJudge:
 
 def erasure_of(scores, most=4):
     judge = CountingJudge(WORDS.convert_tokens_to_ids("good"))
-    texts = encode_words(WORDS, TEXTS, labels=[1, 0, 0, 1])
+    texts = encode_texts(WORDS, TEXTS, labels=[1, 0, 0, 1], spans=word_spans)
     return Erasure(Reading(texts, judge, EMPTY), scores, most=most), judge
 
 
@@ -206,7 +249,7 @@ def judged_texts(which: str, most=8) -> list[list[int]]:
         shown.append([encoded[row]["input_ids"].tolist() for row in range(len(encoded))])
         return np.full((len(encoded), 2), 0.5)
 
-    texts = encode_words(WORDS, TEXTS[3:], labels=[0])
+    texts = encode_texts(WORDS, TEXTS[3:], labels=[0], spans=word_spans)
     erasure = Erasure(Reading(texts, judge, EMPTY), [np.random.default_rng(0).random(8)], most=most)
     getattr(erasure, which)()
     return [ids for (ids,) in shown]

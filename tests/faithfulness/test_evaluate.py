@@ -12,9 +12,9 @@ import families
 import salience
 from labelled import FILLER, WORDS, labelled_rows
 from salience import METRICS, Metric
+from salience.data.texts import UNKNOWN, Texts
 from salience.errors import InputError
 from salience.explainers.chance import random_words
-from salience.explainers.explanations import Text, words_of
 from salience.faithfulness.erasure import Erasure, Reading
 from salience.faithfulness.results import interval, mean_of
 
@@ -47,7 +47,7 @@ def values_of(evaluation) -> dict:
 
 
 def test_labels_are_names_or_numbers_or_those_of_the_texts(classifier):
-    texts = [Text(text, None, number) for text, number in zip(TEXTS, NUMBERS, strict=True)]
+    texts = Texts(TEXTS, labels=NUMBERS)
     found = [
         values_of(salience.evaluate(classifier, *given, **SMALL))
         for given in ((TEXTS, NAMES), (TEXTS, np.array(NUMBERS)), (texts,), (tuple(TEXTS), tuple(NUMBERS)))
@@ -89,18 +89,19 @@ def test_random_is_the_mean_of_five_draws_and_follows_the_seed(classifier):
         assert one[name].tolist() == same[name].tolist() != other[name].tolist()
     generator = np.random.default_rng(1)
     generator.permutation(len(TEXTS))  # of the texts of leave-one-out
-    words = words_of(classifier, [Text(text) for text in TEXTS])
-    reading = Reading(words, classifier.probabilities, classifier.empty_token)
-    draws = [Erasure(reading, random_words(words.counts, generator), most=2) for _ in range(5)]
+    encoded = classifier.encode(TEXTS, words=True)
+    reading = Reading(encoded, classifier.probabilities, classifier.empty_token)
+    draws = [Erasure(reading, random_words(encoded.words.counts, generator), most=2) for _ in range(5)]
     expected = np.mean([METRICS["aopc"].compute(erasure) for erasure in draws], axis=0)
     assert one["aopc"].tolist() == expected.tolist()
 
 
 def test_marked_words(classifier):
-    marked = [
-        Text(text, None, number, marks=[name if word in WORDS["sport"].split() else "-" for word in text.split()])
-        for text, number, name in zip(TEXTS, NUMBERS, NAMES, strict=True)
+    marks = [
+        [name if word in WORDS["sport"].split() else "-" for word in text.split()]
+        for text, name in zip(TEXTS, NAMES, strict=True)
     ]
+    marked = Texts(TEXTS, labels=NUMBERS, marks=marks)
     evaluation = salience.evaluate(classifier, marked, explainers=[], **SMALL)
     assert list(evaluation.metrics)[-1] == "detection@2"
     values = evaluation["random"].values["detection@2"]
@@ -191,7 +192,7 @@ def test_a_metric_of_ones_own(classifier, monkeypatch):
         ((["goal", "song"], [0, 2]), {}, 'unknown label in labels[1]: "2"'),
         ((["goal", "song"], [0, True]), {}, 'unknown label in labels[1]: "True"'),
         ((["goal"], [0, 1]), {}, "a label for each of the 1 text, not 2"),
-        (([Text("goal", None, 1), Text("song")],), {}, "texts[1] has no label"),
+        ((Texts(["goal", "song"], labels=[1, UNKNOWN]),), {}, "texts[1] has no label"),
         (([],), {}, "no texts"),
         (("goal",), {}, "give a sequence of texts"),
         ((["goal", ("song", "band")],), {}, "no pair of texts"),

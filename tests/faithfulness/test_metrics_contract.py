@@ -12,9 +12,9 @@ import reference_faithfulness as reference
 import salience
 from labelled import FILLER, WORDS, labelled_rows
 from salience import METRICS
+from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.explainers.chance import random_words
-from salience.explainers.explanations import Text, words_of
 from salience.faithfulness import Metric, default_metrics, metrics_named
 from salience.faithfulness.erasure import Erasure, Reading
 
@@ -205,27 +205,27 @@ def classifier(tmp_path_factory):
     return salience.load(families.save_tiny_model(tmp_path_factory.mktemp("tiny") / "model", vocabulary), device="cpu")
 
 
-TEXTS = [Text(text, None, number % 2) for number, (text, _) in enumerate(labelled_rows(14, seed=6))]
-TEXTS += [Text(" ".join(text.text for text in TEXTS[:6])), Text("goal"), Text("soup xylophonists")]
+TEXTS = [text for text, _ in labelled_rows(14, seed=6)]
+TEXTS += [" ".join(TEXTS[:6]), "goal", "soup xylophonists"]
+LABELS = [number % 2 for number in range(len(TEXTS))]
 MARKED = [[0] for _ in TEXTS]
 
 
 def readings(classifier, texts):
-    return Reading(words_of(classifier, texts), classifier.probabilities, classifier.empty_token)
+    return Reading(classifier.encode(texts, words=True), classifier.probabilities, classifier.empty_token)
 
 
 def scores_for(texts, seed=5) -> list[np.ndarray]:
-    return [np.random.default_rng([seed, len(text.text)]).normal(size=len(text.text.split())) for text in texts]
+    return [np.random.default_rng([seed, len(text)]).normal(size=len(text.split())) for text in texts]
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_texts_of_other_lengths_in_the_batch_change_nothing(name, classifier):
-    rows = [Text(text.text, None, number % 2) for number, text in enumerate(TEXTS)]
-    scores = scores_for(rows)
-    together = ALL[name].compute(Erasure(readings(classifier, rows), scores, most=4, marked=MARKED))
+    texts, scores = Texts(TEXTS, labels=LABELS), scores_for(TEXTS)
+    together = ALL[name].compute(Erasure(readings(classifier, texts), scores, most=4, marked=MARKED))
     alone = [
-        ALL[name].compute(Erasure(readings(classifier, [row]), [values], most=4, marked=[[0]]))[0]
-        for row, values in zip(rows, scores, strict=True)
+        ALL[name].compute(Erasure(readings(classifier, texts.take([row])), [values], most=4, marked=[[0]]))[0]
+        for row, values in enumerate(scores)
     ]
     assert together == pytest.approx(np.array(alone), abs=1e-4, nan_ok=True)
 
@@ -233,16 +233,15 @@ def test_texts_of_other_lengths_in_the_batch_change_nothing(name, classifier):
 @pytest.mark.parametrize("name", ["comprehensiveness", "sufficiency", "aopc", "decision-flip", "loo-tau"])
 def test_the_metric_is_the_papers(name, classifier):
     """One call of the classifier for each text and each number of words, on texts that are written anew."""
-    texts = [Text(text.text) for text in TEXTS]
-    scores = scores_for(texts)
+    scores = scores_for(TEXTS)
     most = (4,) if name in ("aopc", "decision-flip") else ()
-    found = METRICS[name].compute(Erasure(readings(classifier, texts), scores, most=4))
+    found = METRICS[name].compute(Erasure(readings(classifier, TEXTS), scores, most=4))
     slow = getattr(reference, name.replace("-", "_"))
 
     def predict(words: list[str]) -> np.ndarray:
         return classifier.predict_proba([" ".join(words)], precision="fp32")[0].astype(float)
 
-    expected = [slow(predict, text.text.split(), values.tolist(), *most) for text, values in
-                zip(texts, scores, strict=True)]  # fmt: skip
+    expected = [slow(predict, text.split(), values.tolist(), *most) for text, values in
+                zip(TEXTS, scores, strict=True)]  # fmt: skip
     assert len(set(expected)) > 3 or name == "decision-flip"
     assert found == pytest.approx(np.array(expected, float), abs=1e-5 if name != "aopc" else 1e-3, nan_ok=True)

@@ -45,7 +45,7 @@ def test_predicting_many_tokens_runs_the_encoder_once():
     batches = [word_models.word_batch([7] * 40, seed=seed) for seed in range(3)]
     ids, segments = (torch.cat([getattr(own, part).flatten() for own in batches]).numpy()
                      for part in ("input_ids", "segment"))  # fmt: skip
-    texts = Encoded(ids.astype("int32"), segments.astype("int8"), torch.full((120,), 7).numpy(), None, 0)
+    texts = Encoded(ids.astype("int32"), segments.astype("int8"), torch.full((120,), 7).numpy())
     calls = []
     handle = model.encoder.register_forward_hook(lambda _, arguments, result: calls.append(result))
     found = predict_probabilities(model, texts)
@@ -63,6 +63,6 @@ def test_few_tokens_are_read_as_they_are():
     calls = []
     model.encoder.register_forward_hook(lambda _, arguments, result: calls.append(result.last_hidden_state.shape[0]))
     texts = Encoded(own.input_ids[0].numpy().astype("int32"), own.segment[0].numpy().astype("int8"),
-                    torch.tensor([4]).numpy(), None, 0)  # fmt: skip
+                    torch.tensor([4]).numpy())  # fmt: skip
     predict_probabilities(model, texts)
     assert calls == [1]

@@ -98,8 +98,8 @@ def test_long_texts_are_cut():
     tokenizer = word_tokenizer(["a b c"])
     single = encode_texts(tokenizer, ["a b c a b c"], max_length=4)
     pair = encode_texts(tokenizer, ["a a a a a a"], ["b b b b b b"], max_length=7)
-    assert single[0]["input_ids"].tolist() == [3, 4, 5, 3] and single.cut == 1
-    assert pair[0]["segment"].tolist() == [1, 1, 1, 0, 2, 2, 2] and pair.cut == 1
+    assert single[0]["input_ids"].tolist() == [3, 4, 5, 3] and single.cut.tolist() == [True]
+    assert pair[0]["segment"].tolist() == [1, 1, 1, 0, 2, 2, 2] and pair.cut.tolist() == [True]
 
 
 @pytest.mark.parametrize("split", [True, False])

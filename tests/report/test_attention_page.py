@@ -15,7 +15,8 @@ from salience.analysis.association import NEUTRAL
 from salience.analysis.token_scores import TokenScores
 from salience.cli.main import main
 from salience.comparison.attention import Analysis, Words, analyse, sweep
-from salience.data.datasets import DataSet, Split, from_files
+from salience.data.task import Task, read_task
+from salience.data.texts import Texts
 from salience.models.attention_models import AttentionOptions
 from salience.report.attention_page import attention_page, category_rows
 from salience.report.attention_pictures import draw_all
@@ -184,8 +185,8 @@ def test_what_training_is_watched_by_is_what_is_analysed(classes):
     labels = tuple(WORDS)[:classes]
     rows = [(f"the {text} {other}", labels.index(label)) for text, label in labelled_rows(240) if label in labels
             for other in [WORDS[labels[0]]]]  # fmt: skip
-    part = Split([text for text, _ in rows], [label for _, label in rows])
-    data = DataSet("made up", labels, part, Split(part.texts[:40], part.labels[:40]), Split([], []), False)
+    part = Texts([text for text, _ in rows], labels=[label for _, label in rows])
+    data = Task(list(labels), part, part.take(range(40)))
     options, recipe = AttentionOptions("embeddings", "dot"), WordRecipe(epochs=1, batch_size=10)
     (found,) = sweep(options, recipe, data, [10], max_length=3, say=lambda line: None)
     last = found.trajectory[-1]
@@ -236,7 +237,7 @@ def test_words_are_no_markup(tmp_path, opened):
     words = {"a": ["<img/src=x/onerror=window.hacked=1>", "</td></table>"], "b": ["<script>window.hacked=1</script>",
              "&lt;b&gt;", "\"'"]}  # fmt: skip
     rows = [(" ".join(["the", *draw.choices(words[label], k=3)]), label) for label in "ab" * 40]
-    data = from_files(str(write_csv(tmp_path / "train.csv", rows)), None)
+    data = read_task(str(write_csv(tmp_path / "train.csv", rows)))
     fitted = fit_words(
         AttentionOptions("embeddings", "dot"), WordRecipe(epochs=1, batch_size=10), replace(data, tokenised=True), 0
     )

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from salience.data.datasets import Split, from_files
+from salience.commands.analyse.attention import read_first_texts
+from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.reproduce import datasets
 from salience.reproduce.datasets import SOURCES, load
@@ -61,7 +62,7 @@ def test_a_set_with_all_its_parts_is_taken_as_it_is(folder):
     data = load("sst2", folder)
     assert texts_by_part(data) == [[f"{part} {index}" for index in range(number)]
                                    for part, number in (("train", 30), ("dev", 12), ("test", 14))]  # fmt: skip
-    assert data.labels == ("negative", "positive") and data.tokenised
+    assert data.labels == ["negative", "positive"] and data.tokenised
     check_labels(data, LABELS["sst2"])
     assert load("sst2", folder, seed=5) == data
 
@@ -204,27 +205,27 @@ def test_labels_of_the_hub_that_are_not_ours_are_named(monkeypatch):
 # --------------------------------------------------------------------------------------------------------------- files
 
 
-def test_from_files(tmp_path):
+def test_first_texts_of_files(tmp_path):
     """Part of the training rows is held out, and they choose the epoch: they are no test where no test is named."""
     file, test = tmp_path / "train.csv", tmp_path / "test.csv"
     file.write_text("text,label\n" + "".join(f"train {index},{'xy'[index % 2]}\n" for index in range(40)))
     test.write_text("text,label\n" + "".join(f"test {index},{'xy'[index % 2]}\n" for index in range(8)))
-    data = from_files(str(file), str(test), seed=1)
-    assert (data.labels, data.tokenised) == (("x", "y"), False)
+    data = read_first_texts(str(file), str(test), seed=1)
+    assert (data.labels, data.tokenised) == (["x", "y"], False)
     assert sorted(data.training.texts + data.validation.texts) == sorted(f"train {index}" for index in range(40))
     assert len(data.validation.texts) == 8 and len(data.test.texts) == 8
     check_labels(data, ("x", "y"))
-    alone = from_files(str(file), None, seed=1)
-    assert alone.validation == data.validation and alone.test == Split([], [])
-    whole = from_files(str(file), None, seed=1, validation_share=0)
-    assert whole.training.texts == [f"train {index}" for index in range(40)] and whole.validation == Split([], [])
-    assert from_files(str(file), None, seed=2).validation != alone.validation
+    alone = read_first_texts(str(file), None, seed=1)
+    assert alone.validation == data.validation and alone.test == Texts([])
+    whole = read_first_texts(str(file), None, seed=1, validation_share=0)
+    assert whole.training.texts == [f"train {index}" for index in range(40)] and whole.validation == Texts([])
+    assert read_first_texts(str(file), None, seed=2).validation != alone.validation
 
 
 def test_second_texts_are_left_out_and_that_is_said(tmp_path):
     file, notes = tmp_path / "pairs.csv", []
     file.write_text("premise,hypothesis,label\n" + "".join(f"a {i},b {i},{'xy'[i % 2]}\n" for i in range(40)))
-    data = from_files(str(file), None, notes.append)
+    data = read_first_texts(str(file), None, notes.append)
     assert not any("b" in text for text in data.training.texts)
     assert notes[-1] == f'{file}: only the column "premise" is read, not the second texts beside it'
 

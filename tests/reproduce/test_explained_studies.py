@@ -7,8 +7,8 @@ import pytest
 from test_datasets import write
 
 import families
-from salience.data.datasets import DataSet, Split
-from salience.explainers.explanations import Text, second_texts, words_of
+from salience.data.task import Task
+from salience.data.texts import Texts
 from salience.faithfulness.erasure import as_judged
 from salience.inference import TextClassifier
 from salience.models.vocabulary import word_tokenizer
@@ -63,10 +63,15 @@ def test_one_cell_of_vat_holds_all_five_tables(folder, monkeypatch):
 
 def test_marked_words_are_found_polarity_by_polarity():
     """Scores that point at the marked word find it at 1; those of texts of the other polarity do not count."""
-    part = Split(
+    part = Texts(
         ["a lovely film", "a dull film", "no opinion", "two words parted"],
-        [3, 0, 2, 4],
-        [["neutral", "positive", "neutral"], ["neutral", "very negative", "neutral"], ["neutral"] * 2, ["positive"]],
+        labels=[3, 0, 2, 4],
+        marks=[
+            ["neutral", "positive", "neutral"],
+            ["neutral", "very negative", "neutral"],
+            ["neutral"] * 2,
+            ["positive"],
+        ],
     )
     labels = ("very negative", "negative", "neutral", "positive", "very positive")
     scores = [np.array([0.0, 1.0, 0.5]), np.array([1.0, 0.0, 0.5]), np.array([1.0, 0.0]), np.array([1.0, 0.0, 0.0])]
@@ -117,7 +122,7 @@ def test_turns_are_held_against_the_same_classifier_without_them():
 
 def test_every_training_is_by_its_own_method(monkeypatch):
     """ATT, VAT and plain training read the texts as they are, the first two with classifiers of their own."""
-    asked, built, data = [], [], DataSet("sst2", ("negative", "positive"), *[Split(["a film"], [0])] * 3, True)
+    asked, built, data = [], [], Task(["negative", "positive"], *[Texts(["a film"], labels=[0])] * 3)
     for module in (training, faithful_training):
         monkeypatch.setattr(
             module, "train_classifier", lambda reader, data, recipe: asked.append(recipe) or (reader, [])
@@ -136,18 +141,13 @@ def test_every_training_is_by_its_own_method(monkeypatch):
 
 def test_scores_of_a_pair_stay_with_their_words_where_the_judge_reads_more():
     """The explained model reads a, b | p, q, the judge a, b, c | p, q, r."""
-    tokenizer, pair = word_tokenizer(["a b c p q r"]), [Text("a b c", "p q r")]
+    tokenizer, pair = word_tokenizer(["a b c p q r"]), [("a b c", "p q r")]
     whole = len(tokenizer(["a b c"], ["p q r"])["input_ids"][0])
-    own, judged = (words_of(TextClassifier(None, tokenizer, longest), pair) for longest in (whole - 2, whole))
+    own, judged = (
+        TextClassifier(None, tokenizer, longest).encode(pair, words=True).words for longest in (whole - 2, whole)
+    )
     assert (own.names, judged.names) == ([["a", "b", "p", "q"]], [["a", "b", "c", "p", "q", "r"]])
     (found,) = as_judged([np.array([1.0, 2.0, 3.0, 4.0])], own, judged)
     assert found.tolist() == [1, 2, -np.inf, 3, 4, -np.inf]
     (back,) = as_judged([np.arange(6.0)], judged, own)
     assert back.tolist() == [0, 1, 3, 4]
-
-
-def test_texts_are_all_pairs_or_none_is():
-    mixed = [Text("a good film"), Text("a good film", "a bad plot")]
-    with pytest.raises(ValueError, match="1 of 2 texts have a second text"):
-        second_texts(mixed)
-    assert second_texts(mixed[:1]) is None and second_texts(mixed[1:]) == ["a bad plot"]

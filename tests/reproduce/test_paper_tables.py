@@ -13,7 +13,8 @@ import families
 from salience.analysis.association import NEUTRAL, NONE
 from salience.analysis.synthetic import synthetic
 from salience.analysis.token_scores import TokenScores
-from salience.data.datasets import DataSet, Split
+from salience.data.task import Task
+from salience.data.texts import Texts
 from salience.reproduce import TABLES, faithful_training
 from salience.reproduce.attentionmix import figures as attentionmix_figures
 from salience.reproduce.datasets import SOURCES
@@ -507,7 +508,7 @@ def test_the_models_of_vat(monkeypatch, encoder, preset, options):
         vat, "build_attention_classifier", lambda *values, **_: asked.append(values[0]) or (None, None)
     )
     monkeypatch.setattr(vat, "train_classifier", lambda *values, **_: None)
-    data = DataSet("sst2", ("negative", "positive"), *[Split(["a film"] * 32, [0] * 32)] * 3, True)
+    data = Task(["negative", "positive"], *[Texts(["a film"] * 32, labels=[0] * 32)] * 3, tokenised=True)
     vat.train(vat.Cell("sst2", encoder, 0), data, vat.PLANS[vat.family(encoder)], "vat")
     assert asked == [replace(vat.PRESETS[preset], bidirectional=options[0], embeddings=options[1])]
 

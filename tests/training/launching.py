@@ -51,7 +51,7 @@ def rows(count: int, family: str = "bert") -> Encoded:
     batch = families.batch([int(length) for length in random.integers(1, 13, count)], family=family)
     kept = batch.attention_mask.bool()
     return Encoded(
-        batch.input_ids[kept].numpy(), batch.segment[kept].numpy(), kept.sum(1).numpy(), batch.labels.tolist(), 0
+        batch.input_ids[kept].numpy(), batch.segment[kept].numpy(), kept.sum(1).numpy(), batch.labels.tolist()
     )
 
 

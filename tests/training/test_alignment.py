@@ -122,7 +122,7 @@ def test_other_models_have_none(model):
 def rows(count: int = 16) -> Encoded:
     own = word_batch([1 + number % 5 for number in range(count)], seed=4)
     kept = own.attention_mask.bool()
-    return Encoded(own.input_ids[kept].numpy(), own.segment[kept].numpy(), kept.sum(1).numpy(), own.labels.tolist(), 0)
+    return Encoded(own.input_ids[kept].numpy(), own.segment[kept].numpy(), kept.sum(1).numpy(), own.labels.tolist())
 
 
 def step(folder, penalty=None, method=None, pieces: int = 1) -> dict[str, torch.Tensor]:

@@ -8,8 +8,9 @@ import torch
 from transformers import TrainerCallback
 
 import word_models
-from salience.data.datasets import DataSet, Split
 from salience.data.encoding import encode_texts
+from salience.data.task import Task
+from salience.data.texts import Texts
 from salience.models.attention_models import AttentionOptions
 from salience.training import word_models as study
 from salience.training.word_models import KeepBest, WordRecipe, accuracy, adagrad, fit_words
@@ -19,16 +20,16 @@ RECIPE = WordRecipe(epochs=8, batch_size=10, learning_rate=0.1)
 FILLER = ["the", "a", "of", "and", "to", "in"]
 
 
-def part(number: int, seed: int) -> Split:
+def part(number: int, seed: int) -> Texts:
     """Texts of which "good" or "bad" says everything."""
     draw, texts = np.random.default_rng(seed), []
     for row in range(number):
         words = [*draw.choice(FILLER, draw.integers(2, 7)), ("bad", "good")[row % 2]]
         texts.append(" ".join(draw.permutation(words)))
-    return Split(texts, [row % 2 for row in range(number)])
+    return Texts(texts, labels=[row % 2 for row in range(number)])
 
 
-DATA = DataSet("made-up", ("negative", "positive"), part(60, 0), part(20, 1), part(30, 2), tokenised=True)
+DATA = Task(["negative", "positive"], part(60, 0), part(20, 1), part(30, 2), tokenised=True)
 
 
 class Epochs(TrainerCallback):
@@ -119,8 +120,8 @@ def test_fewer_texts_than_a_batch_holds_are_trained_on_too(rows):
 def test_only_so_many_words_of_a_text_are_read():
     """What decides stands behind them: nothing can be learnt."""
 
-    def behind(own: Split) -> Split:
-        return Split([f"the the the {text}" for text in own.texts], own.labels)
+    def behind(own: Texts) -> Texts:
+        return Texts([f"the the the {text}" for text in own.texts], labels=own.labels)
 
     data = replace(DATA, training=behind(DATA.training), validation=behind(DATA.validation), test=behind(DATA.test))
     assert fit_words(OPTIONS, RECIPE, data, seed=0).test_accuracy == 1
@@ -142,7 +143,7 @@ def test_accuracy_is_counted():
     rows = [ids[mask.bool()].numpy() for ids, mask in zip(tokens.input_ids, tokens.attention_mask, strict=True)]
     lengths = np.array([len(row) for row in rows])
     labels = [predicted[0], predicted[1], (predicted[2] + 1) % 3, predicted[3]]
-    encoded = study.Encoded(np.concatenate(rows), np.ones(lengths.sum(), np.int8), lengths, labels, 0)
+    encoded = study.Encoded(np.concatenate(rows), np.ones(lengths.sum(), np.int8), lengths, labels)
     assert accuracy(model, encoded) == 0.75
 
 

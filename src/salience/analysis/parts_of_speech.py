@@ -11,8 +11,9 @@ from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from salience.analysis.tagging import Tagged, in_order
+from salience.data.encoding import encode_texts
+from salience.data.words import SPECIAL
 from salience.explainers.corpus import explain_tokens
-from salience.explainers.word_tokens import SPECIAL, encode_words
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,9 @@ def tagged_attention(
         in_order(text, spans, number) for number, (text, spans) in enumerate(zip(texts, tagged, strict=True), 1)
     ]
     spans = iter([[(start, end) for start, end, _ in words_of_text] for words_of_text in ordered])
-    encoded = encode_words(tokenizer, texts, max_length=max_length, spans=lambda text: next(spans))
+    encoded = encode_texts(tokenizer, texts, max_length=max_length, spans=lambda text: next(spans))
     result = TaggedScores([], [], [])
-    for row, received in enumerate(explain_tokens(model, encoded.encoded, attention)):
+    for row, received in enumerate(explain_tokens(model, encoded, attention)):
         word_index = encoded.words_of(row)
         position = np.flatnonzero(word_index != SPECIAL)
         word_index, scores = word_index[position], received[position]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import pairwise
 
+from salience.data.words import word_spans
 from salience.errors import InputError, counted, quoted
-from salience.explainers.words import word_spans
 
 Tagged = list[tuple[int, int, str]]  # the words of a text: first character, character after the last, tag
 Tagger = Callable[[Sequence[str]], Iterator[Tagged]]

@@ -7,9 +7,10 @@ from importlib.util import find_spec
 
 from salience.commands.faithfulness import applicable_explainers
 from salience.commands.local_only import LocalOnly
+from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.explainers import EXPLAINERS
-from salience.explainers.explanations import Text, explain_texts
+from salience.explainers.explanations import explain_texts
 from salience.inference import TextClassifier, load
 
 FONTS = ["system-ui", "sans-serif"]  # installed ones, so that none is downloaded
@@ -62,13 +63,13 @@ def build_page(classifier: TextClassifier, name: str):
     """
     import gradio
 
-    offered = list(applicable_explainers(classifier, Text("a text")))
+    offered = list(applicable_explainers(classifier, Texts(["a text"])))
 
     def show(text: str, pair: str, explainer: str) -> tuple[dict[str, float], str]:
         if not text.strip():
             return {}, ""
-        rows = [Text(text, pair if pair.strip() else None)]
-        (explanation,) = explain_texts(classifier, rows, {explainer: EXPLAINERS[explainer]})
+        texts = Texts([text], [pair] if pair.strip() else None)
+        (explanation,) = explain_texts(classifier, texts, {explainer: EXPLAINERS[explainer]})
         probabilities = dict(zip(explanation.labels, map(float, explanation.probabilities), strict=True))
         return probabilities, explanation._repr_html_()
 

@@ -7,17 +7,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from salience.commands.labelled_texts import cannot, check_pieces, read_texts
+from salience.data.texts import Texts
 from salience.data.values import well_formed
 from salience.data.writing import writing
 from salience.errors import InputError, counted, json_printable, unknown
 from salience.explainers import EXPLAINERS, Attention, ClsAttention
-from salience.explainers.explanations import Explanation, Text, explain_texts
+from salience.explainers.explanations import Explanation, explain_texts
 from salience.explainers.from_captum import FromCaptum
 from salience.files import whole_file
 from salience.inference import load
@@ -71,13 +73,16 @@ def explain_file(
     if texts and trained is not None and trained.text_pair is not None:
         raise InputError(f"{name} was trained on pairs of texts: give them in a file, --text gives single ones")
     # Command-line arguments that are not UTF-8 contain lone surrogates, which no tokenizer accepts.
-    rows = (
-        [Text(well_formed(text)) for text in texts]
+    windows = (
+        [Texts([well_formed(text) for text in texts])]
         if data is None
         else read_texts(data, classifier.labels, trained, most, columns)
     )
     with cannot(f"explain {name}"):
-        explanations = explain_texts(classifier, rows, functions, target_of(target, classifier.labels), pieces)
+        number = target_of(target, classifier.labels)
+        explanations = chain.from_iterable(
+            explain_texts(classifier, window, functions, number, pieces) for window in windows
+        )
         title = f"{Path(name).name}: {Path(data).name if data else 'explanations'}"
         written, cut = write(explanations, kind, output, title)
     if cut:

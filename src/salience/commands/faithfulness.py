@@ -12,9 +12,10 @@ from transformers import set_seed
 
 from salience.commands.explain import chosen_explainers
 from salience.commands.labelled_texts import cannot, check_pieces, labelled_texts
+from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed
 from salience.explainers import EXPLAINERS
-from salience.explainers.explanations import Text, explain_texts
+from salience.explainers.explanations import explain_texts
 from salience.faithfulness import metrics_named
 from salience.faithfulness.evaluation import DRAWS, LEAVE_ONE_OUT_TEXTS, evaluate
 from salience.files import whole_folder, write_whole
@@ -58,12 +59,10 @@ def check_explanations(
             "the same"
         )
     texts = labelled_texts(data, classifier.labels, trained_columns(name), rows, columns, marks)
-    if marks is not None and texts[0].pair is not None:
+    if marks is not None and texts.second is not None:
         raise InputError(f"{data}: words are marked in single texts only, not in pairs")
     functions = (
-        applicable_explainers(classifier, texts[0])
-        if explainers is None
-        else chosen_explainers(explainers, None, None)
+        applicable_explainers(classifier, texts) if explainers is None else chosen_explainers(explainers, None, None)
     )
     set_seed(seed)
     with cannot(f"test {name}"):
@@ -100,12 +99,12 @@ def check_explanations(
         tell(f"saved: {output}/faithfulness.json, index.html")
 
 
-def applicable_explainers(classifier: TextClassifier, text: Text) -> dict[str, Callable]:
-    """The explainers that can explain this model, by name."""
-    applicable = {}
+def applicable_explainers(classifier: TextClassifier, texts: Texts) -> dict[str, Callable]:
+    """The explainers that can explain this classifier, by name; they are tried on the first text."""
+    first, applicable = texts.take([0]), {}
     for name, explainer in EXPLAINERS.items():
         try:
-            list(explain_texts(classifier, [text], {name: explainer}))
+            list(explain_texts(classifier, first, {name: explainer}))
         except InputError:
             raise
         except ValueError:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
+
+import numpy as np
 
 from salience.data.columns import LABELS, Columns, choose_as_trained, usual
 from salience.data.reading import column_names, stream
+from salience.data.texts import UNKNOWN, Texts
 from salience.data.values import label_of, text_of, value_in
+from salience.data.words import word_spans
 from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed, unknown
-from salience.explainers.explanations import Text
-from salience.explainers.word_tokens import PIECES
-from salience.explainers.words import word_spans
+from salience.explainers.corpus import PIECES
+from salience.explainers.explanations import WINDOW
 from salience.report.terminal import tell
 
 
@@ -40,8 +44,8 @@ def cannot(doing: str) -> Iterator[None]:
 def labelled_texts(
     data: str, labels: Sequence[str], trained: Columns | None, most: int | None, columns: Mapping[str, Any],
     marks: str | None = None,
-) -> list[Text]:  # fmt: skip
-    """The rows of a file whose label the model knows. A note says how many others there are.
+) -> Texts:  # fmt: skip
+    """The texts of a file whose label the model knows. A note says how many others there are.
 
     Args:
         data, labels, trained, most, columns, marks: as in `read_texts`.
@@ -49,27 +53,27 @@ def labelled_texts(
     Raises:
         InputError: no row has such a label.
     """
-    every = list(read_texts(data, labels, trained, most, columns, marks, needed=True))
-    if not every:
+    every = Texts.concatenated(read_texts(data, labels, trained, most, columns, marks, needed=True))
+    if not len(every):
         raise InputError(f"{data} has no texts")
-    texts = [text for text in every if text.label is not None]
-    if not texts:
+    known = np.flatnonzero(every.labels != UNKNOWN) if every.labels is not None else np.zeros(0, int)
+    if not len(known):
         raise InputError(
             f"{data}: no row has a label that the model knows ({listed(labels)}); check its --label column"
         )
-    if len(texts) < len(every):
-        tell(f"{data}: {len(every) - len(texts)} of {len(every)} texts are left out, whose label is not known")
-    return texts
+    if len(known) < len(every):
+        tell(f"{data}: {len(every) - len(known)} of {len(every)} texts are left out, whose label is not known")
+    return every.take(known)
 
 
 def read_texts(
     data: str, labels: Sequence[str] | None, trained: Columns | None, most: int | None, columns: Mapping[str, Any],
     marks: str | None = None, option: str = "--marks", needed: bool = False,
-) -> Iterator[Text]:  # fmt: skip
-    """The rows of a file, one at a time.
+) -> Iterator[Texts]:  # fmt: skip
+    """The texts of a file with the numbers of their rows, in parts of `WINDOW` texts.
 
     Rows without a text and rows with another number of marks than words are left out; notes at the end say how many.
-    A label that the model does not know becomes None.
+    A label that the model does not know becomes `UNKNOWN`.
 
     Args:
         data: path of the file.
@@ -104,16 +108,32 @@ def read_texts(
     )
     for note in notes:
         tell(note)
+    rows = _complete_rows(data, labels or [], chosen, encoding, most, marks, option, needed)
+    while window := list(islice(rows, WINDOW)):
+        texts, pairs, numbers, known, marked = (list(values) for values in zip(*window, strict=True))
+        yield Texts(
+            texts,
+            None if chosen.text_pair is None else pairs,
+            None if chosen.label is None else np.array(known),
+            numbers,
+            None if marks is None else marked,
+        )
+
+
+def _complete_rows(
+    data: str, labels: Sequence[str], columns: Columns, encoding: str, most: int | None, marks: str | None,
+    option: str, needed: bool,
+) -> Iterator[tuple[str, str, int, int, list[str]]]:  # fmt: skip
+    """The text, second text, row number, label and marks of each row that has them; see `read_texts`."""
     given = 0
     empty: list[int] = []
-    strange: dict[int, str] = {}
+    unseen: dict[int, str] = {}
     misfits: dict[int, str] = {}
-    used = {name for name in (chosen.text, chosen.text_pair, chosen.label, marks) if name is not None}
-    known_labels = list(labels or ())
-    for number, row in enumerate(stream(data, encoding, columns=used), 1):
+    needed_columns = columns.names | ({marks} if marks is not None else set())
+    for number, row in enumerate(stream(data, encoding, columns=needed_columns), 1):
         text, pair = (
             None if name is None else value_in(row, name, text_of, number, data)
-            for name in (chosen.text, chosen.text_pair)
+            for name in (columns.text, columns.text_pair)
         )
         if text is None:
             empty.append(number)
@@ -121,17 +141,15 @@ def read_texts(
         if given == most:
             tell(f"{data}: only its first {most} texts are read")
             break
-        marked = None if marks is None else marks_in(row, marks)
-        if marked is not None and (misfit := misfit_of(marked, text)):
+        marked = [] if marks is None else marks_in(row, marks)
+        if marks is not None and (misfit := misfit_of(marked, text)):
             misfits[number] = misfit
             continue
         given += 1
-        label = None if chosen.label is None else value_in(row, chosen.label, label_of, number, data)
-        known = known_labels.index(label) if label in known_labels else None
-        if label is not None and known is None:
-            strange[number] = label
-        pair = None if chosen.text_pair is None else pair or ""
-        yield Text(text, pair, known, number, marked)
+        label = None if columns.label is None else value_in(row, columns.label, label_of, number, data)
+        if label is not None and label not in labels:
+            unseen[number] = label
+        yield text, pair or "", number, labels.index(label) if label in labels else UNKNOWN, marked
     if empty:
         tell(f"{data}: left out {counted(len(empty), 'row')} without a text ({rows_listed(empty)})")
     if misfits:
@@ -143,13 +161,13 @@ def read_texts(
             f"{data}: left out {counted(len(misfits), 'row')} whose marks do not fit ({rows_listed(misfits)}); "
             f"row {number}: {misfit}"
         )
-    if strange:
-        first, label = next(iter(strange.items()))
+    if unseen:
+        first, label = next(iter(unseen.items()))
         problem = (
-            f"{data}: {counted(len(strange), 'row')} with a label that the model does not know, the first being row "
-            f"{first}: {quoted(label)}; it knows {listed(map(quoted, known_labels))}.{nearest(label, known_labels)}"
+            f"{data}: {counted(len(unseen), 'row')} with a label that the model does not know, the first being row "
+            f"{first}: {quoted(label)}; it knows {listed(map(quoted, labels))}.{nearest(label, labels)}"
         )
-        if needed and len(strange) == given:
+        if needed and len(unseen) == given:
             raise InputError(f"{problem} --label names another column.")
         tell(problem)
 

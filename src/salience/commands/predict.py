@@ -106,4 +106,4 @@ def predict_rows(
     answers: list[list[float] | None] = [None] * len(rows)
     for index, probability in zip(complete, probabilities.tolist(), strict=True):
         answers[index] = probability
-    return answers, encoded.cut
+    return answers, int(encoded.cut.sum())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from rich.console import Console
 
-from salience.explainers.explanations import Text, explain_texts
+from salience.explainers.explanations import explain_texts
 from salience.explainers.gradient import gradient
 from salience.report.terminal import explanation_line, literal, score_table
 from salience.training.run import Run
@@ -26,10 +26,8 @@ def show_run(run: Run, console: Console | None = None) -> None:
 
 def show_decisions(run: Run, console: Console) -> None:
     """Prints three test texts with their decisive words: see `rows_to_show`."""
-    chosen = rows_to_show(run.probabilities, run.task.test.labels)
-    examples, labels = run.task.test.examples.take(chosen), run.task.test.labels[chosen]
-    pairs = examples.pairs or [None] * len(chosen)
-    texts = [Text(text, pair, int(label)) for text, pair, label in zip(examples.texts, pairs, labels, strict=True)]
+    test = run.task.test
+    texts = test.take(rows_to_show(run.probabilities, test.known_labels))
     console.print("three test texts; the words that decided most are marked *so*:", soft_wrap=True)
     for explanation in explain_texts(run.classifier, texts, {"gradient": gradient}):
         console.print(explanation_line(explanation), soft_wrap=True)

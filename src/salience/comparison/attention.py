@@ -17,8 +17,8 @@ from salience.analysis.association import NONE, association, categories, counts
 from salience.analysis.token_scores import TokenScores, check_scored, global_scores, local_scores
 from salience.batch import Batch
 from salience.data.batching import like_length
-from salience.data.datasets import DataSet
 from salience.data.encoding import Encoded, encode_texts
+from salience.data.task import Task
 from salience.errors import listed
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.attention_models import AttentionOptions
@@ -72,7 +72,7 @@ class Analysis:
 
 
 def analyse(
-    model: AttentionClassifier, tokenizer, data: DataSet, max_length: int | None = None, trajectory: list | None = None
+    model: AttentionClassifier, tokenizer, data: Task, max_length: int | None = None, trajectory: list | None = None
 ) -> Analysis:
     """Analyses a trained model on a data set.
 
@@ -85,9 +85,9 @@ def analyse(
         ValueError: the model has no attention scores or no polarity scores, or has other labels than the data.
     """
     check_scored(model)
-    known = tuple(model.config.id2label[number] for number in range(model.config.num_labels))
-    if known != tuple(data.labels):
-        raise ValueError(f"it has the labels {listed(known)}, but the texts have {listed(data.labels)}")
+    known = [model.config.id2label[number] for number in range(model.config.num_labels)]
+    if known != list(data.labels):
+        raise ValueError(f"it knows the labels {listed(known)}, but the texts have {listed(data.labels)}")
     training, test = (
         encode_texts(tokenizer, part.texts, labels=part.labels, max_length=max_length)
         for part in (data.training, data.test)
@@ -112,7 +112,7 @@ def analyse(
 def sweep(
     options: AttentionOptions,
     recipe: WordRecipe,
-    data: DataSet,
+    data: Task,
     scales: list[float],
     seed: int = 0,
     max_length: int | None = None,
@@ -161,7 +161,7 @@ class Watcher(TrainerCallback):
             "attention CATEGORY" and "polarity CATEGORY".
     """
 
-    def __init__(self, data: DataSet, max_length: int | None = None):
+    def __init__(self, data: Task, max_length: int | None = None):
         self.data, self.max_length = data, max_length
         self.category: np.ndarray | None = None
         self.rows: list[dict] = []

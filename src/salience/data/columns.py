@@ -27,9 +27,22 @@ ROLES = {"text": "text column", "text_pair": "second text column", "label": "lab
 
 @dataclass(frozen=True)
 class Columns:
+    """The names of the columns that are read.
+
+    Args:
+        text: the column of the texts, or of the first texts of pairs.
+        text_pair: the column of the second texts; None for single texts.
+        label: the column of the labels; None if they are not read.
+    """
+
     text: str
     text_pair: str | None = None
     label: str | None = None
+
+    @property
+    def names(self) -> set[str]:
+        """The names of all columns that are read."""
+        return {name for name in (self.text, self.text_pair, self.label) if name is not None}
 
 
 def choose_columns(
@@ -93,7 +106,7 @@ def choose_as_trained(
     Raises:
         InputError: also where a model of pairs is given single texts, or one of single texts pairs.
     """
-    known = {}
+    known: dict[str, str | None] = {}
     if trained is not None:
         free = set(names) - set(named.values())
         texts = {"text": trained.text} | ({} if trained.text_pair is None else {"text_pair": trained.text_pair})

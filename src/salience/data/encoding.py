@@ -1,39 +1,45 @@
-"""Texts as token ids, once for a whole data set and compactly: 500,000 texts of 30 tokens take 120 MB."""
+"""Texts as token ids, computed once for a whole data set: 500,000 texts of 30 tokens take 120 MB."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from torch.utils.data import Dataset
 
+from salience.data.words import SPECIAL, Spans, Words, words_of_tokens
 from salience.errors import InputError, counted
 
 CHUNK = 1000  # texts tokenised in one call
 
 
-def check_room(tokenizer, max_length: int | None, pairs: bool) -> None:
-    """Refuses to cut a text to its special tokens, which a tokenizer would answer by not cutting it at all.
-
-    Raises:
-        InputError: names the length and what it must be above.
-    """
-    special = tokenizer.num_special_tokens_to_add(pairs)
-    if max_length is not None and max_length <= special:
-        raise InputError(
-            f"--max-length {max_length} leaves no place for words: {counted(special, 'token')} of each "
-            f"{'pair' if pairs else 'text'} {'is' if special == 1 else 'are'} special"
-        )
-
-
 class Encoded(Dataset):
-    """Tokenised texts, each a dict of `input_ids`, `segment` and, if known, `labels`."""
+    """N tokenised texts. Each is a dict of `input_ids` (T,), `segment` (T,) and, if known, `labels`.
 
-    def __init__(self, ids: np.ndarray, segments: np.ndarray, lengths: np.ndarray, labels: Sequence[int] | None, cut):
-        self.ids, self.segments, self.lengths = ids, segments, lengths  # flat, flat, (rows,)
-        self.starts = np.concatenate([[0], lengths.cumsum()])
-        self.labels = labels
-        self.cut = cut  # how many texts were longer than the model reads
+    Args:
+        ids: the token ids of all texts, flat.
+        segments: flat as `ids`: 0 for special tokens, 1 for the text, 2 for the second text of a pair.
+        lengths: (N,) int, the number of tokens of each text.
+        labels: (N,) int; None if they are not known.
+        cut: (N,) bool, whether a text is longer than what is read of it. One value stands for all texts.
+        words: the words that the tokens are parts of; None if they are not needed. They take several times the memory
+            of the ids.
+    """
+
+    def __init__(
+        self,
+        ids: np.ndarray,
+        segments: np.ndarray,
+        lengths: np.ndarray,
+        labels: Sequence[int] | np.ndarray | None = None,
+        cut: np.ndarray | Sequence[bool] | bool = False,
+        words: Words | None = None,
+    ):
+        self.ids, self.segments, self.lengths = ids, segments, lengths
+        self.starts = np.concatenate([[0], lengths.cumsum()])  # (N + 1,) where each text begins in `ids`
+        self.labels = None if labels is None else np.asarray(labels, np.int64)
+        self.cut = np.broadcast_to(np.asarray(cut, bool), lengths.shape)
+        self._words = words
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -43,54 +49,128 @@ class Encoded(Dataset):
         item = {"input_ids": self.ids[part], "segment": self.segments[part]}
         return item if self.labels is None else item | {"labels": self.labels[index]}
 
-    def take(self, indices: Sequence[int]) -> Encoded:
-        """The rows at `indices`, in that order."""
-        parts = [np.arange(self.starts[index], self.starts[index + 1]) for index in indices]
+    def __iter__(self) -> Iterator[dict]:
+        return (self[row] for row in range(len(self)))
+
+    @property
+    def words(self) -> Words:
+        """The words that the tokens are parts of.
+
+        Raises:
+            ValueError: the texts were encoded without them.
+        """
+        if self._words is None:
+            raise ValueError("the texts were encoded without their words")
+        return self._words
+
+    def words_of(self, row: int) -> np.ndarray:
+        """The number of each token's word (T,) in the text at `row`; `SPECIAL` for a token outside words."""
+        return self.words.of_tokens[self.starts[row] : self.starts[row + 1]]
+
+    def take(self, rows: Sequence[int] | np.ndarray) -> Encoded:
+        """The texts at `rows`, in that order. A row may be named several times."""
+        rows = np.asarray(rows, int)
+        parts = [np.arange(self.starts[row], self.starts[row + 1]) for row in rows]
         flat = np.concatenate(parts) if parts else np.zeros(0, int)
-        labels = None if self.labels is None else [self.labels[index] for index in indices]
-        return Encoded(self.ids[flat], self.segments[flat], self.lengths[list(indices)], labels, self.cut)
+        labels = None if self.labels is None else self.labels[rows]
+        words = None if self._words is None else self._words.take(rows, flat)
+        return Encoded(self.ids[flat], self.segments[flat], self.lengths[rows], labels, self.cut[rows], words)
+
+    def keeping(self, kept: np.ndarray, empty: int) -> Encoded:
+        """The texts with some of their words, in the order of the text, and with all special tokens.
+
+        Args:
+            kept: bool, flat over the words of all texts.
+            empty: the id of the one token of a text of which nothing else is left, for example [UNK].
+        """
+        of_tokens, counts = self.words.of_tokens, self.words.counts
+        first_words = np.repeat(np.concatenate([[0], counts.cumsum()[:-1]]), self.lengths)
+        left, in_words = np.ones(len(of_tokens), bool), of_tokens != SPECIAL
+        left[in_words] = kept[(first_words + of_tokens)[in_words]]
+        rows = np.repeat(np.arange(len(self)), self.lengths)
+        lengths = np.bincount(rows[left], minlength=len(self))
+        # Of a text of which nothing is left, the first position stays and holds the token `empty`.
+        positions = self.starts[:-1][(lengths == 0) & (self.lengths > 0)]
+        ids = self.ids.copy()
+        ids[positions], left[positions] = empty, True
+        return Encoded(ids[left], self.segments[left], np.bincount(rows[left], minlength=len(self)), self.labels)
 
 
 def encode_texts(
     tokenizer,
     texts: Sequence[str],
     pairs: Sequence[str] | None = None,
-    labels: Sequence[int] | None = None,
+    labels: Sequence[int] | np.ndarray | None = None,
     max_length: int | None = None,
+    spans: Spans | None = None,
 ) -> Encoded:
-    """Tokenises texts, or pairs of texts, and cuts what is longer than `max_length` tokens.
+    """Tokenises N texts, or N pairs of texts. What is longer than `max_length` tokens is cut off.
 
     Args:
-        tokenizer: a fast Hugging Face tokenizer; only it knows which token belongs to which text.
+        tokenizer: a fast Hugging Face tokenizer; only a fast one knows which token belongs to which text.
+        pairs: the second texts; None for single texts.
+        labels: (N,) the numbers of the labels; None if they are not known.
+        max_length: the number of tokens that are read of a text, special tokens included; None reads all.
+        spans: a function that gives the words of a text, such as `word_spans`; the result then holds the `words`,
+            which are found by the tokenizer's offsets. None leaves them out.
 
     Raises:
         InputError: `max_length` leaves no place for words.
+        ValueError: `spans` gives words that are not in order, or that overlap.
     """
     check_room(tokenizer, max_length, pairs is not None)
-    ids, segments, lengths, cut = [], [], [], 0
+    ids, segments, lengths, cut, words = [], [], [], [], []
     for start in range(0, len(texts), CHUNK):
         rows = slice(start, start + CHUNK)
         chunk = (list(texts[rows]),) if pairs is None else (list(texts[rows]), list(pairs[rows]))
-        encoded = tokenizer(*chunk, truncation=False, verbose=False).encodings
-        if max_length is not None:
-            long = [index for index, row in enumerate(encoded) if len(row) > max_length]
-            cut += len(long)
-            if long:  # only these again: the tokenizer knows how to shorten a pair
-                again = tokenizer(*([part[index] for index in long] for part in chunk), truncation=True,
-                                  max_length=max_length).encodings  # fmt: skip
-                for index, row in zip(long, again, strict=True):
-                    encoded[index] = row
-        lengths += [len(row) for row in encoded]
-        ids += [np.array(row.ids, np.int32) for row in encoded]
-        segments += [segment_of(row) for row in encoded]
+        encodings = tokenizer(*chunk, truncation=False, verbose=False).encodings
+        long = [max_length is not None and len(encoding) > max_length for encoding in encodings]
+        if any(long):  # these are tokenised again, since only the tokenizer knows how to shorten a pair
+            indices = np.flatnonzero(long)
+            again = tokenizer(*([part[index] for index in indices] for part in chunk), truncation=True,
+                              max_length=max_length).encodings  # fmt: skip
+            for index, encoding in zip(indices, again, strict=True):
+                encodings[index] = encoding
+        of_chunk = [segment_of(encoding) for encoding in encodings]
+        ids += [np.array(encoding.ids, np.int32) for encoding in encodings]
+        segments += of_chunk
+        lengths += [len(encoding) for encoding in encodings]
+        cut += long
+        if spans is not None:
+            for number, (encoding, segment, *both) in enumerate(zip(encodings, of_chunk, *chunk, strict=True), 1):
+                try:
+                    words.append(words_of_tokens(segment, encoding.offsets, both, spans))
+                except ValueError as error:
+                    raise ValueError(f"text {start + number}: {error}") from error
     empty = [np.zeros(0, np.int32)]
     return Encoded(
-        np.concatenate(ids or empty), np.concatenate(segments or empty), np.array(lengths, np.int64), labels, cut
-    )
+        np.concatenate(ids or empty), np.concatenate(segments or empty), np.array(lengths, np.int64), labels, cut,
+        None if spans is None else Words.joined(words),
+    )  # fmt: skip
+
+
+def check_room(tokenizer, max_length: int | None, pairs: bool) -> None:
+    """Checks that a text cut to `max_length` tokens has place for words beside its special tokens.
+
+    A tokenizer would answer a smaller length by not cutting at all.
+
+    Raises:
+        InputError: it has none; names the length and the number of special tokens.
+    """
+    special = tokenizer.num_special_tokens_to_add(pairs)
+    if max_length is not None and max_length <= special:
+        raise InputError(
+            f"--max-length {max_length} leaves no place for words: {counted(special, 'token')} of each "
+            f"{'pair' if pairs else 'text'} {'is' if special == 1 else 'are'} special"
+        )
 
 
 def segment_of(encoding) -> np.ndarray:
-    """0 for special tokens, 1 for the text, 2 for the second text of a pair: (T,) int8."""
+    """The segment of each token (T,) int8: 0 special tokens, 1 the text, 2 the second text of a pair.
+
+    Args:
+        encoding: one text, or one pair, as the `tokenizers` library encodes it.
+    """
     if encoding.n_sequences < 2:
         return 1 - np.array(encoding.special_tokens_mask, np.int8)
     return np.array([0 if part is None else part + 1 for part in encoding.sequence_ids], np.int8)

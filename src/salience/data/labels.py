@@ -1,4 +1,4 @@
-"""Labels: their names in order, what looks wrong with them, their numbers, the weights of their classes."""
+"""Labels: their names in order, warnings about them, their numbers, and the weights of the classes."""
 
 from __future__ import annotations
 
@@ -10,32 +10,37 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from salience.data.examples import Examples
+import numpy as np
+
 from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed, unknown
 
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 
 
 def label_names(labels: Iterable[str]) -> list[str]:
-    """The names of the classes: by value if all are whole numbers, by text otherwise."""
+    """The names of the classes, sorted by value if all are whole numbers, as strings otherwise."""
     names = sorted(set(labels))
     return sorted(names, key=int) if all(WHOLE_NUMBER.fullmatch(name) for name in names) else names
 
 
-def check_labels(examples: Examples, source: str) -> list[str]:
-    """Warnings for labels that look alike, a line for each group of them.
+def check_labels(labels: Sequence[str], source: str) -> list[str]:
+    """Warnings about labels that look alike, one line for each group of them.
+
+    Args:
+        labels: the label of each row.
+        source: the name of the data, for messages.
 
     Raises:
         InputError: there is one class only, or nearly every row has a class of its own.
     """
-    counts = Counter(examples.labels)
+    counts = Counter(labels)
     if len(counts) == 1:
         raise InputError(
-            f"{source}: every row has the label {quoted(examples.labels[0])}; a classifier needs at least two classes"
+            f"{source}: every row has the label {quoted(labels[0])}; a classifier needs at least two classes"
         )
-    if len(examples) > 20 and 2 * len(counts) > len(examples):
+    if len(labels) > 20 and 2 * len(counts) > len(labels):
         raise InputError(
-            f"{source}: {len(counts):,} different labels in {len(examples):,} rows; is this the label column? "
+            f"{source}: {len(counts):,} different labels in {len(labels):,} rows; is this the label column? "
             "Name it with --label"
         )
     alike = defaultdict(list)
@@ -49,12 +54,12 @@ def check_labels(examples: Examples, source: str) -> list[str]:
 
 
 def difference(names: Sequence[str], counts: Mapping[str, int]) -> str:
-    """In what labels differ that look alike, in words."""
+    """How labels that look alike differ, as a part of a sentence."""
     if len({without_case_and_space(name) for name in names}) == 1:
-        shown, what = map(quoted, names), "in case or space"
+        shown, what = [quoted(name) for name in names], "in case or space"
     else:
         # Written as escapes, since nobody could tell them apart otherwise.
-        shown = (json.dumps(name[:60]) for name in names)
+        shown = [json.dumps(name[:60]) for name in names]
         what = "in case, space, Unicode normalisation or invisible characters"
     rows = (f"{name} ({counted(counts[label], 'row')})" for name, label in zip(shown, names, strict=True))
     return f"the labels {listed(rows)} differ only {what}"
@@ -65,7 +70,7 @@ def without_case_and_space(name: str) -> str:
 
 
 def visible(name: str) -> str:
-    """What a reader sees of a label: one form of each character, and none that is invisible.
+    """A label as a reader sees it: one form of each character, without case, space and invisible characters.
 
     An accented letter may be one character or two (NFC or NFD), "fi" may be a ligature, and characters of the
     categories "format" and "control", such as the zero-width space, are not shown at all.
@@ -75,42 +80,48 @@ def visible(name: str) -> str:
     return unicodedata.normalize("NFKC", without_case_and_space(name))
 
 
-def encode(labels: Sequence[str], names: Sequence[str], source: str, rows: Sequence[int]) -> list[int]:
-    """The number of each label: its place in `names`.
+def encode(labels: Sequence[str], names: Sequence[str], source: str, rows: Sequence[int]) -> np.ndarray:
+    """The number of each label (N,) int64: its index in `names`.
 
     Args:
-        rows: where the labels stand in their source, for the message.
+        labels: N labels.
+        names: the labels of the training data, in the order of their numbers.
+        source: the name of the data, for error messages.
+        rows: the row of each label in the data, for error messages.
 
     Raises:
-        InputError: labels that are not among the names, which are those that training saw.
+        InputError: labels that are not among the names.
     """
-    number = {name: index for index, name in enumerate(names)}
-    strange = defaultdict(list)
+    numbers = {name: index for index, name in enumerate(names)}
+    unseen = defaultdict(list)
     for label, row in zip(labels, rows, strict=True):
-        if label not in number:
-            strange[label].append(row)
-    if strange:
-        found = (
+        if label not in numbers:
+            unseen[label].append(row)
+    if unseen:
+        described = (
             f"{quoted(label)} ({counted(len(at), 'time')}: {rows_listed(at, 3)}){nearest(label, names).rstrip('?')}"
-            for label, at in strange.items()
+            for label, at in unseen.items()
         )
         raise InputError(
-            f"{source}: {counted(len(strange), 'label')} that training never saw: {listed(found, 5)}; mend or remove "
-            "these rows, or add such rows to the training data"
+            f"{source}: {counted(len(unseen), 'label')} that training never saw: {listed(described, 5)}; mend or "
+            "remove these rows, or add such rows to the training data"
         )
-    return [number[label] for label in labels]
+    return np.array([numbers[label] for label in labels], np.int64)
 
 
 def class_weights(spec: str | Mapping, labels: Sequence[str], names: Sequence[str]) -> list[float] | None:
-    """One weight a class, such that the training rows' mean weight is 1 and the loss keeps its scale.
+    """The weights of the C classes in the loss; their mean over the training rows is 1. None for no weights.
 
-    A row's loss is multiplied by its label's weight, a mixed label's by the mean of its two, and the batch's mean is
-    taken over rows: linear in the label, and the same for a batch in one piece or in several.
+    The loss of a row is multiplied by the weight of its label, or, for a mixed label, by the mean of the weights of
+    both labels in their shares. The mean of a batch is taken over rows. So the loss is linear in the label, and is the
+    same for a batch in one piece or in several.
 
     Args:
-        spec: "none"; "auto", rows / (classes * rows of the class); or "name=weight,name2=weight", the others 1.
-            From Python and in a yaml file also names to weights, which names with commas need.
-        labels: those of the training rows.
+        spec: "none"; "auto" for rows / (classes * rows of the class); or "name=weight,name2=weight", where classes
+            that are not named have the weight 1. A mapping of names to weights is accepted too; names with commas
+            need it.
+        labels: the label of each training row.
+        names: the labels in the order of their numbers.
 
     Raises:
         InputError: an unknown name, or a weight that is not a positive number.
@@ -127,6 +138,7 @@ def class_weights(spec: str | Mapping, labels: Sequence[str], names: Sequence[st
 
 
 def named_weights(spec: str | Mapping, names: Sequence[str]) -> dict[str, float]:
+    """The weights that are written for some classes, by name. Raises as `class_weights`."""
     weights = {}
     for name, number in parted(spec):
         if name not in names:
@@ -143,7 +155,7 @@ def named_weights(spec: str | Mapping, names: Sequence[str]) -> dict[str, float]
 
 
 def parted(spec: str | Mapping) -> list[tuple[str, Any]]:
-    """Names and weights as they are written."""
+    """The names and weights as they are written. Raises an `InputError` if they are not written so."""
     if isinstance(spec, Mapping):
         return [(str(name), number) for name, number in spec.items()]
     if not isinstance(spec, str):

@@ -1,53 +1,68 @@
-"""From files to a task: what to train on, what to choose by, what to test on, and what the reader should know."""
+"""A classification task: labelled texts to train on, to choose the model by, and to test on."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-import numpy as np
-
+from salience.data.collecting import collect
 from salience.data.columns import Columns, choose_columns
-from salience.data.examples import Examples, collect
 from salience.data.labels import check_labels, encode, label_names
 from salience.data.reading import column_names, stream
 from salience.data.splitting import shared_rows, split
-
-
-@dataclass(frozen=True)
-class Part:
-    """Some of the data, with labels as numbers."""
-
-    examples: Examples
-    labels: np.ndarray  # (N,) int
-
-    def __len__(self) -> int:
-        return len(self.labels)
+from salience.data.texts import Texts
 
 
 @dataclass(frozen=True)
 class Task:
-    names: list[str]  # the labels' names, in order of their numbers
-    columns: Columns | None  # of the files; None where the texts come from memory
-    train: Part
-    validation: Part | None
-    test: Part | None
+    """A data set with its parts. The texts have labels.
+
+    Args:
+        labels: the names of the C labels, in the order of their numbers.
+        training: the texts to train on.
+        validation: the texts by which the model is chosen; may be empty.
+        test: the texts that measure the model; may be empty.
+        columns: the columns of the files; None for texts that come from no file.
+        tokenised: whether the words of the texts are separated by spaces already.
+    """
+
+    labels: list[str]
+    training: Texts
+    validation: Texts = field(default_factory=lambda: Texts([]))
+    test: Texts = field(default_factory=lambda: Texts([]))
+    columns: Columns | None = None
+    tokenised: bool = False
 
 
 def read_part(
     source: str, columns: Columns | None = None, encoding: str = "utf-8", bad_rows: str = "error", **chosen
-) -> tuple[Examples, Columns, list[str]]:
-    """The labelled rows of a file or hub data set, the columns they came from, and what the reader should know."""
+) -> tuple[Texts, list[str], Columns, list[str]]:
+    """The labelled rows of a file or hub data set.
+
+    Args:
+        source: the file, or the name of the data set on the hub.
+        columns: the columns of the training data; None chooses columns.
+        encoding: of a text file.
+        bad_rows: as in `collect`.
+        chosen: `text`, `text_pair` and `label`, the names of columns that are not to be guessed.
+
+    Returns:
+        N texts, the names of their N labels, the columns they are from, and notes of one line each.
+
+    Raises:
+        InputError: a column is not there or cannot be guessed; or as `collect`.
+    """
     notes: list[str] = []
     names = column_names(source, encoding)
     if columns is None:
         columns, notes = choose_columns(names, source=source, **chosen)
-    else:  # the columns of the training data
+    else:
         columns, _ = choose_columns(names, columns.text, columns.text_pair, columns.label, source=source)
-    needed = {columns.text, columns.text_pair, columns.label} - {None}
-    examples, warnings = collect(stream(source, encoding, columns=needed), columns, source, bad_rows)
-    return examples, columns, notes + warnings
+    rows = stream(source, encoding, columns=columns.names)
+    texts, labels, warnings = collect(rows, columns, source, bad_rows)
+    assert labels is not None  # `choose_columns` has chosen a label
+    return texts, labels, columns, notes + warnings
 
 
 def read_task(
@@ -61,49 +76,53 @@ def read_task(
     note: Callable[[str], None] = print,
     **chosen,
 ) -> Task:
-    """Reads and checks everything before anything is trained.
+    """Reads and checks all files of a task, before anything is trained.
 
     Args:
-        validation_share: the part of the training data that is held out, stratified and seeded, where no validation
-            file is given; 0 trains on everything; None follows `default_share`.
-        note: told each guess and each warning.
-        chosen: `text`, `text_pair` and `label`, the columns' names where they are not to be guessed.
+        data: the training data, a file or the name of a data set on the hub.
+        test, validation: the test and validation data; None if there are none.
+        validation_share: without `validation`, the share of the training data that is held out, stratified by class;
+            0 trains on all rows; None follows `default_share`.
+        seed: of the rows that are held out.
+        encoding: of text files.
+        bad_rows: as in `collect`.
+        note: is called with each guess and each warning.
+        chosen: `text`, `text_pair` and `label`, the names of columns that are not to be guessed.
 
     Raises:
-        InputError: the first thing that is wrong, with file, row and mend.
+        InputError: the data are at fault; names file and row.
     """
-    examples, columns, notes = read_part(data, None, encoding, bad_rows, **chosen)
-    notes += check_labels(examples, data)
-    names = label_names(examples.labels)
+    texts, labels, columns, notes = read_part(data, None, encoding, bad_rows, **chosen)
+    notes += check_labels(labels, data)
+    names = label_names(labels)
 
-    def other(source: str, role: str) -> Part:
-        found, _, warnings = read_part(source, columns, encoding, bad_rows)
+    def read_other(source: str, role: str) -> Texts:
+        other, other_labels, _, warnings = read_part(source, columns, encoding, bad_rows)
         notes.extend(warnings)
-        numbers = encode(found.labels, names, source, found.rows)
+        other = replace(other, labels=encode(other_labels, names, source, other.rows or []))
         if same_source(source, data):
             notes.append(f"{source}: the {role} file is the training file itself; scores are flattered")
-        elif shared := shared_rows(examples, found):
-            notes.append(f"{source}: {shared} of {len(found)} {role} rows also stand in {data}; scores are flattered")
-        return Part(found, np.array(numbers))
+        elif shared := shared_rows(texts, other):
+            notes.append(f"{source}: {shared} of {len(other)} {role} rows also stand in {data}; scores are flattered")
+        return other
 
-    held_out = other(validation, "validation") if validation else None
-    tested = other(test, "test") if test else None
+    held_out = read_other(validation, "validation") if validation else Texts([])
+    tested = read_other(test, "test") if test else Texts([])
     if validation and test:
         flattered = "by which the model is chosen; the test score is flattered"
         if same_source(validation, test):
             notes.append(f"{test}: the test file is also the validation file, {flattered}")
-        elif shared := shared_rows(held_out.examples, tested.examples):
+        elif shared := shared_rows(held_out, tested):
             notes.append(f"{test}: {shared} of {len(tested)} test rows also stand in {validation}, {flattered}")
-    numbers = np.array(encode(examples.labels, names, data, examples.rows))
-    share = default_share(len(examples)) if validation_share is None else validation_share
-    if held_out is None and share > 0:
-        kept, held = split(examples.labels, share, seed, data)
-        held_out = Part(examples.take(held), numbers[held])
-        examples, numbers = examples.take(kept), numbers[kept]
-        notes.append(f"validation: {len(held_out)} of the {len(kept) + len(held)} rows held out (stratified)")
+    training = replace(texts, labels=encode(labels, names, data, texts.rows or []))
+    share = default_share(len(training)) if validation_share is None else validation_share
+    if not validation and share > 0:
+        kept_rows, held_rows = split(labels, share, seed, data)
+        held_out, training = training.take(held_rows), training.take(kept_rows)
+        notes.append(f"validation: {len(held_out)} of the {len(texts)} rows held out (stratified)")
     for line in notes:
         note(line)
-    return Task(names, columns, Part(examples, numbers), held_out, tested)
+    return Task(names, training, held_out, tested, columns)
 
 
 def same_source(one: str, other: str) -> bool:
@@ -115,5 +134,5 @@ def same_source(one: str, other: str) -> bool:
 
 
 def default_share(rows: int) -> float:
-    """Held out for validation: a fifth of a small data set, a tenth of a larger one, 5,000 rows at the most."""
+    """The share held out for validation: a fifth of less than 1,000 rows, else a tenth, but 5,000 rows at most."""
     return 0.2 if rows < 1000 else min(0.1, 5000 / rows)

@@ -115,15 +115,16 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
         Raises:
             ValueError: no texts, fewer than two classes, or a parameter that does not fit.
         """
-        texts, pairs = as_texts(X)
+        texts = as_texts(X)
         labels = as_labels(y)
         if len(labels) != len(texts):
             raise InputError(f"{len(texts)} texts, but {len(labels)} labels")
         classes, class_indices = classes_of(labels)
         seed = seed_from(self.random_state)
         recipe, method = recipe_of(self.get_params(deep=False), seed)
-        classifier = train(recipe, method, texts, pairs, class_indices, class_names(classes))
-        self.classes_, self.classifier_, self.pairs_, self.seed_ = classes, classifier, pairs is not None, seed
+        classifier = train(recipe, method, replace(texts, labels=class_indices), class_names(classes))
+        self.classes_, self.classifier_, self.seed_ = classes, classifier, seed
+        self.pairs_ = texts.second is not None
         return self
 
     @property
@@ -152,13 +153,13 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
             ValueError: `X` is empty, or contains values that are not texts.
         """
         check_is_fitted(self)
-        texts, pairs = as_texts(X, allow_empty=True)
-        if self.pairs_ is not None and self.pairs_ != (pairs is not None):
+        texts = as_texts(X, allow_empty=True)
+        if self.pairs_ is not None and self.pairs_ != (texts.second is not None):
             actual, expected = (
                 ("single texts", "pairs of texts") if self.pairs_ else ("pairs of texts", "single texts")
             )
             raise InputError(f"X contains {actual}, but the classifier was fitted on {expected}: give {expected}")
-        return self.classifier_.predict_proba(texts if pairs is None else list(zip(texts, pairs, strict=True)), "fp32")
+        return self.classifier_.predict_proba(texts, "fp32")
 
     def predict(self, X: Sequence) -> np.ndarray:
         """The most probable class of each text (N,). Errors as in `predict_proba`."""

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from sklearn.utils import check_random_state
 
-from salience.data.examples import Examples
 from salience.data.splitting import split
-from salience.data.task import Part, Task, default_share
+from salience.data.task import Task, default_share
+from salience.data.texts import Texts
 from salience.errors import InputError, quoted
 from salience.inference import TextClassifier
 from salience.training.fitting import fit
@@ -93,35 +93,23 @@ def seed_from(random_state: int | np.random.RandomState | None) -> int:
 def train(
     recipe: Recipe,
     method: Any,
-    texts: Sequence[str],
-    pairs: Sequence[str] | None,
-    class_indices: np.ndarray,
+    texts: Texts,
     names: Sequence[str],
 ) -> TextClassifier:
-    """A classifier trained on texts or pairs of texts. The global random generators are not changed.
+    """A classifier trained on labelled texts. The global random generators are not changed.
 
     Args:
         recipe: the settings.
         method: an object that is used instead of the method of the recipe, or None.
-        texts: the texts (N).
-        pairs: the second texts (N); None for single texts.
-        class_indices: the class of each text (N,), an index into `names`.
-        names: the classes (C).
+        texts: N texts, or N pairs of texts, with labels.
+        names: the names of the classes, in the order of their numbers.
 
     Raises:
         InputError: a setting does not fit the model or the data.
     """
-    training_rows, validation_rows = parted(class_indices, recipe, names)
-
-    def part(rows: Sequence[int]) -> Part:
-        second = None if pairs is None else [pairs[row] for row in rows]
-        return Part(
-            Examples([texts[row] for row in rows], second, None, [row + 1 for row in rows]), class_indices[rows]
-        )
-
-    task = Task(
-        list(names), None, part(training_rows), None if validation_rows is None else part(validation_rows), None
-    )
+    training_rows, validation_rows = parted(texts.known_labels, recipe, names)
+    held_out = texts.take([] if validation_rows is None else validation_rows)
+    task = Task(list(names), texts.take(training_rows), held_out)
     with restored_generators(), TemporaryDirectory() as checkpoints:
         prepared = prepare(recipe, task, logger.info, method=method)
         return fit(prepared, Path(checkpoints)).classifier

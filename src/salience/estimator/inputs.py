@@ -12,12 +12,13 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from salience.data.texts import Texts
 from salience.data.values import text_of, well_formed
 from salience.errors import InputError, quoted
 
 
-def as_texts(X: Sequence, allow_empty: bool = False) -> tuple[list[str], list[str] | None]:
-    """The texts, and the second texts if `X` contains pairs, else None.
+def as_texts(X: Sequence, allow_empty: bool = False) -> Texts:
+    """What `X` holds: texts, or pairs of texts.
 
     Lone surrogates are replaced by U+FFFD, as in files.
 
@@ -32,7 +33,7 @@ def as_texts(X: Sequence, allow_empty: bool = False) -> tuple[list[str], list[st
     if not rows:
         raise InputError("no texts: X is empty; give at least one text")
     if not is_pair(rows[0]):
-        return [checked_text(row, f"X[{index}]", allow_empty) for index, row in enumerate(rows)], None
+        return Texts([checked_text(row, f"X[{index}]", allow_empty) for index, row in enumerate(rows)])
     for index, row in enumerate(rows):
         if not is_pair(row):
             raise InputError(f"X[0] is a pair of texts, but X[{index}] is {described(row)}; give pairs of texts only")
@@ -40,7 +41,7 @@ def as_texts(X: Sequence, allow_empty: bool = False) -> tuple[list[str], list[st
         [checked_text(row[part], f"X[{index}][{part}]", allow_empty) for index, row in enumerate(rows)]
         for part in (0, 1)
     )
-    return first, second
+    return Texts(first, second)
 
 
 def rows_of(X: Sequence) -> list:

@@ -1,63 +1,53 @@
-"""Which words decided: texts explained as values that can be shown, written and compared."""
+"""Which words decided: explanations of texts as values that can be shown, written and compared."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 import torch
 
 from salience.data.batching import DIFFERENTIATED, like_length
+from salience.data.texts import UNKNOWN, Texts, TextsLike
 from salience.errors import unknown
-from salience.explainers.word_tokens import WordTokens, encode_words
+from salience.explainers.corpus import word_scores
 from salience.hooks.hooks import evaluating, forward
-from salience.inference import TextClassifier, as_columns
+from salience.inference import TextClassifier
 from salience.templating import render
 
-WINDOW = 512  # texts in memory at a time
-
-
-@dataclass(frozen=True)
-class Text:
-    """What is to be explained: a text or a pair, and what is known of it."""
-
-    text: str
-    pair: str | None = None
-    label: int | None = None  # its number
-    row: int | None = None  # of its file: 1 is the first below the header
-    marks: Sequence[str] | None = None  # what a person has said of each word, as white space parts them
-
-
-def second_texts(texts: Sequence[Text]) -> list[str] | None:
-    """The second texts of pairs; None of single texts.
-
-    Raises:
-        ValueError: some are pairs and others are not.
-    """
-    pairs = [own.pair for own in texts if own.pair is not None]
-    if pairs and len(pairs) < len(texts):
-        raise ValueError(f"{len(pairs)} of {len(texts)} texts have a second text: give all of them one, or none")
-    return pairs or None
+WINDOW = 512  # texts that are explained at a time
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """One text, what the model makes of it, and the scores of its words by one or more explainers."""
+    """One text, the prediction for it, and the scores of its words by one or more explainers.
+
+    Args:
+        words: the W words of the text, or of both texts of a pair, as far as they are read.
+        second: the number of the first word of a second text; None for a single text.
+        labels: the C labels of the classifier.
+        probabilities: (C,) predicted.
+        target: the number of the class that the scores are computed for.
+        gold: the number of the right label; None if it is not known.
+        scores: the scores of the words (W,) by the name of the explainer.
+        row: the number of the text's row in its file; None for a text that comes from no file.
+        cut: whether the text is longer than what the classifier reads.
+    """
 
     words: list[str]
-    second: int | None  # the number of the first word of a second text
+    second: int | None
     labels: list[str]
-    probabilities: np.ndarray  # (C,)
-    target: int  # the class that the scores speak of
+    probabilities: np.ndarray
+    target: int
     gold: int | None
-    scores: dict[str, np.ndarray]  # (W,) by the explainer's name
-    row: int | None = None  # of the text's file
-    cut: bool = False  # whether the text is longer than what the model has read
+    scores: dict[str, np.ndarray]
+    row: int | None = None
+    cut: bool = False
 
     @property
     def predicted(self) -> int:
+        """The number of the most probable class."""
         return int(self.probabilities.argmax())
 
     def _repr_html_(self) -> str:
@@ -76,112 +66,102 @@ class Explanation:
 
 
 def colour(strength: float) -> str:
-    """From blue at -1 over nothing to red at 1, as css."""
+    """The colour of a strength from -1, blue, over 0, transparent, to 1, red, as css."""
     return f"rgba({'217,71,58' if strength > 0 else '58,110,217'},{min(abs(strength), 1) * 0.75:.2f})"
-
-
-def explain_texts(
-    classifier: TextClassifier,
-    texts: Iterable[Text],
-    explainers: Mapping[str, Callable],
-    target: int | str = "predicted",
-    pieces: str = "sum",
-) -> Iterator[Explanation]:
-    """The texts' explanations in their order; any number of texts, of which a window is in memory.
-
-    Args:
-        target: the class to explain: "predicted", "gold", or a class's number.
-        pieces: how the scores of a word's tokens become the word's score, "sum" or "max".
-
-    Raises:
-        ValueError: an explainer does not fit the model; or "gold" is asked for where a label is not known.
-    """
-    rows = iter(texts)
-    while window := list(islice(rows, WINDOW)):
-        yield from explain_window(classifier, window, explainers, target, pieces)
 
 
 def explain(
     classifier: TextClassifier,
-    texts: Sequence[str] | Sequence[tuple[str, str]] | Sequence[Text],
+    texts: TextsLike,
     explainers: Sequence[str] = ("gradient",),
     target: int | str = "predicted",
     pieces: str = "sum",
 ) -> list[Explanation]:
-    """Which words decided: an explanation of each text, with the scores of its words.
+    """Explains which words decided: for each text, the prediction and the scores of its words.
 
     Args:
-        texts: N texts, N pairs of texts, or N `Text`s, which may have labels.
+        texts: N texts, N pairs of texts, or a `Texts`, which may have labels.
         explainers: names of `salience.EXPLAINERS`.
-        target: the class to explain: "predicted", "gold" (of `Text`s with labels), or a class's number.
+        target: the class to explain: "predicted", "gold" (the label in `texts`), or the number of a class.
         pieces: how the scores of a word's tokens become the word's score, "sum" or "max".
 
     Raises:
         InputError: an unknown explainer, or texts that are none.
-        ValueError: an explainer does not fit the model.
+        ValueError: an explainer does not fit the model, or the label of a text is needed and not known.
     """
     from salience.explainers import EXPLAINERS
 
     for name in explainers:
         if name not in EXPLAINERS:
             raise unknown("explainer", name, EXPLAINERS)
-    rows = list(texts) if not isinstance(texts, str) else texts
-    if not (isinstance(rows, list) and all(isinstance(row, Text) for row in rows)):
-        first, second = as_columns(rows)
-        rows = [Text(*both) for both in zip(first, second or [None] * len(first), strict=True)]
     chosen = {name: EXPLAINERS[name] for name in explainers}
-    return list(explain_texts(classifier, rows, chosen, target, pieces))
+    return list(explain_texts(classifier, Texts.of(texts), chosen, target, pieces))
 
 
-def words_of(
-    classifier: TextClassifier, texts: Sequence[Text], pieces: str = "sum", labelled: bool = True
-) -> WordTokens:
-    """N texts as the classifier reads them, with the word that each token belongs to.
+def explain_texts(
+    classifier: TextClassifier,
+    texts: Texts,
+    explainers: Mapping[str, Callable],
+    target: int | str = "predicted",
+    pieces: str = "sum",
+) -> Iterator[Explanation]:
+    """Yields the explanations of N texts in their order. `WINDOW` texts are explained at a time.
 
     Args:
-        pieces: how the scores of a word's tokens become the word's score, "sum" or "max".
-        labelled: take over the texts' labels, if the first one has one.
+        explainers: functions of (model, batch, target) by name; see `salience.explainers.Explainer`.
+        target, pieces: as in `explain`.
+
+    Raises:
+        ValueError: as `explain`.
     """
-    labels = [text.label for text in texts] if labelled and texts[0].label is not None else None
-    first = [text.text for text in texts]
-    return encode_words(classifier.tokenizer, first, second_texts(texts), labels, classifier.max_length, pieces=pieces)
+    for start in range(0, len(texts), WINDOW):
+        window = texts.take(range(start, min(start + WINDOW, len(texts))))
+        yield from _explain_window(classifier, window, explainers, target, pieces)
 
 
-def explain_window(
-    classifier: TextClassifier,
-    window: Sequence[Text],
-    explainers: Mapping[str, Callable],
-    target: int | str,
-    pieces: str,
+def _explain_window(
+    classifier: TextClassifier, texts: Texts, explainers: Mapping[str, Callable], target: int | str, pieces: str
 ) -> list[Explanation]:
-    model, names = classifier.model, classifier.labels
-    encoded = words_of(classifier, window, pieces, labelled=False)
-    found: list[Explanation | None] = [None] * len(window)
-    for rows, batch in like_length(model, encoded.encoded, tokens=DIFFERENTIATED):
+    model, labels = classifier.model, classifier.labels
+    encoded = classifier.encode(texts, words=True)
+    words = encoded.words
+    numbers = [UNKNOWN] * len(texts) if texts.labels is None else texts.labels.tolist()
+    gold = [None if number == UNKNOWN else number for number in numbers]
+    by_row: dict[int, Explanation] = {}
+    for rows, batch in like_length(model, encoded, tokens=DIFFERENTIATED):
         with torch.no_grad(), evaluating(model):
             probabilities = forward(model, batch).float().softmax(1)
-        wanted = torch.tensor([target_number(window[row], own, target) for row, own in zip(
-            rows, probabilities.argmax(1).tolist(), strict=True)], device=model.device)  # fmt: skip
+        predicted = probabilities.argmax(1).tolist()
+        targets = torch.tensor(
+            [
+                _target(target, prediction, gold[row], row, texts)
+                for row, prediction in zip(rows, predicted, strict=True)
+            ],
+            device=model.device,
+        )
         with evaluating(model):
             scores = {
-                name: explain(model, batch, wanted).float().cpu().numpy() for name, explain in explainers.items()
+                name: explainer(model, batch, targets).float().cpu().numpy() for name, explainer in explainers.items()
             }
         for index, row in enumerate(rows):
-            found[row] = Explanation(
-                words=encoded.names[row], second=encoded.second[row], labels=names,
-                probabilities=probabilities[index].cpu().numpy(), target=int(wanted[index]),
-                gold=window[row].label, row=window[row].row, cut=bool(encoded.cut[row]),
-                scores={name: encoded.scores_of_words(row, own[index]) for name, own in scores.items()},
+            by_row[row] = Explanation(
+                words=words.names[row], second=words.second[row], labels=labels,
+                probabilities=probabilities[index].cpu().numpy(), target=int(targets[index]), gold=gold[row],
+                scores={
+                    name: word_scores(encoded, row, of_batch[index], pieces) for name, of_batch in scores.items()
+                },
+                row=None if texts.rows is None else texts.rows[row], cut=bool(encoded.cut[row]),
             )  # fmt: skip
-    return found
+    return [by_row[row] for row in range(len(texts))]
 
 
-def target_number(text: Text, predicted: int, target: int | str) -> int:
+def _target(target: int | str, predicted: int, gold: int | None, row: int, texts: Texts) -> int:
+    """The number of the class to explain."""
     if target == "predicted":
         return predicted
     if target != "gold":
         return int(target)
-    if text.label is None:
-        which = "a text" if text.row is None else f"row {text.row}"
+    if gold is None:
+        which = "a text" if texts.rows is None else f"row {texts.rows[row]}"
         raise ValueError(f"gold labels are to be explained, but {which} has none that the model knows")
-    return text.label
+    return gold

@@ -11,7 +11,7 @@ import numpy as np
 
 if TYPE_CHECKING:  # the command line lists the metrics without waiting for torch
     from salience.data.encoding import Encoded
-    from salience.explainers.word_tokens import WordTokens
+    from salience.data.words import Words
 
 Judge = Callable[["Encoded"], np.ndarray]  # probabilities (N, C) of N texts
 
@@ -21,24 +21,24 @@ class Reading:
     """N texts as one classifier reads them.
 
     Args:
-        words: the texts' tokens, and the word that each belongs to.
+        texts: the texts, encoded with their words.
         judge: gives the classifier's probabilities (N, C) of encoded texts.
         empty_token: the token that stands for a text of which nothing is left.
         leave_one_out_rows: the texts whose words are left out one at a time for `leave_one_out`; None is all.
     """
 
-    words: WordTokens
+    texts: Encoded
     judge: Judge
     empty_token: int
     leave_one_out_rows: Sequence[int] | None = None
 
     def __len__(self) -> int:
-        return len(self.words)
+        return len(self.texts)
 
     @cached_property
     def whole(self) -> np.ndarray:
         """The probabilities (N, C) of the whole texts."""
-        return self.judge(self.words.encoded)
+        return self.judge(self.texts)
 
     def keeping(self, kept: np.ndarray, rows: Sequence[int]) -> np.ndarray:
         """The probabilities (R, C) of the texts at `rows` with some of their words, in the order of the text.
@@ -46,13 +46,13 @@ class Reading:
         Args:
             kept: bool, flat over the words of all N texts.
         """
-        return self.judge(self.words.keeping(kept, self.empty_token).take(rows))
+        return self.judge(self.texts.keeping(kept, self.empty_token).take(rows))
 
     @cached_property
     def leave_one_out(self) -> dict[int, np.ndarray]:
         """For each of `leave_one_out_rows`, what each word adds (W,) to ln p of the class predicted for the text."""
         rows = range(len(self)) if self.leave_one_out_rows is None else self.leave_one_out_rows
-        drops = leave_one_out(self.judge, self.words.take(rows), self.empty_token)
+        drops = leave_one_out(self.judge, self.texts.take(rows), self.empty_token)
         return dict(zip(map(int, rows), drops, strict=True))
 
 
@@ -86,21 +86,21 @@ class Erasure:
         Raises:
             ValueError: they are not known.
         """
-        if self.judge.words.encoded.labels is None:
+        if self.judge.texts.labels is None:
             raise ValueError("the metric needs the labels of the texts")
-        return np.asarray(self.judge.words.encoded.labels)
+        return self.judge.texts.labels
 
     @property
     def counts(self) -> np.ndarray:
         """The number of words (N,) that the judge reads of each text."""
-        return self.judge.words.counts
+        return self.judge.texts.words.counts
 
     @cached_property
     def rank(self) -> np.ndarray:
         """The rank of every word in its text, 0 the highest score; flat over the words that the judge reads."""
         if self.explained is None:
             return ranks(self.scores)
-        return ranks(as_judged(self.scores, self.explained.words, self.judge.words))
+        return ranks(as_judged(self.scores, self.explained.texts.words, self.judge.texts.words))
 
     def without(self, count: int | np.ndarray) -> np.ndarray:
         """The probabilities (N, C) without the `count` highest words of each text, or all where it has fewer.
@@ -141,41 +141,47 @@ def ranks(scores: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate(by_text) if by_text else np.zeros(0, np.int64)
 
 
-def as_judged(scores: Sequence[np.ndarray], explained: WordTokens, judged: WordTokens) -> list[np.ndarray]:
+def as_judged(scores: Sequence[np.ndarray], explained: Words, judged: Words) -> list[np.ndarray]:
     """The scores of the words that the judge reads; words that the explained classifier has not read come last.
 
     A classifier that reads less lacks words at the end of a text, and of either text of a pair.
     """
     fitted = []
     for row, values in enumerate(scores):
-        parts = np.split(values, explained.starts_of_texts(row))
-        counts = np.diff([0, *judged.starts_of_texts(row), judged.counts[row]])
+        parts = np.split(values, _second_start(explained, row))
+        counts = np.diff([0, *_second_start(judged, row), judged.counts[row]])
         fitted.append(np.concatenate([_of_length(part, count) for part, count in zip(parts, counts, strict=True)]))
     return fitted
+
+
+def _second_start(words: Words, row: int) -> list[int]:
+    """The number of the first word of the second text, if there is one."""
+    second = words.second[row]
+    return [] if second is None else [second]
 
 
 def _of_length(scores: np.ndarray, count: int) -> np.ndarray:
     return np.concatenate([scores[:count], np.full(max(count - len(scores), 0), -np.inf)])
 
 
-def leave_one_out(judge: Judge, texts: WordTokens, empty: int, at_once: int = 4096) -> list[np.ndarray]:
+def leave_one_out(judge: Judge, texts: Encoded, empty: int, at_once: int = 4096) -> list[np.ndarray]:
     """What each word adds (W,): ln p of the class predicted for the whole text, minus ln p without the word.
 
     Args:
         empty: the token that stands for a text of which nothing is left.
         at_once: shortened texts that are encoded at a time.
     """
-    whole = judge(texts.encoded)
+    whole, counts = judge(texts), texts.words.counts
     predicted = whole.argmax(1)
-    rows = np.repeat(np.arange(len(texts)), texts.counts)
-    places = np.concatenate([np.zeros(0, np.int64), *(np.arange(count) for count in texts.counts)])
+    rows = np.repeat(np.arange(len(texts)), counts)
+    places = np.concatenate([np.zeros(0, np.int64), *(np.arange(count) for count in counts)])
     left = np.empty(len(rows))
     for start in range(0, len(rows), at_once):
         part = slice(start, start + at_once)
-        several = texts.take(rows[part].tolist())
-        kept = np.ones(several.counts.sum(), bool)
-        kept[several.counts.cumsum() - several.counts + places[part]] = False
+        several = texts.take(rows[part])
+        kept = np.ones(several.words.counts.sum(), bool)
+        kept[several.words.counts.cumsum() - several.words.counts + places[part]] = False
         probabilities = judge(several.keeping(kept, empty))
         left[part] = probabilities[np.arange(len(several)), predicted[rows[part]]]
     drops = np.log(whole[rows, predicted[rows]]) - np.log(left)
-    return np.split(drops, texts.counts.cumsum()[:-1])
+    return np.split(drops, counts.cumsum()[:-1])

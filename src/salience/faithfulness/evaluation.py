@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from salience.data.texts import TextsLike
 from salience.explainers.chance import random_words
 from salience.explainers.corpus import explain_words
-from salience.explainers.explanations import Text, words_of
 from salience.faithfulness import METRICS, default_metrics, metrics_named
 from salience.faithfulness.accuracy import accuracy_alone, accuracy_without
 from salience.faithfulness.detection import detection_by_class, marked_words, mean_detection
@@ -23,7 +23,7 @@ LEAVE_ONE_OUT_TEXTS = 200
 
 def evaluate(
     classifier: TextClassifier,
-    texts: Sequence[str] | Sequence[tuple[str, str]] | Sequence[Text],
+    texts: TextsLike,
     labels: Sequence[str] | Sequence[int] | None = None,
     *,
     explainers: Sequence[str] | Mapping[str, Callable] = ("gradient",),
@@ -44,8 +44,8 @@ def evaluate(
 
     Args:
         classifier: the model that is explained.
-        texts: N texts, N pairs of texts, or N `Text`s, which may have labels and marks of words.
-        labels: their gold labels, as names or numbers; None takes those of the `Text`s. Without labels, metrics of
+        texts: N texts, N pairs of texts, or a `Texts`, which may have labels and marks of words.
+        labels: their gold labels, as names or numbers; None takes those of the `Texts`. Without labels, metrics of
             accuracy cannot be computed.
         explainers: names of `salience.EXPLAINERS`, or functions by name.
         metrics: names of `salience.METRICS`, with a number in place of `k`: "accuracy-drop@5". None is all that
@@ -70,21 +70,26 @@ def evaluate(
         evaluation = salience.evaluate(classifier, texts, labels, explainers=("gradient", "occlusion"))
         evaluation["gradient"].metrics["comprehensiveness"].mean
     """
-    rows = labelled(texts, labels, classifier.labels)
+    given = labelled(texts, labels, classifier.labels)
     functions = functions_named(explainers)
-    known = what_is_known(rows)
+    known = what_is_known(given)
     chosen = default_metrics(at, known) if metrics is None else metrics_named(metrics)
     check_settings(chosen, known, classifier, judge, curves, {"most": most, "at": at}, pieces)
 
     generator = np.random.default_rng(seed)
-    drawn = np.sort(generator.permutation(len(rows))[:leave_one_out_texts]).tolist()
-    words = words_of(classifier, rows, pieces)
-    explained = Reading(words, classifier.probabilities, classifier.empty_token, drawn)
-    judging = explained if judge is None else Reading(words_of(judge, rows), judge.probabilities, judge.empty_token)
-    if words.cut.any():
-        say(f"{words.cut.sum()} of {len(rows)} texts are longer than the {classifier.max_length} tokens read of each")
-    marks = [row.marks or () for row in rows]
-    gold = [None if row.label is None else classifier.labels[row.label] for row in rows]
+    drawn = np.sort(generator.permutation(len(given))[:leave_one_out_texts])
+    encoded = classifier.encode(given, words=True)
+    explained = Reading(encoded, classifier.probabilities, classifier.empty_token, drawn)
+    judging = (
+        explained
+        if judge is None
+        else Reading(judge.encode(given, words=True), judge.probabilities, judge.empty_token)
+    )
+    if encoded.cut.any():
+        longest = classifier.max_length
+        say(f"{encoded.cut.sum()} of {len(given)} texts are longer than the {longest} tokens read of each")
+    gold = [] if given.labels is None else [classifier.labels[number] for number in given.labels]
+    marks = given.marks or []
     marked = marked_words(marks, gold) if "marks" in known else None
 
     def measured(name: str, scores: list[np.ndarray]) -> Row:
@@ -97,9 +102,11 @@ def evaluate(
     table = []
     for name in [*(name for name in functions if name != "random"), "random"]:
         if name == "random":
-            table.append(_mean_row([measured(name, random_words(words.counts, generator)) for _ in range(DRAWS)]))
+            table.append(
+                _mean_row([measured(name, random_words(encoded.words.counts, generator)) for _ in range(DRAWS)])
+            )
         else:
-            table.append(measured(name, explain_words(classifier.model, words, functions[name])))
+            table.append(measured(name, explain_words(classifier.model, encoded, functions[name], pieces=pieces)))
         metric, estimate = next(iter(table[-1].metrics.items()))
         say(f"{name}: {metric} {estimate.mean:.3g}")
     return Evaluation(table, chosen)

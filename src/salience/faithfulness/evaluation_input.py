@@ -6,17 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 
+import numpy as np
+
+from salience.data.texts import UNKNOWN, Texts, TextsLike
 from salience.errors import InputError, counted, listed, unknown
 from salience.explainers import EXPLAINERS
-from salience.explainers.explanations import Text
-from salience.explainers.word_tokens import PIECES
+from salience.explainers.corpus import PIECES
 from salience.faithfulness import Metric
-from salience.inference import TextClassifier, as_columns
+from salience.inference import TextClassifier
 from salience.settings import COUNT
 
 
-def labelled(texts, labels: Sequence[str] | Sequence[int] | None, names: list[str]) -> list[Text]:
-    """The texts with the numbers of their labels.
+def labelled(texts: TextsLike, labels: Sequence[str] | Sequence[int] | None, names: list[str]) -> Texts:
+    """The texts with the numbers of their labels; `Texts.labels` is None if no label is known.
 
     Args:
         labels: names or numbers; None keeps those of the texts.
@@ -25,18 +27,15 @@ def labelled(texts, labels: Sequence[str] | Sequence[int] | None, names: list[st
     Raises:
         InputError: texts that are none, no texts, an unknown label, or too few or too many labels.
     """
-    rows = texts if isinstance(texts, str) else list(texts)
-    if not (isinstance(rows, list) and all(isinstance(row, Text) for row in rows)):
-        first, second = as_columns(rows)
-        rows = [Text(text) for text in first] if second is None else list(map(Text, first, second))
-    if not rows:
+    given = Texts.of(texts)
+    if not len(given):
         raise InputError("there are no texts to evaluate explanations on: give at least one")
     if labels is None:
-        return rows
-    if isinstance(labels, str) or len(labels) != len(rows):
-        raise InputError(f"give a label for each of the {counted(len(rows), 'text')}, not {len(labels)}")
-    numbers = [_number(label, place, names) for place, label in enumerate(labels)]
-    return [replace(row, label=number) for row, number in zip(rows, numbers, strict=True)]
+        unlabelled = given.labels is None or (given.labels == UNKNOWN).all()
+        return replace(given, labels=None) if unlabelled else given
+    if isinstance(labels, str) or len(labels) != len(given):
+        raise InputError(f"give a label for each of the {counted(len(given), 'text')}, not {len(labels)}")
+    return replace(given, labels=np.array([_number(label, place, names) for place, label in enumerate(labels)]))
 
 
 def _number(label: object, place: int, names: list[str]) -> int:
@@ -63,18 +62,20 @@ def functions_named(explainers: Sequence[str] | Mapping[str, Callable]) -> dict[
     return {name: EXPLAINERS[name] for name in explainers}
 
 
-def what_is_known(rows: Sequence[Text]) -> set[str]:
+def what_is_known(texts: Texts) -> set[str]:
     """What is known of all texts: "labels", "marks" of words, both or neither.
 
     Raises:
         InputError: some texts have a label and others have none.
     """
-    without = [place for place, row in enumerate(rows) if row.label is None]
-    if without and len(without) < len(rows):
-        raise InputError(f"texts[{without[0]}] has no label, but others have one: give all of them a label, or none")
-    if without:
+    if texts.labels is None:
         return set()
-    return {"labels"} if any(row.marks is None for row in rows) else {"labels", "marks"}
+    unlabelled = np.flatnonzero(texts.labels == UNKNOWN)
+    if len(unlabelled):
+        raise InputError(
+            f"texts[{unlabelled[0]}] has no label, but others have one: give all of them a label, or none"
+        )
+    return {"labels"} if texts.marks is None else {"labels", "marks"}
 
 
 def check_settings(
@@ -94,7 +95,7 @@ def check_settings(
         raise InputError("name at least one metric, or leave metrics=None for all that apply")
     for name, metric in metrics.items():
         if metric.needs is not None and metric.needs not in known:
-            what = "labels" if "labels" not in known else "marked words: give `Text`s with marks"
+            what = "labels" if "labels" not in known else "marked words: give a `Texts` with marks"
             raise InputError(f"metric {name} needs {what}")
     if curves and "labels" not in known:
         raise InputError("curves=True needs labels: the curves are of accuracy")

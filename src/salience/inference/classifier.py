@@ -1,8 +1,7 @@
-"""A trained classifier as one object: a model, its tokenizer, and how much of a text it reads."""
+"""A trained classifier as one object: a model, its tokenizer, and the number of tokens that it reads of a text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,21 +10,21 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from salience.data.encoding import Encoded, encode_texts
+from salience.data.texts import Texts, TextsLike
+from salience.data.words import word_spans
 from salience.errors import InputError, unknown
 from salience.inference.probabilities import predict_probabilities
 from salience.models.loading import load_trained, longest_text
 
-Pair = tuple[str, str]
-
 
 @dataclass(frozen=True)
 class TextClassifier:
-    """Texts in, labels and probabilities out.
+    """A classifier of texts and of pairs of texts.
 
     Args:
         model: a sequence classifier of Hugging Face.
         tokenizer: its fast tokenizer.
-        max_length: tokens read of a text, special ones included; the rest of a longer text is cut off.
+        max_length: number of tokens read of a text, special tokens included; the rest of a longer text is cut off.
     """
 
     model: PreTrainedModel
@@ -39,24 +38,28 @@ class TextClassifier:
 
     @property
     def empty_token(self) -> int:
-        """The token that stands for a text of which nothing is left: the unknown one, or padding without that."""
+        """The id of the token that stands for an empty text: [UNK], or the padding token if there is no [UNK]."""
         unknown_token = self.tokenizer.unk_token_id
         return self.tokenizer.pad_token_id if unknown_token is None else unknown_token
 
-    def encode(self, texts: Sequence[str] | Sequence[Pair], labels: Sequence[int] | None = None) -> Encoded:
-        """N texts, or N pairs of texts, as token ids, cut at `max_length`.
+    def encode(self, texts: TextsLike, words: bool = False) -> Encoded:
+        """N texts, or N pairs of texts, as token ids, cut at `max_length`; with labels if `texts` has them.
+
+        Args:
+            words: also find the word that each token is a part of. Words are separated by white space.
 
         Raises:
             InputError: `texts` is one string, or mixes single texts with pairs.
         """
-        first, second = as_columns(texts)
-        return encode_texts(self.tokenizer, first, second, labels, self.max_length)
+        given = Texts.of(texts)
+        spans = word_spans if words else None
+        return encode_texts(self.tokenizer, given.texts, given.second, given.labels, self.max_length, spans)
 
     def probabilities(self, encoded: Encoded, precision: str = "fp32") -> np.ndarray:
-        """As `predict_proba`, of texts that are encoded already."""
+        """The probabilities of the labels (N, C) in float32 for encoded texts; see `predict_proba`."""
         return predict_probabilities(self.model, encoded, precision)
 
-    def predict_proba(self, texts: Sequence[str] | Sequence[Pair], precision: str = "auto") -> np.ndarray:
+    def predict_proba(self, texts: TextsLike, precision: str = "auto") -> np.ndarray:
         """The probabilities of the labels (N, C) in float32, in the order of the texts.
 
         Args:
@@ -64,26 +67,26 @@ class TextClassifier:
             precision: "fp32", "bf16", or "auto": bf16 where a GPU has it.
 
         Raises:
-            InputError: as `encode`.
+            InputError: `texts` is one string, or mixes single texts with pairs.
         """
         return self.probabilities(self.encode(texts), precision)
 
-    def predict(self, texts: Sequence[str] | Sequence[Pair]) -> list[str]:
-        """The most probable label of each text."""
+    def predict(self, texts: TextsLike) -> list[str]:
+        """The most probable label of each text. Raises as `predict_proba`."""
         labels = self.labels
         return [labels[number] for number in self.predict_proba(texts).argmax(1)]
 
 
 def load(folder: str | Path, max_length: int | None = None, device: str = "auto") -> TextClassifier:
-    """A trained classifier from a run folder of `salience train`, or from any other that can classify texts.
+    """Loads a trained classifier: a run folder of `salience train`, or any other text classifier.
 
     Args:
         folder: a folder, or a name on the Hugging Face hub.
-        max_length: tokens read of a text; None reads as many as in training.
+        max_length: number of tokens read of a text; None reads as many as in training.
         device: "auto", "cpu" or "cuda".
 
     Raises:
-        InputError: there is no such model or device, or the model was never trained to classify.
+        InputError: there is no such model or device, or the model was not trained to classify.
     """
     chosen = choose_device(device)
     model, tokenizer = load_trained(folder)
@@ -91,10 +94,10 @@ def load(folder: str | Path, max_length: int | None = None, device: str = "auto"
 
 
 def choose_device(device: str) -> torch.device:
-    """The device for "auto", "cpu" or "cuda".
+    """The device that "auto", "cpu" or "cuda" stands for.
 
     Raises:
-        InputError: it is another word, or there is no such device.
+        InputError: it is none of these, or the machine has no CUDA device.
     """
     if device not in ("auto", "cpu", "cuda"):
         raise unknown("--device", device, ["auto", "cpu", "cuda"])
@@ -102,20 +105,3 @@ def choose_device(device: str) -> torch.device:
     if device == "cuda" and not available:
         raise InputError("--device cuda: this machine has no CUDA device that torch sees; use --device cpu or auto")
     return torch.device("cuda" if available and device != "cpu" else "cpu")
-
-
-def as_columns(texts: Sequence[str] | Sequence[Pair]) -> tuple[list[str], list[str] | None]:
-    """First texts, and second texts where there are pairs.
-
-    Raises:
-        InputError: `texts` is one string, or mixes single texts with pairs.
-    """
-    if isinstance(texts, str):
-        raise InputError("give a sequence of texts, not one string: for example [text]")
-    rows = list(texts)
-    if all(isinstance(row, str) for row in rows):
-        return rows, None
-    for index, row in enumerate(rows):
-        if isinstance(row, str) or len(row) != 2 or not all(isinstance(part, str) for part in row):
-            raise InputError(f"texts[{index}] is no pair of texts: give single texts only, or pairs only")
-    return [first for first, _ in rows], [second for _, second in rows]

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from salience.data.datasets import DataSet, Split
 from salience.data.reading import stream
 from salience.data.tables import hub_rows, hub_splits
+from salience.data.task import Task
+from salience.data.texts import Texts
 from salience.errors import InputError, listed, quoted, unknown
 
 
@@ -59,7 +60,7 @@ SOURCES = {
 }  # fmt: skip
 
 
-def load(name: str, data_dir: Path | None, seed: int = 0) -> DataSet:
+def load(name: str, data_dir: Path | None, seed: int = 0) -> Task:
     """A data set with its three parts. The same seed draws the same rows.
 
     Args:
@@ -89,9 +90,9 @@ def load(name: str, data_dir: Path | None, seed: int = 0) -> DataSet:
             order = random.permutation(len(training))
             held = round(source.held_out * len(training))
             validation, training = [training[i] for i in order[:held]], [training[i] for i in order[held:]]
-    return DataSet(
-        name, source.labels, _split(training, source.labels), _split(validation, source.labels),
-        _split(test, source.labels), source.tokenised,
+    return Task(
+        list(source.labels), _labelled(training, source.labels), _labelled(validation, source.labels),
+        _labelled(test, source.labels), tokenised=source.tokenised,
     )  # fmt: skip
 
 
@@ -139,6 +140,8 @@ def _checked(row: dict, source: Source, place: str) -> dict:
     return row
 
 
-def _split(part: list[dict], labels: tuple[str, ...]) -> Split:
-    words = [row["token_labels"] for row in part] if part and "token_labels" in part[0] else None
-    return Split([row["text"] for row in part], [labels.index(row["label"]) for row in part], words)
+def _labelled(part: list[dict], labels: tuple[str, ...]) -> Texts:
+    """The texts of checked rows, with labels and, if the rows have them, the labels of the words as marks."""
+    marks = [row["token_labels"] for row in part] if part and "token_labels" in part[0] else None
+    numbers = np.array([labels.index(row["label"]) for row in part], np.int64)
+    return Texts([row["text"] for row in part], labels=numbers, marks=marks)

@@ -20,11 +20,10 @@ import numpy as np
 from transformers import set_seed
 
 from salience.comparison.statistics import difference, spread
-from salience.data.datasets import DataSet
+from salience.data.task import Task
 from salience.explainers import EXPLAINERS, IntegratedGradients
 from salience.explainers.chance import random_words
 from salience.explainers.corpus import explain_words
-from salience.explainers.explanations import words_of
 from salience.faithfulness.accuracy import accuracy_drop, mean_accuracy_drop, post_hoc_accuracy
 from salience.faithfulness.erasure import Erasure, Reading
 from salience.faithfulness.evaluation import DRAWS
@@ -35,7 +34,7 @@ from salience.models.attention_models import PRESETS, build_attention_classifier
 from salience.models.procedure import required_procedure
 from salience.reproduce.datasets import load
 from salience.reproduce.table import Row, Table
-from salience.reproduce.training import as_texts, drawn, encode, train_classifier, train_minilm
+from salience.reproduce.training import drawn, train_classifier, train_minilm
 from salience.training.recipe import Recipe
 from salience.training.word_models import accuracy
 
@@ -71,27 +70,26 @@ def run(cell: Cell, data_dir: Path | None) -> Row:
         data, training=drawn(data.training, ROWS, cell.seed), validation=drawn(data.validation, HELD_OUT, cell.seed)
     )
     classifier = train(cell, data)
-    texts = as_texts(drawn(data.test, JUDGED, seed=0))
-    words = words_of(classifier, texts)
-    reading = Reading(words, classifier.probabilities, classifier.empty_token, range(TAU_TEXTS))
+    judged = classifier.encode(drawn(data.test, JUDGED, seed=0), words=True)
+    reading = Reading(judged, classifier.probabilities, classifier.empty_token, range(TAU_TEXTS))
     generator = np.random.default_rng(cell.seed)
-    chance = [measured(random_words(words.counts, generator), reading) for _ in range(DRAWS)]
+    chance = [measured(random_words(judged.words.counts, generator), reading) for _ in range(DRAWS)]
     return {
-        "accuracy": accuracy(classifier.model, encode(classifier, data.test)), "rows": len(data.training.labels),
-        "judged": len(texts),
+        "accuracy": accuracy(classifier.model, classifier.encode(data.test)), "rows": len(data.training),
+        "judged": len(judged),
         "random": {name: float(np.mean([draw[name] for draw in chance])) for name in METRICS},
         "explainers": {
-            name: measured(explain_words(classifier.model, words, explainer), reading)
+            name: measured(explain_words(classifier.model, judged, explainer), reading)
             for name, explainer in EXPLAINED.items()
         },
         "seconds": round(time.time() - started, 1),
     }  # fmt: skip
 
 
-def train(cell: Cell, data: DataSet) -> TextClassifier:
+def train(cell: Cell, data: Task) -> TextClassifier:
     """The classifier of a cell, trained."""
     if cell.training not in CLASSIFIERS:
-        return train_minilm(data, cell.training, cell.seed, LONGEST)
+        return train_minilm(data, cell.set, cell.training, cell.seed, LONGEST)
     set_seed(cell.seed)
     model, tokenizer = build_attention_classifier(
         PRESETS[CLASSIFIERS[cell.training]], data.labels, data.training.texts, lambda line: None

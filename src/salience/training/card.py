@@ -44,7 +44,7 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, needs_sal
         else "plain Hugging Face checkpoint",
         folder="path/to/this/folder",
         longest=recipe.max_length,
-        names=[markdown(name) for name in task.names],
+        names=[markdown(name) for name in task.labels],
         training=training_summary(recipe, metrics),
         table=score_table(metrics),
         metrics=metrics,

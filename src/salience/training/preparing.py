@@ -10,9 +10,10 @@ from transformers import PreTrainedModel, set_seed
 
 from salience.batch import Batch
 from salience.data.batching import Collator
-from salience.data.encoding import Encoded, encode_texts
+from salience.data.encoding import Encoded
 from salience.data.labels import class_weights
-from salience.data.task import Part, Task
+from salience.data.task import Task
+from salience.data.texts import Texts
 from salience.inference import TextClassifier
 from salience.mixing import dry_run
 from salience.mixing.choosing import choose_method
@@ -82,20 +83,22 @@ def prepare(
     """
     check_device(recipe)
     method = choose_method(recipe.method, recipe.method_options) if method is None else method
-    weights = class_weights(recipe.class_weights, [task.names[number] for number in task.train.labels], task.names)
+    weights = class_weights(
+        recipe.class_weights, [task.labels[number] for number in task.training.known_labels], task.labels
+    )
     if classifier is None:
         classifier = fresh_classifier(recipe, task, note)
     model, tokenizer = classifier.model, classifier.tokenizer
     training, validation, test = (
-        None if part is None else encode_part(classifier, part, role, note)
-        for role, part in [("training", task.train), ("validation", task.validation), ("test", task.test)]
+        encode_part(classifier, part, role, note) if len(part) else None
+        for role, part in [("training", task.training), ("validation", task.validation), ("test", task.test)]
     )
     assert training is not None  # a task has training texts
     if task.columns is not None:
         columns = task.columns
         recipe = replace(recipe, text=columns.text, text_pair=columns.text_pair, label=columns.label)
     recipe = replace(recipe, max_length=classifier.max_length)
-    recipe = recipe.resolved(len(training), len(task.names), width_of(model))
+    recipe = recipe.resolved(len(training), len(task.labels), width_of(model))
     note(
         f"recipe: {recipe.method} on {recipe.model}, {recipe.steps} steps of {recipe.batch_size} texts, "
         f"learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
@@ -124,9 +127,9 @@ def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) ->
     options = attention_options(recipe.model, recipe.model_options)
     set_seed(recipe.seed)  # the fresh head, then everything that is drawn
     model, tokenizer = (
-        load_classifier(recipe.model, task.names)
+        load_classifier(recipe.model, task.labels)
         if options is None
-        else build_attention_classifier(options, task.names, all_texts(task.train), note)
+        else build_attention_classifier(options, task.labels, all_texts(task.training), note)
     )
     longest = tokenizer.model_max_length = longest_text(model, tokenizer, recipe.max_length)
     return TextClassifier(model, tokenizer, longest)
@@ -138,9 +141,9 @@ def width_of(model: PreTrainedModel) -> int | None:
     return None if over_words else model.config.hidden_size
 
 
-def all_texts(part: Part) -> list[str]:
-    """First texts and second texts: what a vocabulary is taken from."""
-    return [*part.examples.texts, *(part.examples.pairs or [])]
+def all_texts(texts: Texts) -> list[str]:
+    """First texts and second texts, from which a vocabulary is built."""
+    return [*texts.texts, *(texts.second or [])]
 
 
 def first_batches(tokenizer, encoded: Encoded) -> Iterator[Batch]:
@@ -153,11 +156,10 @@ def as_batch(tokenizer, encoded: Encoded, start: int, size: int = 32) -> Batch:
     return Batch(**Collator.of(tokenizer)([encoded[row] for row in range(start, min(start + size, len(encoded)))]))
 
 
-def encode_part(classifier: TextClassifier, part: Part, role: str, note: Callable[[str], None]) -> Encoded:
+def encode_part(classifier: TextClassifier, texts: Texts, role: str, note: Callable[[str], None]) -> Encoded:
     """The texts of one part with their labels. `note` is told how many are longer than what is read."""
-    examples, longest = part.examples, classifier.max_length
-    encoded = encode_texts(classifier.tokenizer, examples.texts, examples.pairs, part.labels.tolist(), longest)
-    if encoded.cut:
-        share = encoded.cut / len(encoded)
+    encoded, longest = classifier.encode(texts), classifier.max_length
+    if encoded.cut.any():
+        share = encoded.cut.sum() / len(encoded)
         note(f"{share:.1%} of the {role} texts are longer than the {longest} tokens read of each; the rest is cut off")
     return encoded

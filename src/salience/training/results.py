@@ -12,7 +12,8 @@ import numpy as np
 import torch
 import yaml
 
-from salience.data.task import Part, Task
+from salience.data.task import Task
+from salience.data.texts import Texts
 from salience.files import write_json, write_lines, write_whole
 from salience.inference import TextClassifier
 from salience.models.attention_classifier import AttentionClassifier
@@ -35,20 +36,22 @@ def measure(task: Task, probabilities: dict[str, np.ndarray]) -> dict:
         baselines are scored; empty if nothing was held out.
     """
     parts = {"validation": task.validation, "test": task.test}
-    metrics: dict = {role: scores(probability, parts[role].labels) for role, probability in probabilities.items()}
-    judged_on = "test" if "test" in metrics else "validation"
-    if judged_on not in metrics:
+    measured = {role: scores(probability, parts[role].known_labels) for role, probability in probabilities.items()}
+    judge = "test" if "test" in measured else "validation"
+    if judge not in measured:
         return {}
+    training, judged = task.training, parts[judge]
     baselines = baseline_scores(
-        joined(task.train), task.train.labels, joined(parts[judged_on]), parts[judged_on].labels, len(task.names)
+        joined(training), training.known_labels, joined(judged), judged.known_labels, len(task.labels)
     )
-    return metrics | {"baselines": baselines, "judged_on": judged_on}
+    return measured | {"baselines": baselines, "judged_on": judge}
 
 
-def joined(part: Part) -> list[str]:
-    """Texts for the baselines: the two texts of a pair are joined by a space."""
-    texts, pairs = part.examples.texts, part.examples.pairs
-    return texts if pairs is None else [f"{text} {pair}" for text, pair in zip(texts, pairs, strict=True)]
+def joined(texts: Texts) -> list[str]:
+    """Texts as the baselines read them: the texts of a pair as one text."""
+    if texts.second is None:
+        return texts.texts
+    return [f"{first} {second}" for first, second in zip(texts.texts, texts.second, strict=True)]
 
 
 def write_results(
@@ -81,10 +84,10 @@ def write_results(
     machine = {"processor": platform.machine(), "device": model.device.type, "threads": torch.get_num_threads()}
     about = {"versions": versions(), "machine": machine}
     write_json(folder / "metrics.json", metrics | about)
-    judged_on = metrics.get("judged_on")
-    if judged_on:
-        part = task.test if judged_on == "test" else task.validation
-        write_lines(folder / "predictions.jsonl", prediction_rows(part, probabilities[judged_on], task.names))
+    judge = metrics.get("judged_on")
+    if judge:
+        part = task.test if judge == "test" else task.validation
+        write_lines(folder / "predictions.jsonl", prediction_rows(part, probabilities[judge], task.labels))
     write_whole(folder / RECIPE, yaml.safe_dump(recipe.as_mapping(), sort_keys=False, allow_unicode=True))
     if not keep_model:
         return
@@ -96,21 +99,21 @@ def write_results(
     write_whole(folder / "README.md", model_card(recipe, task, metrics, about, isinstance(model, AttentionClassifier)))
 
 
-def prediction_rows(part: Part, probabilities: np.ndarray, names: list[str]) -> Iterator[dict]:
-    """One row per text, in the order of the file.
+def prediction_rows(texts: Texts, probabilities: np.ndarray, labels: list[str]) -> Iterator[dict]:
+    """Yields a row for each text, in the order of the file.
 
     Args:
-        probabilities: (N, C).
-        names: the labels (C,), in the order of the columns.
+        texts: N texts of a file, with labels.
+        probabilities: (N, C), in the order of `labels`.
     """
-    examples = part.examples
+    rows = texts.rows or range(1, len(texts) + 1)
     for index, probability in enumerate(probabilities):
-        row = {"row": examples.rows[index], "text": examples.texts[index]}
-        if examples.pairs is not None:
-            row["text_pair"] = examples.pairs[index]
+        row: dict = {"row": rows[index], "text": texts.texts[index]}
+        if texts.second is not None:
+            row["text_pair"] = texts.second[index]
         yield row | {
-            "label": examples.labels[index],
-            "predicted": names[int(probability.argmax())],
+            "label": labels[texts.known_labels[index]],
+            "predicted": labels[int(probability.argmax())],
             "probabilities": [round(float(value), 6) for value in probability],
         }
 

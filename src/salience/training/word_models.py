@@ -20,8 +20,8 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 from transformers import PreTrainedModel, PrinterCallback, TrainerCallback, TrainingArguments, set_seed
 
-from salience.data.datasets import DataSet
 from salience.data.encoding import Encoded, encode_texts
+from salience.data.task import Task
 from salience.inference.probabilities import predict_probabilities
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.attention_models import AttentionOptions, build_attention_classifier
@@ -73,12 +73,14 @@ class FittedWordModel:
 def fit_words(
     options: AttentionOptions,
     recipe: WordRecipe,
-    data: DataSet,
+    data: Task,
     seed: int,
     max_length: int | None = None,
     callbacks: Sequence[TrainerCallback] = (),
 ) -> FittedWordModel:
     """Trains one model on one data set, and selects the epoch with the best validation accuracy.
+
+    Only the first texts of pairs are read.
 
     Args:
         options: the architecture.
@@ -89,18 +91,20 @@ def fit_words(
         callbacks: callbacks of the Trainer, added to its defaults.
 
     Raises:
-        ValueError: the penalty on the alignment is not defined for the model.
+        ValueError: the penalty on the alignment is not defined for the model, or there are no validation texts.
     """
+    if not len(data.validation):
+        raise ValueError("there are no validation texts, by which the best epoch is chosen")
     set_seed(seed)
     model, tokenizer = build_attention_classifier(
         options, data.labels, data.training.texts, logger.info, split=not data.tokenised
     )
-    encoded = [
+    training, validation, test = (
         encode_texts(tokenizer, part.texts, labels=part.labels, max_length=max_length)
         for part in (data.training, data.validation, data.test)
-    ]
-    best = KeepBest(model, encoded[1])
-    steps = max(len(data.training.labels) // recipe.batch_size, 1)
+    )
+    best = KeepBest(model, validation)
+    steps = max(len(training) // recipe.batch_size, 1)
     with TemporaryDirectory() as folder:
         trainer = MixTrainer(
             model=model,
@@ -110,7 +114,7 @@ def fit_words(
                 dataloader_pin_memory=False,
             ),
             penalty=penalty(recipe.alignment, recipe.alignment_form),
-            train_dataset=encoded[0],
+            train_dataset=training,
             processing_class=tokenizer,
             optimizers=adagrad(model, recipe),
             callbacks=[best, *callbacks],
@@ -118,7 +122,7 @@ def fit_words(
         trainer.remove_callback(PrinterCallback)
         trainer.train()
     model.load_state_dict(best.weights)
-    test_accuracy = accuracy(model, encoded[2]) if len(encoded[2]) else None
+    test_accuracy = accuracy(model, test) if len(test) else None
     return FittedWordModel(model, tokenizer, best.accuracies, best.epoch, test_accuracy)
 
 

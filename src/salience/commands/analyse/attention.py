@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from salience.commands.labelled_texts import cannot
 from salience.comparison.attention import Analysis, analyse, sweep
-from salience.data.datasets import DataSet, from_files
+from salience.data.task import Task, read_task
 from salience.errors import InputError, nearest, quoted, unknown
 from salience.files import whole_folder
 from salience.models.attention_models import WORD_ENCODERS, AttentionOptions
@@ -38,7 +38,7 @@ def analyse_attention(
         model: a trained attention classifier; None trains one for every scale.
         training: the options given for that: the keys of `MODEL`, those of `RECIPE`, scales and seed.
         max_length: number of tokens read of a text.
-        reading: how the files are read, as `from_files` takes it.
+        reading: how the files are read: arguments of `read_task`.
         output: the folder to write.
 
     Raises:
@@ -49,12 +49,12 @@ def analyse_attention(
         raise InputError(f"{idle} would have no effect: with --model nothing is trained")
     with cannot(f"analyse {model or data}"):
         if model is None:
-            texts = from_files(data, test, seed=training.get("seed", 0), **reading)
+            texts = read_first_texts(data, test, seed=training.get("seed", 0), **reading)
             analyses = analyses_of_trained(training, texts, max_length)
         else:
-            classifier, tokenizer = load_trained(model)
-            texts = from_files(data, test, validation_share=0, **reading)  # nothing need be held out
-            analyses = [analyse(classifier, tokenizer, texts, longest_text(classifier, tokenizer, max_length))]
+            loaded = load_trained(model)
+            texts = read_first_texts(data, test, validation_share=0, **reading)  # nothing need be held out
+            analyses = [analyse(*loaded, texts, longest_text(*loaded, max_length))]
     labels, shown = texts.labels, 0
     with whole_folder(output) as folder:
         pictures = draw_all(analyses, labels, shown, folder)
@@ -69,6 +69,14 @@ def analyse_attention(
     say(f"saved: {output}/index.html, words.csv, summary.json and {len(pictures)} pictures")
 
 
+def read_first_texts(data: str, test: str | None, note: Callable[[str], None] = print, **reading: Any) -> Task:
+    """The task of the files, as `read_task` reads it with `reading`; a note says so where second texts are ignored."""
+    task = read_task(data, test, note=note, **reading)
+    if task.columns is not None and task.columns.text_pair is not None:
+        note(f"{data}: only the column {quoted(task.columns.text)} is read, not the second texts beside it")
+    return task
+
+
 def write_words(rows: Iterable[dict], file: Path) -> None:
     """Writes rows with the same keys as a csv file."""
     with file.open("w", encoding="utf-8", errors="backslashreplace", newline="") as opened:
@@ -80,7 +88,7 @@ def write_words(rows: Iterable[dict], file: Path) -> None:
             writer.writerow(row)
 
 
-def analyses_of_trained(training: Mapping[str, Any], texts: DataSet, max_length: int) -> list[Analysis]:
+def analyses_of_trained(training: Mapping[str, Any], texts: Task, max_length: int) -> list[Analysis]:
     """Trains a model for every scale as the paper does, and analyses each."""
     options = {name: training.get(name, default) for name, default in MODEL.items()}
     if options["pooling"] not in SCORED:

@@ -15,7 +15,6 @@ from salience.batch import Batch
 from salience.commands.labelled_texts import cannot, labelled_texts
 from salience.data.batching import Collator
 from salience.errors import InputError
-from salience.explainers.explanations import words_of
 from salience.files import whole_folder
 from salience.hooks.hooks import evaluating
 from salience.inference import TextClassifier, load
@@ -53,7 +52,7 @@ def analyse_channels(
     classifier = load(name, max_length, device)
     texts = labelled_texts(data, classifier.labels, trained_columns(name), most, columns)
     with cannot(f"analyse {name}"):
-        scanned = scan_channels(classifier.model, words_of(classifier, texts).encoded, ratio)
+        scanned = scan_channels(classifier.model, classifier.encode(texts), ratio)
     labels = classifier.labels
     words = {
         labels[label]: {str(channel): token_counts(counts, classifier) for channel, counts in channels.items()}

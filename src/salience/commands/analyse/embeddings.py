@@ -12,7 +12,6 @@ import numpy as np
 from salience.analysis.representations import map_of, representations, silhouette
 from salience.commands.labelled_texts import labelled_texts
 from salience.errors import InputError, counted, listed
-from salience.explainers.explanations import words_of
 from salience.files import whole_folder
 from salience.inference import load
 from salience.report.embeddings import TextMap, draw_maps
@@ -50,11 +49,11 @@ def analyse_embeddings(
             )
     texts = labelled_texts(data, labels, trained_columns(names[0]), None, columns)
     sample = np.sort(np.random.default_rng(seed).permutation(len(texts))[:most])
-    texts = [texts[index] for index in sample]
-    gold = np.array([text.label for text in texts])
+    texts = texts.take(sample)
+    gold = texts.known_labels
     maps, rows = [], []
     for name, classifier in zip(names, classifiers, strict=True):
-        vectors = representations(classifier.model, words_of(classifier, texts).encoded)
+        vectors = representations(classifier.model, classifier.encode(texts))
         try:
             value = silhouette(vectors, gold)
         except ValueError as error:
@@ -67,7 +66,10 @@ def analyse_embeddings(
             "map": points.round(3).tolist(),
         })  # fmt: skip
         say(f"{name}: silhouette {value:.3f} over {len(texts)} texts")
-    described = [f"row {text.row}, {labels[text.label]}: {text.text}" for text in texts if text.label is not None]
+    described = [
+        f"row {row}, {labels[label]}: {text}"
+        for row, label, text in zip(texts.rows or [], gold, texts.texts, strict=True)
+    ]
     draw = partial(draw_maps, maps=maps, gold=gold, labels=labels, texts=described)
     with whole_folder(output) as folder:
         (folder / "embeddings.json").write_text(

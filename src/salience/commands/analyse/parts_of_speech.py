@@ -16,6 +16,7 @@ from rich.console import Console
 from salience.analysis.parts_of_speech import ByTag, Meetings, meetings, tagged_attention
 from salience.analysis.tagging import SpacyTagger, Tagged, Tagger, given_tags
 from salience.commands.labelled_texts import cannot, read_texts
+from salience.data.texts import Texts
 from salience.errors import InputError, counted, quoted
 from salience.explainers import Attention
 from salience.files import whole_folder
@@ -50,12 +51,14 @@ def analyse_parts_of_speech(
     """
     chosen = [head_of(text) for text in heads.split(",")]
     classifier = load(name, max_length, device)
-    rows = list(read_texts(data, labels=None, trained=None, most=most, columns=columns, marks=tags, option="--tags"))
-    if any(row.pair is not None for row in rows):
+    read = Texts.concatenated(
+        read_texts(data, labels=None, trained=None, most=most, columns=columns, marks=tags, option="--tags")
+    )
+    if read.second is not None:
         tell(f"{data}: only first texts are read, not the second ones beside them")
-    texts = [row.text for row in rows]
+    texts = read.texts
     if tags is not None:
-        tagged = [given_tags(row.text, row.marks or (), row.row or 0) for row in rows]
+        tagged = [given_tags(*of_text) for of_text in zip(texts, read.marks or [], read.rows or [], strict=True)]
     else:
         tagged = tagged_by(tagger, texts)
     if not texts:

@@ -29,7 +29,7 @@ from salience.report.parts_of_speech import bars, named
 from salience.report.pictures import save
 from salience.reproduce.datasets import load
 from salience.reproduce.table import Cell, Row, Table, every_set_and_seed, first_seed_rows
-from salience.reproduce.training import drawn, encode, train_minilm
+from salience.reproduce.training import drawn, train_minilm
 from salience.training.word_models import accuracy
 
 ROWS = 1000  # for training
@@ -52,7 +52,7 @@ def run(cell: Cell, data_dir: Path | None) -> Row:
     data = replace(data, training=drawn(data.training, ROWS, cell.seed))
     looked_at = drawn(data.test, LOOKED_AT, seed=0)
     tagged = list(SpacyTagger()(looked_at.texts))
-    classifier = train_minilm(data, "attentionmix", cell.seed, LONGEST)
+    classifier = train_minilm(data, cell.set, "attentionmix", cell.seed, LONGEST)
     relative = []  # by layer and head, a value for each tag
     for layer in range(depth(classifier.model)):
         attended = tagged_attention(
@@ -61,13 +61,13 @@ def run(cell: Cell, data_dir: Path | None) -> Row:
         scores, tags = np.concatenate(attended.scores), np.concatenate(attended.tags)
         by_head = [by_tag(of_head, tags) for of_head in scores.T]
         relative.append([dict(zip(head.tags, head.relative.round(3).tolist(), strict=True)) for head in by_head])
-    texts = encode(classifier, looked_at)
+    texts = classifier.encode(looked_at)
     ranked = rank_heads(
         classifier.model,
         (batch for _, batch in like_length(classifier.model, texts, labelled=True, tokens=DIFFERENTIATED)),
     )
     return {
-        "accuracy": accuracy(classifier.model, texts), "rows": len(data.training.labels),
+        "accuracy": accuracy(classifier.model, texts), "rows": len(data.training),
         "texts": len(texts), "tokens": dict(zip(by_head[0].tags, by_head[0].count.tolist(), strict=True)),
         "relative": relative, "agreeing": [(rank.layer, rank.head) for rank in ranked[:SHOWN]],
         "seconds": round(time.time() - started, 1),

@@ -20,7 +20,7 @@ from salience.comparison.statistics import spread
 from salience.data.encoding import Encoded
 from salience.reproduce.datasets import load
 from salience.reproduce.table import Cell, Row, Table, every_set_and_seed
-from salience.reproduce.training import drawn, encode, train_minilm
+from salience.reproduce.training import drawn, train_minilm
 from salience.training.word_models import accuracy
 
 RATIO = 0.1  # share of the channels that count as important for a text
@@ -53,12 +53,12 @@ def run(cell: Cell, data_dir: Path | None) -> Row:
     """
     started, data = time.time(), load(cell.set, data_dir, cell.seed)
     data = replace(data, training=drawn(data.training, ROWS, cell.seed))
-    classifier = train_minilm(data, "dropmix-c", cell.seed, LONGEST)
-    texts = encode(classifier, data.training)
+    classifier = train_minilm(data, cell.set, "dropmix-c", cell.seed, LONGEST)
+    texts = classifier.encode(data.training)
     scan, classes = scan_channels(classifier.model, texts, RATIO), len(data.labels)
     shares = class_shares(texts, classes)
     return {
-        "accuracy": accuracy(classifier.model, encode(classifier, data.test)), "rows": len(texts), "ratio": RATIO,
+        "accuracy": accuracy(classifier.model, classifier.encode(data.test)), "rows": len(texts), "ratio": RATIO,
         "most preferred": dict(zip(data.labels, scan.preference(classes).max(1).tolist(), strict=True)),
         "channels": {
             data.labels[label]: {

@@ -15,7 +15,7 @@ import numpy as np
 from transformers import set_seed
 
 from salience.comparison.attention import Analysis, analyse, sweep
-from salience.data.datasets import DataSet
+from salience.data.task import Task
 from salience.inference import TextClassifier
 from salience.models.attention_models import AttentionOptions, build_attention_classifier
 from salience.report.attention_pictures import by_frequency, weight_boxes
@@ -82,22 +82,22 @@ def run(cell: Cell, data_dir: Path | None) -> Row:
     }  # fmt: skip
 
 
-def from_scratch(figure: Figure, data: DataSet, seed: int) -> Analysis:
+def from_scratch(figure: Figure, data: Task, seed: int) -> Analysis:
     """Trains attention over word embeddings, as in Table 2."""
     decay = L2 if figure.pooling == "additive" else 0.0
-    recipe = WordRecipe(weight_decay=decay, alignment=figure.penalty, **RECIPES.get(data.name, {}))
+    recipe = WordRecipe(weight_decay=decay, alignment=figure.penalty, **RECIPES.get(figure.data, {}))
     (analysis,) = sweep(figure.options, recipe, data, [figure.scale], seed, LONGEST, say=lambda line: None)
     return analysis
 
 
-def over_a_transformer(figure: Figure, data: DataSet, seed: int) -> Analysis:
+def over_a_transformer(figure: Figure, data: Task, seed: int) -> Analysis:
     """Trains attention over MiniLM on 1,000 rows with the default recipe.
 
     The words are word pieces here. They are counted in all training rows.
     """
     set_seed(seed)
     model, tokenizer = build_attention_classifier(figure.options, data.labels, data.training.texts, lambda line: None)
-    recipe = Recipe(data=data.name, method="plain", seed=seed)
+    recipe = Recipe(data=figure.data, method="plain", seed=seed)
     some = replace(data, training=drawn(data.training, ROWS, seed))
     classifier, _ = train_classifier(TextClassifier(model, tokenizer, LONGEST), some, recipe)
     return analyse(classifier.model, classifier.tokenizer, data, LONGEST)

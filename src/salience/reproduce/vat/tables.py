@@ -21,9 +21,8 @@ from pathlib import Path
 import numpy as np
 from transformers import set_seed
 
-from salience.data.datasets import DataSet
+from salience.data.task import Task
 from salience.explainers.corpus import explain_words
-from salience.explainers.explanations import words_of
 from salience.explainers.pooling import pooling_attention
 from salience.faithfulness.erasure import as_judged
 from salience.inference import TextClassifier
@@ -31,7 +30,7 @@ from salience.models.attention_models import PRESETS, build_attention_classifier
 from salience.models.procedure import required_procedure
 from salience.reproduce.datasets import load
 from salience.reproduce.table import Row, Table
-from salience.reproduce.training import as_texts, drawn, encode, train_classifier
+from salience.reproduce.training import drawn, train_classifier
 from salience.reproduce.vat.judging import judge, judge_chance
 from salience.reproduce.vat.published import PUBLISHED
 from salience.reproduce.vat.report import family, pictures, report
@@ -84,19 +83,18 @@ def run(cell: Cell, data_dir: Path | None) -> Row:
     base, _ = train(cell, data, plan, "base")
     seconds_of_base = time.time() - started
     judged = drawn(data.test, plan.judged, seed=0)
-    texts = as_texts(judged)
-    seen = words_of(base, texts)
-    base_accuracy = accuracy(base.model, encode(base, data.test))
+    seen = base.encode(judged, words=True)
+    base_accuracy = accuracy(base.model, base.encode(data.test))
     test_accuracies: list[float] = []
     explanations: dict[str, dict] = {}
 
     def explain(classifier: TextClassifier, name: str) -> None:
-        words = words_of(classifier, texts)
-        scores = explain_words(classifier.model, words, pooling_attention)
-        explanations[name] = judge(as_judged(scores, words, seen), base, seen, judged, plan.most)
+        encoded = classifier.encode(judged, words=True)
+        scores = explain_words(classifier.model, encoded, pooling_attention)
+        explanations[name] = judge(as_judged(scores, encoded.words, seen.words), base, seen, judged, plan.most)
 
     def watch(classifier: TextClassifier) -> None:
-        test_accuracies.append(accuracy(classifier.model, encode(classifier, data.test)))
+        test_accuracies.append(accuracy(classifier.model, classifier.encode(data.test)))
         if len(test_accuracies) == 1:
             explain(classifier, "ATT")
 
@@ -108,13 +106,13 @@ def run(cell: Cell, data_dir: Path | None) -> Row:
     return {
         "base": base_accuracy, "test": test_accuracies, "explanations": explanations,
         "validation": validation_accuracies, "chosen": chosen, "accuracy": test_accuracies[chosen],
-        "rows": len(data.training.labels), "judged": len(judged.labels),
+        "rows": len(data.training), "judged": len(judged),
         "seconds_of_base": round(seconds_of_base, 1), "seconds": round(time.time() - started, 1),
     }  # fmt: skip
 
 
 def train(
-    cell: Cell, data: DataSet, plan: Plan, name: str, watch: Callable[[TextClassifier], None] = lambda classifier: None
+    cell: Cell, data: Task, plan: Plan, name: str, watch: Callable[[TextClassifier], None] = lambda classifier: None
 ) -> tuple[TextClassifier, list[dict]]:
     """Trains the cell's "base" or "vat".
 
@@ -135,7 +133,7 @@ def train(
     turns = {"iterations": plan.iterations} if required_procedure(model) == "turns" else {}
     recipe = Recipe(
         data=cell.set, method="plain", procedure_options=turns, seed=cell.seed, learning_rate=plan.learning_rate,
-        steps=plan.epochs * len(data.training.labels) // 32, batch_size=32,
+        steps=plan.epochs * len(data.training) // 32, batch_size=32,
     )  # fmt: skip
     return train_classifier(TextClassifier(model, tokenizer, LONGEST), data, recipe, watch=watch)
 

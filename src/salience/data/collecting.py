@@ -1,52 +1,39 @@
-"""Rows turned into texts and labels, and the rows that have none named."""
+"""From the rows of a file to texts and labels; rows without one are reported."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from salience.data.columns import Columns
 from salience.data.multilabel import joined_labels
+from salience.data.texts import Texts
 from salience.data.values import label_of, text_of, value_in
 from salience.errors import InputError, counted, quoted, rows_listed, unknown
 
 
-@dataclass(frozen=True)
-class Examples:
-    texts: list[str]
-    pairs: list[str] | None  # the second texts
-    labels: list[str] | None
-    rows: list[int]  # where each stood in its source: 1 is the first row below the header
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def take(self, indices: Sequence[int]) -> Examples:
-        """The examples at `indices`, in that order."""
-
-        def chosen(values: list | None) -> list | None:
-            return None if values is None else [values[index] for index in indices]
-
-        return Examples(chosen(self.texts), chosen(self.pairs), chosen(self.labels), chosen(self.rows))
-
-
 def collect(
     rows: Iterable[dict], columns: Columns, source: str, bad_rows: str = "error"
-) -> tuple[Examples, list[str]]:
-    """The examples of all rows, and warnings, a line each.
+) -> tuple[Texts, list[str] | None, list[str]]:
+    """The texts of all rows, with the numbers of their rows, and their labels.
 
     Args:
-        bad_rows: what happens to rows in which a text or the label is empty or missing: "error" or "skip".
+        rows: the rows by the names of the columns.
+        columns: the columns that hold the texts and the label.
+        source: the name of the data, for messages.
+        bad_rows: "error" refuses rows in which a text or the label is empty or missing, "skip" leaves them out.
+
+    Returns:
+        N texts, the names of their N labels (None if `columns` has no label), and warnings of one line each.
 
     Raises:
-        InputError: a text or label is empty (unless such rows are skipped) or of a wrong kind; a row has several
+        InputError: a text or label is empty (unless such rows are left out) or of a wrong type; a row has several
             labels; no row is left.
     """
     if bad_rows not in ("error", "skip"):
         raise unknown("choice for --bad-rows", bad_rows, ["error", "skip"])
-    readers = {columns.text: text_of, columns.text_pair: text_of, columns.label: label_of}
-    readers.pop(None, None)
-    found: dict[str, list[str]] = {name: [] for name in readers}
+    roles = ((columns.text, text_of), (columns.text_pair, text_of), (columns.label, label_of))
+    readers = {name: kind for name, kind in roles if name is not None}
+    complete: dict[str, list[str]] = {name: [] for name in readers}
     empty: dict[str, list[int]] = {name: [] for name in readers}
     numbers: list[int] = []
 
@@ -59,20 +46,24 @@ def collect(
         if not missing:
             numbers.append(number)
             for name, value in values:
-                found[name].append(value)
+                complete[name].append(value)
 
     warnings = report_empty(empty, number, source, bad_rows)
-    labels = found.get(columns.label)
+    labels, second = (None if name is None else complete[name] for name in (columns.label, columns.text_pair))
     if labels and (both := joined_labels(labels)):
         raise InputError(f"{source}: column {quoted(columns.label)}: {both}; salience gives one label a text")
-    return Examples(found[columns.text], found.get(columns.text_pair), labels, numbers), warnings
+    return Texts(complete[columns.text], second, rows=numbers), labels, warnings
 
 
 def report_empty(empty: dict[str, list[int]], total: int, source: str, bad_rows: str) -> list[str]:
-    """The warning about rows that were dropped, if any.
+    """The warning about rows that are left out, if there are any.
+
+    Args:
+        empty: the numbers of the rows without a value, by column.
+        total: the number of all rows.
 
     Raises:
-        InputError: such rows are errors, or there are no others.
+        InputError: such rows are refused, or there are no others.
     """
     count = len(set().union(*empty.values()))
     if not count:

@@ -1,7 +1,8 @@
 import pytest
 
+from salience.data.collecting import collect
 from salience.data.columns import Columns
-from salience.data.examples import Examples, collect
+from salience.data.texts import Texts
 
 SINGLE = Columns("text", label="label")
 PAIR = Columns("text", "other", "label")
@@ -12,22 +13,16 @@ def rows(*pairs):
 
 
 def test_rows_become_texts_and_labels():
-    examples, warnings = collect(rows(("a", "x"), (" b\n", " y ")), SINGLE, "a.csv")
-    assert examples == Examples(["a", " b\n"], None, ["x", " y "], [1, 2])
+    texts, labels, warnings = collect(rows(("a", "x"), (" b\n", " y ")), SINGLE, "a.csv")
+    assert texts == Texts(["a", " b\n"], rows=[1, 2])
+    assert labels == ["x", " y "]
     assert warnings == []
-    assert len(examples) == 2
 
 
 def test_pairs_and_rows_without_labels():
     pair = [{"text": "a", "other": "b", "label": 0}]
-    assert collect(pair, PAIR, "a.csv")[0] == Examples(["a"], ["b"], ["0"], [1])
-    assert collect(pair, Columns("text"), "a.csv")[0] == Examples(["a"], None, None, [1])
-
-
-def test_take_keeps_the_order_asked_for():
-    examples = Examples(["a", "b", "c"], ["d", "e", "f"], ["x", "y", "z"], [1, 5, 9])
-    assert examples.take([2, 0]) == Examples(["c", "a"], ["f", "d"], ["z", "x"], [9, 1])
-    assert Examples(["a", "b"], None, None, [1, 2]).take([1]) == Examples(["b"], None, None, [2])
+    assert collect(pair, PAIR, "a.csv") == (Texts(["a"], ["b"], rows=[1]), ["0"], [])
+    assert collect(pair, Columns("text"), "a.csv") == (Texts(["a"], rows=[1]), None, [])
 
 
 @pytest.mark.parametrize(
@@ -35,7 +30,7 @@ def test_take_keeps_the_order_asked_for():
     [(3, "3"), (-1, "-1"), (True, "True"), (2.0, "2"), ("2.0", "2.0"), ("007", "007"), ("NA", "NA"), ("[x]", "[x]")],
 )
 def test_labels_stay_what_they_are(value, label):
-    assert collect(rows(("a", value)), SINGLE, "a.csv")[0].labels == [label]
+    assert collect(rows(("a", value)), SINGLE, "a.csv")[1] == [label]
 
 
 def test_texts_may_be_numbers_and_odd_characters_do_no_harm():
@@ -59,8 +54,8 @@ def test_empty_values_are_counted_and_named(complaint):
 
 
 def test_empty_values_are_left_out_on_request(complaint):
-    examples, warnings = collect(EMPTY, SINGLE, "a.csv", bad_rows="skip")
-    assert examples == Examples(["a", "d"], None, ["x", "y"], [1, 7])
+    texts, labels, warnings = collect(EMPTY, SINGLE, "a.csv", bad_rows="skip")
+    assert (texts, labels) == (Texts(["a", "d"], rows=[1, 7]), ["x", "y"])
     assert warnings == [
         'a.csv: left out 5 rows of 7 with an empty or missing value: 3 in "text" (rows 2, 3, 4); '
         '3 in "label" (rows 4, 5, 6)'
@@ -115,4 +110,4 @@ def test_joined_labels_are_refused(complaint, separator):
     ],
 )
 def test_ordinary_labels_with_such_marks_are_taken(labels):
-    assert collect([{"text": "a", "label": label} for label in labels], SINGLE, "a.csv")[0].labels == labels
+    assert collect([{"text": "a", "label": label} for label in labels], SINGLE, "a.csv")[1] == labels

@@ -1,0 +1,134 @@
+"""Texts, single or in pairs, with what is known of each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from salience.errors import InputError, quoted
+
+UNKNOWN = -1  # in `Texts.labels`: the label is not known
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """N texts, or N pairs of texts, and what is known of each. Equal if all values are.
+
+    Args:
+        texts: N texts; of pairs, the first ones.
+        second: the N second texts of pairs; None for single texts.
+        labels: (N,) int, the numbers of the labels, `UNKNOWN` (-1) where a label is not known; None if none is. Any
+            sequence of whole numbers is taken.
+        rows: the number of each text's row in its file, 1 for the first row below the header; None for texts that
+            come from no file.
+        marks: for each text, one mark for each of its words (separated by white space), as a person has set them.
+
+    Raises:
+        InputError: the values are not of one length, or labels are not whole numbers.
+    """
+
+    texts: list[str]
+    second: list[str] | None = None
+    labels: np.ndarray | None = None
+    rows: list[int] | None = None
+    marks: list[list[str]] | None = None
+
+    def __post_init__(self):
+        if self.labels is not None:
+            object.__setattr__(self, "labels", _label_numbers(self.labels))
+        for field in fields(self):
+            values = getattr(self, field.name)
+            if values is not None and len(values) != len(self.texts):
+                raise InputError(
+                    f"{len(self.texts)} texts, but {len(values)} values in {field.name}: give one for each text"
+                )
+
+    @classmethod
+    def of(cls, texts: TextsLike) -> Texts:
+        """Single texts, pairs of texts, or `Texts`, as `Texts`.
+
+        Raises:
+            InputError: `texts` is one string, holds something else than texts, or mixes single texts with pairs.
+        """
+        if isinstance(texts, Texts):
+            return texts
+        if isinstance(texts, str):
+            raise InputError("give a sequence of texts, not one string: for example [text]")
+        rows: list = list(texts)
+        if all(isinstance(row, str) for row in rows):
+            return cls(rows)
+        for index, row in enumerate(rows):
+            if not _is_pair(row):
+                raise InputError(f"texts[{index}] is no pair of texts: give single texts only, or pairs only")
+        return cls([first for first, _ in rows], [second for _, second in rows])
+
+    @classmethod
+    def concatenated(cls, parts: Iterable[Texts]) -> Texts:
+        """The texts of all parts, in order. What is known of one part's texts must be known of all parts'."""
+        parts = list(parts)
+
+        def joined(name: str) -> list | None:
+            columns = [getattr(part, name) for part in parts]
+            known = [column for column in columns if column is not None]
+            return [value for column in known for value in column] if known else None
+
+        labels = joined("labels")
+        return cls(
+            joined("texts") or [],
+            joined("second"),
+            None if labels is None else np.array(labels),
+            joined("rows"),
+            joined("marks"),
+        )
+
+    @property
+    def known_labels(self) -> np.ndarray:
+        """`labels` (N,).
+
+        Raises:
+            ValueError: no label is known.
+        """
+        if self.labels is None:
+            raise ValueError("the labels of the texts are needed, but not known")
+        return self.labels
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Texts):
+            return False
+        if self.labels is None or other.labels is None:
+            labels_equal = self.labels is other.labels
+        else:
+            labels_equal = np.array_equal(self.labels, other.labels)
+        return labels_equal and all(
+            getattr(self, name) == getattr(other, name) for name in ("texts", "second", "rows", "marks")
+        )
+
+    def take(self, indices: Sequence[int] | np.ndarray) -> Texts:
+        """The texts at `indices`, in that order."""
+
+        def taken(values: list | None) -> list | None:
+            return None if values is None else [values[index] for index in indices]
+
+        labels = None if self.labels is None else self.labels[np.asarray(indices, int)]
+        return Texts(taken(self.texts) or [], taken(self.second), labels, taken(self.rows), taken(self.marks))
+
+
+TextsLike: TypeAlias = Texts | Sequence[str] | Sequence[tuple[str, str]]
+
+
+def _is_pair(row: Any) -> bool:
+    is_sequence = isinstance(row, Sequence | np.ndarray) and not isinstance(row, str)
+    return is_sequence and len(row) == 2 and all(isinstance(part, str) for part in row)
+
+
+def _label_numbers(labels: Sequence[int] | np.ndarray) -> np.ndarray:
+    numbers = np.asarray(labels)
+    if numbers.dtype.kind not in "iu" and len(numbers):
+        raise InputError(f"labels are given by their numbers, whole numbers from 0 on, not as {quoted(labels[0])}")
+    return numbers.astype(np.int64, copy=False)

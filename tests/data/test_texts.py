@@ -1,0 +1,82 @@
+"""Texts as one value: what it is made of, and what is refused."""
+
+import numpy as np
+import pytest
+
+import salience
+from salience.data.texts import UNKNOWN, Texts
+
+FULL = Texts(["a b", "c"], ["d", "e"], [1, UNKNOWN], [4, 7], [["x", "y"], ["z"]])
+
+
+def test_what_users_give_becomes_texts():
+    assert Texts.of(["a", "b"]) == Texts.of(("a", "b")) == Texts.of(np.array(["a", "b"])) == Texts(["a", "b"])
+    assert (
+        Texts.of([("a", "b"), ["c", "d"]])
+        == Texts.of(np.array([["a", "b"], ["c", "d"]]))
+        == Texts(list("ac"), list("bd"))
+    )
+    assert Texts.of(FULL) is FULL
+    assert Texts.of([]) == Texts([])
+
+
+@pytest.mark.parametrize(
+    "given", [["a", ("b", "c")], [("b", "c"), "ab"], [("a", "b", "c")], [("a", None)], ["a", None], [1], [("a", 1)]]
+)
+def test_what_is_no_text_is_named_by_its_place(given, complaint):
+    message = complaint(Texts.of, given)
+    assert message.endswith("is no pair of texts: give single texts only, or pairs only")
+    assert message.startswith("texts[1]" if given[0] == ("b", "c") else "texts[0]")
+
+
+def test_one_string_is_no_sequence_of_texts(complaint):
+    assert complaint(Texts.of, "a text") == "give a sequence of texts, not one string: for example [text]"
+
+
+def test_every_text_has_its_values(complaint):
+    for name, values in {"second": ["a"], "labels": [0, 1, 2], "rows": [1], "marks": []}.items():
+        message = complaint(Texts, ["a", "b"], **{name: values})
+        assert message == f"2 texts, but {len(values)} values in {name}: give one for each text"
+
+
+def test_labels_are_numbers(complaint):
+    assert Texts(["a", "b"], labels=[1, 0]).known_labels.dtype == np.int64
+    assert len(Texts([], labels=[]).known_labels) == 0
+    assert 'not as "sport"' in complaint(Texts, ["a"], labels=["sport"])
+    assert 'not as "0.5"' in complaint(Texts, ["a"], labels=[0.5])
+    with pytest.raises(ValueError, match="not known"):
+        _ = Texts(["a"]).known_labels
+
+
+def test_take_keeps_the_order_that_is_asked_for():
+    assert FULL.take([1, 0]) == Texts(["c", "a b"], ["e", "d"], [UNKNOWN, 1], [7, 4], [["z"], ["x", "y"]])
+    assert FULL.take(np.array([1, 1])).rows == [7, 7]
+    assert Texts(["a", "b"], rows=[1, 2]).take(range(1, 2)) == Texts(["b"], rows=[2])
+    assert FULL.take([]) == Texts([], [], [], [], [])
+
+
+def test_parts_are_concatenated():
+    assert Texts.concatenated([FULL.take([0]), FULL.take([1])]) == FULL
+    assert Texts.concatenated(iter([Texts(["a"]), Texts(["b"])])) == Texts(["a", "b"])
+    assert Texts.concatenated([]) == Texts([])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Texts(["a b", "x"], FULL.second, FULL.labels, FULL.rows, FULL.marks),
+        Texts(FULL.texts, None, FULL.labels, FULL.rows, FULL.marks),
+        Texts(FULL.texts, FULL.second, [1, 0], FULL.rows, FULL.marks),
+        Texts(FULL.texts, FULL.second, None, FULL.rows, FULL.marks),
+        Texts(FULL.texts, FULL.second, FULL.labels, [4, 8], FULL.marks),
+        Texts(FULL.texts, FULL.second, FULL.labels, FULL.rows, [["x", "y"], ["y"]]),
+        FULL.texts,
+    ],
+)
+def test_texts_are_equal_if_all_their_values_are(other):
+    assert other != FULL
+    assert FULL.take([0, 1]) == FULL
+
+
+def test_the_type_is_public():
+    assert salience.Texts is Texts
