@@ -1,6 +1,5 @@
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
