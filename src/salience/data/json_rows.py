@@ -52,7 +52,7 @@ def line_rows(path: Path, file: TextIO) -> Iterator[dict]:
 
 
 def array_rows(path: Path, file: TextIO) -> Iterator[dict]:
-    """Yields the objects of an array. It is read in pieces, since it may not fit into memory. Raises as `object_rows`."""
+    """Yields the objects of an array, read in pieces, since it may not fit into memory. Raises as `object_rows`."""
     text, line = file.read(CHUNK), 1
     while "[" not in text:  # more white space comes first than one piece holds
         line += text.count("\n")
@@ -109,7 +109,7 @@ class NamedTwice(ValueError):
 
 
 def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object from its names and values. Raises `NamedTwice`; the parser itself would keep the last value silently."""
+    """An object from its names and values. Raises `NamedTwice`; the parser would keep the last value silently."""
     row = dict(pairs)
     if len(row) < len(pairs):
         names = [name for name, _ in pairs]

@@ -26,8 +26,8 @@ def holds_several(label: str) -> bool:
 def joined_labels(labels: Sequence[str]) -> str | None:
     """The problem, as a part of a sentence, if most rows join several labels by | or ; or a comma; otherwise None.
 
-    A separator alone is no proof: "Paris, France" and "Sport;Football" are one label each. But there, later parts never
-    come first, while labels in a list (joy|fear, fear|anger, anger) are found at every position.
+    A separator alone is no proof: "Paris, France" and "Sport;Football" are one label each. But there, later parts
+    never come first, while labels in a list (joy|fear, fear|anger, anger) are found at every position.
     """
     counts = Counter(labels)
     for separator in "|;,":

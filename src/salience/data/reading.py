@@ -86,7 +86,7 @@ def column_types(source: str | Path, encoding: str = "utf-8", split: str | None 
 
 
 def typed_columns(source: str | Path, split: str | None) -> dict[str, pyarrow.DataType] | None:
-    """The columns of a parquet file or hub data set with their types, without reading a row; None for other sources."""
+    """The columns of a parquet file or hub data set with their types; no row is read. None for other sources."""
     if is_on_hub(source):
         return hub_types(str(source), split)
     return parquet_types(Path(source)) if known_suffix(Path(source)) == ".parquet" else None

@@ -71,7 +71,7 @@ def hub_rows(name: str, split: str | None, columns: Collection[str] | None = Non
 
 
 def hub_types(name: str, split: str | None) -> dict[str, pyarrow.DataType] | None:
-    """The columns of a hub data set and their types; None if the data set does not state them. Raises as `hub_rows`."""
+    """The columns of a hub data set and their types; None if it does not state them. Raises as `hub_rows`."""
     with hub_table(name, split) as table:
         return table.types()
 
