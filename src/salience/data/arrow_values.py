@@ -1,4 +1,4 @@
-"""Values of arrow columns as Python's, also those that Python has no value for."""
+"""Values of arrow columns as Python values, also those that have no equivalent in Python."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow
 
-FAILURES = (ValueError, TypeError, ArithmeticError, LookupError)  # of a value, or a time zone, that Python lacks
+FAILURES = (ValueError, TypeError, ArithmeticError, LookupError)  # for a value, or a time zone, unknown to Python
 
 
 def python_values(column: pyarrow.Array | pyarrow.ChunkedArray) -> list:
-    """The values of a column; where Python has none, such as for a date in the year 20,000, the arrow scalar itself.
+    """The values of a column. A value without an equivalent in Python, such as a date in the year 20,000, stays an
+    arrow scalar.
 
-    So a column that nobody uses may hold anything, and parquet gets back what it held. Texts are valid Unicode.
+    So a column that is not used may hold anything, and is written to parquet unchanged. Texts are valid Unicode.
     """
     if has_nanoseconds(column.type):
         return [scalar if scalar.is_valid else None for scalar in column]
@@ -24,13 +25,14 @@ def python_values(column: pyarrow.Array | pyarrow.ChunkedArray) -> list:
 
 
 def has_nanoseconds(kind: pyarrow.DataType) -> bool:
-    """Python's times of the day end at microseconds, and arrow drops the rest without a word."""
+    """Whether a type is a time of day in nanoseconds, which arrow would cut to Python's microseconds silently."""
     import pyarrow
 
     return kind == pyarrow.time64("ns")
 
 
 def python_value(scalar: pyarrow.Scalar) -> Any:
+    """The value of a scalar as a Python value, or the scalar itself if there is none."""
     try:
         return scalar.as_py()
     except UnicodeDecodeError:  # bytes that are not UTF-8 are replaced, as half characters are
@@ -40,15 +42,17 @@ def python_value(scalar: pyarrow.Scalar) -> Any:
 
 
 def decoded(scalar: pyarrow.StringScalar) -> str:
+    """The text of a scalar; bytes that are not UTF-8 are replaced by U+FFFD."""
     return scalar.as_buffer().to_pybytes().decode("utf-8", "replace")
 
 
 def is_scalar(value: object) -> bool:
+    """Whether a value is an arrow scalar."""
     return hasattr(value, "as_py")
 
 
 def plain(value: Any) -> Any:
-    """A value for csv and JSON: an arrow scalar becomes what Python has for its parts, or a text."""
+    """A value for csv and JSON: an arrow scalar becomes Python values of its parts, or a text."""
     if not is_scalar(value):
         return value
     import pyarrow

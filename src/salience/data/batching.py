@@ -1,4 +1,4 @@
-"""Rows to batches: padding to the longest text of a batch, and texts of like length in one batch."""
+"""Batches of encoded texts: padding to the longest text of a batch, and texts of similar length in one batch."""
 
 from __future__ import annotations
 
@@ -16,15 +16,20 @@ from salience.data.encoding import Encoded
 
 # Padded tokens in a batch: enough to keep the device busy, few enough to stay in a CPU's cache.
 TOKENS = {"cpu": 2048, "cuda": 65536}
-DIFFERENTIATED = {"cpu": 2048, "cuda": 8192}  # where activations stay for a backward pass: BERT-base's take 5 GB
+# As TOKENS, where activations are kept for a backward pass; those of BERT-base take 5 GB.
+DIFFERENTIATED = {"cpu": 2048, "cuda": 8192}
 
 
 @dataclass(frozen=True)
 class Collator:
-    """Pads rows on the right into the fields of a `Batch`, as a dict: the form in which loaders move tensors.
+    """Pads rows on the right and stacks them as the fields of a `Batch`, in a dict, as data loaders expect.
 
-    Rows are dicts with `input_ids` and, if known, `labels` (or `label`). `segment` is worked out from the special
-    tokens where a row does not bring it, so that data sets tokenised elsewhere can be used.
+    Rows are dicts with `input_ids` (T,) and, if known, `labels` (or `label`). If rows have no `segment`, it is
+    computed from the special tokens; so data sets that were tokenised by other libraries can be used.
+
+    Args:
+        padding: the id of the padding token.
+        special: the ids of the special tokens.
     """
 
     padding: int = 0
@@ -32,13 +37,14 @@ class Collator:
 
     @classmethod
     def of(cls, tokenizer) -> Collator:
+        """A collator with the padding token and the special tokens of a tokenizer."""
         # [UNK] is a special token too, but it stands for a word of the text.
         special = frozenset(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
         return cls(tokenizer.pad_token_id or 0, special)
 
     def __call__(self, rows: Sequence[dict]) -> dict[str, Tensor]:
         ids = [torch.as_tensor(np.asarray(row["input_ids"]), dtype=torch.long) for row in rows]
-        if "attention_mask" in rows[0]:  # tokenised and padded elsewhere
+        if "attention_mask" in rows[0]:  # tokenised and padded by another library
             ids = [row[torch.as_tensor(full["attention_mask"]).bool()] for row, full in zip(ids, rows, strict=True)]
         if "segment" in rows[0]:
             segments = [torch.as_tensor(np.asarray(row["segment"]), dtype=torch.long) for row in rows]
@@ -49,14 +55,14 @@ class Collator:
             "attention_mask": pad_sequence([torch.ones_like(row) for row in ids], batch_first=True),
             "segment": pad_sequence(segments, batch_first=True),
         }
-        if not batch["input_ids"].shape[1]:  # no text has a token, and no model takes a batch without any place
+        if not batch["input_ids"].shape[1]:  # no text has a token, and no model accepts a batch without a position
             batch = {field: torch.zeros(len(rows), 1, dtype=torch.long) for field in batch}
             batch["input_ids"] += self.padding
         name = next((name for name in ("labels", "label") if name in rows[0]), None)
         return batch if name is None else batch | {"labels": torch.tensor([int(row[name]) for row in rows])}
 
     def segment(self, ids: Tensor) -> Tensor:
-        """0 special, 1 up to the first separator behind a word, 2 from there on."""
+        """The segment of each token (T,): 0 special, 1 up to the first separator after a word, 2 after it."""
         special = torch.tensor([int(token) in self.special for token in ids])
         word_before = (~special).cumsum(0) > 0
         second = (special & word_before).cumsum(0) > 0
@@ -64,11 +70,16 @@ class Collator:
 
 
 class LengthGrouped(Sampler[int]):
-    """A shuffled order in which texts of like length stand together, so that little of a batch is padding.
+    """A shuffled order in which texts of similar length are in the same batch, so that there is little padding.
 
-    Every batch is full: what does not fill one is left out, other rows in every epoch. So a step sees the same rows
-    whether its batch is computed at once, in pieces, or by several processes. The batches themselves are shuffled;
-    in the usual length-grouped order long ones come first, and lengths drift over an epoch.
+    Every batch is full: rows that would not fill a batch are left out, different rows in every epoch. So a step uses
+    the same rows whether its batch is computed at once, in pieces, or by several processes. The order of the batches
+    is shuffled; in the usual length-grouped order the longest come first, and lengths decrease over an epoch.
+
+    Args:
+        lengths: number of tokens of each row.
+        batch_size: rows in a batch; fewer if there are fewer rows.
+        seed: of the order. Each epoch has its own order.
     """
 
     POOL = 50  # batches that are sorted together, at most
@@ -77,13 +88,13 @@ class LengthGrouped(Sampler[int]):
         self.lengths = np.asarray(lengths)
         self.batch_size = min(batch_size, len(self.lengths))
         self.batches = len(self.lengths) // self.batch_size
-        # Of a small data set only an eighth is sorted together: else every epoch would form the same batches.
+        # Of a small data set only an eighth is sorted together; otherwise every epoch would have the same batches.
         self.pool = self.batch_size * min(self.POOL, max(1, self.batches // 8))
         self.seed = seed
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """A resumed run draws the order of its epoch again."""
+        """Sets the epoch whose order is drawn next. A resumed run calls it to draw the order of its epoch again."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -99,7 +110,12 @@ class LengthGrouped(Sampler[int]):
 
 
 def length_batches(lengths: np.ndarray, tokens: int) -> Iterator[np.ndarray]:
-    """Rows in order of length, cut into batches of at most `tokens` padded tokens (at least one row each)."""
+    """Yields the indices of the rows of each batch, in order of length.
+
+    Args:
+        lengths: (N,) number of tokens of each row.
+        tokens: largest number of tokens in a batch, padding included; a batch has at least one row.
+    """
     order = np.argsort(lengths, kind="stable")
     start = 0
     while start < len(order):
@@ -113,10 +129,11 @@ def length_batches(lengths: np.ndarray, tokens: int) -> Iterator[np.ndarray]:
 def like_length(
     model: nn.Module, texts: Encoded, labelled: bool = False, tokens: Mapping[str, int] = TOKENS
 ) -> Iterator[tuple[np.ndarray, Batch]]:
-    """Batches of texts of like length on the model's device, each with the numbers of its rows.
+    """Yields batches of texts of similar length on the model's device, each with the indices of its rows.
 
     Args:
-        tokens: padded ones in a batch, at most, by kind of device.
+        labelled: give the batches the labels of the texts, if they are known.
+        tokens: largest number of tokens in a batch, padding included, by type of device.
     """
     collate = Collator(padding=model.config.pad_token_id or 0)
     for rows in length_batches(texts.lengths, tokens.get(model.device.type, tokens["cpu"])):
@@ -127,6 +144,10 @@ def like_length(
 
 
 def in_order(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """What was found batch by batch, each with the numbers of its rows, in the order of the rows."""
+    """The values of all batches in the order of the rows.
+
+    Args:
+        parts: for each batch, the indices of its rows and their values.
+    """
     rows, values = zip(*parts, strict=True)
     return np.concatenate(values)[np.argsort(np.concatenate(rows))]

@@ -1,4 +1,4 @@
-"""The type of every column of a file, which parquet wants to know before the first row is written."""
+"""The type of every column of a file, which parquet needs before the first row is written."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import pyarrow
 from salience.data.columns import checked_names
 from salience.errors import InputError, counted
 
-WINDOW = 1000  # rows that are looked at together
-MOST = 10_000  # columns; a file of objects that name more of them is no table
-EXACT = 2**53  # up to here every whole number is also a float
-DEEPEST = 32  # levels of lists and objects; a parquet file of about 50 is written, but cannot be read
+WINDOW = 1000  # rows that are in memory at a time
+MOST = 10_000  # columns of a table
+EXACT = 2**53  # up to here a float holds every whole number
+DEEPEST = 32  # levels of lists and objects; a parquet file with about 50 can be written, but not read
 PLAIN = {bool: pyarrow.bool_(), str: pyarrow.string(), float: pyarrow.float64()}
 
 
 class ValueTypes:
-    """The types of one column's values, as far as they were met."""
+    """The types of the values of one column, collected in parts."""
 
     def __init__(self):
         self.kinds: set[type] = set()
@@ -27,6 +27,7 @@ class ValueTypes:
         self.nested: pyarrow.DataType | None = pyarrow.null()  # of lists and objects; None if they differ too much
 
     def add(self, values: list) -> None:
+        """Adds some values of the column."""
         self.kinds.update(map(type, values))
         if whole := [value for value in values if type(value) is int]:
             self.least, self.largest = min(self.least, *whole), max(self.largest, *whole)
@@ -34,7 +35,7 @@ class ValueTypes:
             self.nested = common_type(self.nested, inner)
 
     def type(self) -> pyarrow.DataType:
-        """One type that holds every value as it is; text where there is no other."""
+        """A type that holds every value unchanged; text if there is no other."""
         kinds = self.kinds - {type(None)}
         if not kinds:
             return pyarrow.null()
@@ -47,16 +48,17 @@ class ValueTypes:
         return PLAIN.get(next(iter(kinds)), pyarrow.string()) if len(kinds) == 1 else pyarrow.string()
 
     def exact(self) -> bool:
+        """Whether a float holds each of the whole numbers."""
         return self.least >= -EXACT and self.largest <= EXACT
 
 
 def json_types(rows: Iterable[dict[str, Any]], source: str) -> dict[str, pyarrow.DataType]:
-    """The columns of all rows, in the order in which they come up, and a type for each that holds all of its values.
+    """The columns of all rows, in order of first appearance, each with a type that holds all of its values.
 
-    Memory is bounded: a window of rows is looked at, then forgotten.
+    Only a window of rows is in memory.
 
     Raises:
-        InputError: the rows name more columns than a table can have, or one that cannot stand in a header.
+        InputError: there are more columns than a table can have, or a name that no header can have.
     """
     columns: dict[str, ValueTypes] = {}
     rows = iter(rows)
@@ -74,7 +76,7 @@ def json_types(rows: Iterable[dict[str, Any]], source: str) -> dict[str, pyarrow
 
 
 def common_type(known: pyarrow.DataType, values: list) -> pyarrow.DataType | None:
-    """One type for lists or objects; None where parquet has none (see `fits_parquet`)."""
+    """One type for lists or objects, and for the type known so far; None if parquet has none (see `fits_parquet`)."""
     try:
         schemas = [pyarrow.schema([("", kind)]) for kind in (known, pyarrow.array(values).type)]
         both = pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
@@ -84,7 +86,7 @@ def common_type(known: pyarrow.DataType, values: list) -> pyarrow.DataType | Non
 
 
 def fits_parquet(kind: pyarrow.DataType, depth: int = DEEPEST) -> bool:
-    """Whether every object in it has a name, and it is not nested more deeply than parquet files can be read."""
+    """Whether parquet can hold a type: no object in it is empty, and it has at most `depth` levels."""
     if depth == 0 or (pyarrow.types.is_struct(kind) and not kind.num_fields):
         return False
     return all(fits_parquet(kind.field(number).type, depth - 1) for number in range(kind.num_fields))

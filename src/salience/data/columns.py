@@ -1,4 +1,4 @@
-"""Which column holds the text, which the second text of a pair, which the label."""
+"""The columns of a file that hold the text, the second text of a pair, and the label: named, or guessed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from salience.errors import InputError, listed, nearest, quoted
 
-# Usual names in lower case; the first that is there is taken.
+# Usual names in lower case. The first one that a file has is chosen.
 PAIRS = [
     ("text", "text_pair"), ("text1", "text2"), ("text_1", "text_2"), ("text_a", "text_b"),
     ("sentence1", "sentence2"), ("sentence_1", "sentence_2"), ("sentence_a", "sentence_b"),
@@ -54,16 +54,22 @@ def choose_columns(
     source: str = "",
     text_option: str = "--text",
 ) -> tuple[Columns, list[str]]:
-    """The columns that were named, and for the others a guess from usual names.
+    """Chooses the columns: those that are named, and for the others a guess from usual names.
 
-    A second text is guessed only together with the first one: whoever names the text means this one alone.
-    `text_option` is what the command calls the option that names it.
+    A second text is guessed only together with the first one: if `text` is named, the texts are single.
+
+    Args:
+        names: all columns of the file.
+        text, text_pair, label: names of columns; None guesses.
+        need_label: whether a label column must be found.
+        source: the name of the data, for error messages.
+        text_option: the option that names the text column, for error messages.
 
     Returns:
-        The columns, and each guess in words: 'text column: "sentence" (guessed)'.
+        The columns, and a note for each guess: 'text column: "sentence" (guessed)'.
 
     Raises:
-        InputError: a named column is not there, one column would be both, or nothing can be guessed.
+        InputError: there is no column of a given name, a column is named twice, or a column cannot be guessed.
     """
     options = {text_option: text, "--text-pair": text_pair, "--label": label}
     check_named(options, names, source)
@@ -78,12 +84,12 @@ def choose_columns(
     pair = usual_pair(free) if text is None and text_pair is None else None
     if pair:
         text, text_pair = guess(ROLES["text"], pair[0]), guess(ROLES["text_pair"], pair[1])
-    # Two columns: whichever is known by its name, the other one is the other one.
+    # Of two columns, one with a usual name decides what the other one is.
     likely_label = usual(free, LABELS) if label is None else None
-    if text is None and (found := usual(free, TEXTS) or only(free, but=likely_label)):
-        text = guess(ROLES["text"], found)
-    if label is None and need_label and (found := usual(free, LABELS) or only(free if len(names) == 2 else [])):
-        label = guess(ROLES["label"], found)
+    if text is None and (name := usual(free, TEXTS) or only(free, but=likely_label)):
+        text = guess(ROLES["text"], name)
+    if label is None and need_label and (name := usual(free, LABELS) or only(free if len(names) == 2 else [])):
+        label = guess(ROLES["label"], name)
     for option, column, what in ((text_option, text, "the text"), ("--label", label, "the label")):
         if column is None and (need_label or option == text_option):
             raise InputError(
@@ -97,14 +103,15 @@ def choose_as_trained(
     names: Sequence[str], trained: Columns | None, named: Mapping[str, str | None], need_label: bool, source: str = "",
     text_option: str = "--text",
 ) -> tuple[Columns, list[str]]:  # fmt: skip
-    """As `choose_columns`, but columns of the names that the model was trained on come before usual names.
+    """Chooses columns as `choose_columns`, but the names of the training columns come before usual names.
 
     Args:
-        trained: None where it is not known.
+        trained: the columns that the model was trained on; None if they are not known.
         named: `text`, `text_pair` and `label`, as far as the user names them.
+        names, need_label, source, text_option: as in `choose_columns`.
 
     Raises:
-        InputError: also where a model of pairs is given single texts, or one of single texts pairs.
+        InputError: as `choose_columns`; or the model was trained on pairs and the texts are single, or the reverse.
     """
     known: dict[str, str | None] = {}
     if trained is not None:
@@ -128,7 +135,7 @@ def choose_as_trained(
 
 
 def check_named(options: dict[str, str | None], names: Sequence[str], source: str) -> None:
-    """Raises an `InputError` if a named column is not there, or is named for two roles."""
+    """Raises an `InputError` if a named column does not exist, or is named for two roles."""
     given = {option: name for option, name in options.items() if name is not None}
     for option, name in given.items():
         if name not in names:
@@ -141,7 +148,7 @@ def check_named(options: dict[str, str | None], names: Sequence[str], source: st
 
 
 def checked_names(names: list[str], source: object) -> list[str]:
-    """The header's names without space around them.
+    """The names of a header, without the white space around them.
 
     Raises:
         InputError: a name is empty or occurs twice.
@@ -160,18 +167,19 @@ def checked_names(names: list[str], source: object) -> list[str]:
 
 
 def usual(names: Sequence[str], known: Sequence[str]) -> str | None:
-    """The first of the known names that is there, in whichever case."""
+    """The first of the `known` names that is among `names`, ignoring case; None if there is none."""
     by_lower_case = {name.lower(): name for name in reversed(names)}
     return next((by_lower_case[name] for name in known if name in by_lower_case), None)
 
 
 def usual_pair(names: Sequence[str]) -> tuple[str, str] | None:
+    """The first pair of `PAIRS` that is among `names`, ignoring case; None if there is none."""
     pairs = ((usual(names, [first]), usual(names, [second])) for first, second in PAIRS)
     return next((pair for pair in pairs if all(pair)), None)
 
 
 def only(names: Sequence[str], but: str | None = None) -> str | None:
-    """The only name, leaving one aside."""
+    """The only name, ignoring `but`; None if there are several."""
     rest = [name for name in names if name != but]
     return rest[0] if len(rest) == 1 else None
 

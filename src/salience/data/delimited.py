@@ -1,7 +1,7 @@
-"""Rows of csv and tsv files. Every value stays the string that it is: "NA", "null", "001" and "1.0" are text.
+"""Rows of csv and tsv files. Every value stays a string: "NA", "null", "001" and "1.0" are text.
 
-The csv builder of `datasets` fills up short rows with missing values, gives no line numbers, and cannot be told to
-leave every value a string; so the standard library's reader does the work.
+The csv builder of `datasets` fills up short rows with missing values, gives no line numbers, and cannot keep every
+value a string; so the reader of the standard library is used.
 """
 
 from __future__ import annotations
@@ -21,13 +21,25 @@ LONGEST_FIELD = 2**31 - 1
 
 
 def delimited_rows(path: Path, encoding: str, delimiter: str | None = None) -> Iterator[dict]:
-    """The rows of a file with a header; a csv file's delimiter is the one that divides the header most."""
+    """Yields the rows of a file with a header.
+
+    Args:
+        delimiter: None takes the one that divides the header into the most fields: comma, semicolon or tab.
+
+    Raises:
+        InputError: the file is empty, is not text, or a line does not fit the header; names the line.
+    """
     delimiter = delimiter or header_delimiter(path, encoding)
     quoting = csv.QUOTE_NONE if delimiter == "\t" and quotes_are_text(path, encoding) else csv.QUOTE_MINIMAL
     return rows(path, encoding, delimiter, quoting)
 
 
 def rows(path: Path, encoding: str, delimiter: str, quoting: int) -> Iterator[dict]:
+    """Yields the rows of a file. Raises as `delimited_rows`.
+
+    Args:
+        quoting: a constant of the `csv` module.
+    """
     with readable_text(path, encoding) as file:
         first, line = first_line(file, path)
         if 3 * first.count("\0") > len(first):  # UTF-16 without a mark: every second byte is NUL
@@ -35,7 +47,7 @@ def rows(path: Path, encoding: str, delimiter: str, quoting: int) -> Iterator[di
                 f"{path}: every second character of the header is NUL; name the encoding of the file, such as "
                 "--encoding utf-16-le"
             )
-        # Strict: else a quotation mark that is never closed would swallow the rest of the file without a word.
+        # Strict: otherwise a quotation mark that is not closed would hide the rest of the file silently.
         lines = map(well_formed, chain([first], file))
         reader = fields_of(lines, delimiter=delimiter, quoting=quoting, strict=True)
         skipped = line - 1
@@ -60,22 +72,22 @@ def rows(path: Path, encoding: str, delimiter: str, quoting: int) -> Iterator[di
 
 
 def fields_of(lines: Iterable[str], **options) -> Iterator[list[str]]:
-    """The standard library's reader, for fields of any length.
+    """The reader of the standard library, for fields of any length.
 
-    Its limit is 131,072 characters, and long documents pass it. The setting belongs to the process, but a higher
-    limit harms no other reader.
+    Its default limit of 131,072 characters is too low for long documents. The limit applies to the whole process, but
+    a higher one does no harm.
     """
     csv.field_size_limit(LONGEST_FIELD)
     return csv.reader(lines, **options)
 
 
 def named_index(names: list[str]) -> list[str]:
-    """pandas writes its index as a first column without a name."""
+    """The names, with "index" for a first column without a name: pandas writes its index so."""
     return ["index", *names[1:]] if names and not names[0].strip() and "index" not in names else names
 
 
 def first_line(file, path: Path) -> tuple[str, int]:
-    """The first line that is not blank, and its number."""
+    """The first line that is not blank, and its number. Raises an `InputError` if there is none."""
     for number, line in enumerate(file, 1):
         if line.strip():
             return line, number
@@ -83,22 +95,23 @@ def first_line(file, path: Path) -> tuple[str, int]:
 
 
 def header_delimiter(path: Path, encoding: str) -> str:
-    """Comma, semicolon or tab: spreadsheets write each of them into files that they call csv."""
+    """The delimiter of a csv file: comma, semicolon or tab, since spreadsheets write all three."""
     with readable_text(path, encoding) as file:
         header, _ = first_line(file, path)
     return max(",;\t", key=lambda delimiter: len(next(fields_of([header], delimiter=delimiter))))
 
 
 def quotes_are_text(path: Path, encoding: str) -> bool:
-    """Whether a tab-separated file was written without quoting, as GLUE's files are.
+    """Whether a tab-separated file was written without quoting, as the files of GLUE are.
 
-    There a text may begin with a quotation mark that nothing closes. So the file is read once beforehand: it is taken
-    so if its rows are whole only without quoting.
+    In such a file a text may begin with a quotation mark that is not closed. The file is read once beforehand; it has
+    no quoting if its rows are complete only without quoting.
     """
     return not whole(path, encoding, csv.QUOTE_MINIMAL) and whole(path, encoding, csv.QUOTE_NONE)
 
 
 def whole(path: Path, encoding: str, quoting: int) -> bool:
+    """Whether all rows of a tab-separated file have as many fields as the header."""
     try:
         deque(rows(path, encoding, "\t", quoting), maxlen=0)
     except InputError:

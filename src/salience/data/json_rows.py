@@ -1,7 +1,7 @@
 """Rows of JSON files: one object a line, or an array of objects.
 
-The json builder of `datasets` makes time stamps of texts that look like dates, and names no lines; so the standard
-library's parser does the work.
+The json builder of `datasets` turns texts that look like dates into time stamps, and gives no line numbers; so the
+parser of the standard library is used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ BETWEEN = re.compile(r"[\s,]*")
 
 
 def object_rows(path: Path, encoding: str) -> Iterator[dict]:
-    """The objects of a file, whichever of the two forms it has."""
+    """Yields the objects of a file in either form.
+
+    Raises:
+        InputError: a line is not valid JSON or not an object, or names a value twice; names the line.
+    """
     # Only line feeds end a line: other line ends may stand inside a JSON string.
     with readable_text(path, encoding, newline="\n") as file:
         characters = iter(lambda: file.read(1), "")
@@ -32,6 +36,7 @@ def object_rows(path: Path, encoding: str) -> Iterator[dict]:
 
 
 def line_rows(path: Path, file: TextIO) -> Iterator[dict]:
+    """Yields the objects of a file with one object a line. Raises as `object_rows`."""
     for number, line in enumerate(file, 1):
         if line.isspace():
             continue
@@ -47,7 +52,7 @@ def line_rows(path: Path, file: TextIO) -> Iterator[dict]:
 
 
 def array_rows(path: Path, file: TextIO) -> Iterator[dict]:
-    """The objects of an array, piece by piece: the whole of it, often a single line, need not fit into memory."""
+    """Yields the objects of an array, read in pieces, since it may not fit into memory. Raises as `object_rows`."""
     text, line = file.read(CHUNK), 1
     while "[" not in text:  # more white space comes first than one piece holds
         line += text.count("\n")
@@ -82,7 +87,7 @@ def array_rows(path: Path, file: TextIO) -> Iterator[dict]:
 
 
 def may_go_on(error: json.JSONDecodeError, length: int) -> bool:
-    """Whether the text may go on: the fault is at its end, or a string is not closed."""
+    """Whether the rest of the file may complete the text: the error is at its end, or a string is not closed."""
     return error.msg.startswith("Unterminated string") or length - error.pos < LONGEST_WORD
 
 
@@ -104,7 +109,7 @@ class NamedTwice(ValueError):
 
 
 def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, whose names the parser would let stand twice: the last value would win without a word."""
+    """An object from its names and values. Raises `NamedTwice`; the parser would keep the last value silently."""
     row = dict(pairs)
     if len(row) < len(pairs):
         names = [name for name, _ in pairs]

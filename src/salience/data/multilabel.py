@@ -1,4 +1,4 @@
-"""Recognising labels that are several labels in one: such data are refused, not learnt as a class of their own."""
+"""Detecting several labels in one value. Such data are refused; each combination would become a class."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def holds_several(label: str) -> bool:
 
 
 def joined_labels(labels: Sequence[str]) -> str | None:
-    """What is wrong if most rows join several labels by | or ; or a comma, in words.
+    """The problem, as a part of a sentence, if most rows join several labels by | or ; or a comma; otherwise None.
 
-    A comma alone proves nothing: "Paris, France" and "Sport;Football" are one label each. But what comes later there
-    never comes first, while labels in a list (joy|fear, fear|anger, anger) take every place.
+    A separator alone is no proof: "Paris, France" and "Sport;Football" are one label each. But there, later parts
+    never come first, while labels in a list (joy|fear, fear|anger, anger) are found at every position.
     """
     counts = Counter(labels)
     for separator in "|;,":

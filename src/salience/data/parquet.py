@@ -22,23 +22,30 @@ if TYPE_CHECKING:
 
 
 def parquet_rows(path: Path, columns: Collection[str] | None = None) -> Iterator[dict]:
-    """The rows of a parquet file, of the named columns or of all."""
+    """Yields the rows of a parquet file.
+
+    Args:
+        columns: the columns to read; None reads all.
+
+    Raises:
+        InputError: as `parquet_table`.
+    """
     with parquet_table(path) as table:
         yield from table.rows(str(path), columns)
 
 
 def parquet_types(path: Path) -> dict[str, pyarrow.DataType]:
-    """The columns of a parquet file and their types. No row is read."""
+    """The columns of a parquet file and their types; no row is read. Raises as `parquet_table`."""
     with parquet_table(path) as table:
         return table.types()
 
 
 @contextmanager
 def parquet_table(path: Path) -> Iterator[Table]:
-    """A parquet file. (`datasets` takes brackets in its name for a pattern, and reads no packed one.)
+    """Opens a parquet file. (`datasets` takes brackets in a file's name as a pattern, and reads no gzipped file.)
 
     Raises:
-        InputError: the file is damaged, at whichever point of reading it turns out, or its names are no columns.
+        InputError: the file is damaged, also where this shows while rows are read; or a column has no valid name.
     """
     import pyarrow
     from pyarrow.parquet import ParquetFile
@@ -61,10 +68,10 @@ def parquet_table(path: Path) -> Iterator[Table]:
 
 
 def classes_in(schema: pyarrow.Schema, path: Path) -> dict[str, list[str]]:
-    """The names of the classes that `datasets` has written into a file's metadata, by column.
+    """The names of the classes, by column, that `datasets` has written into the metadata of a file.
 
     Raises:
-        InputError: the metadata are damaged, and numbers would be read in place of names.
+        InputError: the metadata are damaged; numbers would be read instead of names.
     """
     import pyarrow
 
@@ -86,17 +93,19 @@ def classes_in(schema: pyarrow.Schema, path: Path) -> dict[str, list[str]]:
 
 
 def is_class_label(feature: object) -> bool:
+    """Whether a feature in the metadata of `datasets` is a `ClassLabel`."""
     return isinstance(feature, dict) and feature.get("_type") == "ClassLabel"
 
 
 def names_of(label: dict) -> list:
+    """The names of the classes of a `ClassLabel` in the metadata of `datasets`."""
     names = label.get("names")
     return list(range(label.get("num_classes") or 0)) if names is None else list(names)
 
 
 @contextmanager
 def seekable(path: Path) -> Iterator[BinaryIO]:
-    """The file's bytes; if packed, unpacked to disk, since a parquet file is read from its end."""
+    """The bytes of a file. A gzipped file is unpacked to disk, since parquet is read from the end of the file."""
     with readable(path) as file:
         if not isinstance(file, gzip.GzipFile):
             yield file

@@ -1,4 +1,4 @@
-"""Rows of a file or hub data set, one after the other: a million of them need no more memory than a thousand."""
+"""Rows of a file or hub data set, one at a time, in memory that does not depend on their number."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ READERS = {  # each takes a path, the encoding of text files, and the columns th
 }
 NEEDED = "name a file of texts, or a data set on the hub"
 HUB_NAME = re.compile(r"([\w-]+|[\w-]+/[\w.-]+)(:[\w.-]+){0,2}")
-SAMPLE = 100  # rows that are looked at for the names of the columns: JSON objects may leave one out
+SAMPLE = 100  # rows from which the names of the columns are taken: a JSON object may leave some out
 
 
 def stream(
     source: str | Path, encoding: str = "utf-8", split: str | None = None, columns: Collection[str] | None = None
 ) -> Iterator[dict]:
-    """The rows of a csv, tsv, jsonl or parquet file (each perhaps gzipped), or of a hub data set, as dicts.
+    """Reads a csv, tsv, jsonl, json or parquet file (also gzipped), or a hub data set: its rows as dicts.
 
-    Every text of a row, and every name in it, is valid Unicode (see `well_formed`).
+    All texts and names of a row are valid Unicode (see `well_formed`).
 
     Args:
         source: a path; or `name`, `owner/name`, `owner/name:split` or `owner/name:config:split` on the hub.
         encoding: of a text file.
-        split: of a hub data set; "train" if neither this nor the name says.
-        columns: those that are needed; None is all. A typed table leaves out the others, so that their values may be
-            whatever they are.
+        split: of a hub data set; None takes the split in the name, or "train".
+        columns: the columns that are needed; None reads all. Of typed tables, other columns are not read, so their
+            values may be of any type.
 
     Raises:
-        InputError: at once if the source cannot be found or has no rows; while reading, what is wrong with a row.
+        InputError: at once if the source does not exist or has no rows; while rows are read if a row is invalid.
     """
     path = Path(source)
     if is_on_hub(source):
@@ -59,7 +59,7 @@ def stream(
 
 
 def column_names(source: str | Path, encoding: str = "utf-8", split: str | None = None) -> list[str]:
-    """The names of the columns, in order; of a file of objects those of its first rows."""
+    """The names of the columns, in order; of JSON objects, the names in the first rows. Arguments as in `stream`."""
     types = typed_columns(source, split)
     if types is not None:
         return list(types)
@@ -68,10 +68,10 @@ def column_names(source: str | Path, encoding: str = "utf-8", split: str | None 
 
 
 def column_types(source: str | Path, encoding: str = "utf-8", split: str | None = None) -> dict[str, pyarrow.DataType]:
-    """All columns, in order, and for each a type that holds all of its values.
+    """All columns, in order, each with a type that holds all of its values. Arguments as in `stream`.
 
-    A typed table brings them, and a csv file has texts only. A file of objects is read once for them, since any of
-    its rows may have a name or a kind of value that no row before it has.
+    Typed tables state them, and csv files have texts only. A file of JSON objects is read once, since every row may
+    have names or types of values that the rows before it do not have.
     """
     import pyarrow
 
@@ -86,14 +86,14 @@ def column_types(source: str | Path, encoding: str = "utf-8", split: str | None 
 
 
 def typed_columns(source: str | Path, split: str | None) -> dict[str, pyarrow.DataType] | None:
-    """The columns of a parquet file or hub data set, which are known before a row is read; None of other sources."""
+    """The columns of a parquet file or hub data set with their types; no row is read. None for other sources."""
     if is_on_hub(source):
         return hub_types(str(source), split)
     return parquet_types(Path(source)) if known_suffix(Path(source)) == ".parquet" else None
 
 
 def is_on_hub(source: str | Path) -> bool:
-    """Nothing on this disk is meant: no such file or folder, no file's suffix, and the form of a hub name."""
+    """Whether a source is a data set on the hub: it has the form of a hub name, and no file or folder is meant."""
     path = Path(source)
     if is_there(path) or suffix_of(path) in READERS or not HUB_NAME.fullmatch(str(source)):
         return False
@@ -104,7 +104,7 @@ def is_there(path: Path) -> bool:
     """Whether there is a file or folder of this name.
 
     Raises:
-        InputError: no file can have it; someone gave a text in place of a file's name.
+        InputError: no file can have this name, for example because it is a text; or the file cannot be read.
     """
     try:
         path.stat()
@@ -120,16 +120,16 @@ def is_there(path: Path) -> bool:
 
 
 def known_suffix(path: Path) -> str:
-    """The suffix, which decides the reader.
+    """The suffix of a file, a key of `READERS`.
 
     Raises:
-        InputError: the file is missing or empty, is a folder, or is of a kind that cannot be read.
+        InputError: the file is missing or empty, is a folder, or is of an unknown type.
     """
     there = is_there(path)
     if path.is_dir():
         files = sorted(file.name for file in path.iterdir() if suffix_of(file) in READERS)
-        found = f"one of its files: {listed(map(quoted, files))}" if files else "a file"
-        raise InputError(f"{path}: this is a folder; give {found}")
+        wanted = f"one of its files: {listed(map(quoted, files))}" if files else "a file"
+        raise InputError(f"{path}: this is a folder; give {wanted}")
     if path.is_symlink() and not there:
         raise InputError(f"{path}: this is a link to a file that does not exist")
     if not there:
@@ -146,10 +146,11 @@ def known_suffix(path: Path) -> str:
 
 
 def suffix_of(path: Path) -> str:
-    """'.csv' of 'train.CSV.gz'."""
+    """The suffix in lower case, without .gz: '.csv' for 'train.CSV.gz'."""
     name = path.name.lower().removesuffix(".gz")
     return Path(name).suffix
 
 
 def neighbours(path: Path) -> list[str]:
+    """The names of the files in the folder of a file."""
     return [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []

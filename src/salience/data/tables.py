@@ -1,4 +1,4 @@
-"""Rows of typed tables: what parquet files and data sets of the Hugging Face hub have in common, and the latter."""
+"""Rows of typed tables, as parquet files and data sets of the Hugging Face hub are; and the latter."""
 
 from __future__ import annotations
 
@@ -19,14 +19,20 @@ BATCH = 1000  # rows that are in memory at a time
 
 @dataclass(frozen=True)
 class Table:
-    """A typed table that is read in batches."""
+    """A typed table that is read in batches.
 
-    schema: pyarrow.Schema | None  # None where only the rows tell it
-    classes: dict[str, list[str]]  # the names of the classes, by column that has their numbers
-    batches: Callable[[Collection[str] | None], Iterable[pyarrow.RecordBatch | pyarrow.Table]]  # of these columns
+    Args:
+        schema: the columns and their types; None if only the rows tell them.
+        classes: the names of the classes, by column of class numbers.
+        batches: a function that yields the rows of some columns, or of all for None.
+    """
+
+    schema: pyarrow.Schema | None
+    classes: dict[str, list[str]]
+    batches: Callable[[Collection[str] | None], Iterable[pyarrow.RecordBatch | pyarrow.Table]]
 
     def types(self) -> dict[str, pyarrow.DataType] | None:
-        """The type of each column as `rows` gives it."""
+        """The type of each column, as `rows` yields its values; None without a schema."""
         import pyarrow
 
         if self.schema is None:
@@ -35,7 +41,14 @@ class Table:
         return {name: pyarrow.string() if name in self.classes else kind for name, kind in fields}
 
     def rows(self, source: str, columns: Collection[str] | None) -> Iterator[dict]:
-        """The rows, as far as they are in `columns`: values of other columns are not looked at."""
+        """Yields the rows with the values of `columns` (None: of all); other columns are not read.
+
+        Args:
+            source: the name of the table, for error messages.
+
+        Raises:
+            InputError: a class number without a name.
+        """
         first = 1
         for batch in self.batches(columns):
             names = [name for name in batch.schema.names if columns is None or name in columns]
@@ -48,19 +61,24 @@ class Table:
 
 
 def hub_rows(name: str, split: str | None, columns: Collection[str] | None = None) -> Iterator[dict]:
-    """The rows of a hub data set, streamed; its name is `owner/name`, `…:split` or `…:config:split`."""
+    """Yields the rows of a hub data set. Its name is `owner/name`, `…:split` or `…:config:split`.
+
+    Raises:
+        InputError: it cannot be read.
+    """
     with hub_table(name, split) as table:
         yield from table.rows(name, columns)
 
 
 def hub_types(name: str, split: str | None) -> dict[str, pyarrow.DataType] | None:
-    """The columns of a hub data set and their types; None where the data set does not tell them."""
+    """The columns of a hub data set and their types; None if it does not state them. Raises as `hub_rows`."""
     with hub_table(name, split) as table:
         return table.types()
 
 
 @contextmanager
 def hub_table(name: str, split: str | None) -> Iterator[Table]:
+    """Opens a hub data set as a table. Errors inside the `with` become an `InputError`."""
     import datasets
 
     name, *parts = name.split(":")
@@ -81,7 +99,7 @@ def hub_table(name: str, split: str | None) -> Iterator[Table]:
 
 
 def hub_splits(name: str) -> list[str]:
-    """The names of the parts of a hub data set."""
+    """The names of the splits of a hub data set. Raises as `hub_rows`."""
     import datasets
 
     with of_the_hub(f"the parts of the hub data set {quoted(name)} cannot be read"):
@@ -89,24 +107,25 @@ def hub_splits(name: str) -> list[str]:
 
 
 @contextmanager
-def of_the_hub(told: str) -> Iterator[None]:
-    """Inside the `with`, whatever goes wrong with the hub becomes one line."""
+def of_the_hub(problem: str) -> Iterator[None]:
+    """A context in which any error becomes an `InputError` of one line, which begins with `problem`."""
     try:
         yield
     except InputError:
         raise
     except Exception as error:  # of many libraries: the network, the hub, the file formats
-        raise InputError(f"{told}: {brief(error)}") from error
+        raise InputError(f"{problem}: {brief(error)}") from error
 
 
 def class_names(numbers: list, classes: list[str], source: str, column: str, first: int) -> list[str | None]:
-    """The names of classes in place of their numbers; a row without a class (-1, or missing) has None.
+    """The names of classes by their numbers; None for a row without a class (-1, or missing).
 
     Args:
-        first: the number of the first row.
+        source, column: for error messages.
+        first: the row of the first number, for error messages.
 
     Raises:
-        InputError: there is no class of that number.
+        InputError: there is no class of a number.
     """
     for row, number in enumerate(numbers, first):
         if number is not None and number >= len(classes):
@@ -119,4 +138,5 @@ def class_names(numbers: list, classes: list[str], source: str, column: str, fir
 
 
 def brief(error: Exception) -> str:
+    """The message of an error in at most 200 characters."""
     return textwrap.shorten(str(error) or type(error).__name__, 200, placeholder=" ...")

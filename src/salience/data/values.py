@@ -1,4 +1,4 @@
-"""One value of a row, whatever its type, as a text or as a label."""
+"""One value of a row, of any type, as a text or as a label."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from salience.data.multilabel import holds_several
 from salience.errors import InputError, quoted
 
-DEEPEST = 100  # levels of lists and objects in one value; nothing that a text classifier reads has more
+DEEPEST = 100  # levels of lists and objects in one value
 
 
 def text_of(value: object) -> str | None:
@@ -29,7 +29,7 @@ def text_of(value: object) -> str | None:
 
 
 def label_of(value: object) -> str | None:
-    """A value as label: exactly the string that it is, whole numbers without a point. None if it is missing.
+    """A value as a label: a string as it is, a whole number without a decimal point. None if it is missing.
 
     Raises:
         TypeError: it is several labels, a fraction, or no label at all.
@@ -49,10 +49,14 @@ def label_of(value: object) -> str | None:
 
 
 def value_in(row: Mapping, column: str, kind: Callable[[object], str | None], number: int, source: str) -> str | None:
-    """What stands in a row's column, read as `kind`: text_of or label_of.
+    """The value of a row in a column, as a text or as a label.
+
+    Args:
+        kind: `text_of` or `label_of`.
+        number, source: the number of the row and the name of the data, for error messages.
 
     Raises:
-        InputError: it is of a wrong kind; names file, row and column.
+        InputError: the value is of a wrong type; names file, row and column.
     """
     try:
         return kind(row.get(column))
@@ -63,9 +67,9 @@ def value_in(row: Mapping, column: str, kind: Callable[[object], str | None], nu
 def well_formed(text: str) -> str:
     """The text as valid Unicode, which tokenizers and files need.
 
-    Two things bring in invalid text: JSON with half of a surrogate pair ("\\ud83d" alone), and arguments of the
-    command line that are not UTF-8. Each such half becomes U+FFFD, the replacement character; two halves that belong
-    together become the character that they stand for. Texts that are valid come back unchanged.
+    There are two sources of invalid text: JSON with half of a surrogate pair ("\\ud83d" alone), and arguments of the
+    command line that are not UTF-8. Each such half becomes U+FFFD, the replacement character; two halves that form a
+    pair become their character. Valid texts are returned unchanged.
     """
     if text.isascii():
         return text
@@ -77,11 +81,11 @@ def well_formed(text: str) -> str:
 
 
 def well_formed_value(value: Any, depth: int = DEEPEST) -> Any:
-    """A value as JSON knows it, with every text in it, names in objects included, as valid Unicode.
+    """A JSON value in which all texts, also the names in objects, are valid Unicode.
 
     Raises:
         TypeError: lists and objects are nested more than `depth` levels deep.
-        KeyError: two names in an object are the same after that.
+        KeyError: two names in an object become the same.
     """
     if isinstance(value, str):
         return well_formed(value)

@@ -1,4 +1,4 @@
-"""Rows as csv, jsonl or parquet."""
+"""Functions that write rows as csv, jsonl or parquet."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Columns = Mapping[str, "pyarrow.DataType"]
 Target = Path | int  # a file's name, or the number of one that is open
 Opened = Callable[[Target, Columns, bool, Callable[[str], None]], AbstractContextManager[Write]]
 
-# Spreadsheets take a cell that begins so for a formula and run it, also without the quotation marks of csv. The last
+# Spreadsheets take a cell that begins so as a formula and run it, also without the quotation marks of csv. The last
 # four are the wide forms of the first.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def cells(row: dict[str, Any], columns: Columns) -> list:
-    """The values of a row in the order of the columns; None where it has none.
+    """The values of a row in the order of the columns; None where it has no value.
 
     Raises:
-        InputError: the row has another name, which would be lost.
+        InputError: the row has a name that is not a column; its value would be lost.
     """
     for name in row:
         if name not in columns:
@@ -39,7 +39,7 @@ def cells(row: dict[str, Any], columns: Columns) -> list:
 
 
 def csv_writer(file: TextIO, columns: Columns, safe: bool) -> Write:
-    """The header comes with the first rows, so that nothing is written where they fail."""
+    """A function that writes rows as csv. The header is written with the first rows, not before they are valid."""
     writer = csv.writer(file)
     cell = safe_cell if safe else plain
     header = [list(columns)]
@@ -53,20 +53,21 @@ def csv_writer(file: TextIO, columns: Columns, safe: bool) -> Write:
 
 
 def safe_cell(value: Any) -> Any:
-    """A value that no spreadsheet takes for a formula: text that begins like one is led by an apostrophe."""
+    """A value that no spreadsheet takes for a formula: a text that begins like one gets an apostrophe in front."""
     value = plain(value)
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 @contextmanager
 def opened_csv(target: Target, columns: Columns, safe: bool, note: Callable[[str], None]) -> Iterator[Write]:
+    """Opens a csv file. With `safe`, no spreadsheet takes a text for a formula."""
     with open(target, "w", encoding="utf-8", newline="") as file:
         yield csv_writer(file, columns, safe)
 
 
 @contextmanager
 def opened_jsonl(target: Target, columns: Columns, safe: bool, note: Callable[[str], None]) -> Iterator[Write]:
-    """Each row with its own names; a number that JSON does not have, NaN or an infinite one, is null."""
+    """Opens a file for JSON lines. Each row has its own names. NaN and infinite numbers, unknown to JSON, are null."""
     nulls = 0
 
     def line(row: dict[str, Any]) -> str:
@@ -85,12 +86,12 @@ def opened_jsonl(target: Target, columns: Columns, safe: bool, note: Callable[[s
 
 
 def json_value(value: Any) -> Any:
-    """What stands for a value that JSON does not know: the parts of an arrow value, or a text."""
+    """A value that JSON has no type for: the parts of an arrow value, or a text."""
     return plain(value) if is_scalar(value) else str(value)
 
 
 def without_nan(value: Any) -> tuple[Any, int]:
-    """The value with None for every float that is no number or infinite, and how many there were."""
+    """The value with None for every float that is NaN or infinite, and the number of these."""
     value = plain(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None, 1
@@ -105,7 +106,11 @@ def without_nan(value: Any) -> tuple[Any, int]:
 
 @contextmanager
 def opened_parquet(target: Target, columns: Columns, safe: bool, note: Callable[[str], None]) -> Iterator[Write]:
-    """In a column of texts a value of another type is written as JSON."""
+    """Opens a parquet file. In a column of texts, a value of another type is written as JSON.
+
+    Raises:
+        InputError: parquet cannot hold a column or a value.
+    """
     import pyarrow
     from pyarrow.parquet import ParquetWriter
 
@@ -117,7 +122,7 @@ def opened_parquet(target: Target, columns: Columns, safe: bool, note: Callable[
 
 
 def arrow_table(rows: list[dict[str, Any]], columns: Columns) -> pyarrow.Table:
-    """The rows as a table.
+    """The rows as an arrow table.
 
     Raises:
         InputError: a value does not fit the type of its column; names the column.
@@ -140,6 +145,7 @@ def arrow_table(rows: list[dict[str, Any]], columns: Columns) -> pyarrow.Table:
 
 
 def text_cell(value: Any) -> str | None:
+    """A value for a column of texts: a text as it is, another value as JSON."""
     if value is None or isinstance(value, str):
         return value
     value, _ = without_nan(value)

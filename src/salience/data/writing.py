@@ -1,4 +1,4 @@
-"""Rows out, as they come: csv, jsonl or parquet, in bounded memory and never half a file under its name."""
+"""Writes rows as csv, jsonl or parquet in bounded memory; a file appears only when it is complete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STANDARD = {"stdout": 1, "stderr": 2}
 
 
 def check_output(output: Path | None, overwrite: bool) -> None:
-    """Raises an `InputError` if nothing can be written there: unknown suffix, or a file that is to be kept."""
+    """Raises an `InputError` if nothing can be written there: an unknown suffix, or a file that must be kept."""
     if output is None:
         return
     if is_stream(output):
@@ -33,7 +33,7 @@ def check_output(output: Path | None, overwrite: bool) -> None:
 
 
 def is_stream(output: Path) -> bool:
-    """Whether this is no file but a pipe, a device such as /dev/null, or something that is open already."""
+    """Whether the output is not a file but a pipe, a device such as /dev/null, or an open stream."""
     if OPEN_ALREADY.fullmatch(str(output)):
         return True
     try:
@@ -44,7 +44,7 @@ def is_stream(output: Path) -> bool:
 
 
 def stream_target(output: Path) -> Path | int:
-    """What to open for a pipe or device; what is open already, such as /dev/stdout, goes on where it stands."""
+    """What to open for a pipe or device. Of an open stream, such as /dev/stdout, a copy of its descriptor."""
     number = OPEN_ALREADY.fullmatch(str(output))
     return output if number is None else os.dup(int(number[1] or STANDARD[output.name]))
 
@@ -57,15 +57,17 @@ def writing(
     safe_csv: bool = False,
     note: Callable[[str], None] = print,
 ) -> Iterator[Write]:
-    """A function that writes rows to `output` by its suffix, or as csv to standard output.
+    """Gives a function that writes rows to `output`, in the format of its suffix, or as csv to standard output.
 
-    The file appears when the `with` ends well; a pipe or a device, such as /dev/stdout, is written directly, as csv
-    unless its name ends in .jsonl.
+    The file appears when the `with` ends without an error. A pipe or a device, such as /dev/stdout, is written
+    directly, as csv unless its name ends in .jsonl.
 
     Args:
-        columns: those of csv and parquet, all of them, with their types. In jsonl every row has its own.
-        safe_csv: no text in a csv file begins as a formula of a spreadsheet does.
-        note: told what could not be written as it was.
+        output: the file to write; None is standard output.
+        overwrite: replace an existing file.
+        columns: all columns with their types, for csv and parquet. In jsonl every row has its own names.
+        safe_csv: write texts in csv so that no spreadsheet takes them for a formula.
+        note: is called with a line if values had to be changed.
 
     Raises:
         InputError: as `check_output`; or a row does not fit the columns.
