@@ -138,8 +138,8 @@ BAD_FIELDS = {  # method: a field of it as a user may write it, and what the lin
 
 
 STRANGE_FIELDS = [  # method, a field of it, and what the line says
-    ("tmix", "levels=1", "levels=1: give a list of one or more"),
-    ("tmix", "levels=[]", "levels=(): give a list of one or more"),
+    ("tmix", "levels=1", "levels=1: give a list of levels"),
+    ("tmix", "levels=[]", "levels=(): give a list of levels"),
     ("tmix", "levels=[[1]]", "[[1]]}: give names with a value each, or with a list of values"),
     ("tmix", "levels=[99]", "has no level 99"),
     ("attentionmix", "level=true", "level=True: give the name of a level"),

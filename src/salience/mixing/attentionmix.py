@@ -39,12 +39,14 @@ class AttentionMix(Method):
         None, HEAD, "head whose attention is used; auto selects head and layer on the training data",
         "the mean of the layer's heads",
     )  # fmt: skip
-    level: str | int | float = setting("words", LEVEL, "level at which texts are mixed; the paper's is words")
-    specials: bool = setting(True, BOOL, "mix and count [CLS] and [SEP] too")
+    level: str | int | float = setting("words", LEVEL, "level at which texts are mixed")
+    specials: bool = setting(True, BOOL, "whether [CLS] and [SEP] are mixed and counted too")
     denominator: str = setting(
-        "both", one_of("both", "own"), "positions over which the label's share is a mean: of both texts, or of its own"
+        "both",
+        one_of("both", "own"),
+        "positions over which the share of the label is a mean: both texts', or its own",
     )
-    mean: bool = setting(True, BOOL, "divide the attention received by the length of the text")
+    mean: bool = setting(True, BOOL, "whether the attention received is divided by the length of the text")
     pair: Pairing = setting(shuffle, FUNCTION, "how partners are chosen")
 
     def __post_init__(self):

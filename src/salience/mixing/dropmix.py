@@ -49,7 +49,7 @@ class DropMix(Method):
     """
 
     height: int | tuple[int, int] | None = setting(
-        1, HEIGHT.or_none(), "number of tokens in a window; of two numbers, one between them is drawn for each batch",
+        1, HEIGHT.or_none(), "number of tokens in a window; with two numbers, it is drawn between them for each batch",
         "the whole text",
     )  # fmt: skip
     width: int | None = setting(1, COUNT.or_none(), "number of dimensions in a window", "all dimensions")

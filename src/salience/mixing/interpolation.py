@@ -27,14 +27,12 @@ class Interpolation(Method):
     """
 
     alpha: float = setting(
-        0.2,
-        POSITIVE,
-        "parameter of l ~ Beta(alpha, alpha); small values mix little, 1 is uniform",
+        0.2, POSITIVE, "parameter of l ~ Beta(alpha, alpha); small values keep mixtures close to one text"
     )
-    largest: bool = setting(False, BOOL, "use max(l, 1 - l), so that a text has the larger weight in its own mixture")
+    largest: bool = setting(False, BOOL, "whether max(l, 1 - l) is used, so that texts keep the larger weight")
     ratio: float | None = setting(None, PART, "fixed value of l", "l is drawn")
     # Papers do not specify it; published code draws one l for a batch.
-    per_example: bool = setting(False, BOOL, "draw l for each text instead of once for each batch")
+    per_example: bool = setting(False, BOOL, "whether l is drawn for each text instead of for each batch")
     pair: Pairing = setting(shuffle, FUNCTION, "how partners are chosen")
 
     level: ClassVar[str | int | float]  # where texts meet; set by subclasses

@@ -36,9 +36,11 @@ class SSMix(Method):
 
     window: float = setting(0.1, PART, "length of the span as a fraction of the text's length, lambda_0 in the paper")
     guide: Explainer | None = setting(
-        gradient, FUNCTION.or_none(), "explainer that scores the tokens", "spans or tokens are drawn at random"
+        gradient, FUNCTION.or_none(), "explainer that scores the tokens", "spans or tokens are random"
     )
-    span: bool = setting(True, BOOL, "replace one span; false replaces single tokens at random and needs no guide")
+    span: bool = setting(
+        True, BOOL, "whether one span is replaced; false replaces random single tokens (with guide=None)"
+    )
     pair: Pairing = setting(swap_halves, FUNCTION, "how partners are chosen")
 
     def __post_init__(self):

@@ -94,7 +94,7 @@ class Recipe:
         "ssmix", TEXT, "mixing method: plain, or one listed by `salience methods`, such as ssmix:window=0.2"
     )
     method_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the method")
-    clean: float = setting(0.5, between(0, 0.99), "weight of the loss on the original texts, as opposed to mixed ones")
+    clean: float = setting(0.5, between(0, 0.99), "weight of the loss on the original texts, from 0 to 1")
     procedure_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the training procedure of the model")
 
     steps: int | None = setting(None, whole_between(1, 10**9), "number of training steps", "follows from the data")
