@@ -8,12 +8,13 @@ import pytest
 
 import families
 from salience import METHODS, mixed
-from salience.cli.train import assigned
+from salience.assignments import assigned
 from salience.explainers import gradient, gradient_map
 from salience.explainers.gradient import Gradient
 from salience.mixing import shuffle, swap_halves
 from salience.mixing.choosing import choose_method
 from salience.report.cards import cards_folder, read_card, read_index
+from salience.settings import settings_of
 from test_contract import rows_through_layers
 
 SECTIONS = ["Idea", "Formula", "Fields", "Cost", "Paper and code", "What the papers report", "Use", "Citation"]
@@ -61,16 +62,39 @@ def test_a_card_stands_alone(name):
     assert not re.search(r"\.\./|\b(?:src|docs|bench|shared|papers)/", card)
 
 
+def declared_rows(method) -> dict[str, tuple[str, str]]:
+    """For each field of a method, the cells "values" and "meaning" of its card, from the declaration."""
+    return {
+        name: (
+            declared.kind.words + ", or `None`" * declared.kind.optional,
+            declared.help + (f"; `None`: {declared.unset}" if declared.kind.optional else ""),
+        )
+        for name, declared in settings_of(method).items()
+    }
+
+
+def field_rows(name: str) -> dict[str, list[str]]:
+    """The table of a card's fields: from the name of a field to the other cells of its row."""
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", section(read_card(name), "Fields"), re.MULTILINE)
+    return {field: cells.split(" | ") for field, cells in rows}
+
+
 @every_method
-def test_the_fields_and_their_defaults_are_the_dataclasss(name):
-    """All of them, the guide and the pairing too; a default is written as one would write it in Python."""
+def test_every_field_is_a_setting(name):
     method = METHODS[name]()
-    rows = re.findall(r"^\| `(\w+)` \| `(.*?)` \|", section(read_card(name), "Fields"), re.MULTILINE)
+    assert list(settings_of(method)) == [field.name for field in fields(method)]
+    assert all(declared.help and not declared.help.endswith(".") for declared in settings_of(method).values())
+
+
+@every_method
+def test_the_fields_of_a_card_are_the_declared_ones(name):
+    """All of them, the guide and the pairing too; a default is written as one would write it in Python."""
+    method, rows = METHODS[name](), field_rows(name)
     known = {"gradient": gradient, "gradient_map": gradient_map, "shuffle": shuffle, "swap_halves": swap_halves}
-    assert {field: eval(default, known) for field, default in rows} == {
+    assert {field: eval(cells[0].strip("`"), known) for field, cells in rows.items()} == {
         field.name: getattr(method, field.name) for field in fields(method)
     }
-    assert len(rows) == len(fields(method))
+    assert {field: (values, meaning) for field, (_, values, _, meaning) in rows.items()} == declared_rows(method)
 
 
 @every_method

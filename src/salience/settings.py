@@ -1,11 +1,10 @@
-"""Settings as fields of dataclasses. A field declares what it may be, what it means, and what it is by default.
+"""Settings are fields of dataclasses. Each field declares its values, its default and its meaning, once.
 
-Error messages, options of the command line, tables of the method cards and checks of parameters are all made from this
-one declaration:
+Checks, error messages and command-line options are made from the declarations; the method cards repeat them.
 
     @dataclass(frozen=True)
     class SSMix:
-        window: float = setting(0.1, PART, "length of the span, as a part of the text")
+        window: float = setting(0.1, PART, "length of the span, as a fraction of the text's length")
 
         def __post_init__(self):
             check_settings(self)
@@ -14,26 +13,27 @@ one declaration:
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any
 
 from salience.errors import InputError, unknown
 
-MANY = 10**6  # counts beyond this are mistakes; tensors of that size would not fit into memory
+MANY = 10**6  # larger counts are mistakes: tensors of that size do not fit into memory
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What a setting may be.
+    """The values that a setting can have.
 
     Args:
         words: the values in words, as they follow "give" in an error message.
         fits: whether a value is one of them.
-        type: the type that the command line reads, `str`, `int`, `float` or `bool`.
-        normal: the same value as a plain Python value, which yaml and JSON can hold.
-        choices: the values, where there are only a few.
+        type: the type that the command line reads: `str`, `int`, `float` or `bool`.
+        normal: converts a value to the equal plain Python value, which yaml and JSON can hold.
+        choices: the values, if there are only a few.
+        optional: whether None is allowed too.
     """
 
     words: str
@@ -41,13 +41,11 @@ class Kind:
     type: type = str
     normal: Callable[[Any], Any] = lambda value: value
     choices: tuple[str, ...] = ()
+    optional: bool = False
 
     def or_none(self) -> Kind:
-        """This kind, or None."""
-        return Kind(
-            f"{self.words}, or null", lambda value: value is None or self.fits(value), self.type,
-            lambda value: None if value is None else self.normal(value), self.choices,
-        )  # fmt: skip
+        """This kind, with None allowed too."""
+        return replace(self, optional=True)
 
 
 @dataclass(frozen=True)
@@ -55,70 +53,90 @@ class Setting:
     """One declared field of a dataclass.
 
     Args:
-        help: what it means, as a phrase without a full stop.
-        unset: what None stands for, in words.
+        help: its meaning, as a phrase without a full stop.
+        unset: the meaning of None, in words.
     """
 
     name: str
     kind: Kind
     help: str
     default: Any
-    unset: str
+    unset: str = ""
 
     @property
     def shown_default(self) -> str:
-        """The default in words, for help texts and tables; empty if a value must be given."""
-        if self.unset:
-            return self.unset
+        """The default in words, for help texts; empty if a value must be given."""
+        if self.default is None:
+            return self.unset or "none"
         if self.default is MISSING or self.default == "":
             return ""
         return str(self.default).lower() if isinstance(self.default, bool) else f"{self.default}"
+
+    def checked(self, value: Any, named: Callable[[str], str] = str) -> Any:
+        """The value as a plain Python value.
+
+        Args:
+            named: converts the name of a setting to the form that the user knows, such as `as_option`.
+
+        Raises:
+            InputError: the value does not fit; names the setting, the value and the values that fit.
+        """
+        if value is None and self.kind.optional:
+            return None
+        if self.kind.fits(value):
+            return self.kind.normal(value)
+        name, kind = named(self.name), self.kind
+        if kind.choices and isinstance(value, str):
+            raise unknown(name, value, kind.choices)
+        joint = " is " if name.startswith("--") else "="
+        raise InputError(f"{name}{joint}{shown(value)}: give {kind.words}{', or null' * kind.optional}")
 
 
 # The type is `Any`, as that of dataclasses.field is for type checkers: it stands for a value of the field's own type.
 def setting(default: Any, kind: Kind, help: str, unset: str = "") -> Any:
     """A field of a dataclass that `check_settings` checks.
 
+    A subclass that changes only the default writes `name: type = default` and keeps the rest of the declaration.
+
     Args:
         default: the default value; `MISSING` if there is none, `dict` for an empty mapping.
-        kind: what the values may be. None is added to them if it is the default.
-        help: what the setting means, as a phrase without a full stop.
-        unset: what the default None stands for, in words.
+        kind: the values that fit. None is added to them if it is the default.
+        help: the meaning of the setting, as a phrase without a full stop.
+        unset: the meaning of None, in words.
     """
-    metadata = {"setting": (kind.or_none() if default is None else kind, help, unset)}
+    declared = Setting("", kind.or_none() if default is None else kind, help, default, unset)
     if default is dict:
-        return field(default_factory=dict, metadata=metadata)
-    return field(default=default, metadata=metadata)
+        return field(default_factory=dict, metadata={"setting": declared})
+    return field(default=default, metadata={"setting": declared})
+
+
+def same_setting(owner: type, name: str) -> Any:
+    """A field of a dataclass with the declaration of the field `name` of another dataclass."""
+    declared = settings_of(owner)[name]
+    return setting(declared.default, declared.kind, declared.help, declared.unset)
 
 
 def settings_of(owner: Any) -> dict[str, Setting]:
     """The declared settings of a dataclass, or of one of its instances, by their names."""
-    found = {}
-    for declared in fields(owner):
-        if "setting" in declared.metadata:
-            kind, help, unset = declared.metadata["setting"]
-            default = {} if declared.default_factory is dict else declared.default
-            found[declared.name] = Setting(declared.name, kind, help, default, unset)
-    return found
+    settings = {}
+    for now in fields(owner):
+        for cls in (owner if isinstance(owner, type) else type(owner)).__mro__:  # it may change only the default
+            declared = getattr(cls, "__dataclass_fields__", {}).get(now.name)
+            if declared is not None and "setting" in declared.metadata:
+                default = {} if now.default_factory is dict else now.default
+                settings[now.name] = replace(declared.metadata["setting"], name=now.name, default=default)
+                break
+    return settings
 
 
 def check_settings(owner: Any, named: Callable[[str], str] = str) -> None:
     """Checks every declared setting of a dataclass instance, and makes its values plain Python values.
 
-    Args:
-        named: the name of a setting as the user knows it, such as `as_option`.
-
-    Raises:
-        InputError: a value does not fit; names the setting, the value and what to give.
+    Args and errors are those of `Setting.checked`.
     """
     for name, declared in settings_of(owner).items():
         value = getattr(owner, name)
-        if not declared.kind.fits(value):
-            if declared.kind.choices and isinstance(value, str):
-                raise unknown(named(name), value, declared.kind.choices)
-            joint = " is " if named(name).startswith("--") else "="
-            raise InputError(f"{named(name)}{joint}{shown(value)}: give {declared.kind.words}")
-        normal = declared.kind.normal(value)
+        normal = declared.checked(value, named)
         if normal is not value:
             object.__setattr__(owner, name, normal)
 
@@ -138,35 +156,27 @@ def is_whole(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def is_scalar(value: object) -> bool:
-    """Whether a value is null, true or false, a number, or a text."""
-    return value is None or isinstance(value, bool | str) or is_number(value)
+def shown(value: object) -> str:
+    """A value as a message shows it, cut where it is long or deeply nested."""
+    short = reprlib.Repr()
+    short.maxstring = short.maxother = 60
+    short.maxlevel = 3
+    return short.repr(value)
 
 
-def is_option(value: object) -> bool:
-    """Whether a value is one that a field of a method or a model can take: a scalar, or a list of scalars."""
-    return is_scalar(value) or (isinstance(value, list | tuple) and all(map(is_scalar, value)))
+def number(words: str, fits: Callable[[Any], bool]) -> Kind:
+    """A number that fits."""
+    return Kind(words, lambda value: is_number(value) and fits(value), float, plain_number)
 
 
-def is_options(value: object) -> bool:
-    """Whether a value is a mapping from names to values of fields."""
-    return isinstance(value, Mapping) and all(
-        isinstance(name, str) and is_option(option) for name, option in value.items()
-    )
-
-
-def is_weight(item: tuple[object, object]) -> bool:
-    """Whether a class and its weight are values that class weights can hold. Labels may be numbers."""
-    name, weight = item
-    return is_scalar(name) and (isinstance(weight, str) or is_number(weight))
+def plain_number(value: Real) -> int | float:
+    """A number of any type as an int or a float."""
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def between(low: float, high: float) -> Kind:
     """A number from `low` to `high`, both included."""
-    return Kind(
-        f"a number from {low:,} to {high:,}", lambda value: is_number(value) and low <= value <= high, float,
-        lambda value: int(value) if is_whole(value) else float(value),
-    )  # fmt: skip
+    return number(f"a number from {low:,} to {high:,}", lambda value: low <= value <= high)
 
 
 def whole_between(low: int, high: int) -> Kind:
@@ -185,42 +195,9 @@ def one_of(*choices: str) -> Kind:
 
 TEXT = Kind("a text", lambda value: isinstance(value, str))
 BOOL = Kind("true or false", lambda value: isinstance(value, bool), bool)
-COUNT = Kind("a whole number from 1 on, at most 1,000,000", lambda value: is_whole(value) and 1 <= value <= MANY, int)
-WHOLE = Kind("a whole number", is_whole, int)
-INDEX = Kind("a whole number from 0 on", lambda value: is_whole(value) and 0 <= value < 2**31, int)
-POSITIVE = Kind("a number above 0 and below 1e9", lambda value: is_number(value) and 0 < value < 1e9, float)
-PART = Kind("a number from 0 to 1", lambda value: is_number(value) and 0 <= value <= 1, float)
-SHARE = Kind("a number from 0 to below 1", lambda value: is_number(value) and 0 <= value < 1, float)
-LEVEL = Kind(
-    "the name of a level, a layer's number, or a part of the depth from 0 to 1",
-    lambda value: isinstance(value, str) or is_whole(value) or PART.fits(value),
-)
-OPTIONS = Kind("names with a value each, or with a list of values", is_options)
-CHECKSUMS = Kind(
-    "names of files with the SHA-256 of each",
-    lambda value: isinstance(value, Mapping) and all(isinstance(text, str) for item in value.items() for text in item),
-)
-WEIGHTS = Kind(
-    "a text such as none or auto, or names with a number each",
-    lambda value: isinstance(value, str) or (isinstance(value, Mapping) and all(map(is_weight, value.items()))),
-)
-
-
-def check_fields(own: object, kinds: Mapping[str, Kind]) -> None:
-    """Refuses fields of `own` that are of another kind.
-
-    Raises:
-        ValueError: names the field, its value and what it may be.
-    """
-    for name, kind in kinds.items():
-        value = getattr(own, name)
-        if not kind.fits(value):
-            raise ValueError(f"{name}={shown(value)}: give {kind.words}")
-
-
-def shown(value: object) -> str:
-    """A value as a message shows it, cut where it is long or deeply nested."""
-    short = reprlib.Repr()
-    short.maxstring = short.maxother = 60
-    short.maxlevel = 3
-    return short.repr(value)
+FUNCTION = Kind("a function", callable)
+COUNT = Kind("a whole number from 1 to 1,000,000", lambda value: is_whole(value) and 1 <= value <= MANY, int, int)
+WHOLE = Kind("a whole number", is_whole, int, int)
+POSITIVE = number("a number above 0 and below 1e9", lambda value: 0 < value < 1e9)
+PART = between(0, 1)
+SHARE = number("a number from 0 to below 1", lambda value: 0 <= value < 1)

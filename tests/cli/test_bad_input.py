@@ -132,25 +132,25 @@ BAD_FIELDS = {  # method: a field of it as a user may write it, and what the lin
     "dropoutmixup": ("dropout=1", "a number from 0 to below 1"),
     "dropmix-u": ("alpha=no", "a number above 0"),
     "dropmix-g": ("height=[5,2]", "a whole number from 1 on"),
-    "dropmix-w": ("height=0", "a whole number from 1 on, null, or the two between which it is drawn"),
+    "dropmix-w": ("height=0", "a whole number from 1 on, or two between which it is drawn, or null"),
     "attentionmix": ("layer=1.5", "a whole number"),
 }
 
 
 STRANGE_FIELDS = [  # method, a field of it, and what the line says
-    ("tmix", "levels=1", "levels=1: give one or more in a list"),
-    ("tmix", "levels=[]", "levels=(): give one or more in a list"),
+    ("tmix", "levels=1", "levels=1: give a list of levels"),
+    ("tmix", "levels=[]", "levels=(): give a list of levels"),
     ("tmix", "levels=[[1]]", "[[1]]}: give names with a value each, or with a list of values"),
     ("tmix", "levels=[99]", "has no level 99"),
     ("attentionmix", "level=true", "level=True: give the name of a level"),
-    ("attentionmix", "head=0.5", "head is a number, None or 'auto', not 0.5"),
-    ("attentionmix", "head=[1]", "head is a number, None or 'auto', not (1,)"),
+    ("attentionmix", "head=0.5", "head=0.5: give a head's number or auto, or null"),
+    ("attentionmix", "head=[1]", "head=(1,): give a head's number or auto, or null"),
     ("attentionmix", "head=99", "has the heads 0 to 1 in a layer, not 99"),
     ("attentionmix", "layer=99", "has the layers 0 to 1, not 99"),
-    ("randomunk", "unknown=-1", "unknown=-1: give a whole number from 0 on"),
+    ("randomunk", "unknown=-1", "unknown=-1: give a whole number from 0 to"),
     ("randomunk", "unknown=100000", "unknown=100000: the model's tokens are numbered from 0 to 112"),
     ("dropmix-u", "width=1000", "width=1000 is wider than the representation, whose width is 16"),
-    ("dropmix-c", "direction=[keep]", "direction is 'replace' or 'keep', not ('keep',)"),
+    ("dropmix-c", "direction=[keep]", "direction=('keep',): give replace or keep"),
 ]
 
 

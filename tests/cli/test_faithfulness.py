@@ -365,7 +365,7 @@ def test_a_files_name_is_a_name_and_never_markup(place, salience, tmp_path, name
         (["--metrics", "aopc,tau"], ['unknown metric "tau"']),
         (
             ["--metrics", "accuracy-drop@0"],
-            ['metric "accuracy-drop@0"', "a whole number from 1 on", "accuracy-drop@5"],
+            ['metric "accuracy-drop@0"', "a whole number from 1 to", "accuracy-drop@5"],
         ),
         (["--metrics", "detection@2"], ["--metrics detection@2 needs marked words: --marks names their column"]),
     ],

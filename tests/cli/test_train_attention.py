@@ -193,8 +193,8 @@ BAD = {  # what is asked for: the options, and what the line says
     "no pooling": (["--model", "attention:"], ["unknown --model attention:"]),
     "an unknown field": (["--set-model", "widht=8"], ['"widht"', 'Did you mean "width"?']),
     "no assignment": (["--set-model", "width"], ["--set-model width: write it as field=value"]),
-    "a scale of nothing": (["--scale", "0"], ["scale=0.0: give a number above 0"]),
-    "an unknown head": (["--set-model", "head=mlp"], ["head is one of linear, perceptron"]),
+    "a scale of nothing": (["--scale", "0"], ["--scale is 0.0: give a number above 0"]),
+    "an unknown head": (["--set-model", "head=mlp"], ['unknown head "mlp"; known: linear, perceptron']),
     "no number": (["--set-model", "width=wide"], ["width"]),
     "no heads": (["--set-model", "pooling_heads=0"], ["pooling_heads"]),
     "a negative width": (["--set-model", "width=-3"], ["width"]),
@@ -221,7 +221,7 @@ BAD = {  # what is asked for: the options, and what the line says
     "a shared head without VAT": (["--set-model", "shared_head=true"], ["shared_head would have no effect"]),
     "an unknown inference": (
         ["--model", "lstm-vat", "--set-model", "inference=both"],
-        ["inference is one of learner, compressor"],
+        ['unknown inference "both"; known: compressor, learner'],
     ),
     "a compressor that is never trained": (
         ["--model", "lstm-vat", "--set-model", "inference=compressor", "--iterations", "0"],

@@ -157,9 +157,9 @@ def test_a_dry_run_changes_nothing(name):
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        ("dropmix-g", {"direction": "drop"}, "'replace' or 'keep', not 'drop'"),
-        ("attentionmix", {"head": "best"}, "'auto', not 'best'"),
-        ("attentionmix", {"denominator": "union"}, "'both' or 'own'"),
+        ("dropmix-g", {"direction": "drop"}, 'unknown direction "drop"; known: keep, replace'),
+        ("attentionmix", {"head": "best"}, "head='best': give a head's number or auto, or null"),
+        ("attentionmix", {"denominator": "union"}, 'unknown denominator "union"; known: both, own'),
         ("ssmix", {"span": False}, "guide=None"),
     ],
 )

@@ -21,7 +21,7 @@ from salience.inference.probabilities import predict_probabilities
 from salience.mixing.pairing import swap_halves
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.attention_config import ENCODERS, HEADS, AttentionClassifierConfig
-from salience.models.poolings import POOLINGS
+from salience.models.attention_options import POOLINGS
 from salience.models.vocabulary import word_tokenizer
 from word_models import CLASSES, SEPARATOR, VOCABULARY, bits, padded, torchs_lstm, word_batch, word_classifier
 

@@ -15,8 +15,9 @@ from salience.models.attention_models import (
     attention_options,
     build_attention_classifier,
 )
+from salience.models.attention_options import POOLINGS
 from salience.models.loading import longest_text
-from salience.models.poolings import POOLINGS, Additive, Dot, First, Max
+from salience.models.poolings import Additive, Dot, First, Max
 from word_models import bits
 
 TEXTS = ["a good film", "a bad film", "bad bad acting, don't go"]
@@ -245,7 +246,7 @@ def test_other_families_are_encoders_too(tmp_path):
 # ---------------------------------------------------------------------------------------------------- what is refused
 
 BAD = {
-    "head": ("mlp", "head is one of linear, perceptron, not 'mlp'"),
+    "head": ("mlp", 'unknown head "mlp"; known: linear, perceptron'),
     "scale": (0, "scale=0: give a number above 0"),
     "pooling_heads": (3, "divisible by pooling_heads 3"),
     "dropout": (2, "from 0 to below 1"),

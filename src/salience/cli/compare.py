@@ -1,4 +1,4 @@
-"""`salience compare`: whether a method helps on your texts, over several seeds."""
+"""`salience compare`: trains several methods over several seeds and compares their results."""
 
 from __future__ import annotations
 
@@ -9,33 +9,36 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from salience.assignments import several_with_options
-from salience.cli.options import options_of
+from salience.cli.options import Debug, options_of
 from salience.cli.settings import merged, read_config
 from salience.training.recipe import Recipe
 
 NAMES = ["test", "text", "text_pair", "label", "encoding", "bad_rows", "model", "steps", "device"]
 
 
-@options_of(Recipe, names=NAMES)
+@options_of(Recipe, names=NAMES, into="given", only_given=True)
 def compare(
     given: Mapping[str, Any],
-    data: Annotated[str | None, Argument(help="Labelled texts, as `salience train` takes them.")] = None,
+    data: Annotated[str | None, Argument(help="Labelled texts, as for `salience train`.")] = None,
     methods: Annotated[
         str,
         Option(
-            help="Methods between commas, with their own options: plain,ssmix,ssmix:window=0.2. The first one is the "
-            "baseline of the others."
+            help="Methods with their options, separated by commas, such as plain,ssmix,ssmix:window=0.2. The first "
+            "method is the baseline."
         ),
     ] = "plain,ssmix",
-    seeds: Annotated[str, Option(help="Seeds between commas. Each trains every method once.")] = "0,1,2,3,4",
-    config: Annotated[Path | None, Option(help="A yaml file of these and all other settings of `train`.")] = None,
+    seeds: Annotated[str, Option(help="Seeds, separated by commas; each method is trained with each.")] = "0,1,2,3,4",
+    config: Annotated[
+        Path | None,
+        Option(help="Yaml file with any settings of `salience train`; options override it."),
+    ] = None,
     output: Annotated[
         Path | None,
-        Option(help="Folder of all runs. A stopped comparison goes on in it. [runs/DATA-compared]"),
+        Option(help="Folder of the runs; a stopped comparison is continued in it.  [default: runs/DATA-compared]"),
     ] = None,
-    debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
+    debug: Debug = False,
 ) -> None:
-    """Train methods over several seeds and say whether their differences are beyond chance."""
+    """Train methods over several seeds and test whether their differences are larger than chance."""
     settings = merged(read_config(config), dict(given) | ({} if data is None else {"data": data}))
 
     from salience.comparison.comparing import compare as run_comparison

@@ -1,23 +1,28 @@
-"""`salience demo`: try a classifier in the browser."""
+"""`salience demo`: a classifier in the browser."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from typer import Argument, Option
+from typer import Option
+
+from salience.cli.options import AS_IN_TRAINING, Debug, Model, options_of
+from salience.training.recipe import Recipe
 
 
+@options_of(Recipe, names=["max_length", "device"], unset=AS_IN_TRAINING)
 def demo(
-    model: Annotated[str, Argument(help="A folder that `salience train` wrote, or any trained classifier.")],
+    model: Model,
     port: Annotated[
-        int | None, Option(min=1, max=65535, help="Of this machine. [the first free one from 7860]")
+        int | None, Option(min=1, max=65535, help="Port of the page.  [default: the first free one from 7860]")
     ] = None,
+    *,
+    settings: Mapping[str, Any],
     browser: Annotated[bool, Option("--browser", help="Open the page in the browser.")] = False,
-    max_length: Annotated[int | None, Option(min=1, help="Tokens read of a text.")] = None,
-    device: Annotated[str, Option(help="auto, cpu or cuda.")] = "auto",
-    debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
+    debug: Debug = False,
 ) -> None:
-    """Show a local page to type a text into and see its label, probabilities and words."""
+    """Serve a page on this machine that classifies and explains texts that are typed in."""
     from salience.commands.demo import serve
 
-    serve(model, port=port, browser=browser, max_length=max_length, device=device)
+    serve(model, port=port, browser=browser, **settings)

@@ -1,44 +1,61 @@
-"""`salience explain`: which words decided."""
+"""`salience explain`: the words that a decision rests on."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
+from salience.cli.options import AS_IN_TRAINING, Debug, Model, Pieces, help_of, options_of
+from salience.settings import settings_of
+from salience.training.recipe import Recipe
 
+
+@options_of(Recipe, names=["text_pair", "label", "encoding"], into="columns", unset=AS_IN_TRAINING)
+@options_of(Recipe, names=["max_length", "device"], unset=AS_IN_TRAINING)
 def explain(
-    model: Annotated[str, Argument(help="A folder that `salience train` wrote, or any trained classifier.")],
+    model: Model,
     data: Annotated[str | None, Argument(help="Texts to explain, as for `salience predict`.")] = None,
-    text: Annotated[list[str] | None, Option("--text", help="A text to explain; repeatable.")] = None,
+    text: Annotated[list[str] | None, Option("--text", help="Text to explain, instead of a file; repeatable.")] = None,
     explainer: Annotated[
         str,
-        Option(help="One or several between commas: attention, cls-attention, pooling-attention, gradient, "
-                    "gradient-x-input, integrated-gradients, occlusion, random; captum:NAME for one of captum's."),
+        Option(
+            help="Explainers, separated by commas: attention, cls-attention, pooling-attention, gradient, "
+            "gradient-x-input, integrated-gradients, occlusion, random, or captum:NAME for a method of captum."
+        ),
     ] = "gradient",
-    target: Annotated[str, Option(help="The class to explain: predicted, gold, or a label.")] = "predicted",
-    layer: Annotated[int | None, Option(help="Of attention: 0 is the first, negative ones count back. [-1]")] = None,
-    head: Annotated[int | None, Option(help="Of attention. [the mean over heads]")] = None,
-    pieces: Annotated[str, Option(help="What a word's score is of its tokens': sum or max.")] = "sum",
-    output: Annotated[Path | None, Option(help="A .jsonl or .html file. [the terminal]")] = None,
-    format_: Annotated[str | None, Option("--format", help="terminal, jsonl or html. [by the file's name]")] = None,
-    most: Annotated[int | None, Option(help="Texts explained of a file. [all]")] = None,
-    text_column: Annotated[str | None, Option(help="Column of the text. [as in training, or guessed]")] = None,
-    text_pair: Annotated[str | None, Option(help="Column of a second text. [as in training, or guessed]")] = None,
-    label: Annotated[str | None, Option(help="Column of the label, if any. [as in training, or guessed]")] = None,
-    encoding: Annotated[str, Option(help="How csv and tsv files are written.")] = "utf-8",
-    max_length: Annotated[int | None, Option(min=1, help="Tokens read of a text.")] = None,
-    device: Annotated[str, Option(help="auto, cpu or cuda.")] = "auto",
-    overwrite: Annotated[bool, Option("--overwrite", help="Replace the output file.")] = False,
-    debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
-) -> None:  # fmt: skip
-    """Show which words decided, in the terminal, as JSON lines, or as one self-contained page."""
+    target: Annotated[
+        str, Option(help="Class to explain: predicted, gold (the label in the data), or the name of a label.")
+    ] = "predicted",
+    layer: Annotated[
+        int | None, Option(help="Layer of the attention explainers; 0 is the first, -1 the last.  [default: -1]")
+    ] = None,
+    head: Annotated[
+        int | None, Option(help="Head of the attention explainers.  [default: the mean of the layer's heads]")
+    ] = None,
+    pieces: Pieces = "sum",
+    text_column: Annotated[
+        str | None, Option(help=help_of(settings_of(Recipe)["text"], AS_IN_TRAINING["text"]))
+    ] = None,
+    *,
+    columns: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    output: Annotated[Path | None, Option(help="File to write: .jsonl or .html.  [default: the terminal]")] = None,
+    format_: Annotated[
+        str | None,
+        Option("--format", help="Output format: terminal, jsonl or html.  [default: by the name of the output file]"),
+    ] = None,
+    most: Annotated[int | None, Option(help="Explain only the first N texts of the file.  [default: all]")] = None,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing output file.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Show the words that a decision rests on, in the terminal, as JSON lines, or as one self-contained page."""
     from salience.commands.explain import explain_file
 
     explain_file(
         model, data, text or [], output, explainers=explainer.split(","), target=target, layer=layer, head=head,
-        pieces=pieces, kind=format_, most=most, device=device, overwrite=overwrite, max_length=max_length,
-        columns={"text": text_column, "text_pair": text_pair, "label": label, "encoding": encoding,
-                 "text_option": "--text-column"},
+        pieces=pieces, kind=format_, most=most, overwrite=overwrite,
+        columns={**columns, "text": text_column, "text_option": "--text-column"}, **settings,
     )  # fmt: skip

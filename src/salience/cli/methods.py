@@ -1,17 +1,19 @@
-"""`salience methods`: what there is to train with, and the card of each method."""
+"""`salience methods`: the table of the mixing methods, and the card of each method."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
+
+from salience.cli.options import Debug
 
 
 def methods(
-    name: Annotated[str | None, Argument(help="The method to explain. [a table of all]")] = None,
-    debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
+    name: Annotated[str | None, Argument(help="Method to show the card of.  [default: a table of all]")] = None,
+    debug: Debug = False,
 ) -> None:
-    """List the mixing methods and what they cost, or explain one of them."""
+    """List the mixing methods with the cost of a training step, or show the card of one method."""
     from salience.report.cards import show_card, show_index
 
     if name is None:

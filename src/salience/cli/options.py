@@ -1,4 +1,4 @@
-"""Options of the command line, made from the settings that they set."""
+"""Options of the command line, made from declared settings, and arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -7,45 +7,60 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Annotated, Any, get_type_hints
 
-from typer import Option
+from typer import Argument, Option
 
-from salience.settings import Setting, settings_of
+from salience.settings import Setting, as_option, settings_of
+
+Model = Annotated[str, Argument(help="Folder written by `salience train`, or any other trained classifier.")]
+Pieces = Annotated[str, Option(help="How token scores are aggregated to a word score: sum or max.")]
+Debug = Annotated[bool, Option("--debug", help="Show the traceback of an error.")]
+# How the defaults of a recipe read in commands about a trained model.
+AS_IN_TRAINING = dict.fromkeys(("text", "text_pair", "label"), "as in training, or guessed") | {
+    "max_length": "as in training"
+}
 
 
 def options_of(
-    *owners: type, names: Sequence[str] = (), unset: Mapping[str, str] | None = None
-) -> Callable[[Callable], Callable]:
-    """A decorator that gives a command an option for every setting, in place of its parameter `given`.
+    *owners: type, names: Sequence[str], into: str = "settings", unset: Mapping[str, str] | None = None,
+    defaults: Mapping[str, Any] | None = None, only_given: bool = False,
+) -> Callable[[Callable], Callable]:  # fmt: skip
+    """A decorator that gives a command an option for each named setting, in place of its parameter `into`.
 
-    The command receives `given`: the settings that the user has given, by name. Settings that are mappings have no
-    option of their own.
+    The command receives the checked values in one mapping from names to values.
 
     Args:
-        owners: dataclasses whose fields are declared with `salience.settings.setting`.
-        names: only these settings, in this order. All of them if empty.
-        unset: what happens without an option, in words, where it is not what the setting's default says.
+        owners: dataclasses whose fields are declared with `salience.settings.setting`; the last one that declares a
+            name wins.
+        names: the settings, in the order of the help.
+        unset: the meaning of a missing option, in words, where it differs from the declaration.
+        defaults: default values that differ from the declared ones.
+        only_given: whether the mapping holds only the options that the user has given, and no defaults.
     """
-    settings = {name: setting for owner in owners for name, setting in settings_of(owner).items()}
-    chosen = [settings[name] for name in names] or [own for own in settings.values() if own.default != {}]
-    parameters = {own.name: option_of(own, (unset or {}).get(own.name)) for own in chosen}
+    declared = {name: setting for owner in owners for name, setting in settings_of(owner).items()}
+    usual = {name: declared[name].default for name in names} | dict(defaults or {})
+    meaning = {name: str(value) for name, value in (defaults or {}).items()} | dict(unset or {})
+    options = [option_of(declared[name], meaning.get(name)) for name in names]
 
     def decorate(command: Callable) -> Callable:
         @wraps(command)
         def with_options(**values: Any) -> Any:
-            given = {name: values.pop(name) for name in parameters}
-            return command(**values, given={name: value for name, value in given.items() if value is not None})
+            answers = {name: values.pop(name) for name in names}
+            given = {
+                name: declared[name].checked(value, as_option) for name, value in answers.items() if value is not None
+            }
+            return command(**values, **{into: given if only_given else usual | given})
 
         hints = get_type_hints(command, include_extras=True)
         signature: list[inspect.Parameter] = []
         for parameter in inspect.signature(command).parameters.values():
-            if parameter.name == "given":
-                signature += parameters.values()
+            if parameter.name == into:
+                signature += options
             else:
                 signature.append(parameter.replace(annotation=hints[parameter.name]))
-        keyword = [own.replace(kind=inspect.Parameter.KEYWORD_ONLY) for own in signature]
+        keyword = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in signature]
         # typer reads both.
         with_options.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]
-        with_options.__annotations__ = {own.name: own.annotation for own in keyword}
+        with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in keyword}
         return with_options
 
     return decorate
@@ -60,9 +75,13 @@ def option_of(setting: Setting, unset: str | None = None) -> inspect.Parameter:
 
 
 def help_of(setting: Setting, unset: str | None = None) -> str:
-    """The help text of an option: what it means, its choices, and its default in brackets."""
+    """The help text of an option: its meaning, its choices, and in brackets its default.
+
+    Args:
+        unset: the default in words, where it differs from the declaration.
+    """
     text = setting.help[0].upper() + setting.help[1:]
     if setting.kind.choices:
-        text += f": {setting.kind.words.removesuffix(', or null')}"
+        text += f": {setting.kind.words}"
     default = setting.shown_default if unset is None else unset
-    return f"{text}." + (f" [{default}]" if default else "")
+    return f"{text}." + (f"  [default: {default}]" if default else "")

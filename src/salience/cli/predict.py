@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
+from salience.cli.options import AS_IN_TRAINING, Debug, Model, options_of
+from salience.training.recipe import Recipe
 
+
+@options_of(Recipe, names=["text", "text_pair", "encoding", "max_length", "device"], unset=AS_IN_TRAINING)
 def predict(
-    model: Annotated[str, Argument(help="A folder that `salience train` wrote, or any trained classifier.")],
+    model: Model,
     data: Annotated[str, Argument(help="Texts: csv, tsv, jsonl or parquet, also .gz, or a data set on the hub.")],
-    output: Annotated[Path | None, Option(help="A csv, jsonl or parquet file. [csv to standard output]")] = None,
-    text: Annotated[str | None, Option(help="Column of the text. [as in training, or guessed]")] = None,
-    text_pair: Annotated[str | None, Option(help="Column of a second text. [as in training, or guessed]")] = None,
-    encoding: Annotated[str, Option(help="How csv and tsv files are written.")] = "utf-8",
-    max_length: Annotated[int | None, Option(help="Tokens read of a text. [what the model was trained on]")] = None,
-    window: Annotated[int, Option(help="Rows held in memory and sorted by length together.")] = 8192,
-    precision: Annotated[str, Option(help="fp32, bf16, or auto: bf16 where a GPU has it.")] = "auto",
-    device: Annotated[str, Option(help="auto, cpu or cuda.")] = "auto",
-    prefix: Annotated[str, Option(help="Put before the names of the columns that are added.")] = "",
+    *,
+    settings: Mapping[str, Any],
+    output: Annotated[
+        Path | None, Option(help="File to write: .csv, .jsonl or .parquet.  [default: csv to standard output]")
+    ] = None,
+    window: Annotated[int, Option(help="Number of rows held in memory at a time.")] = 8192,
+    precision: Annotated[
+        str, Option(help="Number format of the computation: fp32, bf16, or auto, which is bf16 on GPUs that have it.")
+    ] = "auto",
+    prefix: Annotated[str, Option(help="Prefix of the names of the added columns.")] = "",
     safe_csv: Annotated[
-        bool,
-        Option("--safe-csv", help="Put an apostrophe before csv cells that spreadsheets would run."),
+        bool, Option("--safe-csv", help="Put an apostrophe before csv cells that a spreadsheet would run as formulas.")
     ] = False,
-    overwrite: Annotated[bool, Option("--overwrite", help="Replace the output file.")] = False,
-    debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing output file.")] = False,
+    debug: Debug = False,
 ) -> None:
-    """Predict the label of every row, in the rows' order and in bounded memory."""
+    """Predict a label for each row, in the order of the rows and in bounded memory."""
     from salience.commands.predict import predict_file
 
     predict_file(
-        model, data, output, text=text, text_pair=text_pair, encoding=encoding, max_length=max_length,
-        window=window, precision=precision, device=device, overwrite=overwrite, prefix=prefix,
-        safe_csv=safe_csv,
+        model, data, output, window=window, precision=precision, prefix=prefix, safe_csv=safe_csv,
+        overwrite=overwrite, **settings,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`salience train`: labelled texts in, a trained and checked classifier out."""
+"""`salience train`: trains a classifier on labelled texts."""
 
 from __future__ import annotations
 
@@ -9,47 +9,49 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from salience.assignments import assigned
-from salience.cli.options import options_of
+from salience.cli.options import Debug, options_of
 from salience.cli.settings import grouped, merged, read_config
+from salience.models.attention_options import AttentionOptions
 from salience.settings import settings_of
 from salience.training.procedures import Standard, Turns
 from salience.training.recipe import Recipe
 
-NAMES = [name for name, own in settings_of(Recipe).items() if own.default != {} and name != "data"]
+NAMES = [name for name, setting in settings_of(Recipe).items() if setting.default != {} and name != "data"]
+OF_MODEL = ["encoder", "scale", "embeddings"]  # the others are set with --set-model
 OF_PROCEDURES = [*settings_of(Turns), *settings_of(Standard)]
+GROUPS = {"model_options": OF_MODEL, "procedure_options": OF_PROCEDURES}
 
 
-@options_of(Recipe, Turns, Standard, names=[*NAMES, *OF_PROCEDURES])
+@options_of(
+    Recipe, Turns, Standard, AttentionOptions, names=[*NAMES, *OF_PROCEDURES, *OF_MODEL], into="given", only_given=True
+)
 def train(
     given: Mapping[str, Any],
     data: Annotated[
         str | None, Argument(help="Labelled texts: csv, tsv, jsonl or parquet, also .gz, or a data set on the hub.")
     ] = None,
-    encoder: Annotated[
-        str | None, Option(help="Attention models: embeddings, affine, lstm, or a transformer. [minilm]")
-    ] = None,
-    scale: Annotated[float | None, Option(help="Attention models: divisor of the attention scores. [1]")] = None,
-    embeddings: Annotated[
-        str | None, Option(help="Attention models: initial word vectors, a file in GloVe's text format, or minilm.")
-    ] = None,
     set_model: Annotated[
-        list[str] | None, Option("--set-model", help="Attention models: another field, as width=200; repeatable.")
+        list[str] | None,
+        Option("--set-model", help="Another setting of an attention classifier, such as width=200; repeatable."),
     ] = None,
     set_: Annotated[
-        list[str] | None, Option("--set", help="A field of the method, as window=0.2; repeatable.")
+        list[str] | None, Option("--set", help="Setting of the method, such as window=0.2; repeatable.")
     ] = None,
-    config: Annotated[Path | None, Option(help="A yaml file of these settings. The command line wins.")] = None,
-    output: Annotated[Path | None, Option(help="Folder to write. [runs/DATA-METHOD]")] = None,
-    overwrite: Annotated[bool, Option("--overwrite", help="Replace an earlier run of that name.")] = False,
-    resume: Annotated[bool, Option("--resume", help="Go on with an interrupted run of that name.")] = False,
-    debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
+    config: Annotated[Path | None, Option(help="Yaml file with these settings; options override it.")] = None,
+    output: Annotated[Path | None, Option(help="Folder to write.  [default: runs/DATA-METHOD]")] = None,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing run in the folder.")] = False,
+    resume: Annotated[bool, Option("--resume", help="Continue an interrupted run in the folder.")] = False,
+    debug: Debug = False,
 ) -> None:
-    """Train a classifier and write it, with its scores, as a plain Hugging Face checkpoint."""
-    named = {"encoder": encoder, "scale": scale, "embeddings": embeddings}
-    of_model = {name: value for name, value in named.items() if value is not None} | assigned("--set-model", set_model)
-    options = {"model_options": of_model, "method_options": assigned("--set", set_)}
-    settings = ({} if data is None else {"data": data}) | grouped(given, {"procedure_options": OF_PROCEDURES})
-    settings = merged(read_config(config), settings | {name: own for name, own in options.items() if own})
+    """Train a classifier and write it, with its metrics, as a plain Hugging Face checkpoint."""
+    settings = ({} if data is None else {"data": data}) | grouped(given, GROUPS)
+    for group, options in (
+        ("model_options", assigned("--set-model", set_model)),
+        ("method_options", assigned("--set", set_)),
+    ):
+        if options:
+            settings[group] = settings.get(group, {}) | options
+    settings = merged(read_config(config), settings)
 
     # From here on torch is needed, which takes a while to import.
     from accelerate import PartialState

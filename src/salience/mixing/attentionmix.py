@@ -10,13 +10,15 @@ from typing import Any, Literal
 from torch import Tensor, nn
 
 from salience.batch import Batch
+from salience.errors import InputError
 from salience.explainers.attention import Attention
 from salience.mixing.heads import rank_heads
 from salience.mixing.method import Method
-from salience.mixing.mix import Mix
+from salience.mixing.mix import LEVEL, Mix
 from salience.mixing.pairing import Pairing, shuffle
-from salience.settings import BOOL, LEVEL, WHOLE, check_fields, is_whole, shown
+from salience.settings import BOOL, FUNCTION, WHOLE, Kind, check_settings, is_whole, one_of, setting
 
+HEAD = Kind("a head's number or auto", lambda value: is_whole(value) or value == "auto")
 logger = logging.getLogger(__name__)
 
 
@@ -28,36 +30,29 @@ class AttentionMix(Method):
     partner. Where only one of the texts has a token, that token is kept whole. The label's share is the mean of l_j
     over the positions where either text has a token; with uniform attention it is n / (n + n').
 
-    Attributes:
-        layer: the layer whose attention is used; 0 is the first, -1 the last.
-        head: one head; None for the mean of the layer's heads; "auto" to choose layer and head on the training data,
-            which `resolve` does.
-        level: where texts meet. The paper mixes word embeddings and leaves layers to future work.
-        specials: mix and count [CLS] and [SEP] too.
-        denominator: positions over which the label's share is a mean: those of "both" texts, or of the "own" text.
-        mean: divide the attention received by the length of the text.
-        pair: who is mixed with whom.
-
     Raises:
-        ValueError: a field has a value that it does not take.
+        InputError: a field has a value that it does not take.
     """
 
-    layer: int = 0
-    head: int | Literal["auto"] | None = None
-    level: str | int | float = "words"
-    specials: bool = True
-    denominator: str = "both"
-    mean: bool = True
-    pair: Pairing = shuffle
+    layer: int = setting(0, WHOLE, "layer whose attention is used; 0 is the first layer, -1 the last")
+    head: int | Literal["auto"] | None = setting(
+        None, HEAD, "head whose attention is used; auto selects head and layer on the training data",
+        "the mean of the layer's heads",
+    )  # fmt: skip
+    level: str | int | float = setting("words", LEVEL, "level at which texts are mixed")
+    specials: bool = setting(True, BOOL, "whether [CLS] and [SEP] are mixed and counted too")
+    denominator: str = setting(
+        "both",
+        one_of("both", "own"),
+        "positions over which the share of the label is a mean: both texts', or its own",
+    )
+    mean: bool = setting(True, BOOL, "whether the attention received is divided by the length of the text")
+    pair: Pairing = setting(shuffle, FUNCTION, "how partners are chosen")
 
     def __post_init__(self):
-        check_fields(self, {"layer": WHOLE, "level": LEVEL, "specials": BOOL, "mean": BOOL})
-        if self.head not in (None, "auto") and not is_whole(self.head):
-            raise ValueError(f"head is a number, None or 'auto', not {shown(self.head)}")
-        if self.denominator not in ("both", "own"):
-            raise ValueError(f"denominator is 'both' or 'own', not {shown(self.denominator)}")
+        check_settings(self)
         if self.level == "sentence":
-            raise ValueError("level='sentence': a sentence vector has no tokens to weight; give a level below it")
+            raise InputError("level='sentence': a sentence vector has no tokens to weight; give a level below it")
 
     @property
     def guide(self) -> Attention:  # type: ignore[override]  # follows from the fields

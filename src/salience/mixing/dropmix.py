@@ -14,13 +14,13 @@ from salience.mixing.interpolation import draw_weights
 from salience.mixing.method import Method
 from salience.mixing.mix import Mix
 from salience.mixing.pairing import Pairing, shuffle
-from salience.settings import COUNT, PART, POSITIVE, Kind, check_fields, shown
+from salience.settings import COUNT, FUNCTION, PART, POSITIVE, Kind, check_settings, one_of, setting
 from salience.spans import best_patch, part_length
 
 HEIGHT = Kind(
-    "a whole number from 1 on, null, or the two between which it is drawn",
+    "a whole number from 1 on, or two between which it is drawn",
     lambda value: (
-        COUNT.or_none().fits(value)
+        COUNT.fits(value)
         or (isinstance(value, tuple) and len(value) == 2 and all(map(COUNT.fits, value)) and value[0] <= value[1])
     ),
 )
@@ -35,41 +35,38 @@ class DropMix(Method):
     together cover at most floor(l N D) units are taken from the partner, with l ~ Beta(alpha, alpha) for each text.
     The fraction of units that is really replaced, S / (N D), is the partner's share of the label (Eq. 5).
 
-    Attributes:
-        height: rows (tokens) of a window; None for the whole text; a tuple (low, high) to draw it for every batch.
-        width: columns (dimensions) of a window; None for all of them.
-        alpha: parameter of the Beta distribution, above 0.
-        ratio: a fixed l in [0, 1]; None to draw it.
-        direction: "replace" replaces the most salient windows (section 1, Eq. 4, Fig. 3); "keep" keeps them and
-            replaces all else (section 4.1 read literally). The label follows either way.
-        within: where the windows lie, and what N is. "own": the tokens of one's own text; where the partner is
-            shorter, its padding enters. "overlap": positions at which both texts have tokens, N still being one's own
-            length. "both": the positions of the longer text; the model then attends to both. "padded": all positions
-            of the padded batch, attending to both. The last is what the paper describes, which pads to 128 tokens;
-            short texts can then lose all their tokens and keep most of their label.
-        guide: scores (B, T, D); the default is the absolute gradient of the loss at the embeddings.
-        pair: who is mixed with whom.
+    Sections 1, Eq. 4 and Fig. 3 of the paper replace the most salient windows (`direction="replace"`); section 4.1,
+    read literally, keeps them and replaces all else ("keep"). The label follows either way.
+
+    `within` says where windows lie, and so what N is. "own": the tokens of the text; where the partner is shorter, its
+    padding enters. "overlap": positions at which both texts have tokens, N still being the length of the text. "both":
+    the positions of the longer text; the model then attends to both. "padded": all positions of the padded batch,
+    attending to both. This is what the paper describes, which pads to 128 tokens; short texts can then lose all their
+    tokens and keep most of their label.
 
     Raises:
-        ValueError: a field has a value that it does not take.
+        InputError: a field has a value that it does not take.
     """
 
-    height: int | tuple[int, int] | None = 1
-    width: int | None = 1
-    alpha: float = 0.1
-    ratio: float | None = None
-    direction: str = "replace"
-    within: str = "own"
-    guide: Explainer = gradient_map
-    pair: Pairing = shuffle
+    height: int | tuple[int, int] | None = setting(
+        1, HEIGHT.or_none(), "number of tokens in a window; with two numbers, it is drawn between them for each batch",
+        "the whole text",
+    )  # fmt: skip
+    width: int | None = setting(1, COUNT.or_none(), "number of dimensions in a window", "all dimensions")
+    alpha: float = setting(0.1, POSITIVE, "parameter of l ~ Beta(alpha, alpha); l is drawn for each text")
+    ratio: float | None = setting(None, PART, "fixed value of l", "l is drawn")
+    direction: str = setting(
+        "replace", one_of("replace", "keep"), "whether the most salient windows are replaced or kept"
+    )
+    within: str = setting(
+        "own", one_of("own", "overlap", "both", "padded"),
+        "positions of windows: the text's own, its overlap with the partner, those of both, or the padded batch",
+    )  # fmt: skip
+    guide: Explainer = setting(gradient_map, FUNCTION, "explainer that scores the units")
+    pair: Pairing = setting(shuffle, FUNCTION, "how partners are chosen")
 
     def __post_init__(self):
-        window = {"height": HEIGHT, "width": COUNT.or_none()}
-        check_fields(self, window | {"alpha": POSITIVE, "ratio": PART.or_none()})
-        if self.direction not in ("replace", "keep"):
-            raise ValueError(f"direction is 'replace' or 'keep', not {shown(self.direction)}")
-        if self.within not in ("own", "overlap", "both", "padded"):
-            raise ValueError(f"within is 'own', 'overlap', 'both' or 'padded', not {shown(self.within)}")
+        check_settings(self)
 
     def __call__(self, batch: Batch, scores: Tensor) -> Mix:
         """The mixture of a batch by the saliency `scores` (B, T, D) of its embeddings; `keep` is (B, T, D).

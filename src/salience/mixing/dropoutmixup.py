@@ -9,7 +9,7 @@ import torch
 from salience.batch import Batch
 from salience.mixing.interpolation import Interpolation
 from salience.mixing.mix import Dropout, Mix
-from salience.settings import SHARE, check_fields
+from salience.settings import SHARE, setting
 
 
 @dataclass(frozen=True)
@@ -19,19 +19,12 @@ class DropoutMixup(Interpolation):
     Entries of the masks M are 1 with probability 1 - dropout. The paper writes M ~ Bernoulli(p) with a "dropout ratio"
     p of 0.1, which would drop nine tenths. Its models have no other dropout (set `hidden_dropout_prob` and the like to
     0), and are trained on mixtures only.
-
-    Attributes:
-        dropout: probability in [0, 1) that an entry is dropped.
     """
 
     alpha: float = 0.1
-    dropout: float = 0.1
+    dropout: float = setting(0.1, SHARE, "probability that an entry is set to zero in training mode")
 
     level = "embeddings"
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_fields(self, {"dropout": SHARE})
 
     def __call__(self, batch: Batch, scores: None = None) -> Mix:
         """The interpolation of a batch, with the seed of its dropout masks."""

@@ -15,36 +15,30 @@ from salience.batch import Batch
 from salience.mixing.method import Method
 from salience.mixing.mix import Mix
 from salience.mixing.pairing import Pairing, shuffle
-from salience.settings import BOOL, PART, POSITIVE, check_fields
+from salience.settings import BOOL, FUNCTION, PART, POSITIVE, check_settings, setting
 
 
 @dataclass(frozen=True)
 class Interpolation(Method):
     """Interpolates representations and labels with the same weight l.
 
-    Attributes:
-        alpha: parameter of the Beta distribution, above 0.
-        largest: use max(l, 1 - l), so that at least half of a text is its own.
-        ratio: a fixed l in [0, 1]; None to draw it.
-        per_example: draw l for each text rather than once for a batch. Papers do not specify it; published code draws
-            one l for a batch.
-        pair: who is mixed with whom.
-
     Raises:
-        ValueError: a field has a value that it does not take.
+        InputError: a field has a value that it does not take.
     """
 
-    alpha: float = 0.2
-    largest: bool = False
-    ratio: float | None = None
-    per_example: bool = False
-    pair: Pairing = shuffle
+    alpha: float = setting(
+        0.2, POSITIVE, "parameter of l ~ Beta(alpha, alpha); small values keep mixtures close to one text"
+    )
+    largest: bool = setting(False, BOOL, "whether max(l, 1 - l) is used, so that texts keep the larger weight")
+    ratio: float | None = setting(None, PART, "fixed value of l", "l is drawn")
+    # Papers do not specify it; published code draws one l for a batch.
+    per_example: bool = setting(False, BOOL, "whether l is drawn for each text instead of for each batch")
+    pair: Pairing = setting(shuffle, FUNCTION, "how partners are chosen")
 
     level: ClassVar[str | int | float]  # where texts meet; set by subclasses
 
     def __post_init__(self):
-        drawn = {"alpha": POSITIVE, "largest": BOOL, "ratio": PART.or_none(), "per_example": BOOL}
-        check_fields(self, drawn)
+        check_settings(self)
 
     def __call__(self, batch: Batch, scores: None = None) -> Mix:
         """The interpolation of a batch: `keep` is (B, 1, 1), or (B, 1) for sentence vectors, and equal to `share`."""

@@ -14,7 +14,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from salience.settings import shown
+from salience.settings import PART, Kind, is_whole, shown
+
+LEVEL = Kind(
+    "the name of a level, a layer's number, or a fraction of the depth from 0 to 1",
+    lambda value: isinstance(value, str) or is_whole(value) or PART.fits(value),
+)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from salience.errors import InputError
 from salience.hooks.stages import unwrapped
 from salience.mixing.method import Method
 from salience.mixing.mix import Mix
-from salience.settings import INDEX, PART, check_fields
+from salience.settings import PART, check_settings, setting, whole_between
 from salience.spans import part_length, random_places
 
 BERT_UNKNOWN = 100  # in BERT's uncased vocabulary; the published code always uses it
@@ -26,21 +26,17 @@ logger = logging.getLogger(__name__)
 class RandomUNK(Method):
     """Replaces max(floor(window |x|), 1) random tokens by [UNK]. No partner takes part, and the label is kept.
 
-    Attributes:
-        window: the fraction of a text's tokens to replace, from 0 to 1; special tokens are neither counted nor
-            replaced.
-        unknown: the id of [UNK]. None for the tokenizer's, which `resolve` fills in; a rule that is called without it
-            uses 100, the id in BERT's uncased vocabulary.
+    A rule that is called without `resolve` uses 100, the id of [UNK] in BERT's uncased vocabulary.
 
     Raises:
-        ValueError: a field has a value that it does not take.
+        InputError: a field has a value that it does not take.
     """
 
-    window: float = 0.1
-    unknown: int | None = None
+    window: float = setting(0.1, PART, "fraction of the tokens that are replaced")
+    unknown: int | None = setting(None, whole_between(0, 2**31 - 1), "id of the unknown token", "the tokenizer's")
 
     def __post_init__(self):
-        check_fields(self, {"window": PART, "unknown": INDEX.or_none()})
+        check_settings(self)
 
     def resolve(
         self, model: nn.Module, tokenizer: Any, batches: Iterable[Batch], note: Callable[[str], None] = logger.info

@@ -8,12 +8,13 @@ import torch
 from torch import Tensor
 
 from salience.batch import Batch
+from salience.errors import InputError
 from salience.explainers.explainer import Explainer
 from salience.explainers.gradient import gradient
 from salience.mixing.method import Method
 from salience.mixing.mix import Mix
 from salience.mixing.pairing import Pairing, swap_halves
-from salience.settings import BOOL, PART, check_fields
+from salience.settings import BOOL, FUNCTION, PART, check_settings, setting
 from salience.spans import best_span, first_place, part_length, random_places, random_span
 
 
@@ -29,26 +30,23 @@ class SSMix(Method):
     The ablations of section 3.3: without a guide, both spans are drawn at random. With `span=False` too, single
     tokens are replaced by those at the same positions of the partner.
 
-    Attributes:
-        window: lambda_0 of the paper, the span's length as a fraction of one's own text, from 0 to 1.
-        guide: scores (B, T) of the tokens; the default is the norm of the loss's gradient at the embeddings. None for
-            random spans.
-        span: replace one span; False for l single tokens, which needs `guide=None`.
-        pair: who is mixed with whom.
-
     Raises:
-        ValueError: a field has a value that it does not take, or `span=False` is combined with a guide.
+        InputError: a field has a value that it does not take, or `span=False` is combined with a guide.
     """
 
-    window: float = 0.1
-    guide: Explainer | None = gradient
-    span: bool = True
-    pair: Pairing = swap_halves
+    window: float = setting(0.1, PART, "length of the span as a fraction of the text's length, lambda_0 in the paper")
+    guide: Explainer | None = setting(
+        gradient, FUNCTION.or_none(), "explainer that scores the tokens", "spans or tokens are random"
+    )
+    span: bool = setting(
+        True, BOOL, "whether one span is replaced; false replaces random single tokens (with guide=None)"
+    )
+    pair: Pairing = setting(swap_halves, FUNCTION, "how partners are chosen")
 
     def __post_init__(self):
-        check_fields(self, {"window": PART, "span": BOOL})
+        check_settings(self)
         if self.guide is not None and not self.span:
-            raise ValueError("span=False draws single tokens at random and needs guide=None")
+            raise InputError("span=False draws single tokens at random and needs guide=None")
 
     def __call__(self, batch: Batch, scores: Tensor | None = None) -> Mix:
         """The mixture of a batch by the saliency `scores` (B, T); `keep` and `donor` are (B, T).

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import torch
 
 from salience.mixing.interpolation import Interpolation
+from salience.mixing.mix import LEVEL
 from salience.mixing.pairing import Pairing, swap_halves
-from salience.settings import LEVEL, Kind, check_fields
+from salience.settings import Kind, setting
 
 LEVELS = Kind(
-    f"one or more in a list: {LEVEL.words}",
+    "a list of levels: names, layer numbers, or fractions of the depth from 0 to 1",
     lambda value: isinstance(value, tuple) and len(value) > 0 and all(map(LEVEL.fits, value)),
 )
 
@@ -22,18 +23,14 @@ class TMix(Interpolation):
 
     The defaults are those of the SSMix paper (section 3.2): alpha 0.2, the larger side, layers 7, 9 and 12 of BERT's
     12.
-
-    Attributes:
-        levels: the levels to draw from. An integer is a layer, a float a fraction of the model's depth, rounded up.
     """
 
-    levels: tuple[int | float | str, ...] = (7 / 12, 9 / 12, 12 / 12)
+    levels: tuple[int | float | str, ...] = setting(
+        (7 / 12, 9 / 12, 12 / 12), LEVELS, "levels from which one is drawn for each batch; fractions of the depth are "
+        "rounded up to a layer",
+    )  # fmt: skip
     largest: bool = True
     pair: Pairing = swap_halves
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_fields(self, {"levels": LEVELS})
 
     def draw_level(self) -> str | int | float:
         """One of `levels`, all equally likely."""

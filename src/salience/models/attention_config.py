@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 from transformers import AutoConfig, PreTrainedConfig
 
-from salience.models.poolings import POOLINGS
+from salience.models.attention_options import HEADS, INFERENCES, POOLINGS, WORD_ENCODERS
 
-ENCODERS = ("embeddings", "affine", "lstm", "transformer")
-HEADS = ("linear", "perceptron")
-INFERENCES = ("learner", "compressor")
+ENCODERS = (*WORD_ENCODERS, "transformer")
 
 
 class AttentionClassifierConfig(PreTrainedConfig):

@@ -8,62 +8,58 @@ from pathlib import Path
 from typing import Any
 
 from salience.errors import InputError, nearest, quoted, unknown
-from salience.models.poolings import ATTENDING, POOLINGS
-from salience.settings import BOOL, COUNT, POSITIVE, SHARE, TEXT, check_fields
+from salience.settings import BOOL, COUNT, POSITIVE, SHARE, TEXT, check_settings, one_of, setting
 
+# Declared apart from the modules, which need torch: the command line shows these settings without importing it.
+ATTENDING = ("dot", "additive", "variational")  # poolings with attention scores
+POOLINGS = ("first", "max", "mean", *ATTENDING)
 WORD_ENCODERS = ("embeddings", "affine", "lstm")
+HEADS = ("linear", "perceptron")
+INFERENCES = ("learner", "compressor")
 PREFIX = "attention:"
+OF_WORDS = ("embeddings", "width", "bidirectional", "minimum_frequency", "embedding_dropout")
+OF_ATTENTION, OF_COMPRESSOR = ("scale", "pooling_heads"), ("latent_size", "shared_head", "inference")
 
 
 @dataclass(frozen=True)
 class AttentionOptions:
-    """The settings of an attention classifier. None stands for a default that depends on the encoder.
-
-    Attributes:
-        encoder: "embeddings", "affine" or "lstm", or a transformer encoder: "minilm", a folder, or a name on the hub.
-        pooling: a name in `POOLINGS`.
-        scale: lambda, the number above 0 by which attention scores are divided before the softmax.
-        pooling_heads: number of attention heads.
-        head: "linear" or "perceptron".
-        embeddings: initial word embeddings of a word encoder: a file of word vectors, or "minilm" for the mean of a
-            word's word-piece embeddings. None stands for random ones.
-        width: width of random word embeddings, of the affine map and of the LSTM; None stands for 100.
-        bidirectional: whether an LSTM reads each text in both directions.
-        minimum_frequency: number of occurrences in the training texts from which on a word encoder knows a word.
-        embedding_dropout: dropout probability of a word encoder's embeddings; None stands for 0.5.
-        dropout: dropout probability of the pooled vector; None stands for 0.5 with a word encoder and for 0.1 with a
-            transformer.
-        latent_size: width of VAT's compressed vector; None stands for the encoder's width.
-        shared_head: whether VAT's compressor uses the learner's head instead of its own classifier.
-        inference: the part of VAT that predicts, "learner" or "compressor".
+    """The settings of an attention classifier (Sun and Lu, ACL 2020; Zhou et al., Findings of ACL 2021).
 
     Raises:
-        InputError: a value of the wrong type or outside its range, an unknown pooling or encoder, or a setting that
-            has no effect with this encoder or pooling.
+        InputError: a value that does not fit its setting, a misspelt encoder, or a setting that has no effect with
+            this encoder or pooling.
     """
 
-    encoder: str = "minilm"
-    pooling: str = "additive"
-    scale: float = 1.0
-    pooling_heads: int = 1
-    head: str = "linear"
-    embeddings: str | None = None
-    width: int | None = None
-    bidirectional: bool = False
-    minimum_frequency: int = 1
-    embedding_dropout: float | None = None
-    dropout: float | None = None
-    latent_size: int | None = None
-    shared_head: bool = False
-    inference: str = "learner"
+    encoder: str = setting(
+        "minilm", TEXT, "encoder of an attention classifier: embeddings, affine, lstm, or a transformer (minilm, a "
+        "folder, or a name on the hub)",
+    )  # fmt: skip
+    pooling: str = setting("additive", one_of(*POOLINGS), "how token states become one vector")
+    scale: float = setting(
+        1.0, POSITIVE, "divisor of the attention scores of an attention classifier, before the softmax"
+    )
+    pooling_heads: int = setting(1, COUNT, "number of attention heads of the pooling")
+    head: str = setting("linear", one_of(*HEADS), "classifier on the pooled vector")
+    embeddings: str | None = setting(
+        None, TEXT, "initial word embeddings of a word encoder: a file in GloVe's text format, or minilm", "random"
+    )
+    width: int | None = setting(None, COUNT, "width of random word embeddings, the affine map and the LSTM", "100")
+    bidirectional: bool = setting(False, BOOL, "whether an LSTM reads each text in both directions")
+    minimum_frequency: int = setting(
+        1, COUNT, "number of occurrences in the training texts from which on a word encoder knows a word"
+    )
+    embedding_dropout: float | None = setting(
+        None, SHARE, "dropout probability of the embeddings of a word encoder", "0.5"
+    )
+    dropout: float | None = setting(
+        None, SHARE, "dropout probability of the pooled vector", "0.5 with a word encoder, 0.1 with a transformer"
+    )
+    latent_size: int | None = setting(None, COUNT, "width of VAT's compressed vector", "the encoder's width")
+    shared_head: bool = setting(False, BOOL, "whether VAT's compressor uses the learner's head instead of its own")
+    inference: str = setting("learner", one_of(*INFERENCES), "part of VAT that predicts")
 
     def __post_init__(self):
-        try:
-            check_fields(self, KINDS)
-        except ValueError as error:
-            raise InputError(str(error)) from error
-        if self.pooling not in POOLINGS:
-            raise unknown("pooling", self.pooling, POOLINGS)
+        check_settings(self)
         if self.pooling not in ATTENDING and (idle := self._changed(OF_ATTENTION)):
             raise InputError(f"{idle} would have no effect: {self.pooling} pooling has no attention scores")
         if self.pooling != "variational" and (idle := self._changed(OF_COMPRESSOR)):
@@ -83,16 +79,6 @@ class AttentionOptions:
         return ", ".join(
             field.name for field in fields(self) if field.name in names and getattr(self, field.name) != field.default
         )
-
-
-KINDS = {
-    "encoder": TEXT, "pooling": TEXT, "head": TEXT, "embeddings": TEXT.or_none(),
-    "scale": POSITIVE, "pooling_heads": COUNT, "width": COUNT.or_none(), "minimum_frequency": COUNT,
-    "latent_size": COUNT.or_none(), "embedding_dropout": SHARE.or_none(), "dropout": SHARE.or_none(),
-    "bidirectional": BOOL, "shared_head": BOOL, "inference": TEXT,
-}  # fmt: skip
-OF_WORDS = ("embeddings", "width", "bidirectional", "minimum_frequency", "embedding_dropout")
-OF_ATTENTION, OF_COMPRESSOR = ("scale", "pooling_heads"), ("latent_size", "shared_head", "inference")
 
 
 # The rows of Zhou et al. (2021, Table 2). "bert" stands for the default model, or for the one that `encoder` names.

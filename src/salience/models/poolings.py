@@ -10,6 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from salience.models.attention_options import ATTENDING
+
 
 def attend(scores: Tensor, mask: Tensor) -> Tensor:
     """The masked softmax of attention scores over the last dimension.
@@ -117,8 +119,6 @@ class Max(nn.Module):
 
 
 WITHOUT_SCORES: dict[str, type[First] | type[Max] | type[Mean]] = {"first": First, "max": Max, "mean": Mean}
-ATTENDING = ("dot", "additive", "variational")
-POOLINGS = (*WITHOUT_SCORES, *ATTENDING)
 
 
 def pooling(name: str, width: int, heads: int = 1, scale: float = 1.0) -> Attention | First | Max | Mean:

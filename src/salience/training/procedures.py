@@ -32,8 +32,8 @@ class Standard:
         InputError: a value does not fit, or a form of the penalty is given without a weight.
     """
 
-    alignment: float = setting(0.0, between(0, 10**6), "weight of the penalty |V^T W| of an attention classifier")
-    alignment_form: str = setting("absolute", one_of("absolute", "square"), "|V^T W| or its square")
+    alignment: float = setting(0.0, between(0, 10**6), "weight of the penalty |V^T W|, for attention classifiers")
+    alignment_form: str = setting("absolute", one_of("absolute", "square"), "penalise |V^T W| or its square")
 
     def __post_init__(self):
         check_settings(self, as_option)
@@ -63,8 +63,8 @@ class Turns:
         InputError: a value does not fit.
     """
 
-    iterations: int = setting(3, whole_between(0, 100), "VAT: number of turns of compressor and learner")
-    beta: float = setting(0.1, between(0, 10**6), "VAT: weight of the information that the compressed vector keeps")
+    iterations: int = setting(3, whole_between(0, 100), "number of turns of compressor and learner, for VAT")
+    beta: float = setting(0.1, between(0, 10**6), "weight of the KL term in the compressor's loss, for VAT")
 
     def __post_init__(self):
         check_settings(self, as_option)

@@ -10,16 +10,48 @@ from typing import Any
 from salience.assignments import name_and_options
 from salience.errors import InputError, listed, unknown
 from salience.settings import (
-    CHECKSUMS,
-    OPTIONS,
     TEXT,
-    WEIGHTS,
+    Kind,
     as_option,
     between,
     check_settings,
+    is_number,
     one_of,
     setting,
     whole_between,
+)
+
+
+def is_scalar(value: object) -> bool:
+    """Whether a value is null, true or false, a number, or a text."""
+    return value is None or isinstance(value, bool | str) or is_number(value)
+
+
+def is_option(value: object) -> bool:
+    """Whether a value is one that a field of a method or a model can have: a scalar, or a list of scalars."""
+    return is_scalar(value) or (isinstance(value, list | tuple) and all(map(is_scalar, value)))
+
+
+OPTIONS = Kind(
+    "names with a value each, or with a list of values",
+    lambda value: (
+        isinstance(value, Mapping)
+        and all(isinstance(name, str) and is_option(option) for name, option in value.items())
+    ),
+)
+WEIGHTS = Kind(
+    "a text such as none or auto, or names with a number each",
+    lambda value: (
+        isinstance(value, str)
+        or (
+            isinstance(value, Mapping)  # the names are labels, which may be numbers
+            and all(is_scalar(name) and (isinstance(each, str) or is_number(each)) for name, each in value.items())
+        )
+    ),
+)
+CHECKSUMS = Kind(
+    "names of files with the SHA-256 of each",
+    lambda value: isinstance(value, Mapping) and all(isinstance(text, str) for item in value.items() for text in item),
 )
 
 
@@ -36,41 +68,47 @@ class Recipe:
 
     data: str = setting(MISSING, TEXT, "labelled texts: csv, tsv, jsonl or parquet, also .gz, or a hub data set")
     validation: str | None = setting(
-        None, TEXT, "rows that select the best checkpoint", "held out of the training data"
+        None, TEXT, "rows on which the best checkpoint is selected", "held out of the training data"
     )
-    test: str | None = setting(None, TEXT, "rows to test on; they never select anything", "none")
+    test: str | None = setting(None, TEXT, "rows for the final test; nothing is selected on them", "none")
     text: str | None = setting(None, TEXT, "column of the text", "guessed")
-    text_pair: str | None = setting(None, TEXT, "column of a second text", "guessed")
+    text_pair: str | None = setting(None, TEXT, "column of a second text, for pairs of texts", "guessed")
     label: str | None = setting(None, TEXT, "column of the label", "guessed")
     encoding: str = setting("utf-8", TEXT, "character encoding of csv and tsv files")
-    bad_rows: str = setting("error", one_of("error", "skip"), "what to do with rows without a text or a label")
+    bad_rows: str = setting("error", one_of("error", "skip"), "how rows without a text or a label are treated")
     validation_share: float | None = setting(
-        None, between(0, 0.9), "part of the training data held out for validation; 0 trains on all of it",
-        "0.2, from 1,000 rows on 0.1",
+        None, between(0, 0.9), "fraction of the training rows held out for validation; 0 trains on all rows",
+        "0.2; 0.1 from 1,000 rows on",
     )  # fmt: skip
 
     model: str = setting(
-        "minilm", TEXT, "pretrained model: minilm, a folder, a name on the hub; or attention:dot, lstm-vat and others"
-    )
+        "minilm", TEXT, "pretrained model: minilm, a folder, or a name on the hub; or a classifier with attention "
+        "pooling, such as attention:dot or lstm-vat",
+    )  # fmt: skip
     model_options: dict[str, Any] = setting(dict, OPTIONS, "settings of an attention classifier")
     max_length: int | None = setting(
-        None, whole_between(4, 1_000_000), "tokens read of a text", "as many as the model reads, at most 512"
-    )
+        None, whole_between(1, 1_000_000), "number of tokens read from each text; longer texts are cut off",
+        "the model's maximum, at most 512",
+    )  # fmt: skip
     method: str = setting(
-        "ssmix", TEXT, "mixing method: plain, or one that `salience methods` lists, such as ssmix:window=0.2"
+        "ssmix", TEXT, "mixing method: plain, or one listed by `salience methods`, such as ssmix:window=0.2"
     )
     method_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the method")
-    clean: float = setting(0.5, between(0, 0.99), "part of the loss on the unmixed texts")
+    clean: float = setting(0.5, between(0, 0.99), "weight of the loss on the original texts, from 0 to 1")
     procedure_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the training procedure of the model")
 
-    steps: int | None = setting(None, whole_between(1, 10**9), "training steps", "follows the data")
-    batch_size: int | None = setting(None, whole_between(1, 10**6), "texts in a step", "16, from 2,000 rows on 32")
-    accumulation: int = setting(1, whole_between(1, 10**6), "parts in which a step is computed, to save memory")
+    steps: int | None = setting(None, whole_between(1, 10**9), "number of training steps", "follows from the data")
+    batch_size: int | None = setting(
+        None, whole_between(1, 10**6), "number of texts in a training step", "16; 32 from 2,000 rows on"
+    )
+    accumulation: int = setting(
+        1, whole_between(1, 10**6), "number of parts that a batch is split into, to save memory"
+    )
     learning_rate: float | None = setting(
-        None, between(0, 10), "highest learning rate", "5e-5 * (768 / width)^2; over words 0.003"
+        None, between(0, 10), "highest learning rate", "5e-5 * (768 / width)^2; 0.003 for models over words"
     )
     weight_decay: float = setting(0.01, between(0, 10), "weight decay of AdamW")
-    warmup: float = setting(0.1, between(0, 1), "part of the steps in which the learning rate rises")
+    warmup: float = setting(0.1, between(0, 1), "fraction of the steps in which the learning rate rises")
     evaluations: int = setting(20, whole_between(1, 10**6), "number of evaluations on the validation rows")
     patience: int = setting(
         10, whole_between(1, 10**6), "number of evaluations without improvement before training stops"
@@ -79,11 +117,11 @@ class Recipe:
         "none", WEIGHTS, "weights of the classes in the loss: none, auto, or name=weight,name=weight"
     )
     label_smoothing: float = setting(
-        0.0, between(0, 0.99), "part of every label that is spread evenly over all classes"
+        0.0, between(0, 0.99), "fraction of each label that is spread evenly over all classes"
     )
-    seed: int = setting(0, whole_between(0, 2**32 - 1), "seed of everything that is drawn at random")
+    seed: int = setting(0, whole_between(0, 2**32 - 1), "seed of the random numbers")
     precision: str = setting("fp32", one_of("fp32", "bf16", "fp16"), "number format of the computation")
-    device: str = setting("auto", one_of("auto", "cpu", "cuda"), "where to compute")
+    device: str = setting("auto", one_of("auto", "cpu", "cuda"), "device to compute on")
     checksums: dict[str, str] = setting(dict, CHECKSUMS, "SHA-256 of the data files")
 
     def __post_init__(self):

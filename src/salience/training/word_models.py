@@ -26,29 +26,10 @@ from salience.inference.probabilities import predict_probabilities
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.attention_models import AttentionOptions, build_attention_classifier
 from salience.training.alignment import penalty
-from salience.training.procedures import Standard
 from salience.training.trainer import MixTrainer
+from salience.training.word_recipe import WordRecipe
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class WordRecipe:
-    """The settings of the training of a word model."""
-
-    epochs: int = 40
-    batch_size: int = 100
-    learning_rate: float = 0.02
-    decay: float = 0.001  # of the learning rate, over steps
-    weight_decay: float = 0.0  # L2, of all weights but the embeddings
-    alignment: float = 0.0  # what |V^T W| costs
-    alignment_form: str = "absolute"  # or "square"
-
-    def __post_init__(self):
-        for name in ("epochs", "batch_size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-        Standard(self.alignment, self.alignment_form)  # checks both
 
 
 @dataclass(frozen=True)

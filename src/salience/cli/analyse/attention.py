@@ -2,50 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
+from salience.cli.options import Debug, options_of
+from salience.models.attention_options import AttentionOptions
+from salience.training.recipe import Recipe
+from salience.training.word_recipe import WordRecipe
 
+TRAINING = ["embeddings", "epochs", "batch_size", "alignment", "alignment_form", "seed"]
+READING = ["text", "label", "encoding", "bad_rows", "max_length"]
+
+
+@options_of(Recipe, AttentionOptions, WordRecipe, names=TRAINING, into="training", only_given=True)
+@options_of(Recipe, names=READING, into="reading", defaults={"max_length": 400})
 def attention(
     data: Annotated[str, Argument(help="Labelled training texts, as for `salience train`.")],
-    test: Annotated[str | None, Option(help="Test texts, for attention weights and accuracy.")] = None,
+    test: Annotated[
+        str | None, Option(help="Labelled test texts, on which attention weights and accuracy are measured.")
+    ] = None,
     model: Annotated[
-        str | None, Option(help="A trained attention classifier; without one, one is trained for every scale.")
+        str | None,
+        Option(help="Trained attention classifier to analyse.  [default: one is trained for each scale]"),
     ] = None,
-    pooling: Annotated[str | None, Option(help="Of those trained: dot or additive. [dot]")] = None,
-    encoder: Annotated[str | None, Option(help="Of those trained: embeddings, affine or lstm. [embeddings]")] = None,
-    embeddings: Annotated[str | None, Option(help="Their initial embeddings: a file, or minilm. [random]")] = None,
+    pooling: Annotated[
+        str | None, Option(help="Pooling of the trained classifiers: dot or additive.  [default: dot]")
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        Option(help="Encoder of the trained classifiers: embeddings, affine or lstm.  [default: embeddings]"),
+    ] = None,
     scales: Annotated[
-        str | None, Option(help="Between commas; words.csv and the pictures of one model show the first. [10]")
+        str | None,
+        Option(
+            help="Divisors of the attention scores, separated by commas; a classifier is trained with each, and the "
+            "first one is shown in words.csv and the pictures.  [default: 10]"
+        ),
     ] = None,
-    epochs: Annotated[int | None, Option(min=1, help="Of training. [40]")] = None,
-    batch_size: Annotated[int | None, Option(min=1, help="Of training. [100]")] = None,
-    alignment: Annotated[float | None, Option(min=0, help="The price of |V^T W| in training. [0]")] = None,
-    alignment_form: Annotated[str | None, Option(help="absolute or square. [absolute]")] = None,
-    seed: Annotated[int | None, Option(min=0, help="Of training. [0]")] = None,
-    text: Annotated[str | None, Option(help="Column of the text. [guessed]")] = None,
-    label: Annotated[str | None, Option(help="Column of the label. [guessed]")] = None,
-    encoding: Annotated[str, Option(help="How csv and tsv files are written.")] = "utf-8",
-    bad_rows: Annotated[str, Option(help="Rows without text or label: error or skip.")] = "error",
-    max_length: Annotated[int, Option(min=1, help="Tokens read of a text.")] = 400,
+    *,
+    training: Mapping[str, Any],
+    reading: Mapping[str, Any],
     output: Annotated[Path, Option(help="Folder to write.")] = Path("analysis"),
-    overwrite: Annotated[bool, Option("--overwrite", help="Replace an earlier analysis there.")] = False,
-    debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing analysis in the folder.")] = False,
+    debug: Debug = False,
 ) -> None:
-    """Attention and polarity scores of words by class: a table, pictures and a page (Sun and Lu, ACL 2020)."""
+    """Attention and polarity scores of words by class, as a table, pictures and a page (Sun and Lu, ACL 2020)."""
     from salience.outputs import check_folder
 
     check_folder(output, overwrite)
 
     from salience.commands.analyse.attention import analyse_attention
 
-    training = {"pooling": pooling, "encoder": encoder, "embeddings": embeddings, "scales": scales, "epochs": epochs,
-                "batch_size": batch_size, "alignment": alignment, "alignment_form": alignment_form,
-                "seed": seed}  # fmt: skip
+    model_options = {"pooling": pooling, "encoder": encoder, "scales": scales}
+    files = dict(reading)
     analyse_attention(
-        data, test, model, {name: value for name, value in training.items() if value is not None},
-        max_length=max_length, output=output,
-        reading={"text": text, "label": label, "encoding": encoding, "bad_rows": bad_rows},
+        data, test, model, {**training, **{name: value for name, value in model_options.items() if value is not None}},
+        max_length=files.pop("max_length"), output=output, reading=files,
     )  # fmt: skip

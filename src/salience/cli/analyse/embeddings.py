@@ -1,35 +1,36 @@
-"""`salience analyse embeddings`: how a model's vectors of texts fall into classes."""
+"""`salience analyse embeddings`: how well a model's vectors of texts separate the classes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
+from salience.cli.options import AS_IN_TRAINING, Debug, Model, options_of
+from salience.training.recipe import Recipe
 
+
+@options_of(Recipe, names=["text", "text_pair", "label", "encoding"], into="columns", unset=AS_IN_TRAINING)
+@options_of(Recipe, names=["max_length", "seed", "device"], unset=AS_IN_TRAINING)
 def embeddings(
-    model: Annotated[str, Argument(help="A trained classifier.")],
-    data: Annotated[str, Argument(help="Labelled texts that it was not trained on.")],
-    beside: Annotated[list[str] | None, Option(help="Another classifier to compare with; repeatable.")] = None,
-    most: Annotated[int, Option(help="So many texts, drawn at random.")] = 1000,
-    text: Annotated[str | None, Option(help="Column of the text. [as in training, or guessed]")] = None,
-    text_pair: Annotated[str | None, Option(help="Column of a second text. [as in training, or guessed]")] = None,
-    label: Annotated[str | None, Option(help="Column of the label. [as in training, or guessed]")] = None,
-    encoding: Annotated[str, Option(help="How csv and tsv files are written.")] = "utf-8",
-    max_length: Annotated[int | None, Option(min=1, help="Tokens read of a text.")] = None,
-    device: Annotated[str, Option(help="auto, cpu or cuda.")] = "auto",
-    seed: Annotated[int, Option(min=0, help="Of the texts that are drawn, and of the maps.")] = 0,
+    model: Model,
+    data: Annotated[str, Argument(help="Labelled texts that the classifier was not trained on.")],
+    beside: Annotated[
+        list[str] | None, Option(help="Another trained classifier, to compare with the first; repeatable.")
+    ] = None,
+    most: Annotated[int, Option(help="Number of texts, drawn at random, at most.")] = 1000,
+    *,
+    columns: Mapping[str, Any],
+    settings: Mapping[str, Any],
     output: Annotated[Path, Option(help="Folder to write.")] = Path("embeddings"),
-    overwrite: Annotated[bool, Option("--overwrite", help="Replace an earlier analysis there.")] = False,
-    debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing analysis in the folder.")] = False,
+    debug: Debug = False,
 ) -> None:
-    """t-SNE maps of texts, and the silhouette of the classes before they are projected (VAT, Figures 3 and 6)."""
+    """t-SNE maps of texts, and the silhouette of the classes before the projection (VAT, Figures 3 and 6)."""
     from salience.commands.analyse.embeddings import analyse_embeddings
     from salience.outputs import check_folder
 
     check_folder(output, overwrite)
-    analyse_embeddings(
-        [model, *(beside or [])], data, most=most, max_length=max_length, device=device, seed=seed,
-        columns={"text": text, "text_pair": text_pair, "label": label, "encoding": encoding}, output=output,
-    )  # fmt: skip
+    analyse_embeddings([model, *(beside or [])], data, most=most, columns=columns, output=output, **settings)

@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
+from salience.cli.options import AS_IN_TRAINING, Debug, options_of
+from salience.training.recipe import Recipe
 
+
+@options_of(Recipe, names=["text", "encoding"], into="columns")
+@options_of(Recipe, names=["max_length", "seed", "device"], unset=AS_IN_TRAINING)
 def pos(
-    model: Annotated[str, Argument(help="A trained classifier with a transformer inside.")],
+    model: Annotated[str, Argument(help="Trained classifier with a transformer encoder.")],
     data: Annotated[str, Argument(help="Texts, as for `salience predict`.")],
-    heads: Annotated[str, Option(help="LAYER:HEAD between commas, from 0; a layer alone is its heads' mean.")] = "0",
+    heads: Annotated[
+        str,
+        Option(help="Heads as LAYER:HEAD, separated by commas, counted from 0; LAYER alone is the mean of its heads."),
+    ] = "0",
     tagger: Annotated[
-        str | None, Option(help="A spaCy pipeline, or your own function as module:function. [en_core_web_sm]")
+        str | None,
+        Option(help="spaCy pipeline, or a Python function as module:function.  [default: en_core_web_sm]"),
     ] = None,
-    tags: Annotated[str | None, Option(help="A column with ready-made tags, one a word between spaces.")] = None,
-    words: Annotated[bool, Option("--words", help="Sum word pieces to words first.")] = False,
-    sums: Annotated[bool, Option("--sums", help="Times the text's length: long texts do not weigh less.")] = False,
-    most: Annotated[int | None, Option(help="Only so many texts, the first ones. [all]")] = None,
-    text: Annotated[str | None, Option(help="Column of the text. [guessed]")] = None,
-    encoding: Annotated[str, Option(help="How csv and tsv files are written.")] = "utf-8",
-    max_length: Annotated[int | None, Option(min=1, help="Tokens read of a text.")] = None,
-    device: Annotated[str, Option(help="auto, cpu or cuda.")] = "auto",
-    seed: Annotated[int, Option(min=0, help="Of the pairs whose mixtures are looked at.")] = 0,
+    tags: Annotated[
+        str | None, Option(help="Column with a tag for each word, separated by spaces, in place of a tagger.")
+    ] = None,
+    words: Annotated[bool, Option("--words", help="Sum the attention of the tokens of each word first.")] = False,
+    sums: Annotated[
+        bool, Option("--sums", help="Multiply attention by the length of the text, so that long texts weigh as much.")
+    ] = False,
+    most: Annotated[int | None, Option(help="Read only the first N texts.  [default: all]")] = None,
+    *,
+    columns: Mapping[str, Any],
+    settings: Mapping[str, Any],
     output: Annotated[Path, Option(help="Folder to write.")] = Path("pos"),
-    overwrite: Annotated[bool, Option("--overwrite", help="Replace an earlier analysis there.")] = False,
-    debug: Annotated[bool, Option("--debug", help="Show where an error comes from.")] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing analysis in the folder.")] = False,
+    debug: Debug = False,
 ) -> None:
-    """Which parts of speech attention heads look at (AttentionMix, section 6.5), also on the partner's side."""
+    """Parts of speech that attention heads attend to (AttentionMix, section 6.5), also in mixtures of two texts."""
     from salience.commands.analyse.parts_of_speech import analyse_parts_of_speech
     from salience.outputs import check_folder
 
     check_folder(output, overwrite)
     analyse_parts_of_speech(
-        model, data, heads=heads, tagger=tagger, tags=tags, words=words, sums=sums, most=most, max_length=max_length,
-        columns={"text": text, "encoding": encoding}, device=device, seed=seed, output=output,
+        model, data, heads=heads, tagger=tagger, tags=tags, words=words, sums=sums, most=most, columns=columns,
+        output=output, **settings,
     )  # fmt: skip

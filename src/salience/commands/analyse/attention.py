@@ -19,7 +19,7 @@ from salience.report.attention_page import attention_page, category_rows, word_r
 from salience.report.attention_pictures import draw_all
 from salience.report.terminal import say
 from salience.reproduce.running import numbers
-from salience.training.word_models import WordRecipe
+from salience.training.word_recipe import WordRecipe
 
 MODEL = {"pooling": "dot", "encoder": "embeddings", "embeddings": None}  # defaults of the model that is trained
 SCORED = ("dot", "additive")  # poolings with one attention score for each word

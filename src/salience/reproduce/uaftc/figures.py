@@ -26,7 +26,7 @@ from salience.reproduce.training import drawn, train_classifier
 from salience.reproduce.uaftc.table2 import L2, LONGEST, RECIPES
 from salience.reproduce.uaftc.word_categories import points, separation
 from salience.training.recipe import Recipe
-from salience.training.word_models import WordRecipe
+from salience.training.word_recipe import WordRecipe
 
 PENALTY = 1e-4  # weight of the size of V^T W in the loss
 ROWS = 1000  # training rows of MiniLM
