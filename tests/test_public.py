@@ -1,6 +1,7 @@
 """The public face: one list of names, with types that static tools see, and the five lines of a notebook."""
 
 import ast
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -32,7 +33,6 @@ def test_static_tools_and_run_time_see_the_same_names():
 
 @pytest.mark.parametrize("name", salience.__all__)
 def test_a_name_is_what_its_module_defines(name):
-    """In a new process, so that no submodule that another test imported stands in for it."""
     value = getattr(salience, name)
     if name != "__version__":
         assert value is getattr(import_module(salience._HOME[name]), name)
@@ -112,7 +112,9 @@ def test_a_program_that_uses_the_package_is_type_checked(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "mypy", program], cwd=ROOT.parents[1], capture_output=True, text=True, timeout=600
     )  # fmt: skip
-    revealed = [line.partition("Revealed type is ")[2].strip('"') for line in done.stdout.splitlines() if "note: " in line]
+    revealed = [
+        line.partition("Revealed type is ")[2].strip('"') for line in done.stdout.splitlines() if "note: " in line
+    ]
     assert len(revealed) == CONSUMER.count("reveal_type"), done.stdout + done.stderr
     assert not [kind for kind in revealed if kind == "Any"]
     assert revealed[0] == "float" and revealed[2] == "salience.inference.classifier.TextClassifier"

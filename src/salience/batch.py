@@ -29,7 +29,8 @@ class Batch:
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
-        return Batch(*(part if part is None else part.to(device, non_blocking=True) for part in vars(self).values()))
+        given = {name: part for name, part in vars(self).items() if part is not None}
+        return replace(self, **{name: part.to(device, non_blocking=True) for name, part in given.items()})
 
     def with_ids(self, input_ids: Tensor) -> Batch:
         """The same batch with other tokens in the same places."""

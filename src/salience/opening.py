@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO, TextIO, cast
 
 from salience.errors import InputError, unknown
 
@@ -25,7 +25,7 @@ def readable(path: Path) -> Iterator[BinaryIO]:
     """
     try:
         with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb") as file:
-            yield file
+            yield cast(BinaryIO, file)  # a GzipFile is one in all but its type
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip file is damaged or cut off ({error}); fetch or pack it again") from error
     except OSError as error:

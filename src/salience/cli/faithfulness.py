@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from click import Context, HelpFormatter
 from typer import Argument, Option
 from typer.core import TyperCommand
 
@@ -13,7 +12,7 @@ from typer.core import TyperCommand
 class ListsMetrics(TyperCommand):
     """A command whose help ends with the catalogue of metrics, which is imported only then."""
 
-    def format_epilog(self, ctx: Context, formatter: HelpFormatter) -> None:
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # of click, or of the copy that typer brings
         """Writes each metric with its unit, direction and source."""
         from salience.faithfulness import METRICS
 

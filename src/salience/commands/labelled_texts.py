@@ -108,7 +108,8 @@ def read_texts(
     empty: list[int] = []
     strange: dict[int, str] = {}
     misfits: dict[int, str] = {}
-    needed_columns = {chosen.text, chosen.text_pair, chosen.label, marks} - {None}
+    read = (chosen.text, chosen.text_pair, chosen.label, marks)
+    needed_columns = {name for name in read if name is not None}
     for number, row in enumerate(stream(data, encoding, columns=needed_columns), 1):
         text, pair = (
             None if name is None else value_in(row, name, text_of, number, data)
@@ -126,7 +127,7 @@ def read_texts(
             continue
         given += 1
         label = None if chosen.label is None else value_in(row, chosen.label, label_of, number, data)
-        known = labels.index(label) if label is not None and label in labels else None
+        known = labels.index(label) if labels is not None and label is not None and label in labels else None
         if label is not None and known is None:
             strange[number] = label
         pair = None if chosen.text_pair is None else pair or ""
@@ -143,6 +144,7 @@ def read_texts(
             f"row {number}: {misfit}"
         )
     if strange:
+        assert labels is not None  # a label was read
         first, label = next(iter(strange.items()))
         problem = (
             f"{data}: {counted(len(strange), 'row')} with a label that the model does not know, the first being row "

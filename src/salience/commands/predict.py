@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 from salience.commands.added_columns import Added, written_columns
 from salience.data.columns import Columns, choose_as_trained
@@ -92,7 +93,7 @@ def predict_rows(
         first: the number of the first row in the file.
     """
     names = [name for name in (columns.text, columns.text_pair) if name is not None]
-    texts = []
+    texts: list[list[Any]] = []
     for number, row in enumerate(rows, first):
         if not added.as_columns:  # in a file of objects, every row may have names of its own
             added.check_free(row, f"{source}: row {number}")

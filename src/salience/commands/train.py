@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from rich.console import Console
 
@@ -26,9 +28,10 @@ def show_run(run: Run, console: Console | None = None) -> None:
 
 def show_decisions(run: Run, console: Console) -> None:
     """Prints three test texts with their decisive words: see `rows_to_show`."""
+    assert run.probabilities is not None and run.task.test is not None  # the run was judged on test rows
     chosen = rows_to_show(run.probabilities, run.task.test.labels)
     examples, labels = run.task.test.examples.take(chosen), run.task.test.labels[chosen]
-    pairs = examples.pairs or [None] * len(chosen)
+    pairs: Sequence[str | None] = examples.pairs or [None] * len(chosen)
     texts = [Text(text, pair, int(label)) for text, pair, label in zip(examples.texts, pairs, labels, strict=True)]
     console.print("three test texts; the words that decided most are marked *so*:", soft_wrap=True)
     for explanation in explain_texts(run.classifier, texts, {"gradient": gradient}):

@@ -133,6 +133,7 @@ class Watcher(TrainerCallback):
         self.look(model)
 
     def look(self, model: AttentionClassifier) -> None:
+        assert self.category is not None  # training has begun
         found = global_scores(model)
         row = {"epoch": len(self.seen), "V^T W": coupling(model).tolist()}
         for category in np.unique(self.category):
@@ -149,6 +150,7 @@ def words_of(tokenizer, encoded: Encoded, vocabulary: int, classes: int) -> Word
         ValueError: no word is of a class or neutral.
     """
     texts = [encoded[row]["input_ids"][encoded[row]["segment"] > 0] for row in range(len(encoded))]
+    assert encoded.labels is not None  # of training texts
     counted = counts(texts, encoded.labels, vocabulary, classes)
     found = categories(counted)
     if (found == NONE).all():

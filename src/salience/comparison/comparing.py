@@ -95,7 +95,7 @@ def compare(
         runs: dict[tuple[str, int], dict] = {}
         for seed in seeds:  # a comparison that is stopped has run all methods with its first seeds
             for method, recipe in recipes.items():
-                own = {"method": recipe.method, "method_options": recipe.method_options, "seed": seed}
+                own: dict[str, Any] = {"method": recipe.method, "method_options": recipe.method_options, "seed": seed}
                 folder = output / f"{method.replace(':', '-')}-{seed}"
                 if kept(replace(resolved_recipe, **own), folder):
                     RunFolder(folder).discard_work()  # of a process that was killed when the run was done already

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import ttest_rel
 
 
@@ -18,7 +19,7 @@ class Difference:
 
     @property
     def beyond_chance(self) -> bool:
-        return self.low is not None and (self.low > 0 or self.high < 0)
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
     def __str__(self) -> str:
         if self.low is None:
@@ -26,7 +27,7 @@ class Difference:
         return f"{self.mean:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
 
 
-def difference(values: np.ndarray, others: np.ndarray, comparisons: int = 1) -> Difference:
+def difference(values: ArrayLike, others: ArrayLike, comparisons: int = 1) -> Difference:
     """`values` - `others`, paired run by run, with the 95 % interval of Student's t.
 
     Args:
@@ -42,7 +43,7 @@ def difference(values: np.ndarray, others: np.ndarray, comparisons: int = 1) -> 
     return Difference(float(apart.mean()), float(low), float(high))
 
 
-def spread(values: np.ndarray) -> str:
+def spread(values: ArrayLike) -> str:
     """The mean and, of several runs, their standard deviation."""
-    values = np.asarray(values, float)
-    return f"{values.mean():.2f} ± {values.std(ddof=1):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
+    array = np.asarray(values, float)
+    return f"{array.mean():.2f} ± {array.std(ddof=1):.2f}" if len(array) > 1 else f"{array[0]:.2f}"

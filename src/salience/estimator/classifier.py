@@ -140,7 +140,8 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         seed = seed_from(self.random_state)
         recipe, method = recipe_of(self.get_params(deep=False), seed)
         classifier = train(recipe, method, texts, pairs, numbers, class_names(classes))
-        self.classes_, self.classifier_, self.pairs_, self.seed_ = classes, classifier, pairs is not None, seed
+        self.classes_, self.classifier_, self.seed_ = classes, classifier, seed
+        self.pairs_: bool | None = pairs is not None
         return self
 
     @property

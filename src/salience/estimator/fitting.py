@@ -27,6 +27,8 @@ from salience.training.preparing import prepare
 from salience.training.procedures import Standard, Turns
 from salience.training.recipe import Recipe
 
+Rows = Sequence[int] | np.ndarray  # places of texts
+
 logger = logging.getLogger(__name__)
 NOT_OF_RECIPE = ("random_state", "procedure")
 
@@ -105,7 +107,7 @@ def train(
     """
     kept, held = parted(numbers, recipe, names)
 
-    def part(rows: Sequence[int]) -> Part:
+    def part(rows: Rows) -> Part:
         second = None if pairs is None else [pairs[row] for row in rows]
         return Part(Examples([texts[row] for row in rows], second, None, [row + 1 for row in rows]), numbers[rows])
 
@@ -115,7 +117,7 @@ def train(
         return fit(prepared, Path(checkpoints)).classifier
 
 
-def parted(numbers: np.ndarray, recipe: Recipe, names: Sequence[str]) -> tuple[Sequence[int], Sequence[int] | None]:
+def parted(numbers: np.ndarray, recipe: Recipe, names: Sequence[str]) -> tuple[Rows, Rows | None]:
     """The rows to train on, and those held out for validation; None if none are.
 
     Raises:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from numbers import Number
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -55,7 +56,7 @@ def rows_of(X: Sequence) -> list:
         raise InputError(f"X is {described(X)}; give a sequence of texts") from error
 
 
-def only_cell(row: object) -> object:
+def only_cell(row: Any) -> Any:
     """The text of a row of one column."""
     return row[0] if isinstance(row, list | tuple | np.ndarray) and np.ndim(row) == 1 and len(row) == 1 else row
 

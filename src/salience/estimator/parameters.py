@@ -11,6 +11,8 @@ from typing import Any
 
 from salience.errors import unknown
 from salience.mixing.choosing import choose_method, settable_fields
+from salience.mixing.method import Method
+from salience.training.procedures import Standard, Turns
 
 
 def nested_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -22,8 +24,8 @@ def nested_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     except (TypeError, ValueError, AttributeError):  # `fit` says what is wrong with it
         method = None
     # Values of other types are refused by `fit`.
-    nested = {name: getattr(method, name) for name in settable_fields(method)} if is_dataclass(method) else {}
-    settings = asdict(procedure) if is_dataclass(procedure) else {}
+    nested = {name: getattr(method, name) for name in settable_fields(method)} if isinstance(method, Method) else {}
+    settings = asdict(procedure) if isinstance(procedure, Standard | Turns) else {}
     return {f"method__{name}": value for name, value in nested.items()} | {
         f"procedure__{name}": value for name, value in settings.items()
     }

@@ -41,7 +41,11 @@ def detection(scores: Sequence[np.ndarray], marked: Sequence[Sequence[int]], k: 
 
 
 def detection_by_class(
-    scores: Sequence[np.ndarray], marks: Sequence[Sequence[str]], gold: Sequence[str], classes: Sequence[str], k: int
+    scores: Sequence[np.ndarray],
+    marks: Sequence[Sequence[str]],
+    gold: Sequence[str | None],
+    classes: Sequence[str],
+    k: int,
 ) -> dict[str, dict[str, float]]:
     """Precision, recall and F1 at 1 and at `k` words, in percent, for each class (Zhou et al., 2021, Table 5).
 

@@ -172,7 +172,7 @@ def leave_one_out(judge: Judge, texts: WordTokens, empty: int, at_once: int = 40
     left = np.empty(len(rows))
     for start in range(0, len(rows), at_once):
         part = slice(start, start + at_once)
-        several = texts.take(rows[part])
+        several = texts.take(rows[part].tolist())
         kept = np.ones(several.counts.sum(), bool)
         kept[several.counts.cumsum() - several.counts + places[part]] = False
         probabilities = judge(several.keeping(kept, empty))

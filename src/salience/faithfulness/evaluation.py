@@ -84,7 +84,7 @@ def evaluate(
     generator = np.random.default_rng(seed)
     drawn = np.sort(generator.permutation(len(rows))[:leave_one_out_texts])
     words = words_of(classifier, rows, pieces)
-    explained = Reading(words, classifier.probabilities, classifier.empty_token, drawn)
+    explained = Reading(words, classifier.probabilities, classifier.empty_token, drawn.tolist())
     judging = explained if judge is None else Reading(words_of(judge, rows), judge.probabilities, judge.empty_token)
     if words.cut.any():
         say(f"{words.cut.sum()} of {len(rows)} texts are longer than the {classifier.max_length} tokens read of each")
@@ -132,7 +132,8 @@ def _labelled(texts, labels: Sequence[str] | Sequence[int] | None, names: list[s
     rows = texts if isinstance(texts, str) else list(texts)
     if not (isinstance(rows, list) and all(isinstance(row, Text) for row in rows)):
         first, second = as_columns(rows)
-        rows = [Text(*both) for both in zip(first, second or [None] * len(first), strict=True)]
+        pairs: Sequence[str | None] = second or [None] * len(first)
+        rows = [Text(*both) for both in zip(first, pairs, strict=True)]
     if not rows:
         raise InputError("there are no texts to evaluate explanations on: give at least one")
     if labels is None:
@@ -146,7 +147,7 @@ def _labelled(texts, labels: Sequence[str] | Sequence[int] | None, names: list[s
 def _number(label: object, place: int, names: list[str]) -> int:
     if isinstance(label, str) and label in names:
         return names.index(label)
-    if isinstance(label, Integral) and not isinstance(label, bool) and 0 <= label < len(names):
+    if isinstance(label, Integral) and not isinstance(label, bool) and 0 <= int(label) < len(names):
         return int(label)
     raise unknown(f"label in labels[{place}]:", label, names)
 

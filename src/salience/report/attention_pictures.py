@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from salience.analysis.association import NONE, category_names
 from salience.analysis.token_scores import polarity_of
 from salience.comparison.attention import Analysis
-from salience.report.pictures import COLOURS, GREY, HoverTexts, legend_beside, save
+from salience.report.pictures import COLOURS, GREY, HoverTexts, Marks, legend_beside, save
 
 CROWD = 200  # points of a category above which they are drawn small
 
@@ -115,7 +116,7 @@ def weight_boxes(axes: Axes, weights: Sequence, names: Sequence[str], colours: S
 
 def over_scales(axes: Axes, analyses: Sequence[Analysis], labels: Sequence[str]) -> HoverTexts:
     """The categories' mean attention scores over the scale, times the scale so that they can be compared."""
-    texts = {}
+    texts: dict[Marks, Sequence[str]] = {}
     scales = [analysis.scale for analysis in analyses]
     for category, label, colour in shown_categories(analyses[0], labels):
         means = [
@@ -136,7 +137,7 @@ def over_scales(axes: Axes, analyses: Sequence[Analysis], labels: Sequence[str])
 
 def over_training(axes: Axes, analysis: Analysis, labels: Sequence[str]) -> HoverTexts:
     """The categories' mean attention scores (lines) and polarity scores (dotted lines) after each epoch."""
-    texts = {}
+    texts: dict[Marks, Sequence[str]] = {}
     epochs = [row["epoch"] for row in analysis.trajectory]
     for category, label, colour in shown_categories(analysis, labels):
         attention = np.array([row[f"attention {category}"] for row in analysis.trajectory])
@@ -150,7 +151,9 @@ def over_training(axes: Axes, analysis: Analysis, labels: Sequence[str]) -> Hove
             ]
     axes.axhline(0, color="black", linewidth=0.6)
     axes.set(xlabel="epoch", ylabel="mean score: attention —, polarity ···")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    locator = axes.xaxis.get_major_locator()
+    assert isinstance(locator, MaxNLocator)  # matplotlib's default
+    locator.set_params(integer=True)
     axes.set_title(f"Training, scale {analysis.scale:g}", loc="left")
     legend_beside(axes)
     return texts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -23,7 +24,12 @@ def draw_importance(
     """
     texts: dict = {}
     for index, label in enumerate(labels):
-        style = {"color": COLOURS[index % len(COLOURS)], "label": label, "marker": ".", "markersize": 3}
+        style: dict[str, Any] = {
+            "color": COLOURS[index % len(COLOURS)],
+            "label": label,
+            "marker": ".",
+            "markersize": 3,
+        }
         (line,) = axes[0].plot(importance[index], linewidth=0.7, **style)
         texts[line] = [
             f"{label}: channel {channel}, in {100 * part:.1f} % of the texts"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
-from salience.report.pictures import COLOURS, GREY, HoverTexts, legend_beside
+from salience.report.pictures import COLOURS, GREY, HoverTexts, Marks, legend_beside
 
 STYLES = ("-", "--", ":", "-.")  # of lines, once the colours are used up
 MANY = 40  # points of a line above which its markers are small
@@ -21,7 +21,7 @@ def draw_curves(axes: Axes, curves: Mapping[str, Sequence[float]], x_label: str,
         x_label: what is counted, for example "words removed".
         y_label: what is measured, for example "accuracy"; its unit, %, is added.
     """
-    texts: dict[Line2D, list[str]] = {}
+    texts: dict[Marks, Sequence[str]] = {}
     for number, (name, shares) in enumerate(curves.items()):
         percentages = [100 * share for share in shares]
         (line,) = axes.plot(
@@ -36,7 +36,9 @@ def draw_curves(axes: Axes, curves: Mapping[str, Sequence[float]], x_label: str,
     margin = max(0.05 * (max(values) - min(values)), 1)
     axes.set_ylim(max(min(values) - margin, 0), min(max(values) + margin, 100))
     axes.set(xlabel=x_label, ylabel=f"{y_label} (%)")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    locator = axes.xaxis.get_major_locator()
+    assert isinstance(locator, MaxNLocator)  # matplotlib's default
+    locator.set_params(integer=True)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     legend_beside(axes)
     return texts

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from salience.report.pictures import COLOURS, HoverTexts
+from salience.report.pictures import COLOURS, HoverTexts, Marks
 
 MARKERS = "os^D"  # of classes, once the colours are used up
 
@@ -32,10 +32,11 @@ def draw_maps(
         labels: the C labels.
         texts: (N,) what a point shows under the pointer.
     """
-    panels, hover = np.atleast_1d(axes), {}
+    panels: np.ndarray = np.atleast_1d(np.asarray(axes))
+    hover: dict[Marks, Sequence[str]] = {}
     for panel, text_map in zip(panels, maps, strict=True):
         for number, label in enumerate(labels):
-            chosen = np.flatnonzero(gold == number)
+            chosen = np.flatnonzero(gold == number).tolist()
             marker, colour = MARKERS[number // len(COLOURS) % len(MARKERS)], COLOURS[number % len(COLOURS)]
             x, y = text_map.points[chosen].T
             points = panel.scatter(x, y, s=10, linewidths=0, marker=marker, color=colour, label=label)

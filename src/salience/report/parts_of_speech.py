@@ -34,7 +34,7 @@ def head_table(by_head: Mapping[Head, ByTag], title: str) -> Table:
     return table
 
 
-def bars(axes: Axes, tags: Sequence[str], heads: Mapping[str, Sequence[float]], title: str) -> HoverTexts:
+def bars(axes: Axes, tags: Sequence[str], heads: Mapping[str, Sequence[float] | np.ndarray], title: str) -> HoverTexts:
     """Figures 5 to 7: a bar for each part of speech and head, and the texts of the bars.
 
     Args:
@@ -66,7 +66,7 @@ def meeting_map(axes: Axes, met: Meetings, title: str) -> HoverTexts:
     axes.set_yticks(positions, tags)
     axes.set(xlabel="the partner's word", ylabel="one's own word")
     axes.set_title(f"What a word keeps in AttentionMix's mixtures: {title}", loc="left")
-    axes.get_figure().colorbar(cells, ax=axes, shrink=0.8, label="part that is kept")
+    axes.figure.colorbar(cells, ax=axes, shrink=0.8, label="part that is kept")
     return {
         cells: [
             f"{tag} mixed with {partner}: " + ("never met" if np.isnan(kept) else f"keeps {kept:.2f}")

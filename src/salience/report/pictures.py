@@ -39,7 +39,7 @@ Marks = Line2D | PathCollection | QuadMesh | Patch
 HoverTexts = Mapping[Marks, Sequence[str]]
 
 
-def numbers(values: Sequence[float]) -> list[float | None]:
+def numbers(values: Sequence[float] | np.ndarray) -> list[float | None]:
     """Values for a JSON file: rounded to 6 digits, and None for NaN, which JSON cannot write."""
     return [None if isnan(value) else round(float(value), 6) for value in values]
 
@@ -143,6 +143,7 @@ def visible(artist: Marks, titles: Sequence[str]) -> list[str]:
     if isinstance(artist, Patch | QuadMesh):
         return list(titles)
     points = artist.get_xydata() if isinstance(artist, Line2D) else artist.get_offsets()
+    assert artist.axes is not None  # it is drawn
     pixels = artist.axes.transData.transform(np.ma.filled(points, np.nan))
     box = artist.axes.bbox.padded(1)
     return [title for title, (x, y) in zip(titles, pixels, strict=True) if box.contains(x, y)]

@@ -8,6 +8,7 @@ to the loss, as in the authors' code, or its square. The paper does not say whic
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from torch import Tensor, nn
 
@@ -43,8 +44,12 @@ def coupling(model: nn.Module) -> Tensor:
         ValueError: the model is no attention classifier with one head of dot or additive attention and a linear head.
     """
     pooling = getattr(model, "pooling", None)
-    fits = isinstance(model, AttentionClassifier) and isinstance(pooling, Dot | Additive) and pooling.heads == 1
-    if not fits or model.config.head != "linear":
+    if not (
+        isinstance(model, AttentionClassifier)
+        and isinstance(pooling, Dot | Additive)
+        and pooling.heads == 1
+        and isinstance(model.head, nn.Linear)
+    ):
         raise ValueError(
             "V^T W is defined for attention classifiers with dot or additive attention of one head and a linear head"
         )
@@ -52,7 +57,7 @@ def coupling(model: nn.Module) -> Tensor:
     if isinstance(pooling, Additive):
         attention = pooling.key.weight.T @ attention
     if model.config.encoder == "affine":
-        weight = model.encoder.layers[0].dense.weight
+        weight = cast(nn.Linear, model.encoder.layers[0].dense).weight
         attention, polarity = weight.T @ attention, weight.T @ polarity
     return attention @ polarity
 

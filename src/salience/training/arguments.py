@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import TrainingArguments
@@ -40,11 +41,12 @@ def training_arguments(recipe: Recipe, checkpoints: Path, has_validation: bool) 
     Raises:
         InputError: the batch cannot be cut into that many pieces.
     """
+    assert recipe.steps is not None and recipe.batch_size is not None  # nothing is left open in a resolved recipe
     pieces = recipe.accumulation * world_size()
     if recipe.batch_size % pieces:
         raise InputError(f"--batch-size {recipe.batch_size} cannot be cut into {pieces} equal pieces")
     every = math.ceil(recipe.steps / recipe.evaluations)
-    chosen = {"eval_strategy": "steps", "eval_steps": every, "load_best_model_at_end": True,
+    chosen: dict[str, Any] = {"eval_strategy": "steps", "eval_steps": every, "load_best_model_at_end": True,
               "metric_for_best_model": "selection", "greater_is_better": True}  # fmt: skip
     return TrainingArguments(
         output_dir=str(checkpoints),

@@ -12,14 +12,13 @@ FEATURES = 200_000  # words and pairs of words kept: what a laptop holds for 500
 
 
 def baseline_scores(
-    train: Sequence[str], train_labels: Sequence[int], test: Sequence[str], labels: Sequence[int], classes: int
+    train: Sequence[str], train_labels: np.ndarray, test: Sequence[str], labels: np.ndarray, classes: int
 ) -> dict[str, dict[str, float]]:
     """The scores of the majority class, and of a logistic regression on TF-IDF of words and pairs of words."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    labels = np.asarray(labels)
     share = np.bincount(train_labels, minlength=classes) / len(train_labels)
     words = TfidfVectorizer(
         ngram_range=(1, 2), sublinear_tf=True, max_features=FEATURES, token_pattern=r"(?u)\w+|[^\w\s]"

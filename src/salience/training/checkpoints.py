@@ -37,6 +37,7 @@ def last_checkpoint(folder: Path) -> Path | None:
 def is_finished(checkpoint: Path, patience: int) -> bool:
     """Whether training had reached its last step, or had stopped early, when this checkpoint was written."""
     state = read_state(checkpoint)
+    assert state is not None, checkpoint  # `last_checkpoint` returns whole checkpoints only
     stopping = state.stateful_callbacks.get("EarlyStoppingCallback", {}).get("attributes", {})
     waited = stopping.get("early_stopping_patience_counter", 0)
     return state.global_step >= state.max_steps or waited >= patience

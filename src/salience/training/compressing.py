@@ -37,6 +37,7 @@ def compression_loss(
     The negative lower bound of the paper's Eq. 8. It says that the expected log-likelihood is minimised, which is a
     slip of the sign.
     """
+    assert model.compressor is not None  # of variational pooling
     pooled, _ = model.pooling(states, mask)
     compressed, kept = model.compressor(pooled)
     return loss(model.classify_compressed(compressed), labels) + beta * kept.mean()
@@ -60,7 +61,8 @@ def compress(
     Raises:
         InputError: the loss is not a number; says at which step.
     """
-    losses = []
+    assert model.compressor is not None  # of variational pooling
+    losses: list[float] = []
     head = [model.head] if model.config.shared_head else []
     with training_only(model, model.pooling, model.compressor, *head) as weights:
         optimizer = torch.optim.Adam(weights, learning_rate, fused=True)
@@ -81,7 +83,7 @@ def compress(
 
 def batches(lengths: np.ndarray, size: int, steps: int) -> Iterator[list[int]]:
     """So many batches of row numbers, of texts of like length, shuffled anew in every epoch."""
-    sampler = LengthGrouped(lengths, size, seed=int(torch.randint(2**31, ())))
+    sampler = LengthGrouped(lengths.tolist(), size, seed=int(torch.randint(2**31, ())))
     for epoch in range(math.ceil(steps / sampler.batches)):
         sampler.set_epoch(epoch)
         rows = iter(sampler)

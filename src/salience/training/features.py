@@ -28,16 +28,17 @@ class Features:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def batch(self, rows: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
+    def batch(self, rows: Sequence[int] | np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
         """States (B, T, D), padded with zeros, the mask of what is there (B, T), and labels (B,)."""
-        rows = np.asarray(rows)
-        places = np.arange(self.lengths[rows].max())
-        mask = places < self.lengths[rows, None]
-        states = self.states[np.where(mask, self.starts[rows, None] + places, 0)]  # one copy for all texts
+        chosen = np.asarray(rows)
+        places = np.arange(self.lengths[chosen].max())
+        mask = places < self.lengths[chosen, None]
+        states = self.states[np.where(mask, self.starts[chosen, None] + places, 0)]  # one copy for all texts
         states[~mask] = 0
-        return tuple(
-            own.to(self.device) for own in (torch.from_numpy(states), torch.from_numpy(mask), self.labels[rows])
-        )
+        labels = self.labels[chosen]
+        return (
+            torch.from_numpy(states).to(self.device), torch.from_numpy(mask).to(self.device), labels.to(self.device)
+        )  # fmt: skip
 
 
 @torch.inference_mode()

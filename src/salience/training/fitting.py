@@ -109,7 +109,7 @@ def build_trainer(
 
 def by_length(encoded: Encoded | None) -> Encoded | None:
     """Texts sorted by their length: evaluation pads little then, and the order changes no score."""
-    return None if encoded is None else encoded.take(np.argsort(encoded.lengths, kind="stable"))
+    return None if encoded is None else encoded.take(np.argsort(encoded.lengths, kind="stable").tolist())
 
 
 def validation_scores(trainer: MixTrainer, prediction: EvalPrediction) -> dict[str, float]:
@@ -147,5 +147,6 @@ def run_trainer(trainer: MixTrainer, patience: int) -> tuple[PreTrainedModel, Tr
     # The run was killed after its last step. Training on would wait for a better checkpoint once more, and might
     # find one.
     state = read_state(last)
+    assert state is not None, last  # `last_checkpoint` returns whole checkpoints only
     model, _ = load_trained(state.best_model_checkpoint or last)
     return model.to(trainer.args.device), state

@@ -25,7 +25,8 @@ from salience.training.recipe import Recipe
 
 def measure(task: Task, probabilities: dict[str, np.ndarray]) -> dict:
     """The scores on every part that was held out, and beside them what the cheap baselines reach there."""
-    parts = {"validation": task.validation, "test": task.test}
+    held_out = {"validation": task.validation, "test": task.test}
+    parts = {role: part for role, part in held_out.items() if part is not None}
     found = {role: scores(probability, parts[role].labels) for role, probability in probabilities.items()}
     judge = "test" if "test" in found else "validation"
     if judge not in found:
@@ -65,6 +66,7 @@ def write_results(
     judge = metrics.get("judged_on")
     if judge:
         part = task.test if judge == "test" else task.validation
+        assert part is not None  # the metrics are of its rows
         write_lines(folder / "predictions.jsonl", prediction_rows(part, probabilities[judge], task.names))
     write_whole(folder / RECIPE, yaml.safe_dump(recipe.as_mapping(), sort_keys=False, allow_unicode=True))
     if not keep_model:
@@ -80,6 +82,7 @@ def write_results(
 def prediction_rows(part: Part, probabilities: np.ndarray, names: list[str]) -> Iterator[dict]:
     """One row a text, in the file's order; `probabilities` in the order of the model's labels."""
     examples = part.examples
+    assert examples.labels is not None  # of a file, which has names of labels
     for index, probability in enumerate(probabilities):
         row = {"row": examples.rows[index], "text": examples.texts[index]}
         if examples.pairs is not None:

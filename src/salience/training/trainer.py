@@ -18,7 +18,7 @@ from salience.mixing import Method
 from salience.mixing.method import resolved
 from salience.training.checkpoints import using_files
 from salience.training.loss import CrossEntropy, cross_entropy
-from salience.training.objectives import mixed, penalised, plain
+from salience.training.objectives import labels_of, mixed, penalised, plain
 
 OVERFLOWS = 20  # steps in a row that half precision may lose
 
@@ -115,7 +115,7 @@ class MixTrainer(Trainer):
         """The cross-entropy on the texts as they are, which evaluation reports for every method alike."""
         batch = self.batch(inputs)
         logits = forward(model, batch)
-        loss = cross_entropy(logits, batch.labels)
+        loss = cross_entropy(logits, labels_of(batch))
         return (loss, {"logits": logits}) if return_outputs else loss
 
     def prediction_step(self, model: nn.Module, inputs: dict, prediction_loss_only: bool, ignore_keys=None):
@@ -153,7 +153,7 @@ class MixTrainer(Trainer):
 
     def batch(self, inputs: dict) -> Batch:
         inputs = self._prepare_inputs(inputs)
-        return Batch(**{name: inputs.get(name) for name in ("input_ids", "attention_mask", "segment", "labels")})
+        return Batch(inputs["input_ids"], inputs["attention_mask"], inputs["segment"], inputs.get("labels"))
 
     def _get_train_sampler(self, train_dataset: Dataset | None = None) -> Sampler | None:
         dataset = self.train_dataset if train_dataset is None else train_dataset
@@ -161,7 +161,7 @@ class MixTrainer(Trainer):
             return super()._get_train_sampler(train_dataset)
         lengths = getattr(dataset, "lengths", None)
         if lengths is None:
-            lengths = [len(row["input_ids"]) for row in dataset]
+            lengths = [len(dataset[row]["input_ids"]) for row in range(len(dataset))]
         rows = self.args.train_batch_size * self.args.gradient_accumulation_steps * self.args.world_size
         seed = self.args.seed if self.args.data_seed is None else self.args.data_seed
         sampler = LengthGrouped(lengths, rows, seed)

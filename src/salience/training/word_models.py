@@ -13,11 +13,12 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
-from transformers import PrinterCallback, TrainerCallback, TrainingArguments, set_seed
+from transformers import PreTrainedTokenizerBase, PrinterCallback, TrainerCallback, TrainingArguments, set_seed
 
 from salience.data.datasets import DataSet
 from salience.data.encoding import Encoded, encode_texts
 from salience.inference.probabilities import predict_probabilities
+from salience.models.attention_classifier import AttentionClassifier
 from salience.models.attention_models import AttentionOptions, build_attention_classifier
 from salience.training.alignment import penalty
 from salience.training.procedures import Standard
@@ -45,8 +46,8 @@ class WordRecipe:
 
 @dataclass(frozen=True)
 class Fitted:
-    model: torch.nn.Module
-    tokenizer: object
+    model: AttentionClassifier
+    tokenizer: PreTrainedTokenizerBase
     accuracies: list[float]  # on validation, an epoch each
     best_epoch: int  # counted from 0
     test_accuracy: float | None  # where there are test texts
@@ -96,7 +97,7 @@ def fit_words(
     return Fitted(model, tokenizer, best.accuracies, best.epoch, tested)
 
 
-def adagrad(model: torch.nn.Module, recipe: WordRecipe):
+def adagrad(model: AttentionClassifier, recipe: WordRecipe):
     """torch's Adagrad, whose learning rate decays by itself, and a schedule that changes nothing."""
     table = model.get_input_embeddings().weight
     others = [weight for weight in model.parameters() if weight is not table]
