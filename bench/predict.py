@@ -29,8 +29,8 @@ from transformers import pipeline
 from salience.data import batching
 from salience.data.encoding import encode_texts
 from salience.data.reading import stream
+from salience.inference.probabilities import predict_probabilities
 from salience.models.loading import load_classifier, load_trained
-from salience.training import predicting
 from side_by_side import CLOCKS, Comparison, alternate, parser, prepare, save
 
 LABELS = ("first", "second", "third")
@@ -82,13 +82,13 @@ def compare(options: Namespace, folder: str, texts: list[str]) -> tuple[Comparis
 
     def salience(number: int) -> None:
         encoded = encode_texts(tokenizer, parts[number], max_length=LONGEST)
-        ours[number] = predicting.predict_probabilities(model, encoded, options.precision)
+        ours[number] = predict_probabilities(model, encoded, options.precision)
 
     def transformers(number: int) -> None:
         theirs[number] = classify(parts[number], batch_size=BATCH_SIZE, truncation=True, max_length=LONGEST)
 
     classify(texts[:BATCH_SIZE], batch_size=BATCH_SIZE, truncation=True, max_length=LONGEST)  # both are warm
-    predicting.predict_probabilities(model, encode_texts(tokenizer, texts[:BATCH_SIZE], max_length=LONGEST))
+    predict_probabilities(model, encode_texts(tokenizer, texts[:BATCH_SIZE], max_length=LONGEST))
     seconds = alternate({"salience": salience, "pipeline": transformers}, options.repetitions, options.clock)
     answers = [{score["label"]: score["score"] for score in row} for part in theirs for row in part]
     expected = np.array([[answer[label] for label in LABELS] for answer in answers])
@@ -107,7 +107,7 @@ def sweep(options: Namespace, folder: str, texts: list[str]) -> Comparison:
 
     def with_budget(tokens: int) -> None:
         batching.TOKENS[kind] = tokens
-        predicting.predict_probabilities(model, encoded, options.precision)
+        predict_probabilities(model, encoded, options.precision)
 
     with_budget(default)  # warm
     budgets = sorted(BUDGETS[kind], key=lambda tokens: tokens != default)  # the others are compared with the default

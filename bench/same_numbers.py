@@ -35,6 +35,11 @@ MODELS = {
     "lstm-vat": ["--method", "plain", "--iterations", "1"],
     "lstm-att": ["--method", "plain"],
 }
+# What earlier versions called the metrics of explanations.
+RENAMED = {
+    "AOPC@3": "accuracy-drop@3", "AOPC, probability": "aopc", "post-hoc@3": "post-hoc-accuracy@3",
+    "words to flip": "decision-flip", "tau": "loo-tau",
+}  # fmt: skip
 UNTIMED = ("seconds", "versions", "machine", "checksums")
 
 
@@ -115,16 +120,21 @@ def flat(value: object, name: str = "") -> dict[str, object]:
         parts = enumerate(value)
     else:
         return {name: value}
-    return {way: number for key, part in parts for way, number in flat(part, f"{name} / {key}").items()}
+    return {
+        way: number for key, part in parts for way, number in flat(part, f"{name} / {RENAMED.get(key, key)}").items()
+    }
 
 
 def compare(before: dict, after: dict) -> int:
     """Prints what differs; gives the number of differences."""
     before, after = flat(before), flat(after)
-    differing = [way for way in {**before, **after} if before.get(way) != after.get(way)]
+    only = sorted(before.keys() ^ after.keys())
+    differing = [way for way in before if way in after and before[way] != after[way]]
     for way in differing:
         print(f"{way}: {before.get(way)} -> {after.get(way)}")
-    print(f"{len(before)} numbers before, {len(after)} after, {len(differing)} differ")
+    for way in only:
+        print(f"{way}: in one of the files only")
+    print(f"{len(before)} numbers before, {len(after)} after, {len(differing)} of those in both differ")
     return len(differing)
 
 

@@ -19,6 +19,7 @@ FLOORS = {
     "processes": 0,
     "batch": 0,
     "spans": 0,
+    "templating": 0,
     "hooks": 0,
     "models": 1,
     "data": 1,

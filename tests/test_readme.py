@@ -28,8 +28,10 @@ def test_the_python_of_the_readme_runs_and_what_it_trains_is_explained(tmp_path,
     assert (tmp_path / "classifier" / "model.safetensors").is_file()
     assert names["logits"].shape == (8, 2)
     assert names["loss"].isfinite()
-    (block,) = python_of(EXPLAINING)
-    exec(block.replace("runs/reviews", "classifier"), {})
+    names = {}
+    for block in python_of(EXPLAINING):
+        exec(block.replace("runs/reviews", "classifier"), names)
+    assert len(names["evaluation"].to_rows()) == 3 * 2  # explainers, random among them, and metrics
     shown = capsys.readouterr().out
     assert all(f"'{word}': " in shown for word in ("a", "great", "cast"))
 

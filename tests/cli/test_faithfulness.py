@@ -1,7 +1,6 @@
 """`salience faithfulness`: the table of explainers in the terminal, as JSON and as a page."""
 
 import json
-import math
 from html.parser import HTMLParser
 
 import numpy as np
@@ -157,11 +156,13 @@ def test_the_page_and_the_terminal_show_the_same_numbers(place, data, salience, 
     assert len(rows) == 2
     for row, cells in zip(found["rows"], rows, strict=True):
         assert cells[0] == [row["explainer"]]
-        for (mean, low, high), cell in zip(row["metrics"].values(), cells[1:], strict=True):
-            assert cell == [f"{mean:.2f}", f"{low:.2f} to {high:.2f}"]
+        for (name, (mean, low, high)), cell in zip(row["metrics"].items(), cells[1:], strict=True):
+            places = 3 if found["metrics"][name]["unit"] == "probability" else 2
+            assert cell == [f"{mean:.{places}f}", f"{low:.{places}f} to {high:.{places}f}"]
             assert any(f"{mean:.{digits}f}±" in answer.out for digits in (1, 2, 3))
     assert page.elements.count("svg") == 2
-    assert page.elements.count("polyline") == 4  # of both explainers, in both drawings
+    # The page's title, and one for each of 5 points of both explainers, in both pictures.
+    assert page.elements.count("title") == 1 + 5 * 2 * 2
     assert "script" not in page.elements
     text = (folder / "index.html").read_text(encoding="utf-8")
     assert "http" not in text.replace("http-equiv", "") and "default-src 'none'" in text
@@ -217,20 +218,15 @@ def test_help_lists_the_metrics_with_unit_direction_and_source(salience, monkeyp
         assert f"{name} {metric.unit}, {metric.direction}. {metric.reference}" in told
 
 
-def test_drawings_have_a_point_for_every_number_of_words(place, data, salience, tmp_path):
+def test_curves_have_a_point_for_every_number_of_words(place, data, salience, tmp_path):
     folder = tmp_path / "run"
     assert salience("faithfulness", place.model, data, "--explainer", "random", "--output", folder, *SHORT).code == 0
     text = (folder / "index.html").read_text(encoding="utf-8")
-    lines = [part.split('"')[0].split() for part in text.split('polyline points="')[1:]]
-    curves = [strictly(folder / "faithfulness.json")["rows"][0][which] for which in ("without", "alone")]
-    assert len(lines) == len(curves) == 2
-    for line, curve in zip(lines, curves, strict=True):
-        points = [tuple(map(float, point.split(","))) for point in line]
-        assert len(points) == len(curve) == 5
-        assert all(math.isfinite(number) for point in points for number in point)
-        across, up = zip(*points, strict=True)
-        assert list(across) == sorted(set(across))
-        assert np.argmin(up) == np.argmax(curve) and np.argmax(up) == np.argmin(curve)  # pixels count downwards
+    (row,) = strictly(folder / "faithfulness.json")["rows"]
+    for which, counted in (("without", "words removed"), ("alone", "words kept")):
+        assert len(row[which]) == 5
+        for count, accuracy in enumerate(row[which]):
+            assert text.count(f"<title>random: {count} {counted}, accuracy {100 * accuracy:.1f} %</title>") == 1
 
 
 def test_all_explainers_that_fit_unless_said_otherwise(place, data, salience, tmp_path):

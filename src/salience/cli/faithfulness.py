@@ -12,7 +12,7 @@ from typer.core import TyperCommand
 class ListsMetrics(TyperCommand):
     """A command whose help ends with the catalogue of metrics, which is imported only then."""
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # of click, or of the copy that typer brings
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Writes each metric with its unit, direction and source."""
         from salience.faithfulness import METRICS
 

@@ -85,5 +85,5 @@ def build_page(classifier: TextClassifier, name: str):
                 probabilities = gradio.Label(label="probabilities", num_top_classes=5)
                 words = gradio.HTML(label="words")
         for event in (button.click, text.submit, explainer.change):
-            event(show, [text, pair, explainer], [probabilities, words], api_name=False)
+            event(show, [text, pair, explainer], [probabilities, words], api_visibility="private")
     return page

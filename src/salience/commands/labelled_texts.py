@@ -108,9 +108,9 @@ def read_texts(
     empty: list[int] = []
     strange: dict[int, str] = {}
     misfits: dict[int, str] = {}
-    read = (chosen.text, chosen.text_pair, chosen.label, marks)
-    needed_columns = {name for name in read if name is not None}
-    for number, row in enumerate(stream(data, encoding, columns=needed_columns), 1):
+    used = {name for name in (chosen.text, chosen.text_pair, chosen.label, marks) if name is not None}
+    known_labels = list(labels or ())
+    for number, row in enumerate(stream(data, encoding, columns=used), 1):
         text, pair = (
             None if name is None else value_in(row, name, text_of, number, data)
             for name in (chosen.text, chosen.text_pair)
@@ -127,7 +127,7 @@ def read_texts(
             continue
         given += 1
         label = None if chosen.label is None else value_in(row, chosen.label, label_of, number, data)
-        known = labels.index(label) if labels is not None and label is not None and label in labels else None
+        known = known_labels.index(label) if label in known_labels else None
         if label is not None and known is None:
             strange[number] = label
         pair = None if chosen.text_pair is None else pair or ""
@@ -144,11 +144,10 @@ def read_texts(
             f"row {number}: {misfit}"
         )
     if strange:
-        assert labels is not None  # a label was read
         first, label = next(iter(strange.items()))
         problem = (
             f"{data}: {counted(len(strange), 'row')} with a label that the model does not know, the first being row "
-            f"{first}: {quoted(label)}; it knows {listed(map(quoted, labels))}.{nearest(label, labels)}"
+            f"{first}: {quoted(label)}; it knows {listed(map(quoted, known_labels))}.{nearest(label, known_labels)}"
         )
         if needed and len(strange) == given:
             raise InputError(f"{problem} --label names another column.")

@@ -93,13 +93,14 @@ def predict_rows(
         first: the number of the first row in the file.
     """
     names = [name for name in (columns.text, columns.text_pair) if name is not None]
-    texts: list[list[Any]] = []
+    texts: list[list[str | None]] = []
     for number, row in enumerate(rows, first):
         if not added.as_columns:  # in a file of objects, every row may have names of its own
             added.check_free(row, f"{source}: row {number}")
         texts.append([value_in(row, name, text_of, number, source) for name in names])
     complete = [index for index, parts in enumerate(texts) if None not in parts]
-    encoded = classifier.encode([tuple(texts[index]) if len(names) > 1 else texts[index][0] for index in complete])
+    inputs: Any = [tuple(texts[index]) if len(names) > 1 else texts[index][0] for index in complete]
+    encoded = classifier.encode(inputs)
     probabilities = classifier.probabilities(encoded, precision)
 
     answers: list[list[float] | None] = [None] * len(rows)

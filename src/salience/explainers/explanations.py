@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import islice
 
 import numpy as np
@@ -15,6 +14,7 @@ from salience.errors import unknown
 from salience.explainers.word_tokens import WordTokens, encode_words
 from salience.hooks.hooks import evaluating, forward
 from salience.inference import TextClassifier, as_columns
+from salience.templating import render
 
 WINDOW = 512  # texts in memory at a time
 
@@ -64,15 +64,15 @@ class Explanation:
         """In a notebook: the label, and the words with a colour as strong as their score."""
         name, scores = next(iter(self.scores.items()))
         largest = max(np.abs(scores).max(initial=0), 1e-12)
-        shown = [
-            f'<span style="background:{colour(score / largest)}" title="{score:.3g}">{escape(word)}</span>'
-            for word, score in zip(self.words, scores, strict=True)
-        ]
-        if self.second is not None:
-            shown.insert(self.second, "|")
-        label = f"{self.labels[self.predicted]} ({self.probabilities.max():.2f})"
-        about = name if self.target == self.predicted else f"{name} for {self.labels[self.target]}"
-        return f"<div><b>{escape(label)}</b> <small>{escape(about)}</small><br>{' '.join(shown)}</div>"
+        return render(
+            "salience.explainers", "explanation.html.jinja",
+            label=f"{self.labels[self.predicted]} ({self.probabilities.max():.2f})",
+            about=name if self.target == self.predicted else f"{name} for {self.labels[self.target]}",
+            words=[
+                (word, f"{score:.3g}", colour(score / largest)) for word, score in zip(self.words, scores, strict=True)
+            ],
+            second=self.second,
+        )  # fmt: skip
 
 
 def colour(strength: float) -> str:

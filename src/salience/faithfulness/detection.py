@@ -54,7 +54,7 @@ def detection_by_class(
 
     Args:
         marks: the mark of each word of each text.
-        gold: the texts' labels.
+        gold: the texts' labels, None where unknown.
         classes: the labels that are looked for.
 
     Returns:

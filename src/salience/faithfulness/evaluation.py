@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from numbers import Integral
 
 import numpy as np
 
-from salience.errors import InputError, counted, listed, unknown
-from salience.explainers import EXPLAINERS
 from salience.explainers.chance import random_words
 from salience.explainers.corpus import explain_words
 from salience.explainers.explanations import Text, words_of
-from salience.explainers.word_tokens import PIECES
-from salience.faithfulness import METRICS, Metric, default_metrics, metrics_named
+from salience.faithfulness import METRICS, default_metrics, metrics_named
 from salience.faithfulness.accuracy import accuracy_alone, accuracy_without
 from salience.faithfulness.detection import detection_by_class, marked_words, mean_detection
 from salience.faithfulness.erasure import Erasure, Reading
+from salience.faithfulness.evaluation_input import check_settings, functions_named, labelled, what_is_known
 from salience.faithfulness.results import Evaluation, Row, row_of
-from salience.inference import TextClassifier, as_columns
-from salience.settings import COUNT
+from salience.inference import TextClassifier
 
 DRAWS = 5  # of random scores; their mean is the baseline
 LEAVE_ONE_OUT_TEXTS = 200
@@ -75,16 +70,16 @@ def evaluate(
         evaluation = salience.evaluate(classifier, texts, labels, explainers=("gradient", "occlusion"))
         evaluation["gradient"].metrics["comprehensiveness"].mean
     """
-    rows = _labelled(texts, labels, classifier.labels)
-    functions = _functions(explainers)
-    known = _known(rows)
+    rows = labelled(texts, labels, classifier.labels)
+    functions = functions_named(explainers)
+    known = what_is_known(rows)
     chosen = default_metrics(at, known) if metrics is None else metrics_named(metrics)
-    _check(chosen, known, classifier, judge, curves, {"most": most, "at": at}, pieces)
+    check_settings(chosen, known, classifier, judge, curves, {"most": most, "at": at}, pieces)
 
     generator = np.random.default_rng(seed)
-    drawn = np.sort(generator.permutation(len(rows))[:leave_one_out_texts])
+    drawn = np.sort(generator.permutation(len(rows))[:leave_one_out_texts]).tolist()
     words = words_of(classifier, rows, pieces)
-    explained = Reading(words, classifier.probabilities, classifier.empty_token, drawn.tolist())
+    explained = Reading(words, classifier.probabilities, classifier.empty_token, drawn)
     judging = explained if judge is None else Reading(words_of(judge, rows), judge.probabilities, judge.empty_token)
     if words.cut.any():
         say(f"{words.cut.sum()} of {len(rows)} texts are longer than the {classifier.max_length} tokens read of each")
@@ -125,73 +120,3 @@ def _mean_row(draws: Sequence[Row]) -> Row:
         np.mean([draw.alone for draw in draws], axis=0),
         mean_detection([draw.marked for draw in draws]),
     )
-
-
-def _labelled(texts, labels: Sequence[str] | Sequence[int] | None, names: list[str]) -> list[Text]:
-    """The texts with the numbers of their labels."""
-    rows = texts if isinstance(texts, str) else list(texts)
-    if not (isinstance(rows, list) and all(isinstance(row, Text) for row in rows)):
-        first, second = as_columns(rows)
-        pairs: Sequence[str | None] = second or [None] * len(first)
-        rows = [Text(*both) for both in zip(first, pairs, strict=True)]
-    if not rows:
-        raise InputError("there are no texts to evaluate explanations on: give at least one")
-    if labels is None:
-        return rows
-    if isinstance(labels, str) or len(labels) != len(rows):
-        raise InputError(f"give a label for each of the {counted(len(rows), 'text')}, not {len(labels)}")
-    numbers = [_number(label, place, names) for place, label in enumerate(labels)]
-    return [replace(row, label=number) for row, number in zip(rows, numbers, strict=True)]
-
-
-def _number(label: object, place: int, names: list[str]) -> int:
-    if isinstance(label, str) and label in names:
-        return names.index(label)
-    if isinstance(label, Integral) and not isinstance(label, bool) and 0 <= int(label) < len(names):
-        return int(label)
-    raise unknown(f"label in labels[{place}]:", label, names)
-
-
-def _functions(explainers: Sequence[str] | Mapping[str, Callable]) -> dict[str, Callable]:
-    if isinstance(explainers, Mapping):
-        return dict(explainers)
-    if isinstance(explainers, str):
-        raise InputError(f"give a sequence of explainers, not one string: for example [{explainers!r}]")
-    for name in explainers:
-        if name not in EXPLAINERS:
-            raise unknown("explainer", name, EXPLAINERS)
-    return {name: EXPLAINERS[name] for name in explainers}
-
-
-def _known(rows: Sequence[Text]) -> set[str]:
-    """What is known of the texts: "labels" and "marks"."""
-    without = [place for place, row in enumerate(rows) if row.label is None]
-    if without and len(without) < len(rows):
-        raise InputError(f"texts[{without[0]}] has no label, but others have one: give all of them a label, or none")
-    if without:
-        return set()
-    return {"labels"} if any(row.marks is None for row in rows) else {"labels", "marks"}
-
-
-def _check(
-    metrics: Mapping[str, Metric], known: set[str], classifier: TextClassifier, judge: TextClassifier | None,
-    curves: bool, counts: Mapping[str, int], pieces: str,
-) -> None:  # fmt: skip
-    if not metrics:
-        raise InputError("name at least one metric, or leave metrics=None for all that apply")
-    for name, metric in metrics.items():
-        if metric.needs is not None and metric.needs not in known:
-            what = "labels" if "labels" not in known else "marked words: give `Text`s with marks"
-            raise InputError(f"metric {name} needs {what}")
-    if curves and "labels" not in known:
-        raise InputError("curves=True needs labels: the curves are of accuracy")
-    for name, count in counts.items():
-        if not COUNT.fits(count):
-            raise InputError(f"{name}={count}: give {COUNT.words}")
-    if pieces not in PIECES:
-        raise unknown("pieces", pieces, PIECES)
-    if judge is not None and judge.labels != classifier.labels:
-        raise InputError(
-            f"the judge knows the labels {listed(judge.labels)}, but the classifier {listed(classifier.labels)}: they "
-            "must be the same"
-        )

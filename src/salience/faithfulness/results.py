@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from math import isnan
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from salience.errors import unknown
 from salience.faithfulness import Metric
+from salience.templating import render
 
 
 class Estimate(NamedTuple):
@@ -88,13 +88,14 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         """The same table in a notebook."""
-        head = "".join(f"<th>{escape(row.explainer)}</th>" for row in self.rows)
-        body = "".join(
-            f"<tr><th>{escape(name)}<br><small>{escape(metric.unit)}, {metric.direction}</small></th>"
-            + "".join(f"<td>{shown(row.metrics[name])}</td>" for row in self.rows) + "</tr>"
-            for name, metric in self.metrics.items()
+        return render(
+            "salience.faithfulness", "evaluation.html.jinja",
+            explainers=[row.explainer for row in self.rows],
+            metrics=[
+                (name, metric, [shown(row.metrics[name]) for row in self.rows])
+                for name, metric in self.metrics.items()
+            ],
         )  # fmt: skip
-        return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def shown(estimate: Estimate) -> str:

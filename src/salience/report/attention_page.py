@@ -10,7 +10,8 @@ from salience.analysis.association import category_names
 from salience.analysis.token_scores import polarity_of
 from salience.comparison.attention import Analysis
 from salience.report.inline_svg import Styles, inline
-from salience.report.page import asset, framed, render
+from salience.report.page import PACKAGE, asset, framed
+from salience.templating import render
 
 TOP = 15  # words shown for each category
 PICTURES = {
@@ -35,6 +36,7 @@ def attention_page(
     """
     styles = Styles()
     body = render(
+        PACKAGE,
         "attention.html.jinja",
         title=title,
         labels=labels,

@@ -56,7 +56,7 @@ def scores(axes: Axes, analysis: Analysis, labels: Sequence[str], name: str) -> 
     """Attention or polarity scores of words over their frequency; `name` says which."""
     frequency = analysis.words.counts.sum(1)
     attention, polarity = analysis.in_texts.attention.numpy(), analysis.in_texts.polarity.numpy()
-    texts: dict = {}
+    texts: dict[Marks, Sequence[str]] = {}
     for category, label, colour in shown_categories(analysis, labels):
         chosen = np.flatnonzero(analysis.words.category == category)
         values = polarity_of(polarity, category) if name == "polarity" else attention
@@ -116,7 +116,7 @@ def weight_boxes(axes: Axes, weights: Sequence, names: Sequence[str], colours: S
 
 def over_scales(axes: Axes, analyses: Sequence[Analysis], labels: Sequence[str]) -> HoverTexts:
     """The categories' mean attention scores over the scale, times the scale so that they can be compared."""
-    texts: dict[Marks, Sequence[str]] = {}
+    texts: dict[Marks, list[str]] = {}
     scales = [analysis.scale for analysis in analyses]
     for category, label, colour in shown_categories(analyses[0], labels):
         means = [
@@ -137,7 +137,7 @@ def over_scales(axes: Axes, analyses: Sequence[Analysis], labels: Sequence[str])
 
 def over_training(axes: Axes, analysis: Analysis, labels: Sequence[str]) -> HoverTexts:
     """The categories' mean attention scores (lines) and polarity scores (dotted lines) after each epoch."""
-    texts: dict[Marks, Sequence[str]] = {}
+    texts: dict[Marks, list[str]] = {}
     epochs = [row["epoch"] for row in analysis.trajectory]
     for category, label, colour in shown_categories(analysis, labels):
         attention = np.array([row[f"attention {category}"] for row in analysis.trajectory])
@@ -151,9 +151,7 @@ def over_training(axes: Axes, analysis: Analysis, labels: Sequence[str]) -> Hove
             ]
     axes.axhline(0, color="black", linewidth=0.6)
     axes.set(xlabel="epoch", ylabel="mean score: attention —, polarity ···")
-    locator = axes.xaxis.get_major_locator()
-    assert isinstance(locator, MaxNLocator)  # matplotlib's default
-    locator.set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     axes.set_title(f"Training, scale {analysis.scale:g}", loc="left")
     legend_beside(axes)
     return texts

@@ -20,8 +20,6 @@ WIDE = 200  # characters: more than any row needs
 HEAD = re.compile(
     r"# (?P<name>[\w-]+)\n\n(?P<line>[^\n]+)\.\n.*?^\|[-|]+\|\n\|(?P<cells>[^\n]*)\|$", re.MULTILINE | re.DOTALL
 )
-    r"# (?P<name>[\w-]+)\n\n(?P<line>[^\n]+)\.\n.*?^\|[-|]+\|\n\|(?P<cells>[^\n]*)\|$", re.MULTILINE | re.DOTALL
-)
 LEVELS = ("tokens", "words", "embeddings", "a layer", "last layer", "sentence")  # in the order of the model
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from salience.report.pictures import COLOURS, HoverTexts
+from salience.report.pictures import COLOURS, HoverTexts, Marks
 
 
 def draw_importance(
@@ -22,14 +22,11 @@ def draw_importance(
         preference: (C, D) the importance for a class minus that for the other classes; it is drawn in falling order.
         labels: the C labels.
     """
-    texts: dict = {}
+    texts: dict[Marks, list[str]] = {}
     for index, label in enumerate(labels):
         style: dict[str, Any] = {
-            "color": COLOURS[index % len(COLOURS)],
-            "label": label,
-            "marker": ".",
-            "markersize": 3,
-        }
+            "color": COLOURS[index % len(COLOURS)], "label": label, "marker": ".", "markersize": 3
+        }  # fmt: skip
         (line,) = axes[0].plot(importance[index], linewidth=0.7, **style)
         texts[line] = [
             f"{label}: channel {channel}, in {100 * part:.1f} % of the texts"

@@ -21,7 +21,7 @@ def draw_curves(axes: Axes, curves: Mapping[str, Sequence[float]], x_label: str,
         x_label: what is counted, for example "words removed".
         y_label: what is measured, for example "accuracy"; its unit, %, is added.
     """
-    texts: dict[Marks, Sequence[str]] = {}
+    texts: dict[Marks, list[str]] = {}
     for number, (name, shares) in enumerate(curves.items()):
         percentages = [100 * share for share in shares]
         (line,) = axes.plot(
@@ -36,9 +36,7 @@ def draw_curves(axes: Axes, curves: Mapping[str, Sequence[float]], x_label: str,
     margin = max(0.05 * (max(values) - min(values)), 1)
     axes.set_ylim(max(min(values) - margin, 0), min(max(values) + margin, 100))
     axes.set(xlabel=x_label, ylabel=f"{y_label} (%)")
-    locator = axes.xaxis.get_major_locator()
-    assert isinstance(locator, MaxNLocator)  # matplotlib's default
-    locator.set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     legend_beside(axes)
     return texts

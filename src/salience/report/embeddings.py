@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from salience.report.pictures import COLOURS, HoverTexts, Marks
+from salience.report.pictures import COLOURS, HoverTexts, Marks, legend_beside
 
 MARKERS = "os^D"  # of classes, once the colours are used up
 
@@ -32,8 +32,8 @@ def draw_maps(
         labels: the C labels.
         texts: (N,) what a point shows under the pointer.
     """
-    panels: np.ndarray = np.atleast_1d(np.asarray(axes))
-    hover: dict[Marks, Sequence[str]] = {}
+    panels = axes.flat if isinstance(axes, np.ndarray) else [axes]
+    hover: dict[Marks, list[str]] = {}
     for panel, text_map in zip(panels, maps, strict=True):
         for number, label in enumerate(labels):
             chosen = np.flatnonzero(gold == number).tolist()
@@ -43,6 +43,5 @@ def draw_maps(
             hover[points] = [texts[index] for index in chosen]
         panel.set(xticks=[], yticks=[], xlabel="t-SNE, first axis", ylabel="t-SNE, second axis")
         panel.set_title(text_map.title, loc="left")
-    names = panels[-1].get_legend_handles_labels()
-    panels[-1].get_figure().legend(*names, loc="outside right upper", frameon=False, markerscale=2)
+    legend_beside(panel)
     return hover

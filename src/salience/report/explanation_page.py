@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from math import isfinite
 
 from salience.explainers.explanations import Explanation
-from salience.report.page import asset, framed, render
+from salience.report.page import PACKAGE, asset, framed
+from salience.templating import render
 
 
 def explanation_page(explanations: Iterable[Explanation], title: str) -> str:
@@ -25,7 +26,7 @@ def explanation_page(explanations: Iterable[Explanation], title: str) -> str:
             "scores": [[finite(float(f"{value:.3g}")) for value in scores] for scores in explanation.scores.values()],
         })  # fmt: skip
     data = {"labels": labels, "explainers": explainers, "rows": rows}
-    body = render("explanations.html.jinja", title=title, data=data)
+    body = render(PACKAGE, "explanations.html.jinja", title=title, data=data)
     return framed(title, asset("explanations.css"), body, asset("explanations.js"))
 
 

@@ -15,9 +15,10 @@ from rich.text import Text
 from salience.faithfulness.results import Estimate, Evaluation, Row
 from salience.report.curves import draw_curves
 from salience.report.inline_svg import Styles, inline
-from salience.report.page import asset, framed, render
+from salience.report.page import PACKAGE, asset, framed
 from salience.report.pictures import HoverTexts, picture
 from salience.report.terminal import literal, titled
+from salience.templating import render
 
 FIRST = 13  # columns of a terminal for an explainer's name
 DIGITS = {"probability": 3, "rank correlation": 2}  # after the decimal point; by default 1 in a terminal, 2 in a page
@@ -99,7 +100,7 @@ def faithfulness_page(evaluation: Evaluation, title: str, about: str) -> str:
         for name, (caption, draw) in curves_of(evaluation.rows).items()
     }
     body = render(
-        "faithfulness.html.jinja",
+        PACKAGE, "faithfulness.html.jinja",
         title=title, about=about, metrics=evaluation.metrics, curves=curves, marked_title=MARKED,
         rows={row.explainer: cells(row, evaluation) for row in evaluation.rows},
         marked_metrics=marked_metrics(evaluation),

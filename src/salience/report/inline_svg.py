@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-from salience.report.pictures import SVG
+from salience.report.pictures import SVG, XLINK
 
 REFERENCE = re.compile(r"^(?:url\()?#([^)]*)\)?$")
 
@@ -63,4 +63,7 @@ def inline(svg: str, styles: Styles, description: str) -> Markup:
             parent.attrib.pop("id", None)
     root.set("role", "img")
     root.set("aria-label", description)
-    return Markup(ElementTree.tostring(root, encoding="unicode"))
+    markup = ElementTree.tostring(root, encoding="unicode")
+    for declaration in (f' xmlns="{SVG}"', f' xmlns:xlink="{XLINK}"'):  # HTML needs none
+        markup = markup.replace(declaration, "", 1)
+    return Markup(markup)

@@ -1,4 +1,4 @@
-"""The frame that every page shares, and the templates that pages are made from.
+"""The frame that every page shares.
 
 Templates, style sheets and scripts are files in `templates/`. Jinja2 escapes every value that a template shows. The
 content security policy of the frame is a second defence: a browser runs and loads nothing but what the page itself
@@ -10,38 +10,17 @@ from __future__ import annotations
 from base64 import b64encode
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-TEMPLATES = Environment(
-    loader=PackageLoader("salience.report"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-# How the filter `tojson` writes data. It also escapes "<", so that no text can end the script element it is in.
-TEMPLATES.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "allow_nan": False}
+from salience.templating import render
 
-
-def render(template: str, **values: Any) -> Markup:
-    """HTML made from a file in `templates/`.
-
-    Args:
-        template: name of the file, for example "attention.html.jinja".
-        values: what the template shows. Every value is escaped unless it is a `Markup`.
-
-    Raises:
-        jinja2.UndefinedError: the template needs a value that is missing.
-    """
-    return Markup(TEMPLATES.get_template(template).render(**values))
+PACKAGE = "salience.report"
 
 
 def asset(name: str) -> str:
     """The text of a style sheet or script in `templates/`."""
-    return files("salience.report").joinpath("templates", name).read_text(encoding="utf-8")
+    return files(PACKAGE).joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def framed(title: str, style: str, body: str, script: str = "") -> str:
@@ -59,6 +38,7 @@ def framed(title: str, style: str, body: str, script: str = "") -> str:
     """
     sheet = asset("page.css") + style
     page = render(
+        PACKAGE,
         "page.html.jinja",
         policy=Markup(policy(sheet, script)),
         title=title,

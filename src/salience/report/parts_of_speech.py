@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from rich.table import Table
 
 from salience.analysis.parts_of_speech import ByTag, Meetings
-from salience.report.pictures import COLOURS, HoverTexts
+from salience.report.pictures import COLOURS, HoverTexts, Marks
 from salience.report.terminal import literal, titled
 
 Head = tuple[int, int | None]  # layer and head; None is the mean over the layer's heads
@@ -41,7 +41,7 @@ def bars(axes: Axes, tags: Sequence[str], heads: Mapping[str, Sequence[float] | 
         tags: the G parts of speech.
         heads: by name, the mean attention to each part of speech (G,) relative to the head's overall mean.
     """
-    texts: dict = {}
+    texts: dict[Marks, list[str]] = {}
     positions, width = np.arange(len(tags)), 0.8 / len(heads)
     for index, (head, heights) in enumerate(heads.items()):
         shift = width * (index - (len(heads) - 1) / 2)

@@ -9,6 +9,7 @@ from functools import partial
 from io import StringIO
 from math import isnan
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -39,7 +40,7 @@ Marks = Line2D | PathCollection | QuadMesh | Patch
 HoverTexts = Mapping[Marks, Sequence[str]]
 
 
-def numbers(values: Sequence[float] | np.ndarray) -> list[float | None]:
+def numbers(values: Iterable[float]) -> list[float | None]:
     """Values for a JSON file: rounded to 6 digits, and None for NaN, which JSON cannot write."""
     return [None if isnan(value) else round(float(value), 6) for value in values]
 
@@ -90,7 +91,7 @@ def styled(name: str) -> Iterator[None]:
     Args:
         name: makes the ids inside an SVG differ between the pictures of a page.
     """
-    settings = {"text.parse_math": False, "svg.hashsalt": name, "svg.fonttype": "none"}
+    settings: Any = {"text.parse_math": False, "svg.hashsalt": name, "svg.fonttype": "none"}
     with warnings.catch_warnings(), rc_context(settings):
         warnings.filterwarnings("ignore", "Glyph .* missing")  # drawn as a box, for scripts that the font lacks
         yield
@@ -140,12 +141,12 @@ def visible(artist: Marks, titles: Sequence[str]) -> list[str]:
     Raises:
         ValueError: there are not as many texts as points.
     """
-    if isinstance(artist, Patch | QuadMesh):
+    axes = artist.axes
+    if axes is None or isinstance(artist, Patch | QuadMesh):
         return list(titles)
     points = artist.get_xydata() if isinstance(artist, Line2D) else artist.get_offsets()
-    assert artist.axes is not None  # it is drawn
-    pixels = artist.axes.transData.transform(np.ma.filled(points, np.nan))
-    box = artist.axes.bbox.padded(1)
+    pixels = axes.transData.transform(np.ma.filled(points, np.nan))
+    box = axes.bbox.padded(1)
     return [title for title, (x, y) in zip(titles, pixels, strict=True) if box.contains(x, y)]
 
 

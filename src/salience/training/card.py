@@ -16,7 +16,7 @@ from salience.training.procedures import Turns
 from salience.training.recipe import Recipe
 
 # ModelCard's template is Jinja2 without escaping, as Markdown needs: `markdown` and `code` escape what is shown.
-TEMPLATE = "model_card.md.jinja"
+TEMPLATE = "templates/model_card.md.jinja"
 
 
 def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, ours: bool) -> str:

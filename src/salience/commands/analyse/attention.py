@@ -52,9 +52,9 @@ def analyse_attention(
             texts = from_files(data, test, seed=training.get("seed", 0), **reading)
             analyses = analyses_of_trained(training, texts, max_length)
         else:
-            loaded = load_trained(model)
+            classifier, tokenizer = load_trained(model)
             texts = from_files(data, test, validation_share=0, **reading)  # nothing need be held out
-            analyses = [analyse(*loaded, texts, longest_text(*loaded, max_length))]
+            analyses = [analyse(classifier, tokenizer, texts, longest_text(classifier, tokenizer, max_length))]
     labels, shown = texts.labels, 0
     with whole_folder(output) as folder:
         pictures = draw_all(analyses, labels, shown, folder)

@@ -81,7 +81,7 @@ def analyse_channels(
 
 def token_counts(counts: Counter[int], classifier: TextClassifier) -> dict[str, int]:
     """The most frequent tokens of a channel, as texts, with their counts."""
-    return {classifier.tokenizer.convert_ids_to_tokens(token): count for token, count in counts.most_common(WORDS)}
+    return {str(classifier.tokenizer.convert_ids_to_tokens(id)): count for id, count in counts.most_common(WORDS)}
 
 
 def kept_patches(classifier: TextClassifier, text: str, ratio: float) -> tuple[list[str], dict[str, np.ndarray]]:
@@ -101,4 +101,4 @@ def kept_patches(classifier: TextClassifier, text: str, ratio: float) -> tuple[l
         name: method(batch, scores).keep[0].expand(scores.shape[1:]).cpu().numpy().astype(bool)
         for name, method in methods.items()
     }
-    return classifier.tokenizer.convert_ids_to_tokens(ids), kept
+    return list(classifier.tokenizer.convert_ids_to_tokens(ids)), kept

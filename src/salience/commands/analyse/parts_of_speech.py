@@ -54,9 +54,8 @@ def analyse_parts_of_speech(
     if any(row.pair is not None for row in rows):
         tell(f"{data}: only first texts are read, not the second ones beside them")
     texts = [row.text for row in rows]
-    tagged: list[Tagged]
     if tags is not None:
-        tagged = [given_tags(row.text, row.marks or [], row.row or 0) for row in rows]
+        tagged = [given_tags(row.text, row.marks or (), row.row or 0) for row in rows]
     else:
         tagged = tagged_by(tagger, texts)
     if not texts:
