@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
+from typer.core import TyperCommand
+
+
+class ListsExplainers(TyperCommand):
+    """A command whose help ends with the catalogue of explainers. The catalogue is imported only for the help."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Writes the name of each explainer and what its scores are."""
+        from inspect import getdoc
+
+        from salience.explainers import EXPLAINERS
+
+        with formatter.section("Explainers"):
+            rows = [(name, (getdoc(explainer) or "").split("\n")[0]) for name, explainer in EXPLAINERS.items()]
+            formatter.write_dl([*rows, ("captum:NAME", "A method of the package captum.")])
 
 
 def explain(
@@ -14,8 +29,7 @@ def explain(
     text: Annotated[list[str] | None, Option("--text", help="A text to explain; repeatable.")] = None,
     explainer: Annotated[
         str,
-        Option(help="One or several between commas: attention, cls-attention, pooling-attention, gradient, "
-                    "gradient-x-input, integrated-gradients, occlusion, random; captum:NAME for one of captum's."),
+        Option(help="Explainers of the list below, separated by commas."),
     ] = "gradient",
     target: Annotated[str, Option(help="The class to explain: predicted, gold, or a label.")] = "predicted",
     layer: Annotated[int | None, Option(help="Of attention: 0 is the first, negative ones count back. [-1]")] = None,
