@@ -1,5 +1,5 @@
 # make demo   sets everything up and runs the main job on the rows in examples/
-# make test   sets everything up, lints, and runs the tests
+# make test   sets everything up, lints, checks the types, and runs the tests
 # make test-faults   kills, a full disk, refused permissions at every file operation of the commands; many commands at
 #                    once; many more tables and settings (some hours)
 # make test-oldest   the tests again, with the oldest versions the package admits
@@ -29,6 +29,7 @@ demo: setup
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 test: lint
 	$(BIN)/python -m pytest --numprocesses logical
@@ -49,4 +50,4 @@ test-oldest: .venv-oldest/installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-oldest runs .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest runs .pytest_cache .ruff_cache .mypy_cache .hypothesis

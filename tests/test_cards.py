@@ -50,8 +50,21 @@ def test_a_card_has_all_sections(name):
 @every_method
 def test_the_index_says_what_the_card_says(name):
     (entry,) = (entry for entry in read_index() if entry.name == name)
-    first = read_card(name).splitlines()[2]
+    title, _, first, *_ = read_card(name).splitlines()
+    assert title == f"# {name}"
     assert first == entry.line[0].upper() + entry.line[1:] + "."
+    method = METHODS[name]()
+    assert (entry.guide != "-") == (method.guide is not None)
+    level = method(families.batch([5, 2, 9]), guided(method)).level
+    names = {"tokens", "words", "embeddings", "sentence"}
+    assert entry.level == (level if level in names else entry.level)
+    assert (entry.level in names) == (level in names)
+
+
+def guided(method):
+    """Scores for a method that needs some."""
+    batch = families.batch([5, 2, 9])
+    return None if method.guide is None else method.guide(families.FAMILIES["bert"](), batch)
 
 
 @every_method

@@ -1,14 +1,96 @@
-"""salience trains text classifiers on what matters in the text, and checks that it does.
+"""salience trains text classifiers with guided mixing and tests explanations of their decisions.
+
+Everything that a program needs is imported from here: `from salience import SSMix, load`. Names are imported when they
+are first used, so `salience --help` does not wait for torch.
 
 Letters in shapes: B batch, T tokens, D width, C classes, L encoder layers, H heads.
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from salience._version import __version__
 
-# fmt: off
-# Where each public name lives. Imported on first use, so that `salience --help` need not wait for torch.
+if TYPE_CHECKING:  # for static tools; `_HOMES` is the same list for run time, and tests/test_public.py compares them
+    from salience.batch import Batch
+    from salience.comparison.comparing import Comparison, compare
+    from salience.data.batching import Collator
+    from salience.data.encoding import encode_texts
+    from salience.estimator import SalienceClassifier
+    from salience.explainers import EXPLAINERS, Explainer
+    from salience.explainers.explanations import Explanation, explain
+    from salience.faithfulness import METRICS, Metric
+    from salience.faithfulness.evaluation import evaluate
+    from salience.faithfulness.results import Evaluation
+    from salience.hooks.stages import stages
+    from salience.inference import TextClassifier, load
+    from salience.mixing import (
+        METHODS,
+        AttentionMix,
+        DropMix,
+        DropoutMixup,
+        EmbedMix,
+        Method,
+        Mix,
+        MixupEncoding,
+        RandomUNK,
+        SenMixup,
+        SSMix,
+        TMix,
+        WordMixup,
+        forward_mixed,
+    )
+    from salience.models.loading import load_classifier
+    from salience.training.loss import cross_entropy
+    from salience.training.objectives import mixed, plain
+    from salience.training.procedures import Standard, Turns
+    from salience.training.recipe import Recipe
+    from salience.training.trainer import MixTrainer
+
+__all__ = [
+    "EXPLAINERS",
+    "METHODS",
+    "METRICS",
+    "AttentionMix",
+    "Batch",
+    "Collator",
+    "Comparison",
+    "DropMix",
+    "DropoutMixup",
+    "EmbedMix",
+    "Evaluation",
+    "Explainer",
+    "Explanation",
+    "Method",
+    "Metric",
+    "Mix",
+    "MixTrainer",
+    "MixupEncoding",
+    "RandomUNK",
+    "Recipe",
+    "SSMix",
+    "SalienceClassifier",
+    "SenMixup",
+    "Standard",
+    "TMix",
+    "TextClassifier",
+    "Turns",
+    "WordMixup",
+    "__version__",
+    "compare",
+    "cross_entropy",
+    "encode_texts",
+    "evaluate",
+    "explain",
+    "forward_mixed",
+    "load",
+    "load_classifier",
+    "mixed",
+    "plain",
+    "stages",
+]
+
+# Module -> the public names that it defines.
 _HOMES = {
     "salience.batch": ["Batch"],
     "salience.data.texts": ["Texts"],
@@ -19,23 +101,41 @@ _HOMES = {
     "salience.faithfulness": ["METRICS", "Metric"],
     "salience.faithfulness.evaluation": ["evaluate"],
     "salience.faithfulness.results": ["Evaluation"],
+    "salience.hooks.stages": ["stages"],
+    "salience.inference": ["TextClassifier", "load"],
     "salience.mixing": [
-        "METHODS", "AttentionMix", "DropMix", "DropoutMixup", "EmbedMix", "Mix", "MixupEncoding", "RandomUNK", "SSMix",
-        "SenMixup", "TMix", "WordMixup", "forward_mixed",
+        "AttentionMix",
+        "DropMix",
+        "DropoutMixup",
+        "EmbedMix",
+        "METHODS",
+        "Method",
+        "Mix",
+        "MixupEncoding",
+        "RandomUNK",
+        "SSMix",
+        "SenMixup",
+        "TMix",
+        "WordMixup",
+        "forward_mixed",
     ],
+    "salience.models.loading": ["load_classifier"],
+    "salience.training.loss": ["cross_entropy"],
     "salience.training.objectives": ["mixed", "plain"],
+    "salience.training.procedures": ["Standard", "Turns"],
+    "salience.training.recipe": ["Recipe"],
     "salience.training.trainer": ["MixTrainer"],
-    "salience.estimator": ["SalienceClassifier"],
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = ["__version__", *_HOME]
 
+if not TYPE_CHECKING:  # so that static tools report a name that is not there
 
-def __getattr__(name: str):
-    if name not in _HOME:
-        raise AttributeError(f"module 'salience' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    def __getattr__(name: str):
+        if name not in _HOME:
+            raise AttributeError(f"module 'salience' has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(_HOME[name]), name)
+        return value
 
 
 def __dir__() -> list[str]:

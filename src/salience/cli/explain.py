@@ -7,6 +7,22 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Argument, Option
+from typer.core import TyperCommand
+
+
+class ListsExplainers(TyperCommand):
+    """A command whose help ends with the catalogue of explainers. The catalogue is imported only for the help."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Writes the name of each explainer and what its scores are."""
+        from inspect import getdoc
+
+        from salience.explainers import EXPLAINERS
+
+        with formatter.section("Explainers"):
+            rows = [(name, (getdoc(explainer) or "").split("\n")[0]) for name, explainer in EXPLAINERS.items()]
+            formatter.write_dl([*rows, ("captum:NAME", "A method of the package captum.")])
+
 
 from salience.cli.options import AS_IN_TRAINING, Debug, Model, Pieces, help_of, options_of
 from salience.settings import settings_of

@@ -29,7 +29,7 @@ app.command("train")(train.train)
 app.command("predict")(predict.predict)
 app.command("compare")(compare.compare)
 app.add_typer(analyse.app, name="analyse")
-app.command("explain")(explaining.explain)
+app.command("explain", cls=explaining.ListsExplainers)(explaining.explain)
 app.command("demo")(demo.demo)
 app.command("faithfulness", cls=faithfulness.ListsMetrics)(faithfulness.faithfulness)
 app.command("methods")(methods.methods)
@@ -80,25 +80,24 @@ def explain(error: Exception) -> int:
     if isinstance(error, InputError):
         return complain(str(error), USAGE)
     if type(error).__name__ == "NoArgsIsHelpError":  # typer's, whichever click it stands on: its message is the help
-        print(error.format_message(), file=sys.stderr)
+        print(message_of(error), file=sys.stderr)
         return USAGE
     if is_usage(error):
-        return complain(one_line(error.format_message()), USAGE)
+        return complain(one_line(message_of(error)), USAGE)
+    filename = getattr(error, "filename", None)
     if is_disk_full(error):
-        where = f" {error.filename}" if getattr(error, "filename", None) else ""
+        where = f" {filename}" if filename else ""
         return complain(
             f"the disk is full: cannot write{where}; make room and run again, training with --resume", USAGE
         )
     if isinstance(error, PermissionError):
-        return complain(f"not allowed to use {error.filename}: choose another place or change its rights", USAGE)
+        return complain(f"not allowed to use {filename}: choose another place or change its rights", USAGE)
     if isinstance(error, FileExistsError | NotADirectoryError):
-        return complain(
-            f"{error.filename} leads through a file, where a folder is needed: choose another place", USAGE
-        )
+        return complain(f"{filename} leads through a file, where a folder is needed: choose another place", USAGE)
     if isinstance(error, IsADirectoryError):
-        return complain(f"{error.filename} is a folder, where a file is needed: choose another name", USAGE)
+        return complain(f"{filename} is a folder, where a file is needed: choose another name", USAGE)
     if getattr(error, "errno", None) == errno.EROFS:
-        return complain(f"nothing can be written at {error.filename}: choose another place", USAGE)
+        return complain(f"nothing can be written at {filename}: choose another place", USAGE)
     if isinstance(error, ImportError) and not (error.name or "").startswith("salience"):
         return complain(
             f"a package that this needs is missing or damaged: {one_line(str(error))[:300]}; install it with pip "
@@ -119,6 +118,11 @@ def explain(error: Exception) -> int:
 def is_usage(error: Exception) -> bool:
     """Whether the command line itself was at fault; typer's own errors, whichever click it stands on."""
     return hasattr(error, "format_message")
+
+
+def message_of(error: Exception) -> str:
+    """What typer says of a command line that is at fault, or its help."""
+    return error.format_message()  # type: ignore[attr-defined]  # which class it has depends on typer's click
 
 
 def is_disk_full(error: Exception) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,12 +19,29 @@ from salience.errors import InputError, listed, nearest, quoted
 if TYPE_CHECKING:
     import pyarrow
 
-READERS = {  # each takes a path, the encoding of text files, and the columns that are needed
-    ".csv": lambda path, encoding, columns: delimited_rows(path, encoding),
-    ".tsv": lambda path, encoding, columns: delimited_rows(path, encoding, "\t"),
-    ".jsonl": lambda path, encoding, columns: object_rows(path, encoding),
-    ".json": lambda path, encoding, columns: object_rows(path, encoding),
-    ".parquet": lambda path, encoding, columns: parquet_rows(path, columns),
+
+@dataclass(frozen=True)
+class Reader:
+    """How files of one kind are read.
+
+    Args:
+        rows: (path, encoding of text files, needed columns or None for all) -> the rows as dicts, one after the other.
+        types: path -> the columns and their types, if the file states them; None if only the rows tell.
+        texts_only: whether every value is a text.
+    """
+
+    rows: Callable[[Path, str, Collection[str] | None], Iterator[dict]]
+    types: Callable[[Path], dict[str, pyarrow.DataType]] | None = None
+    texts_only: bool = False
+
+
+# Suffix -> reader. Every file may also be gzipped, if its reader opens it by `salience.opening`.
+READERS = {
+    ".csv": Reader(lambda path, encoding, columns: delimited_rows(path, encoding), texts_only=True),
+    ".tsv": Reader(lambda path, encoding, columns: delimited_rows(path, encoding, "\t"), texts_only=True),
+    ".jsonl": Reader(lambda path, encoding, columns: object_rows(path, encoding)),
+    ".json": Reader(lambda path, encoding, columns: object_rows(path, encoding)),
+    ".parquet": Reader(lambda path, encoding, columns: parquet_rows(path, columns), parquet_types),
 }
 NEEDED = "name a file of texts, or a data set on the hub"
 HUB_NAME = re.compile(r"([\w-]+|[\w-]+/[\w.-]+)(:[\w.-]+){0,2}")
@@ -51,7 +69,7 @@ def stream(
     if is_on_hub(source):
         rows = hub_rows(str(source), split, columns)
     else:
-        rows = READERS[known_suffix(path)](path, encoding, columns)
+        rows = reader_of(path).rows(path, encoding, columns)
     first = next(rows, None)
     if first is None:
         raise InputError(f"{source}: no rows; a header alone, or nothing, is in it")
@@ -80,7 +98,7 @@ def column_types(source: str | Path, encoding: str = "utf-8", split: str | None 
     types = typed_columns(source, split)
     if types is not None:
         return types
-    if not is_on_hub(source) and known_suffix(Path(source)) in (".csv", ".tsv"):
+    if not is_on_hub(source) and reader_of(Path(source)).texts_only:
         return dict.fromkeys(column_names(source, encoding), pyarrow.string())
     return json_types(stream(source, encoding, split), str(source))
 
@@ -89,7 +107,8 @@ def typed_columns(source: str | Path, split: str | None) -> dict[str, pyarrow.Da
     """The columns of a parquet file or hub data set with their types; no row is read. None for other sources."""
     if is_on_hub(source):
         return hub_types(str(source), split)
-    return parquet_types(Path(source)) if known_suffix(Path(source)) == ".parquet" else None
+    types = reader_of(Path(source)).types
+    return None if types is None else types(Path(source))
 
 
 def is_on_hub(source: str | Path) -> bool:
@@ -142,7 +161,7 @@ def known_suffix(path: Path) -> str:
         raise InputError(f"{path}: this is a pipe or a device, and data are read more than once; save them to a file")
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty (0 bytes)")
-    return suffix_of(path)
+    return READERS[suffix_of(path)]
 
 
 def suffix_of(path: Path) -> str:

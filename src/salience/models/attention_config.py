@@ -36,7 +36,7 @@ class AttentionClassifierConfig(PreTrainedConfig):
         inference: the part of VAT that predicts in evaluation mode, "learner" or "compressor". The compressor predicts
             from the mean of the compressed vector. The paper does not say which.
         special_token_ids: ids of special tokens, which no pooling but "first" reads.
-        pad_token_id: id of the padding token.
+        pad_token_id: id of the padding token; None if there is none.
         others: further fields of a transformers configuration, such as `id2label`.
 
     Raises:
@@ -66,7 +66,7 @@ class AttentionClassifierConfig(PreTrainedConfig):
         shared_head: bool = False,
         inference: str = "learner",
         special_token_ids: Sequence[int] = (),
-        pad_token_id: int = 0,
+        pad_token_id: int | None = 0,
         **others,
     ):
         for name, value, allowed in (("encoder", encoder, ENCODERS), ("pooling", pooling, POOLINGS),
@@ -78,6 +78,7 @@ class AttentionClassifierConfig(PreTrainedConfig):
         if encoder == "transformer":
             if encoder_config is None:
                 raise ValueError("a transformer encoder needs encoder_config")
+            assert not isinstance(encoder_config, dict)  # made an object above
             hidden_size, vocab_size = encoder_config.hidden_size, encoder_config.vocab_size
         elif encoder == "embeddings":
             hidden_size = embedding_size

@@ -16,12 +16,16 @@ from salience.errors import unknown
 
 INDEX = "README.md"
 WIDE = 200  # characters: more than any row needs
-ROW = re.compile(r"^\| \[(?P<name>[\w-]+)\]\((?P=name)\.md\) \|(?P<cells>.*)\|$", re.MULTILINE)
+# A card begins with its name, a line on what the method does, and a table with one row.
+HEAD = re.compile(
+    r"# (?P<name>[\w-]+)\n\n(?P<line>[^\n]+)\.\n.*?^\|[-|]+\|\n\|(?P<cells>[^\n]*)\|$", re.MULTILINE | re.DOTALL
+)
+LEVELS = ("tokens", "words", "embeddings", "a layer", "last layer", "sentence")  # in the order of the model
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A method in the index."""
+    """What the head of a card says of its method."""
 
     name: str
     line: str  # what the method does, in one line
@@ -39,9 +43,22 @@ def cards_folder() -> Path:
 
 
 def read_index() -> list[Entry]:
-    """The methods in the order of the index, in which methods of the same level stand together."""
-    index = (cards_folder() / INDEX).read_text(encoding="utf-8")
-    return [Entry(row["name"], *(cell.strip() for cell in row["cells"].split("|"))) for row in ROW.finditer(index)]
+    """The heads of all cards, in the order of the levels at which the methods mix, and of their names."""
+    names = sorted(file.stem for file in cards_folder().glob("*.md") if file.name != INDEX)
+    return sorted(map(read_head, names), key=lambda entry: LEVELS.index(entry.level))
+
+
+def read_head(name: str) -> Entry:
+    """The head of a card.
+
+    Raises:
+        ValueError: the card does not begin with a name, a line and a table with a row.
+    """
+    head = HEAD.match((cards_folder() / f"{name}.md").read_text(encoding="utf-8"))
+    if head is None or head["name"] != name:
+        raise ValueError(f"{name}.md: a card begins with its name, a line on the method, and a table with one row")
+    line = head["line"][0].lower() + head["line"][1:]
+    return Entry(name, line, *(cell.strip() for cell in head["cells"].split("|")))
 
 
 def read_card(name: str) -> str:

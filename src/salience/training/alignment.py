@@ -11,6 +11,7 @@ doi 10.18653/v1/2020.acl-main.312.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from torch import Tensor, nn
 
@@ -64,7 +65,7 @@ def coupling(model: nn.Module) -> Tensor:
     if isinstance(pooling, Additive):
         attention = pooling.key.weight.T @ attention
     if model.config.encoder == "affine":
-        weight = model.encoder.layers[0].dense.weight
+        weight = cast(nn.Linear, model.encoder.layers[0].dense).weight
         attention, polarity = weight.T @ attention, weight.T @ polarity
     return attention @ polarity
 

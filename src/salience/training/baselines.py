@@ -12,7 +12,7 @@ FEATURES = 200_000  # most frequent words and word pairs used: they fit into a l
 
 
 def baseline_scores(
-    train: Sequence[str], train_labels: Sequence[int], test: Sequence[str], labels: Sequence[int], classes: int
+    train: Sequence[str], train_labels: np.ndarray, test: Sequence[str], labels: np.ndarray, classes: int
 ) -> dict[str, dict[str, float]]:
     """The scores of the majority class, and of logistic regression on TF-IDF features of words and word pairs.
 

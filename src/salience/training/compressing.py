@@ -46,6 +46,7 @@ def compression_loss(
         beta: weight of the KL term, the mean over texts of the nats that z keeps.
         loss: maps logits (B, C) and labels (B,) to a scalar.
     """
+    assert model.compressor is not None  # of variational pooling
     pooled, _ = model.pooling(states, mask)
     assert model.compressor is not None  # only models of VAT are trained with this loss
     compressed, divergence = model.compressor(pooled)

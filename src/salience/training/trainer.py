@@ -132,7 +132,7 @@ class MixTrainer(Trainer):
         """The cross-entropy on the unmixed texts, a scalar, and the logits (B, C) if `return_outputs`."""
         batch = self.batch(inputs)
         logits = forward(model, batch)
-        loss = cross_entropy(logits, batch.labels)
+        loss = cross_entropy(logits, labels_of(batch))
         return (loss, {"logits": logits}) if return_outputs else loss
 
     def prediction_step(self, model: nn.Module, inputs: dict, prediction_loss_only: bool, ignore_keys=None):
@@ -177,7 +177,7 @@ class MixTrainer(Trainer):
     def batch(self, inputs: dict) -> Batch:
         """What a data loader gives as a `Batch` on the device of the model."""
         inputs = self._prepare_inputs(inputs)
-        return Batch(**{name: inputs.get(name) for name in ("input_ids", "attention_mask", "segment", "labels")})
+        return Batch(inputs["input_ids"], inputs["attention_mask"], inputs["segment"], inputs.get("labels"))
 
     def _get_train_sampler(self, train_dataset: Dataset | None = None) -> Sampler | None:
         dataset = self.train_dataset if train_dataset is None else train_dataset

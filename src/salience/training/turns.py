@@ -56,6 +56,7 @@ def fit_by_turns(prepared: Prepared, procedure: Turns, checkpoints: Path, listen
     The phases of later iterations have half as many steps as iteration 0, because they begin with a trained model.
     """
     recipe = prepared.recipe
+    assert recipe.steps is not None  # nothing is left open in the recipe of a prepared run
     iterations: list[dict[str, Any]] = []
     best: tuple[dict[str, Tensor], TrainerState, dict[str, Any]] | None = None
     for iteration in range(procedure.iterations + 1):
@@ -93,6 +94,7 @@ def compressor_phase(phase: Prepared, beta: float, trainer: MixTrainer, folder: 
     training.
     """
     recipe = phase.recipe
+    assert recipe.steps is not None and recipe.batch_size is not None
     with PartialState().main_process_first():
         if read_phase(trainer.model, folder / "compressed") is not None:
             return

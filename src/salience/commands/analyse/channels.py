@@ -93,7 +93,9 @@ def kept_patches(classifier: TextClassifier, text: str, ratio: float) -> tuple[l
     batch = Batch(**Collator.of(classifier.tokenizer)([{"input_ids": ids}])).to(classifier.model.device)
     methods = {f"DropMix-{shape}": METHODS[f"dropmix-{shape.lower()}"](ratio=ratio) for shape in SHAPES}
     with evaluating(classifier.model):
-        scores = methods["DropMix-U"].guide(classifier.model, batch)  # the same for all shapes
+        guide = methods["DropMix-U"].guide  # the same for all shapes
+        assert guide is not None
+        scores = guide(classifier.model, batch)
     kept = {
         name: method(batch, scores).keep[0].expand(scores.shape[1:]).cpu().numpy().astype(bool)
         for name, method in methods.items()

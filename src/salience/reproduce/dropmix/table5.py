@@ -86,9 +86,10 @@ def class_shares(texts: Encoded, classes: int) -> np.ndarray:
     the other classes. V is the largest token id in the texts, plus one.
     """
     labels = np.asarray(texts.labels)
-    containing = np.zeros((classes, max(max(row["input_ids"]) for row in texts) + 1))
-    for row, label in zip(texts, labels, strict=True):
-        containing[label, np.unique(row["input_ids"])] += 1
+    tokens = [texts[row]["input_ids"] for row in range(len(texts))]
+    containing = np.zeros((classes, max(map(max, tokens)) + 1))
+    for row, label in zip(tokens, labels, strict=True):
+        containing[label, np.unique(row)] += 1
     rate = containing / np.maximum(np.bincount(labels, minlength=classes), 1)[:, None]
     others = (rate.sum(0) - rate) / (classes - 1)
     return rate / np.maximum(rate + others, np.finfo(float).tiny)

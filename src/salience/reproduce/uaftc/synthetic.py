@@ -68,6 +68,7 @@ def run(cell: Cell, data_dir: Path | None = None, epochs: int = EPOCHS) -> Row:
         pad_token_id=None,
     )  # fmt: skip
     model = AttentionClassifier(config)
+    assert isinstance(model.head, torch.nn.Linear)
     torch.nn.init.uniform_(model.head.weight, -1, 1)
     objective = penalised(plain, lambda model: PENALTY * alignment(model)) if "penalty" in cell.set else plain
     optimizer = torch.optim.SGD(model.parameters(), LEARNING_RATE)
@@ -112,6 +113,7 @@ def measured(
     scores, table = global_scores(model), model.get_input_embeddings().weight
     with evaluating(model):
         right = model(ids).logits.softmax(1)[torch.arange(len(ids)), labels]
+    assert isinstance(model.head, torch.nn.Linear)  # V^T W is defined for no other
     values = {
         "epoch": epoch, "loss": loss, "mean beta": 1 - right.mean().item(),
         "V^T W": coupling(model).item(), "||W||^2": model.head.weight.square().sum().item(),
