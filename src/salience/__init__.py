@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # for static tools; `_HOMES` is the same list for run time, a
     from salience.comparison.comparing import Comparison, compare
     from salience.data.batching import Collator
     from salience.data.encoding import encode_texts
+    from salience.data.texts import Texts
     from salience.estimator import SalienceClassifier
     from salience.explainers import EXPLAINERS, Explainer
     from salience.explainers.explanations import Explanation, explain
@@ -74,6 +75,7 @@ __all__ = [
     "Standard",
     "TMix",
     "TextClassifier",
+    "Texts",
     "Turns",
     "WordMixup",
     "__version__",
@@ -93,11 +95,13 @@ __all__ = [
 # Module -> the public names that it defines.
 _HOMES = {
     "salience.batch": ["Batch"],
+    "salience.comparison.comparing": ["Comparison", "compare"],
+    "salience.data.batching": ["Collator"],
+    "salience.data.encoding": ["encode_texts"],
     "salience.data.texts": ["Texts"],
-    "salience.hooks.stages": ["stages"],
-    "salience.inference": ["TextClassifier", "load"],
-    "salience.explainers": ["EXPLAINERS"],
-    "salience.explainers.explanations": ["explain"],
+    "salience.estimator": ["SalienceClassifier"],
+    "salience.explainers": ["EXPLAINERS", "Explainer"],
+    "salience.explainers.explanations": ["Explanation", "explain"],
     "salience.faithfulness": ["METRICS", "Metric"],
     "salience.faithfulness.evaluation": ["evaluate"],
     "salience.faithfulness.results": ["Evaluation"],

@@ -9,6 +9,10 @@ from typing import Annotated, Any
 from typer import Argument, Option
 from typer.core import TyperCommand
 
+from salience.cli.options import AS_IN_TRAINING, Debug, Model, Pieces, help_of, options_of
+from salience.settings import settings_of
+from salience.training.recipe import Recipe
+
 
 class ListsExplainers(TyperCommand):
     """A command whose help ends with the catalogue of explainers. The catalogue is imported only for the help."""
@@ -24,11 +28,6 @@ class ListsExplainers(TyperCommand):
             formatter.write_dl([*rows, ("captum:NAME", "A method of the package captum.")])
 
 
-from salience.cli.options import AS_IN_TRAINING, Debug, Model, Pieces, help_of, options_of
-from salience.settings import settings_of
-from salience.training.recipe import Recipe
-
-
 @options_of(Recipe, names=["text_pair", "label", "encoding"], into="columns", unset=AS_IN_TRAINING)
 @options_of(Recipe, names=["max_length", "device"], unset=AS_IN_TRAINING)
 def explain(
@@ -37,10 +36,7 @@ def explain(
     text: Annotated[list[str] | None, Option("--text", help="Text to explain, instead of a file; repeatable.")] = None,
     explainer: Annotated[
         str,
-        Option(
-            help="Explainers, separated by commas: attention, cls-attention, pooling-attention, gradient, "
-            "gradient-x-input, integrated-gradients, occlusion, random, or captum:NAME for a method of captum."
-        ),
+        Option(help="Explainers of the list below, separated by commas."),
     ] = "gradient",
     target: Annotated[
         str, Option(help="Class to explain: predicted, gold (the label in the data), or the name of a label.")

@@ -35,7 +35,7 @@ class Reader:
     texts_only: bool = False
 
 
-# Suffix -> reader. Every file may also be gzipped, if its reader opens it by `salience.opening`.
+# Suffix -> reader. Every file may also be gzipped, if its reader opens it by `salience.files`.
 READERS = {
     ".csv": Reader(lambda path, encoding, columns: delimited_rows(path, encoding), texts_only=True),
     ".tsv": Reader(lambda path, encoding, columns: delimited_rows(path, encoding, "\t"), texts_only=True),
@@ -138,7 +138,7 @@ def is_there(path: Path) -> bool:
     return True
 
 
-def known_suffix(path: Path) -> str:
+def reader_of(path: Path) -> Reader:
     """The suffix of a file, a key of `READERS`.
 
     Raises:
