@@ -184,7 +184,7 @@ def test_a_number_that_is_none(salience):
 @pytest.mark.parametrize("command", ["predict", "compare", "analyse", "explain", "faithfulness", "reproduce"])
 def test_several_processes_are_for_training(command, salience, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
-    refused(salience(command, "data.csv"), f"salience {command} runs in one process", "without torchrun")
+    refused(salience(command, "data.csv"), f"salience {command} runs in a single process", "without torchrun")
     monkeypatch.setenv("WORLD_SIZE", "1")
     assert "torchrun" not in salience(command, "data.csv").err
 
@@ -245,7 +245,7 @@ def test_a_file_that_the_system_refuses(place, salience, tmp_path, monkeypatch):
     def fail(*_, **__):
         raise FileNotFoundError("No such file or directory: model.safetensors")
 
-    monkeypatch.setattr("salience.training.run.fit_model", fail)
+    monkeypatch.setattr("salience.training.run.fit", fail)
     refused(salience(*place.train("--output", tmp_path / "run")), "model.safetensors", "run again")
 
 
@@ -285,11 +285,13 @@ def test_help_names_every_command(salience):
 
 @pytest.mark.parametrize("command", [[], *(command.split() for command in COMMANDS)], ids=["", *COMMANDS])
 def test_help_imports_no_torch(command):
+    # The help of faithfulness lists the catalogue of metrics, which are functions of numpy arrays.
+    allowed = {"numpy"} if command == ["faithfulness"] else set()
     script = (
         "import sys\nfrom salience.cli.main import main\n"
         f"code = main({[*command, '--help']!r})\n"
         "heavy = {'torch', 'transformers', 'datasets', 'numpy', 'sklearn', 'pandas'} & set(sys.modules)\n"
-        "assert code == 0 and not heavy, heavy"
+        f"assert code == 0 and heavy <= {allowed}, heavy"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -299,4 +301,4 @@ def test_help_imports_no_torch(command):
 def test_a_package_that_cannot_be_imported(place, salience, monkeypatch):
     monkeypatch.setitem(sys.modules, "captum.attr", None)  # installed in part
     answer = salience("explain", place.model, "--text", "a cup", "--explainer", "captum:Saliency", "--device", "cpu")
-    refused(answer, "a package that this needs is missing or damaged", "captum.attr", "pip install")
+    refused(answer, "a required package is missing or damaged", "captum.attr", "pip install")

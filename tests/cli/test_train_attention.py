@@ -16,6 +16,7 @@ from labelled import labelled_rows, write_csv
 from salience import SalienceClassifier
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.loading import load_trained
+from salience.training.procedures import Turns
 
 TEXTS, LABELS = zip(*labelled_rows(60), strict=True)
 
@@ -119,7 +120,7 @@ def test_vat_by_turns(place, salience, tmp_path):
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert [row["iteration"] for row in metrics["iterations"]] == [0, 1]
     recipe = yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text())
-    assert (recipe["iterations"], recipe["beta"]) == (1, 0.5)
+    assert recipe["procedure_options"] == {"iterations": 1, "beta": 0.5}
     turns = [line for line in answer.out.splitlines() if line.startswith("iteration")]
     assert turns == [
         "iteration 0 of 1: encoder, attention and head are trained",
@@ -200,16 +201,19 @@ BAD = {  # what is asked for: the options, and what the line says
     "a negative width": (["--set-model", "width=-3"], ["width"]),
     "a missing file of vectors": (["--embeddings", "nowhere.txt"], ["nowhere.txt: the file cannot be read"]),
     "a missing encoder": (["--encoder", "./nowhere"], ["no model at ./nowhere"]),
-    "a method without its layer": (["--method", "tmix"], ["--method tmix", "has no level 1"]),
+    "a method without its layer": (["--method", "tmix"], ["TMix cannot be used with this model", "has no level 1"]),
     "a method without its attention": (["--method", "attentionmix"], ["no self-attention to read"]),
     "alignment of two heads": (["--alignment", "1", "--set-model", "pooling_heads=2"], ["V^T W is defined"]),
     "alignment of a mean": (["--alignment", "1", "--model", "attention:mean"], ["V^T W is defined"]),
-    "a form without a price": (["--alignment-form", "square"], ["--alignment-form square would have no effect"]),
+    "a form without a price": (
+        ["--alignment-form", "square"],
+        ["square has no effect without a weight"],
+    ),
     "an unknown form": (
         ["--alignment", "1", "--alignment-form", "cube"],
         ['unknown --alignment-form "cube"; known: absolute, square'],
     ),
-    "a negative price": (["--beta", "-1"], ["--beta must be from 0"]),
+    "a negative price": (["--beta", "-1"], ["--beta is -1.0: give a number from 0"]),
     "turns of a model that takes none": (["--beta", "1"], ["--beta would have no effect", "attention:variational"]),
     "a scale without scores": (["--model", "lstm-base", "--scale", "2"], ["scale would have no effect: max"]),
     "heads of a mean": (["--model", "attention:mean", "--set-model", "pooling_heads=2"], ["would have no effect"]),
@@ -227,9 +231,12 @@ BAD = {  # what is asked for: the options, and what the line says
         ["--model", "lstm-vat", "--set-model", "inference=compressor", "--iterations", "0"],
         ["--iterations 0 trains no compressor"],
     ),
-    "alignment by turns": (["--alignment", "1", "--model", "attention:variational"], ["compressor's turns"]),
+    "alignment by turns": (
+        ["--alignment", "1", "--model", "attention:variational"],
+        ["VAT is trained by turns"],
+    ),
     "two ways to pool": (["--set-model", "pooling=mean"], ["--model attention:dot says how to pool already"]),
-    "turns without a number": (["--iterations", "-1"], ["--iterations must be from 0"]),
+    "turns without a number": (["--iterations", "-1"], ["--iterations is -1: give a whole number from 0 to 100"]),
 }
 
 
@@ -326,7 +333,7 @@ def test_texts_that_say_nothing_are_predicted_too(encoder):
         ({"model": "attention:dott"}, 'Did you mean "dot"'),
         ({"model_options": {"widht": 3}}, 'Did you mean "width"'),
         ({"model": "minilm"}, "takes no encoder, width"),
-        ({"iterations": 2}, "--iterations would have no effect"),
+        ({"procedure": Turns(iterations=2)}, "Turns|turns"),
         ({"model_options": {"encoder": "lstm", "pooling_heads": 3}}, "pooling_heads 3"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`salience COMMAND`: one file a command, and one place that turns errors into a line and an exit code."""
+"""`salience COMMAND`: the commands, one file each, and the conversion of errors to one line and an exit code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from salience.cli import explain as explaining
 from salience.errors import InputError, printable
 from salience.processes import world_size
 
-USAGE, FAULT, INTERRUPTED = 2, 1, 130  # exit codes: the user's input, ours, Ctrl-C
+USAGE, FAULT, INTERRUPTED = 2, 1, 130  # exit codes: invalid input, an error of salience, Ctrl-C
 
 app = typer.Typer(
     help="Train text classifiers on what matters in the text, and check that they do.",
@@ -46,8 +46,8 @@ def common(
     command = context.invoked_subcommand
     if command not in (None, "train") and world_size() > 1:
         raise InputError(
-            f"salience {command} runs in one process, and each of several would do all of it: start it without "
-            "torchrun, which is for salience train"
+            f"salience {command} runs in a single process: start it without torchrun, which only salience train "
+            "supports"
         )
 
 
@@ -57,9 +57,9 @@ def run(arguments: Sequence[str] | None = None) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs a command and gives its exit code; whatever goes wrong is one line on standard error.
+    """Runs a command and returns its exit code. Every error is reported in one line on standard error.
 
-    With `--debug` among the arguments an error is raised instead, with its traceback.
+    With `--debug` among the arguments, errors are raised with their traceback.
     """
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         return app(args=arguments, prog_name="salience", standalone_mode=False) or 0
     except KeyboardInterrupt:
-        return complain("interrupted; a training run goes on with --resume", INTERRUPTED)
+        return complain("interrupted; --resume continues a training run", INTERRUPTED)
     except Exception as error:
         if debug and not is_usage(error):
             raise
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def explain(error: Exception) -> int:
-    """Says in one line what went wrong and what mends it, and gives the exit code."""
+    """Reports in one line what went wrong and how to fix it. Returns the exit code."""
     if isinstance(error, InputError):
         return complain(str(error), USAGE)
     if type(error).__name__ == "NoArgsIsHelpError":  # typer's, whichever click it stands on: its message is the help
@@ -88,7 +88,7 @@ def explain(error: Exception) -> int:
     if is_disk_full(error):
         where = f" {filename}" if filename else ""
         return complain(
-            f"the disk is full: cannot write{where}; make room and run again, training with --resume", USAGE
+            f"the disk is full: cannot write{where}; make room and run again, with --resume for training", USAGE
         )
     if isinstance(error, PermissionError):
         return complain(f"not allowed to use {filename}: choose another place or change its rights", USAGE)
@@ -100,23 +100,23 @@ def explain(error: Exception) -> int:
         return complain(f"nothing can be written at {filename}: choose another place", USAGE)
     if isinstance(error, ImportError) and not (error.name or "").startswith("salience"):
         return complain(
-            f"a package that this needs is missing or damaged: {one_line(str(error))[:300]}; install it with pip "
+            f"a required package is missing or damaged: {one_line(str(error))[:300]}; install it with pip "
             "(those of salience: pip install 'salience[offline,pictures,demo,captum]')",
             USAGE,
         )
     if isinstance(error, BrokenPipeError):
-        # The reader of our output has gone (`| head`); what is still buffered must not complain at exit.
+        # The reader of the output has stopped (`| head`). Buffered output must not raise an error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAULT
     if isinstance(error, OSError):
         reason = one_line(str(error))[:300]
-        return complain(f"a file cannot be used ({reason}): look at its place and its rights, then run again", USAGE)
+        return complain(f"a file cannot be used ({reason}): check its path and its permissions, then run again", USAGE)
     reason = one_line(f"{type(error).__name__}: {error}")
-    return complain(f"internal fault, please report it: {reason[:300]} (--debug shows where)", FAULT)
+    return complain(f"internal fault, please report it: {reason[:300]} (--debug shows the traceback)", FAULT)
 
 
 def is_usage(error: Exception) -> bool:
-    """Whether the command line itself was at fault; typer's own errors, whichever click it stands on."""
+    """Whether an error is one of typer, about the command line itself."""
     return hasattr(error, "format_message")
 
 
@@ -142,7 +142,7 @@ def one_line(text: str) -> str:
 
 
 def quieten_libraries() -> None:
-    """No progress bars and no advice of other libraries between our lines, unless the user has asked for them."""
+    """Turns off progress bars and advice of other libraries, unless the user has asked for them."""
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
@@ -151,10 +151,10 @@ def quieten_libraries() -> None:
 
 
 def share_cores() -> None:
-    """Threads that wait for each other go to sleep soon, unless the user has said how they are to wait.
+    """Lets waiting OpenMP threads sleep instead of spin, unless the user has set OMP_WAIT_POLICY.
 
-    By default they spin. On a laptop that does anything else besides, a spinning thread keeps the one it waits for
-    from running: a training step of half a second takes several.
+    On a machine that is also used for something else, a spinning thread takes the core from the thread that it waits
+    for: a training step of half a second then takes several seconds.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")

@@ -1,4 +1,4 @@
-"""Settings from a yaml file, and those together with what the command line gives."""
+"""Settings from a yaml file, merged with those of the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from salience.errors import InputError, quoted
 def merged(file: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """The settings of a file, replaced by those given on the command line.
 
-    Options of the file's model, method and procedure stay only while the model or the method is not changed.
+    If the command line names another model or method, the options that the file has for it are dropped.
     """
     settings = file | given
     for owner, name in (("model", "model_options"), ("method", "method_options"), ("model", "procedure_options")):
@@ -28,7 +28,7 @@ def read_config(file: Path | None) -> dict[str, Any]:
     """The settings in a yaml file, by the names of `recipe.yaml`.
 
     Raises:
-        InputError: the file cannot be read, is not yaml, or holds something else than names with values.
+        InputError: the file cannot be read, is not yaml, or does not hold names with values.
     """
     if file is None:
         return {}
@@ -44,12 +44,12 @@ def read_config(file: Path | None) -> dict[str, Any]:
         raise InputError(f"--config {file}: settings are lines of the form name: value")
     for name in settings:
         if not isinstance(name, str):
-            raise InputError(f"--config {file}: {quoted(name)} is no name of a setting, which is a text")
+            raise InputError(f"--config {file}: {quoted(name)} is no name of a setting: names are texts")
     return settings
 
 
 def grouped(given: Mapping[str, Any], groups: Mapping[str, Collection[str]]) -> dict[str, Any]:
-    """Settings with those of a group in a mapping of their own, as `{"procedure_options": {"beta": 0.2}}`.
+    """Settings with those of each group in a mapping, such as `{"procedure_options": {"beta": 0.2}}`.
 
     Args:
         groups: the names of the settings in each group.
