@@ -18,7 +18,7 @@ from salience.mixing import Method
 from salience.mixing.method import resolved
 from salience.training.checkpoints import using_files
 from salience.training.loss import CrossEntropy, cross_entropy
-from salience.training.objectives import Objective, mixed, penalised, plain
+from salience.training.objectives import Objective, labels_of, mixed, penalised, plain
 from salience.training.sampling import EpochOfSampler, length_grouped
 
 OVERFLOWS = 20  # largest number of consecutive steps that fp16 may skip
