@@ -14,7 +14,9 @@ LEAST = 5  # a word of a class occurs more often than this in the texts of the c
 GAP = 5  # the counts of a neutral word differ by less than this
 
 
-def counts(texts: Sequence[np.ndarray], labels: Sequence[int], vocabulary: int, classes: int) -> np.ndarray:
+def counts(
+    texts: Sequence[np.ndarray], labels: Sequence[int] | np.ndarray, vocabulary: int, classes: int
+) -> np.ndarray:
     """How often each word type occurs in the texts of each class.
 
     Args:

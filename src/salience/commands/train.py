@@ -27,6 +27,7 @@ def show_run(run: Run, console: Console | None = None) -> None:
 def show_decisions(run: Run, console: Console) -> None:
     """Prints three test texts with their decisive words: see `rows_to_show`."""
     test = run.task.test
+    assert run.probabilities is not None  # there are test rows
     texts = test.take(rows_to_show(run.probabilities, test.known_labels))
     console.print("three test texts; the words that decided most are marked *so*:", soft_wrap=True)
     for explanation in explain_texts(run.classifier, texts, {"gradient": gradient}):

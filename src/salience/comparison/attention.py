@@ -179,6 +179,7 @@ class Watcher(TrainerCallback):
 
     def record(self, model: AttentionClassifier) -> None:
         """Appends the scores of the model to `rows`."""
+        assert self.category is not None  # set before training begins
         scores = global_scores(model)
         row = {"epoch": len(self.rows), "V^T W": coupling(model).tolist()}
         for category in np.unique(self.category):

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import Sampler
+from transformers import PreTrainedModel
 
 from salience.batch import Batch
 from salience.data.encoding import Encoded
@@ -84,7 +85,7 @@ class LengthGrouped(Sampler[int]):
 
     POOL = 50  # batches that are sorted together, at most
 
-    def __init__(self, lengths: Sequence[int], batch_size: int, seed: int):
+    def __init__(self, lengths: Sequence[int] | np.ndarray, batch_size: int, seed: int):
         self.lengths = np.asarray(lengths)
         self.batch_size = min(batch_size, len(self.lengths))
         self.batches = len(self.lengths) // self.batch_size
@@ -127,7 +128,7 @@ def length_batches(lengths: np.ndarray, tokens: int) -> Iterator[np.ndarray]:
 
 
 def like_length(
-    model: nn.Module, texts: Encoded, labelled: bool = False, tokens: Mapping[str, int] = TOKENS
+    model: PreTrainedModel, texts: Encoded, labelled: bool = False, tokens: Mapping[str, int] = TOKENS
 ) -> Iterator[tuple[np.ndarray, Batch]]:
     """Yields batches of texts of similar length on the model's device, each with the indices of its rows.
 

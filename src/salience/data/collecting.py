@@ -46,6 +46,7 @@ def collect(
         if not missing:
             numbers.append(number)
             for name, value in values:
+                assert value is not None
                 complete[name].append(value)
 
     warnings = report_empty(empty, number, source, bad_rows)

@@ -96,6 +96,7 @@ def choose_columns(
                 f"{prefix(source)}no column has a usual name for {what}; name it with {option}. The columns are "
                 f"{listed(map(quoted, names))}"
             )
+    assert text is not None  # refused above otherwise
     return Columns(text, text_pair, label), guessed
 
 
@@ -174,8 +175,11 @@ def usual(names: Sequence[str], known: Sequence[str]) -> str | None:
 
 def usual_pair(names: Sequence[str]) -> tuple[str, str] | None:
     """The first pair of `PAIRS` that is among `names`, ignoring case; None if there is none."""
-    pairs = ((usual(names, [first]), usual(names, [second])) for first, second in PAIRS)
-    return next((pair for pair in pairs if all(pair)), None)
+    for pair in PAIRS:
+        first, second = (usual(names, [name]) for name in pair)
+        if first is not None and second is not None:
+            return first, second
+    return None
 
 
 def only(names: Sequence[str], but: str | None = None) -> str | None:

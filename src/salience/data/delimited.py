@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from salience.data.columns import checked_names
 from salience.data.values import well_formed
@@ -71,8 +72,8 @@ def rows(path: Path, encoding: str, delimiter: str, quoting: int) -> Iterator[di
             ) from error
 
 
-def fields_of(lines: Iterable[str], **options) -> Iterator[list[str]]:
-    """The reader of the standard library, for fields of any length.
+def fields_of(lines: Iterable[str], **options: Any) -> Any:
+    """The reader of the standard library, with its `line_num`, for fields of any length.
 
     Its default limit of 131,072 characters is too low for long documents. The limit applies to the whole process, but
     a higher one does no harm.

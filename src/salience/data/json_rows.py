@@ -60,7 +60,9 @@ def array_rows(path: Path, file: TextIO) -> Iterator[dict]:
     position = text.index("[") + 1
     line += text.count("\n", 0, position)  # the number of the line that `position` is in
     while True:
-        start = BETWEEN.match(text, position).end()
+        between = BETWEEN.match(text, position)
+        assert between is not None  # it matches nothing, too
+        start = between.end()
         line += text.count("\n", position, start)
         if text.startswith("]", start):
             check_end(path, text[start + 1 :], file, line)

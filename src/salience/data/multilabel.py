@@ -38,6 +38,6 @@ def joined_labels(labels: Sequence[str]) -> str | None:
         first = {each[0] for each in parts}
         later = {part for each in parts for part in each[1:]}
         if len(first | later) > 2 and 2 * len(first & later) > len(later):
-            example = max(joined, key=counts.get)
+            example = max(joined, key=lambda label: counts[label])
             return f"most rows have several labels, joined by {quoted(separator)}, such as {quoted(example)}"
     return None

@@ -37,7 +37,9 @@ def parquet_rows(path: Path, columns: Collection[str] | None = None) -> Iterator
 def parquet_types(path: Path) -> dict[str, pyarrow.DataType]:
     """The columns of a parquet file and their types; no row is read. Raises as `parquet_table`."""
     with parquet_table(path) as table:
-        return table.types()
+        types = table.types()
+    assert types is not None  # a parquet file has a schema
+    return types
 
 
 @contextmanager

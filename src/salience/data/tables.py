@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from salience.data.arrow_values import python_values
 from salience.errors import InputError, listed, quoted
@@ -86,7 +86,7 @@ def hub_table(name: str, split: str | None) -> Iterator[Table]:
     config = parts[0] if len(parts) > 1 else None
     with of_the_hub(f"no file {quoted(name)} is here, and it cannot be read as a hub data set, split {quoted(split)}"):
         data = datasets.load_dataset(name, config, split=split, streaming=True)
-        features = data.features or {}
+        features: Any = data.features or {}  # a `datasets.Features`, which knows its arrow schema, if not empty
         classes = {column: feature.names for column, feature in features.items() if hasattr(feature, "int2str")}
 
         def batches(columns: Collection[str] | None) -> Iterable[pyarrow.Table]:

@@ -96,8 +96,8 @@ def without_nan(value: Any) -> tuple[Any, int]:
     if isinstance(value, float) and not math.isfinite(value):
         return None, 1
     if isinstance(value, dict):
-        parts = {name: without_nan(part) for name, part in value.items()}
-        return {name: part for name, (part, _) in parts.items()}, sum(count for _, count in parts.values())
+        named = {name: without_nan(part) for name, part in value.items()}
+        return {name: part for name, (part, _) in named.items()}, sum(count for _, count in named.values())
     if isinstance(value, (list, tuple)):
         parts = [without_nan(part) for part in value]
         return [part for part, _ in parts], sum(count for _, count in parts)

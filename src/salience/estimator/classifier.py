@@ -124,7 +124,7 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
         recipe, method = recipe_of(self.get_params(deep=False), seed)
         classifier = train(recipe, method, replace(texts, labels=class_indices), class_names(classes))
         self.classes_, self.classifier_, self.seed_ = classes, classifier, seed
-        self.pairs_ = texts.second is not None
+        self.pairs_: bool | None = texts.second is not None
         return self
 
     @property

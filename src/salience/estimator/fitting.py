@@ -119,7 +119,7 @@ def train(
 
 def parted(
     class_indices: np.ndarray, recipe: Recipe, names: Sequence[str]
-) -> tuple[Sequence[int], Sequence[int] | None]:
+) -> tuple[Sequence[int] | np.ndarray, Sequence[int] | np.ndarray | None]:
     """The indices of training texts and of validation texts; None if no texts are held out.
 
     Raises:

@@ -42,7 +42,7 @@ def explain_tokens(
     by_row: list[np.ndarray] = [np.zeros(0)] * len(texts)
     with evaluating(model):
         for rows, batch in like_length(model, texts, tokens=DIFFERENTIATED):
-            classes = None if target is None else torch.as_tensor(target[rows], device=model.device)
+            classes = None if target is None else torch.as_tensor(target[rows], device=batch.input_ids.device)
             scores = explainer(model, batch, classes).float().cpu().numpy()
             for row, of_tokens in zip(rows, scores, strict=True):
                 by_row[row] = of_tokens[: texts.lengths[row]]

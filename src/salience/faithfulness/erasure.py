@@ -30,7 +30,7 @@ class Reading:
     texts: Encoded
     judge: Judge
     empty_token: int
-    leave_one_out_rows: Sequence[int] | None = None
+    leave_one_out_rows: Sequence[int] | np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.texts)

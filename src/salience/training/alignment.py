@@ -61,7 +61,8 @@ def coupling(model: nn.Module) -> Tensor:
             "V^T W is defined for attention classifiers with dot or additive attention of one head and a linear head"
         )
     pooling = model.pooling
-    attention, polarity = pooling.query[0], model.head.weight.T  # V (D,), W (D, C), for two classes (D, 1)
+    head = cast(nn.Linear, model.head)
+    attention, polarity = pooling.query[0], head.weight.T  # V (D,), W (D, C), for two classes (D, 1)
     if isinstance(pooling, Additive):
         attention = pooling.key.weight.T @ attention
     if model.config.encoder == "affine":

@@ -54,6 +54,7 @@ def training_arguments(recipe: Recipe, checkpoints: Path, has_validation: bool) 
     Raises:
         InputError: the batch size is not divisible by the number of accumulation steps times the number of processes.
     """
+    assert recipe.batch_size and recipe.steps and recipe.learning_rate is not None  # a resolved recipe
     parts = recipe.accumulation * world_size()
     if recipe.batch_size % parts:
         raise InputError(
