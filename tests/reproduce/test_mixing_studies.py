@@ -110,7 +110,7 @@ def test_a_channels_words_are_counted_on_the_training_rows(trained, folder, two_
     data = dropmix_table5.load("sst2", folder, 0)
     texts = encode_texts(reader.tokenizer, data.training.texts, labels=data.training.labels)
     channels = dropmix_table5.scan_channels(reader.model, texts, 0.5)
-    size = [data.training.labels.count(label) for label in (0, 1)]
+    size = [data.training.labels.tolist().count(label) for label in (0, 1)]
     folder_rows = two_classes[:60]
     for label, name in enumerate(LABELS):
         preference = channels.importance(2)[label] - channels.importance(2)[1 - label]

@@ -40,14 +40,15 @@ def collect(
     number = 0
     for number, row in enumerate(rows, 1):
         values = [(name, value_in(row, name, kind, number, source)) for name, kind in readers.items()]
-        missing = [name for name, value in values if value is None]
-        for name in missing:
-            empty[name].append(number)
-        if not missing:
+        present = [(name, value) for name, value in values if value is not None]
+        if len(present) == len(values):
             numbers.append(number)
             for name, value in values:
                 assert value is not None
                 complete[name].append(value)
+        for name, value in values:
+            if value is None:
+                empty[name].append(number)
 
     warnings = report_empty(empty, number, source, bad_rows)
     labels, second = (None if name is None else complete[name] for name in (columns.label, columns.text_pair))
