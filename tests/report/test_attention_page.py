@@ -14,7 +14,8 @@ from labelled import WORDS, labelled_rows, write_csv
 from salience.analysis.association import NEUTRAL
 from salience.analysis.token_scores import TokenScores
 from salience.cli.main import main
-from salience.comparison.attention import Analysis, Words, analyse, sweep
+from salience.comparison.attention import Analysis, Words, analyse
+from salience.comparison.attention_sweep import sweep
 from salience.data.task import Task, read_task
 from salience.data.texts import Texts
 from salience.models.attention_models import AttentionOptions

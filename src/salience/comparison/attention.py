@@ -5,13 +5,11 @@ Sun and Lu (ACL 2020), "Understanding Attention for Text Classification", doi 10
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import torch
-from transformers import TrainerCallback
 
 from salience.analysis.association import NONE, association, categories, counts
 from salience.analysis.token_scores import TokenScores, check_scored, global_scores, local_scores
@@ -21,9 +19,8 @@ from salience.data.encoding import Encoded, encode_texts
 from salience.data.task import Task
 from salience.errors import listed
 from salience.models.attention_classifier import AttentionClassifier
-from salience.models.attention_models import AttentionOptions
-from salience.training.alignment import alignment, coupling
-from salience.training.word_models import FittedWordModel, WordRecipe, accuracy, fit_words
+from salience.training.alignment import alignment
+from salience.training.word_models import accuracy
 
 
 @dataclass(frozen=True)
@@ -107,86 +104,6 @@ def analyse(
         test_accuracy=accuracy(model, test) if len(test) else None,
         trajectory=trajectory or [],
     )
-
-
-def sweep(
-    options: AttentionOptions,
-    recipe: WordRecipe,
-    data: Task,
-    scales: list[float],
-    seed: int = 0,
-    max_length: int | None = None,
-    say: Callable[[str], None] = print,
-) -> list[Analysis]:
-    """Trains and analyses a model for every scale.
-
-    Args:
-        options: the architecture; its scale is replaced.
-        recipe: the settings of the training.
-        scales: values of lambda, by which the attention scores are divided.
-        seed: of every training.
-        max_length: number of tokens that are read of a text; None for all.
-        say: called with a line of text for every trained model.
-
-    Raises:
-        ValueError: a scale is not allowed; nothing has been trained then.
-    """
-    analyses = []
-    scaled = {scale: replace(options, scale=scale) for scale in scales}
-    for scale, scaled_options in scaled.items():
-        watcher = Watcher(data, max_length)
-        fitted = fit_words(scaled_options, recipe, data, seed, max_length, callbacks=[watcher])
-        analysis = analyse(fitted.model, fitted.tokenizer, data, max_length, watcher.rows)
-        analyses.append(analysis)
-        say(f"scale {scale:g}: {accuracy_reached(fitted)}; best epoch {fitted.best_epoch + 1} of {recipe.epochs}.")
-    return analyses
-
-
-def accuracy_reached(fitted: FittedWordModel) -> str:
-    """The accuracy on the test texts, or the best one on the validation texts if there are no test texts."""
-    if fitted.test_accuracy is None:
-        return f"validation accuracy {max(fitted.accuracies):.3f}"
-    return f"test accuracy {fitted.test_accuracy:.3f}"
-
-
-class Watcher(TrainerCallback):
-    """Records the mean global scores of every category of words before training and after every epoch.
-
-    Args:
-        data: the data set, whose training texts give the categories.
-        max_length: number of tokens that are read of a text; None for all.
-
-    Attributes:
-        rows: one dictionary for every epoch, the first one before training: "epoch", "V^T W", and for every category
-            "attention CATEGORY" and "polarity CATEGORY".
-    """
-
-    def __init__(self, data: Task, max_length: int | None = None):
-        self.data, self.max_length = data, max_length
-        self.category: np.ndarray | None = None
-        self.rows: list[dict] = []
-
-    def on_train_begin(self, args, state, control, model=None, processing_class=None, **_):
-        """Called by the Trainer."""
-        training = self.data.training
-        encoded = encode_texts(processing_class, training.texts, labels=training.labels, max_length=self.max_length)
-        self.category = words_of(processing_class, encoded, model.config.vocab_size, len(self.data.labels)).category
-        self.record(model)
-
-    def on_epoch_end(self, args, state, control, model=None, **_):
-        """Called by the Trainer."""
-        self.record(model)
-
-    def record(self, model: AttentionClassifier) -> None:
-        """Appends the scores of the model to `rows`."""
-        assert self.category is not None  # set before training begins
-        scores = global_scores(model)
-        row = {"epoch": len(self.rows), "V^T W": coupling(model).tolist()}
-        for category in np.unique(self.category):
-            members = torch.from_numpy(self.category == category)
-            row[f"attention {category}"] = scores.attention[members].mean().item()
-            row[f"polarity {category}"] = scores.polarity[members].mean(0).tolist()
-        self.rows.append(row)
 
 
 def words_of(tokenizer, encoded: Encoded, vocabulary: int, classes: int) -> Words:

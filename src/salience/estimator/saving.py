@@ -16,9 +16,9 @@ from salience.estimator.inputs import class_names
 from salience.files import files_in, whole_folder, write_whole
 from salience.mixing.choosing import written_method
 from salience.outputs import resolved
+from salience.training.earlier_recipes import from_earlier
 from salience.training.manifest import BEFORE_MANIFESTS, write_manifest, written_by_run
 from salience.training.procedures import Turns, choose_procedure
-from salience.training.recipe import from_earlier
 
 SETTINGS = "salience.json"
 

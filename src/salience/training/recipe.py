@@ -53,6 +53,7 @@ CHECKSUMS = Kind(
     "names of files with the SHA-256 of each",
     lambda value: isinstance(value, Mapping) and all(isinstance(text, str) for item in value.items() for text in item),
 )
+from salience.training.earlier_recipes import from_earlier
 
 
 @dataclass(frozen=True)
@@ -177,23 +178,6 @@ class Recipe:
     def as_mapping(self) -> dict[str, Any]:
         """The names and values as `from_mapping` takes them."""
         return asdict(self)
-
-
-# Settings that every recipe held before they belonged to the training procedure, and their defaults then.
-EARLIER = {"iterations": 3, "beta": 0.1, "alignment": 0.0, "alignment_form": "absolute"}
-
-
-def from_earlier(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Settings that an earlier version wrote under today's names, and the names that were changed.
-
-    Values that are the default of that version are left out: every recipe held them, whatever its model.
-    """
-    renamed = [name for name in EARLIER if name in settings]
-    if not renamed:
-        return dict(settings), []
-    moved = {name: settings[name] for name in renamed if settings[name] != EARLIER[name]}
-    kept = {name: value for name, value in settings.items() if name not in EARLIER}
-    return kept | {"procedure_options": moved | (kept.get("procedure_options") or {})}, renamed
 
 
 def default_batch_size(rows: int) -> int:

@@ -10,11 +10,12 @@ import yaml
 
 from salience.data.columns import Columns
 from salience.errors import InputError, listed
+from salience.training.earlier_recipes import from_earlier
 from salience.training.manifest import RECIPE
 
 
 def read_recipe(file: Path) -> dict[str, Any]:
-    """The settings in a recipe file, by name.
+    """The settings in a recipe file, by today's names.
 
     Raises:
         InputError: the file is damaged.
@@ -26,7 +27,7 @@ def read_recipe(file: Path) -> dict[str, Any]:
         raise InputError(f"{file} is damaged: {' '.join(str(error).split())[:200]}") from error
     if not isinstance(recipe, dict):
         raise InputError(f"{file} is damaged: settings are lines of the form name: value")
-    return recipe
+    return from_earlier(recipe)[0]
 
 
 def trained_columns(model: str | Path) -> Columns | None:

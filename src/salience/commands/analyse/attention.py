@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from salience.commands.labelled_texts import cannot
-from salience.comparison.attention import Analysis, analyse, sweep
+from salience.comparison.attention import Analysis, analyse
+from salience.comparison.attention_sweep import sweep
 from salience.data.task import Task, read_task
 from salience.errors import InputError, nearest, quoted, unknown
 from salience.files import whole_folder

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 from transformers import set_seed
 
-from salience.comparison.attention import Analysis, analyse, sweep
+from salience.comparison.attention import Analysis, analyse
+from salience.comparison.attention_sweep import sweep
 from salience.data.task import Task
 from salience.inference import TextClassifier
 from salience.models.attention_models import AttentionOptions, build_attention_classifier

@@ -1,0 +1,22 @@
+"""Recipes that earlier versions wrote, under the names of this version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+# Settings that every recipe held before they belonged to the training procedure, and their defaults then.
+EARLIER = {"iterations": 3, "beta": 0.1, "alignment": 0.0, "alignment_form": "absolute"}
+
+
+def from_earlier(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Settings that an earlier version wrote under today's names, and the names that were changed.
+
+    Values that are the default of that version are left out: every recipe held them, whatever its model.
+    """
+    renamed = [name for name in EARLIER if name in settings]
+    if not renamed:
+        return dict(settings), []
+    moved = {name: settings[name] for name in renamed if settings[name] != EARLIER[name]}
+    kept = {name: value for name, value in settings.items() if name not in EARLIER}
+    return kept | {"procedure_options": moved | (kept.get("procedure_options") or {})}, renamed
