@@ -23,6 +23,7 @@ import salience.inference.classifier
 import salience.training.run
 from salience.cli.main import main
 from salience.models.loading import load_trained
+from salience.training.fitting import Fitted, build_trainer
 from salience.training.recipe import Recipe
 
 EXAMPLES = int(os.environ.get("SALIENCE_EXAMPLES", 15))
@@ -200,11 +201,10 @@ def test_any_bytes(content, name, place, run, loaded_once, tmp_path):
 def trained_at_once(monkeypatch):
     """A run without its training: all that is read, checked, measured and written stays."""
 
-    def fit_model(recipe, build, folder, note=print):
-        trainer = build(recipe, folder)
-        return trainer.model, trainer.state, []
+    def fit(prepared, checkpoints, listeners):
+        return Fitted(prepared.classifier, build_trainer(prepared, checkpoints).state)
 
-    monkeypatch.setattr(salience.training.run, "fit_model", fit_model)
+    monkeypatch.setattr(salience.training.run, "fit", fit)
 
 
 YAML_VALUES = st.recursive(

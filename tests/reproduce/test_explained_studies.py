@@ -15,6 +15,7 @@ from salience.models.vocabulary import word_tokenizer
 from salience.reproduce import faithful_training, training
 from salience.reproduce.vat import judging
 from salience.reproduce.vat import tables as vat
+from word_models import word_classifier
 
 GOOD, BAD, PLAIN = ("lovely", "great"), ("dull", "awful"), ("film", "plot", "cast", "scene", "story")
 
@@ -129,13 +130,15 @@ def test_every_training_is_by_its_own_method(monkeypatch):
         )
     monkeypatch.setattr(training, "load_classifier", lambda *values: (None, None))
     monkeypatch.setattr(
-        faithful_training, "build_attention_classifier", lambda own, *rest: built.append(own) or (None, None)
+        faithful_training,
+        "build_attention_classifier",
+        lambda own, *rest: built.append(own) or (word_classifier("lstm", pooling=own.pooling), None),
     )
     for name in faithful_training.TRAININGS:
         faithful_training.train(faithful_training.Cell("sst2", name, 7), data)
     assert [own.method for own in asked] == ["plain", "ssmix", "attentionmix", "dropmix-g", "plain", "plain"]
     assert [own.pooling for own in built] == ["additive", "variational"]
-    assert [own.iterations for own in asked][-1] == 1
+    assert [own.procedure_options for own in asked] == [{}] * 5 + [{"iterations": 1}]
     assert {own.seed for own in asked} == {7}
 
 

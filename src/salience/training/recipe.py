@@ -20,6 +20,7 @@ from salience.settings import (
     setting,
     whole_between,
 )
+from salience.training.earlier_recipes import from_earlier
 
 
 def is_scalar(value: object) -> bool:
@@ -53,7 +54,6 @@ CHECKSUMS = Kind(
     "names of files with the SHA-256 of each",
     lambda value: isinstance(value, Mapping) and all(isinstance(text, str) for item in value.items() for text in item),
 )
-from salience.training.earlier_recipes import from_earlier
 
 
 @dataclass(frozen=True)
