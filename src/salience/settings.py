@@ -20,8 +20,6 @@ from typing import Any
 
 from salience.errors import InputError, unknown
 
-MANY = 10**6  # larger counts are mistakes: tensors of that size do not fit into memory
-
 
 @dataclass(frozen=True)
 class Kind:
@@ -81,11 +79,11 @@ class Setting:
         Raises:
             InputError: the value does not fit; names the setting, the value and the values that fit.
         """
-        if value is None and self.kind.optional:
+        kind, name = self.kind, named(self.name)
+        if value is None and kind.optional:
             return None
-        if self.kind.fits(value):
-            return self.kind.normal(value)
-        name, kind = named(self.name), self.kind
+        if kind.fits(value):
+            return kind.normal(value)
         if kind.choices and isinstance(value, str):
             raise unknown(name, value, kind.choices)
         joint = " is " if name.startswith("--") else "="
@@ -101,8 +99,7 @@ def setting(default: Any, kind: Kind, help: str, unset: str = "") -> Any:
     Args:
         default: the default value; `MISSING` if there is none, `dict` for an empty mapping.
         kind: the values that fit. None is added to them if it is the default.
-        help: the meaning of the setting, as a phrase without a full stop.
-        unset: the meaning of None, in words.
+        help, unset: as in `Setting`.
     """
     declared = Setting("", kind.or_none() if default is None else kind, help, default, unset)
     if default is dict:
@@ -196,7 +193,8 @@ def one_of(*choices: str) -> Kind:
 TEXT = Kind("a text", lambda value: isinstance(value, str))
 BOOL = Kind("true or false", lambda value: isinstance(value, bool), bool)
 FUNCTION = Kind("a function", callable)
-COUNT = Kind("a whole number from 1 to 1,000,000", lambda value: is_whole(value) and 1 <= value <= MANY, int, int)
+# Larger counts are mistakes: tensors of that size do not fit into memory.
+COUNT = Kind("a whole number from 1 to 1,000,000", lambda value: is_whole(value) and 1 <= value <= 10**6, int, int)
 WHOLE = Kind("a whole number", is_whole, int, int)
 POSITIVE = number("a number above 0 and below 1e9", lambda value: 0 < value < 1e9)
 PART = between(0, 1)

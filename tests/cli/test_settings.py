@@ -201,7 +201,7 @@ def test_bf16_trains_without_a_gpu(device, place, salience, tmp_path):
 @pytest.mark.parametrize("steps", ["1", "6"])
 def test_a_loss_that_is_no_number_stops_training(steps, share, place, salience, tmp_path, monkeypatch):
     """Steps without limit: the second loss, or what the only step has made of the model."""
-    monkeypatch.setattr("salience.training.recipe.check_settings", lambda *_: None)
+    monkeypatch.setattr("salience.settings.Setting.checked", lambda setting, value, *_: value)
     options = ["--learning-rate", "1e38", "--validation-share", share, "--method", "plain", "--steps", steps]
     answer = salience(*place.train("--output", tmp_path / "run", *options))
     refused(answer, "is not finite at step", f"of {steps}: lower --learning-rate, which is 1e+38")
