@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 from salience.errors import unknown
 from salience.mixing.choosing import choose_method, settable_fields
-from salience.mixing.method import Method
+from salience.mixing.method import Resolves
 from salience.training.procedures import Standard, Turns
 
 
@@ -56,7 +56,7 @@ def nested_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
             method = choose_method(method.partition(":")[0], parameters["method_options"])
     except (TypeError, ValueError, AttributeError):  # `fit` reports the error
         method = None
-    nested = {name: getattr(method, name) for name in settable_fields(method)} if isinstance(method, Method) else {}
+    nested = {name: getattr(method, name) for name in settable_fields(method)} if isinstance(method, Resolves) else {}
     settings = asdict(procedure) if isinstance(procedure, Standard | Turns) else {}
     return {f"method__{name}": value for name, value in nested.items()} | {
         f"procedure__{name}": value for name, value in settings.items()

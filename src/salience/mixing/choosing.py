@@ -68,7 +68,7 @@ def written_method(method: Method | None) -> tuple[str, dict[str, Any]]:
     )
 
 
-def settable_fields(method: Method) -> list[str]:
+def settable_fields(method: Any) -> list[str]:
     """The fields that a recipe can hold: numbers, texts and lists. A guide or a pairing is set from Python."""
     known = fields(method)  # type: ignore[arg-type]  # methods are dataclasses
     return [option.name for option in known if option.name not in ("guide", "pair")]

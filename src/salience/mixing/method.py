@@ -16,7 +16,6 @@ from salience.mixing.mix import Mix
 logger = logging.getLogger(__name__)
 
 
-@runtime_checkable
 class Method(Protocol):
     """A mixing method: a frozen dataclass whose fields are the settings of its paper.
 
@@ -56,6 +55,17 @@ class Method(Protocol):
         return self
 
 
+@runtime_checkable
+class Resolves(Protocol):
+    """A method that fills in its own open settings, as every `Method` does. Its `guide` may be open until then."""
+
+    def resolve(
+        self, model: nn.Module, tokenizer: Any, batches: Iterable[Batch], note: Callable[[str], None] = logger.info
+    ) -> Method:
+        """As `Method.resolve`."""
+        ...
+
+
 def resolved(
     method: Any, model: nn.Module, tokenizer: Any, batches: Iterable[Batch], note: Callable[[str], None] = logger.info
 ) -> Any:
@@ -63,4 +73,4 @@ def resolved(
 
     None, and a rule of the user's own that is no `Method` but can be called and has a guide, leave nothing open.
     """
-    return method.resolve(model, tokenizer, batches, note) if isinstance(method, Method) else method
+    return method.resolve(model, tokenizer, batches, note) if isinstance(method, Resolves) else method
