@@ -36,6 +36,9 @@ class Gradient:
     score: Callable[[Tensor, Tensor], Tensor]
     level: str | int = "embeddings"
 
+    def __post_init__(self):
+        object.__setattr__(self, "__doc__", self.score.__doc__)  # lists of explainers show what the scores are
+
     def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
         """Scores (B, T) or (B, T, D), 0 on padding.
 
