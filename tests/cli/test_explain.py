@@ -470,7 +470,7 @@ def test_no_such_file_or_model(place, data, salience, tmp_path):
 def test_a_folder_of_the_outputs_name(place, salience, tmp_path):
     (tmp_path / "out.html").mkdir()
     refused(salience("explain", place.model, "--text", "a cup", "--output", tmp_path / "out.html", "--overwrite"),
-            "out.html is a folder: name a file in it")  # fmt: skip
+            "out.html is a folder, where a file is needed")  # fmt: skip
     assert [own.name for own in tmp_path.iterdir()] == ["out.html"]
 
 

@@ -55,7 +55,7 @@ def test_every_other_reader_reads_as_much(short, salience):
     assert AutoTokenizer.from_pretrained(folder).model_max_length == 6
     classify = pipeline("text-classification", model=str(folder), device="cpu", truncation=True)
     assert "truncation=True)" in (folder / "README.md").read_text()
-    assert "the 6 tokens that the model was trained on" in (folder / "README.md").read_text()
+    assert "truncates texts to 6 tokens" in (folder / "README.md").read_text()
     assert [found["label"] for found in classify(texts)] == labels
     assert SalienceClassifier.load(folder).predict(texts).tolist() == labels
     shown = salience("explain", folder, "--text", texts[0], "--device", "cpu")
@@ -202,7 +202,9 @@ def test_bf16_trains_without_a_gpu(device, place, salience, tmp_path):
 def test_a_loss_that_is_no_number_stops_training(steps, share, place, salience, tmp_path, monkeypatch):
     """Steps without limit: the second loss, or what the only step has made of the model."""
     monkeypatch.setattr("salience.settings.Setting.checked", lambda setting, value, *_: value)
-    options = ["--learning-rate", "1e38", "--validation-share", share, "--method", "plain", "--steps", steps]
+    config = tmp_path / "config.yaml"  # options of the command line are checked as they are given
+    config.write_text("learning_rate: 1e38")
+    options = ["--config", config, "--validation-share", share, "--method", "plain", "--steps", steps]
     answer = salience(*place.train("--output", tmp_path / "run", *options))
     refused(answer, "is not finite at step", f"of {steps}: lower --learning-rate, which is 1e+38")
     assert not (tmp_path / "run").exists()

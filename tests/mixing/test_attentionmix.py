@@ -507,7 +507,7 @@ def test_the_guide_is_the_attention_of_the_layer_and_head_that_were_asked_for():
     [
         ({"head": "best"}, "'best'"),
         ({"head": ""}, "''"),
-        ({"denominator": "union"}, "'union'"),
+        ({"denominator": "union"}, 'unknown denominator "union"'),
         ({"denominator": None}, "None"),
         ({"level": "sentence"}, "sentence"),
     ],

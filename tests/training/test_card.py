@@ -36,7 +36,7 @@ def card_of(names=("sport", "music"), data="train.csv", model="tiny", ours=False
     scores = {"accuracy": 0.5, "macro_f1": 0.5, "calibration_error": 0.5}
     metrics = {"judged_on": "test", "rows": {"training": 8, "test": 4}, "steps": 3, "test": scores,
                "baselines": {"majority class": scores}}  # fmt: skip
-    task = SimpleNamespace(names=list(names))
+    task = SimpleNamespace(labels=list(names))
     return model_card(recipe, task, metrics, {"versions": {"salience": "0"}}, ours)
 
 

@@ -75,8 +75,10 @@ def absolute(gradient: Tensor, representation: Tensor) -> Tensor:
 
 
 def times_input(gradient: Tensor, representation: Tensor) -> Tensor:
-    """Gradient times input (B, T), a token's first-order contribution to ln p(class) (Shrikumar et al., 2016,
-    arXiv:1605.01713). The gradient is that of the loss -ln p, hence the minus sign."""
+    """Gradient times input (B, T): a token's first-order contribution to ln p(class) (arXiv:1605.01713).
+
+    The gradient is that of the loss -ln p, hence the minus sign.
+    """
     return -(gradient * representation).sum(-1)
 
 

@@ -38,7 +38,7 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, needs_sal
         data,
         template_str=files("salience.training").joinpath(TEMPLATE).read_text(encoding="utf-8"),
         title="Text classifier",
-        ours=needs_salience,
+        needs_salience=needs_salience,
         kind="Hugging Face checkpoint with an architecture of salience"
         if needs_salience
         else "plain Hugging Face checkpoint",
