@@ -30,6 +30,7 @@ class SpacyTagger:
     name: str = "en_core_web_sm"
 
     def __call__(self, texts: Sequence[str]) -> Iterator[Tagged]:
+        """Yields the tags of each text. Raises an `InputError` if spaCy or the pipeline is not installed."""
         if find_spec("spacy") is None:
             raise InputError("parts of speech need spaCy (pip install spacy), or a column of tags: --tags COLUMN")
         import spacy

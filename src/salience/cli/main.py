@@ -40,6 +40,7 @@ app.command("reproduce")(reproduce.reproduce)
 def common(
     context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version and stop.")
 ) -> None:
+    """Options of the program itself, which come before the command."""
     if version:
         print(f"salience {__version__}")
         raise typer.Exit
@@ -133,11 +134,13 @@ def is_disk_full(error: Exception) -> bool:
 
 
 def complain(message: str, code: int) -> int:
+    """Prints an error message on standard error, and returns the exit code."""
     print(f"salience: {printable(message)}", file=sys.stderr)
     return code
 
 
 def one_line(text: str) -> str:
+    """The text with every run of white space as one space."""
     return " ".join(text.split())
 
 

@@ -34,6 +34,7 @@ class LocalOnly:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request, or refuses it."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
         elif not is_local(scope["headers"]):

@@ -44,6 +44,7 @@ class Collator:
         return cls(tokenizer.pad_token_id or 0, special)
 
     def __call__(self, rows: Sequence[dict]) -> dict[str, Tensor]:
+        """The fields of a `Batch` from B rows, padded on the right to the longest one (B, T)."""
         ids = [torch.as_tensor(np.asarray(row["input_ids"]), dtype=torch.long) for row in rows]
         if "attention_mask" in rows[0]:  # tokenised and padded by another library
             ids = [row[torch.as_tensor(full["attention_mask"]).bool()] for row, full in zip(ids, rows, strict=True)]

@@ -189,4 +189,5 @@ def only(names: Sequence[str], but: str | None = None) -> str | None:
 
 
 def prefix(source: str) -> str:
+    """The beginning of a message about a source; empty for texts that come from no file."""
     return f"{source}: " if source else ""

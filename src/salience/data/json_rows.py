@@ -141,6 +141,7 @@ def checked(row: dict, path: Path, line: int) -> dict:
 
 
 def invalid(path: Path, line: int, error: ValueError) -> InputError:
+    """The error for a line that is not JSON."""
     if isinstance(error, json.JSONDecodeError):
         return InputError(f"{path}: line {line}: not valid JSON ({error.msg}); write one object a line, or an array")
     if isinstance(error, NamedTwice):
@@ -150,6 +151,7 @@ def invalid(path: Path, line: int, error: ValueError) -> InputError:
 
 
 def too_deep(path: Path, line: int) -> InputError:
+    """The error for a line whose values are nested too deeply."""
     return InputError(
         f"{path}: line {line}: lists and objects are nested more than {DEEPEST} levels deep; a row is an object of "
         "texts and numbers"
@@ -157,6 +159,7 @@ def too_deep(path: Path, line: int) -> InputError:
 
 
 def not_an_object(path: Path, line: int, text: str) -> InputError:
+    """The error for a row that is JSON but no object."""
     return InputError(
         f"{path}: line {line}: not a JSON object but {quoted(text.strip(), 30)}; "
         'every row is an object such as {"text": "...", "label": "..."}'

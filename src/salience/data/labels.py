@@ -66,6 +66,7 @@ def difference(names: Sequence[str], counts: Mapping[str, int]) -> str:
 
 
 def without_case_and_space(name: str) -> str:
+    """The name in lower case and without white space, as names are compared that may be misspelt."""
     return "".join(name.split()).casefold()
 
 

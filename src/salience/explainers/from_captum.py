@@ -84,5 +84,6 @@ class FromEmbeddings(nn.Module):
         self.model = model
 
     def forward(self, embeddings: Tensor, ids: Tensor, mask: Tensor, segment: Tensor) -> Tensor:
+        """The log-probabilities (B, C) of texts whose embeddings (B, T, D) are given."""
         with rewriting(self.model, "embeddings", lambda _: embeddings):
             return F.log_softmax(forward(self.model, Batch(ids, mask, segment)), 1)

@@ -45,19 +45,23 @@ class Report(TrainerCallback):
         self.task = None
 
     def on_train_begin(self, args, state, control, **_):
+        """Starts the bar."""
         self.progress.bar.start()
         self.task = self.progress.bar.add_task(
             "training", total=state.max_steps, completed=state.global_step, score=""
         )
 
     def on_step_end(self, args, state, control, **_):
+        """Moves the bar."""
         self.progress.bar.update(self.task, completed=state.global_step)
 
     def on_evaluate(self, args, state, control, metrics, **_):
+        """Shows the validation accuracy; outside a terminal as a line of its own."""
         score = f"validation accuracy {metrics['eval_accuracy']:.3f}"
         self.progress.bar.update(self.task, score=score)
         if not self.progress.console.is_terminal:
             self.progress.note(f"step {state.global_step} of {state.max_steps}: {score}")
 
     def on_train_end(self, args, state, control, **_):
+        """Removes the bar."""
         self.progress.bar.stop()

@@ -81,6 +81,7 @@ class EveryHead:
     layer: int
 
     def __call__(self, model, batch: Batch, target: Tensor | None = None) -> Tensor:
+        """The attention that each token receives (B, T, H) from each head of the layer."""
         return received(attention(model, batch, self.layer), batch).transpose(1, 2)
 
 
