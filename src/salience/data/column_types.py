@@ -21,7 +21,7 @@ PLAIN = {bool: pyarrow.bool_(), str: pyarrow.string(), float: pyarrow.float64()}
 class ValueTypes:
     """The types of the values of one column, collected in parts."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.kinds: set[type] = set()
         self.least = self.largest = 0  # of the whole numbers
         self.nested: pyarrow.DataType | None = pyarrow.null()  # of lists and objects; None if they differ too much
