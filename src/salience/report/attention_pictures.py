@@ -16,6 +16,7 @@ from salience.comparison.attention import Analysis
 from salience.report.pictures import COLOURS, GREY, HoverTexts, Marks, legend_beside, save
 
 CROWD = 200  # points of a category above which they are drawn small
+ROOM = 60  # letters of names below an axis that stand beside each other
 
 
 def draw_all(analyses: Sequence[Analysis], labels: Sequence[str], shown: int, folder: Path) -> dict[str, str]:
@@ -106,6 +107,10 @@ def weight_boxes(axes: Axes, weights: Sequence, names: Sequence[str], colours: S
     for box, colour in zip(boxes, colours, strict=True):
         box.set_facecolor(colour)
     axes.set_xticks(range(1, len(names) + 1), names)
+    if sum(map(len, names)) > ROOM:
+        axes.tick_params("x", labelrotation=30)
+        for text in axes.get_xticklabels():
+            text.set(horizontalalignment="right", rotation_mode="anchor")
     axes.set_ylabel("mean attention weight of a word")
     quartiles = [np.percentile(values, (25, 50, 75)) if len(values) else (np.nan,) * 3 for values in weights]
     return {
