@@ -92,18 +92,22 @@ def undecodable(path: Path, encoding: str) -> InputError:
 
 
 @contextmanager
-def whole_file(target: Path) -> Iterator[Path]:
+def whole_file(target: Path, patience: float = 0) -> Iterator[Path]:
     """A temporary path beside `target`. The file written there is renamed to `target` if the `with` ends normally.
 
     After an exception, the temporary file is removed and `target` is unchanged. Temporary files of killed processes
     are removed, too.
+
+    Args:
+        target: the file.
+        patience: number of seconds to wait for another process that is writing it.
 
     Raises:
         InputError: another process is writing the same target.
         OSError: nothing can be written there.
     """
     target = resolved(target)
-    with locked(target):
+    with locked(target, patience):
         for leftover in leftovers(target):
             leftover.unlink(missing_ok=True)
         with replacing(target) as unfinished:

@@ -17,6 +17,10 @@ from salience.errors import InputError
 UNFINISHED = ".unfinished"  # suffix of temporary names
 
 
+class Occupied(InputError):
+    """The error for an output that another process is writing."""
+
+
 def check_folder(output: Path | None, overwrite: bool) -> None:
     """Checks that a folder can be written, before any work is done.
 
@@ -100,19 +104,20 @@ def locked(target: Path, patience: float = 0) -> Iterator[None]:
         patience: number of seconds to wait for another process that holds the lock.
 
     Raises:
-        InputError: another process holds the lock, or the name is too long.
+        Occupied: another process holds the lock.
+        InputError: the name is too long.
         OSError: nothing can be written beside the target.
     """
     check_name(target)
     missing = [folder for folder in target.absolute().parents if not folder.exists()]  # the innermost first
-    file = target.absolute().with_name(f".{target.name}.lock")
+    file = lock_of(target)
     lock = FileLock(file, timeout=patience)
     try:
         acquire(lock, file)
     except Timeout as error:
         if not file.exists():  # filelock also times out where the lock file cannot be created
             raise InputError(f"{target} cannot be written: choose another place") from error
-        raise InputError(
+        raise Occupied(
             f"{target} is being written by another process: wait until it is done, or choose another place"
         ) from error
     try:
@@ -123,6 +128,11 @@ def locked(target: Path, patience: float = 0) -> Iterator[None]:
         for folder in missing:
             with suppress(OSError):
                 folder.rmdir()
+
+
+def lock_of(target: Path) -> Path:
+    """The lock file of a target. It is there while a process holds the lock, or after such a process was killed."""
+    return target.absolute().with_name(f".{target.name}.lock")
 
 
 def acquire(lock: FileLock, file: Path, tries: int = 10) -> None:

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import t
 
 from labelled import labelled_rows, write_csv
-from salience.comparison.comparing import comparison_of
+from salience.comparison.results import comparison_of
 
 SEEDS = (0, 1)
 

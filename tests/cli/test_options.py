@@ -13,7 +13,16 @@ from salience.settings import as_option, settings_of
 from salience.training.procedures import PROCEDURES
 from salience.training.recipe import Recipe
 
-ALONE = {"set_model", "set_", "config", "output", "overwrite", "resume", "debug"}  # options that are no settings
+ALONE = {
+    "report_to",
+    "set_model",
+    "set_",
+    "config",
+    "output",
+    "overwrite",
+    "resume",
+    "debug",
+}  # options that are no settings
 SHARED = ["text_pair", "label", "encoding", "bad_rows", "max_length", "seed", "device"]
 
 

@@ -58,6 +58,7 @@ def command(salience, given, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     small = replace(TABLES["uaftc-table2"](), run=lambda cell, data_dir: {"accuracy": 0.5, "published": 0.5})
     monkeypatch.setitem(TABLES, "uaftc-table2", lambda: small)
+    monkeypatch.setattr("salience.reproduce.running.SOURCES", {})  # no set is read
 
     def run(name, output, *options, there=True):
         values = given if there else {MODEL: tmp_path / "no-model", DATA: tmp_path / "no-texts.csv"}

@@ -91,6 +91,7 @@ def test_a_table_is_run_and_printed(reproduce, tmp_path):
 
 def test_a_kept_table_is_drawn(reproduce, tmp_path, monkeypatch):
     changed(monkeypatch, "uaftc-table2", run=lambda cell, data_dir: {"accuracy": 0.5, "published": 0.5})
+    monkeypatch.setattr("salience.reproduce.running.SOURCES", {})  # no set is read
     answer = reproduce("uaftc-table2", "--sets", "sst2,imdb", "--pictures", tmp_path / "pictures")
     assert answer.code == 0, answer.err
     assert "scales-sst2, scales-imdb, each as png and svg" in answer.out
@@ -147,6 +148,20 @@ def test_parts_and_seeds(reproduce, tmp_path, monkeypatch):
     ]
     assert len(parts[0]) == len(parts[1]) == 4 and not parts[0] & parts[1]
     assert not (tmp_path / "results").exists()
+
+
+def test_a_task_of_a_slurm_array_makes_its_part(reproduce, tmp_path, monkeypatch):
+    changed(monkeypatch, "uaftc-table2", run=lambda cell, data_dir: {"accuracy": 0.5, "published": 0.5})
+    for name, value in {"MIN": "0", "MAX": "1", "COUNT": "2", "STEP": "1"}.items():
+        monkeypatch.setenv(f"SLURM_ARRAY_TASK_{name}", value)
+    for task in ("0", "1"):
+        monkeypatch.setenv("SLURM_ARRAY_TASK_ID", task)
+        answer = reproduce("uaftc-table2", "--sets", "sst2", "--seeds", "0,1", "--results", f"{task}.jsonl")
+        assert answer.code == 0 and f"part {int(task) + 1} of 2: task {task} of a Slurm array" in answer.out
+    parts = [
+        {(row["model"], row["scale"], row["seed"]) for row in rows(tmp_path / f"{task}.jsonl")} for task in (0, 1)
+    ]
+    assert len(parts[0]) == len(parts[1]) and not parts[0] & parts[1]
 
 
 def test_vat(reproduce, tmp_path):

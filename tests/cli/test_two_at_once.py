@@ -1,5 +1,7 @@
 """Two commands on one folder, started together: one wins, the other says so, and what is left is whole.
 
+Two comparisons share the runs instead, so that both end well.
+
 `SALIENCE_REPEATS` says how often every pair is started; `make test-faults` starts them many times.
 """
 
@@ -31,6 +33,7 @@ def commands(place, run, tmp_path):
         "predict": ["predict", run, place.test, "--output", output / "labels.csv"],
         "predict --overwrite": ["predict", run, place.test, "--output", output / "labels.csv", "--overwrite"],
         "compare": ["compare", place.data, "--test", place.test, "--model", place.model, "--output", output, *seeds],
+        "export": ["export", run, "--output", output],
         "explain": ["explain", run, place.test, "--output", output / "page.html"],
         "faithfulness": ["faithfulness", run, place.test, "--explainer", "gradient", "--rows", "5", "--output",
                          output],
@@ -63,8 +66,8 @@ def content(folder) -> dict[str, object]:
     return whole
 
 
-PAIRS = ["train", "train --overwrite", "train --resume", "predict", "predict --overwrite", "compare", "explain",
-         "faithfulness"]  # fmt: skip
+PAIRS = ["train", "train --overwrite", "train --resume", "predict", "predict --overwrite", "compare", "export",
+         "explain", "faithfulness"]  # fmt: skip
 
 
 @pytest.mark.parametrize("pair", PAIRS)
@@ -81,7 +84,7 @@ def test_one_wins_and_the_other_says_so(pair, commands, tmp_path):
         (tmp_path / "out").rmdir()
         answers = together(command, command, tmp_path, draw.choice([0, 0, 0.05, 0.3, 1]))
         codes = sorted(code for code, _ in answers)
-        assert codes in ([0, 0], [0, 2]), answers
+        assert codes in ([0, 0], [0, 2]) and (pair != "compare" or codes == [0, 0]), answers
         for code, said in answers:
             if code == 2:
                 assert any(refusal in said.splitlines()[-1] for refusal in REFUSALS), said

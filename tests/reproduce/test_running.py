@@ -7,7 +7,7 @@ import pytest
 
 from salience.errors import InputError
 from salience.reproduce import Table
-from salience.reproduce.running import environment, numbers, part_of, run_table
+from salience.reproduce.running import environment, numbers, run_table
 
 
 @dataclass(frozen=True)
@@ -199,16 +199,6 @@ def test_negative_seeds(table, ran, file):
     with pytest.raises(InputError, match="--seeds 0,-1: seeds begin at 0"):
         table(file, seeds=(0, -1))
     assert ran == [] and not file.exists()
-
-
-def test_parts():
-    assert [part_of(text) for text in ("1/1", "1/3", "3/3")] == [(1, 1), (1, 3), (3, 3)]
-
-
-@pytest.mark.parametrize("text", ["a/b", "1", "1/2/3", "1/0", "0/2", "3/2", "-1/2", ""])
-def test_parts_that_are_none(text):
-    with pytest.raises(InputError, match="--part 1/2"):
-        part_of(text)
 
 
 @pytest.mark.parametrize("text", ["a", "", "0;1"])

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from salience.assignments import several_with_options
-from salience.cli.options import Debug, options_of
+from salience.cli.options import Debug, Jobs, Part, Ray, ReportTo, options_of
 from salience.cli.settings import merged, read_config
 from salience.training.recipe import Recipe
 
-NAMES = ["test", "text", "text_pair", "label", "encoding", "bad_rows", "model", "steps", "device"]
+NAMES = ["test", "text", "text_pair", "label", "encoding", "bad_rows", "model", "steps", "precision", "device"]
 
 
 @options_of(Recipe, names=NAMES, into="given", only_given=True)
@@ -36,23 +36,30 @@ def compare(
         Path | None,
         Option(help="Folder of the runs; a stopped comparison is continued in it.  [default: runs/DATA-compared]"),
     ] = None,
+    jobs: Jobs = 1,
+    ray: Ray = None,
+    part: Part = None,
+    report_to: ReportTo = None,
     debug: Debug = False,
 ) -> None:
     """Train methods over several seeds and test whether their differences are larger than chance."""
     settings = merged(read_config(config), dict(given) | ({} if data is None else {"data": data}))
 
     from salience.comparison.comparing import compare as run_comparison
+    from salience.parts import part_of
     from salience.report.comparison import show_comparison
-    from salience.report.progress import Progress
+    from salience.report.grid_progress import GridProgress
     from salience.report.terminal import say
     from salience.reproduce.running import numbers
 
-    with Progress() as progress:
+    with GridProgress() as progress:
         recipe = Recipe.from_mapping(settings, str(config or "the command line"), progress.note)
         output = output or Path("runs") / f"{Path(recipe.data).name.split('.')[0] or 'data'}-compared"
-        bars = [progress.callback] if progress.console.is_terminal else []  # elsewhere a line for each run is enough
         comparison = run_comparison(
-            recipe, several_with_options(methods), numbers(seeds, ",", "--seeds 0,1,2"), output, progress.note, bars
-        )
-    show_comparison(comparison)
+            recipe, several_with_options(methods), numbers(seeds, ",", "--seeds 0,1,2"), output, progress.note,
+            jobs=jobs, ray=ray, part=part_of(part, progress.note), display=progress,
+            report_to=report_to.split(",") if report_to else (),
+        )  # fmt: skip
+    if comparison is not None:
+        show_comparison(comparison)
     say(f"saved: {output}")

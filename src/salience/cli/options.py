@@ -3,16 +3,46 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import Annotated, Any, get_type_hints
 
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
 from salience.settings import Setting, as_option, settings_of
 
+NAME_WIDTH = 22  # columns of a catalogue's names
+INDENT = " " * NAME_WIDTH
+
 Model = Annotated[str, Argument(help="Folder written by `salience train`, or any other trained classifier.")]
 Pieces = Annotated[str, Option(help="How token scores are aggregated to a word score: sum or max.")]
+Precision = Annotated[
+    str,
+    Option(help="Number format of the computation: fp32, bf16, or auto, bf16 where the device computes it faster."),
+]
+Jobs = Annotated[
+    int, Option(help="Number of runs at the same time, each in a process with its share of the cores, and a GPU.")
+]
+Ray = Annotated[
+    str | None,
+    Option(metavar="ADDRESS", help="Ray cluster that does the work: local, auto, HOST:PORT.  [default: this machine]"),
+]
+Part = Annotated[
+    str | None,
+    Option(
+        metavar="K/N", help="The K-th of N equal parts of the work, for N processes or machines.  "
+        "[default: this task's part in a Slurm array, else everything]",
+    ),
+]  # fmt: skip
+ReportTo = Annotated[
+    str | None,
+    Option(
+        help="Trackers that follow the training, separated by commas: tensorboard, mlflow, wandb, trackio. The files "
+        "of TensorBoard go to the folder logs beside the run.  [default: none]"
+    ),
+]
 Debug = Annotated[bool, Option("--debug", help="Show the traceback of an error.")]
 # How the defaults of a recipe read in commands about a trained model.
 AS_IN_TRAINING = dict.fromkeys(("text", "text_pair", "label"), "as in training, or guessed") | {
@@ -64,6 +94,23 @@ def options_of(
         return with_options
 
     return decorate
+
+
+def catalogue(option: str, entries: str, rows: Callable[[], Iterable[tuple[str, str]]]) -> Any:
+    """A flag that prints a catalogue and ends the command. The catalogue is imported only then: it may need torch.
+
+    Args:
+        entries: what it holds, such as "metrics".
+        rows: gives the names and their meanings.
+    """
+
+    def show(chosen: bool) -> None:
+        if chosen:
+            for name, meaning in rows():
+                print(fill(f"{name:{NAME_WIDTH}}{meaning}", get_terminal_size().columns, subsequent_indent=INDENT))
+            raise Exit
+
+    return Option(option, help=f"Print the {entries} and stop.", is_eager=True, callback=show)
 
 
 def option_of(setting: Setting, unset: str | None = None) -> inspect.Parameter:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from salience.cli.options import Debug
+from salience.cli.options import Debug, Jobs, Part, Precision, Ray
 from salience.reproduce import TABLES
 
 
@@ -17,11 +17,14 @@ def reproduce(
     sets: Annotated[str | None, Option(help="Data sets of the table, separated by commas.  [default: all]")] = None,
     seeds: Annotated[str, Option(help="Seeds, separated by commas.")] = "0",
     results: Annotated[Path | None, Option(help="File of the runs.  [default: results/TABLE.jsonl]")] = None,
-    part: Annotated[str, Option(help="K/N runs the K-th of N parts of the table, for N processes.")] = "1/1",
+    precision: Precision = "auto",
+    jobs: Jobs = 1,
+    ray: Ray = None,
+    part: Part = None,
     pictures: Annotated[Path | None, Option(help="Folder for the table's pictures.  [default: no pictures]")] = None,
     debug: Debug = False,
 ) -> None:
     """Run a table of a paper and print it beside the published values. Runs in the results file are not repeated."""
     from salience.commands.reproduce import reproduce as reproduce_table
 
-    reproduce_table(table, data_dir, sets, seeds, results, part, pictures)
+    reproduce_table(table, data_dir, sets, seeds, results, part, pictures, precision, jobs, ray)

@@ -7,6 +7,7 @@ from pathlib import Path
 from salience.errors import InputError, listed, unknown
 from salience.files import whole_folder
 from salience.outputs import check_folder
+from salience.parts import part_of
 from salience.reproduce import TABLES
 
 
@@ -16,8 +17,11 @@ def reproduce(
     sets: str | None = None,
     seeds: str = "0",
     results: Path | None = None,
-    part: str = "1/1",
+    part: str | None = None,
     pictures: Path | None = None,
+    precision: str = "auto",
+    jobs: int = 1,
+    ray: str | None = None,
 ) -> None:
     """Runs what the results file lacks of a table, prints the table beside the published one and draws its pictures.
 
@@ -27,8 +31,11 @@ def reproduce(
         sets: Data sets of the table, separated by commas; None for all.
         seeds: Numbers from 0, separated by commas.
         results: The results file; None for results/NAME.jsonl.
-        part: "K/N", to run the K-th of N parts of the cells.
+        part: "K/N", to run the K-th of N parts of the cells; None for that of a Slurm array's task, else all cells.
         pictures: The folder for pictures; None draws none.
+        precision: Number format in which transformers are trained: "auto", "fp32" or "bf16".
+        jobs: Number of cells that are run at the same time.
+        ray: Address of a Ray cluster; None for this machine.
 
     Raises:
         InputError: The table, a data set or an option is unknown, or the results or pictures cannot be written.
@@ -36,8 +43,9 @@ def reproduce(
     if name not in TABLES:
         raise unknown("table", name, TABLES)
     # These import torch, which a misspelt name should not wait for.
+    from salience.report.grid_progress import GridProgress
     from salience.report.terminal import say
-    from salience.reproduce.running import numbers, part_of, run_table
+    from salience.reproduce.running import numbers, run_table
 
     table = TABLES[name]()
     if pictures is not None:  # checked before hours of runs
@@ -45,10 +53,12 @@ def reproduce(
             drawable = [other for other, load in TABLES.items() if load().pictures is not None]
             raise InputError(f"--pictures: {name} has none; these tables have some: {listed(drawable)}")
         check_folder(pictures, overwrite=True)
-    rows = run_table(
-        table, data_dir, None if sets is None else sets.split(","), numbers(seeds, ",", "--seeds 0,1,2"),
-        results or Path("results") / f"{name}.jsonl", part_of(part),
-    )  # fmt: skip
+    with GridProgress() as progress:
+        rows = run_table(
+            table, data_dir, None if sets is None else sets.split(","), numbers(seeds, ",", "--seeds 0,1,2"),
+            results or Path("results") / f"{name}.jsonl", part_of(part, progress.note),
+            precision=precision, jobs=jobs, ray=ray, display=progress,
+        )  # fmt: skip
     if pictures is not None and table.pictures is not None:
         with whole_folder(pictures) as folder:
             names = list(table.pictures(rows, folder))

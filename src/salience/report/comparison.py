@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from salience.comparison.comparing import Comparison
+from salience.comparison.results import Comparison
 from salience.comparison.statistics import spread
 from salience.report.terminal import literal, titled
 

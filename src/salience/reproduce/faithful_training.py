@@ -25,9 +25,10 @@ from salience.explainers import EXPLAINERS, IntegratedGradients
 from salience.explainers.chance import random_words
 from salience.explainers.corpus import explain_words
 from salience.faithfulness.accuracy import accuracy_drop, mean_accuracy_drop, post_hoc_accuracy
-from salience.faithfulness.erasure import Erasure, Reading
+from salience.faithfulness.erasure import Erasure
 from salience.faithfulness.evaluation import DRAWS
 from salience.faithfulness.leave_one_out import loo_tau
+from salience.faithfulness.reading import Reading
 from salience.faithfulness.results import mean_of
 from salience.inference import TextClassifier
 from salience.models.attention_models import PRESETS, build_attention_classifier

@@ -75,6 +75,10 @@ class Table(Generic[CellT]):
                 f"of a cell ({listed(self.identity)}), and accuracy must be one of them"
             )
 
+    def __reduce__(self) -> tuple[Callable[[str], Table[Any]], tuple[str]]:
+        """A table is pickled as its name, because its functions need not be picklable."""
+        return table_named, (self.name,)
+
     @property
     def sets(self) -> tuple[str, ...]:
         """The names of the table's data sets."""
@@ -127,6 +131,13 @@ class Table(Generic[CellT]):
         if taken:
             raise ValueError(f"table {self.name}: a run records {listed(map(quoted, taken))}, which is of its cell")
         return asdict(cell) | measured
+
+
+def table_named(name: str) -> Table[Any]:
+    """The table of the catalogue with this name."""
+    from salience.reproduce import TABLES  # which imports this module
+
+    return TABLES[name]()
 
 
 def sets_of(rows: Iterable[Row]) -> list[str]:

@@ -21,8 +21,9 @@ from salience.faithfulness.accuracy import (
     post_hoc_accuracy,
 )
 from salience.faithfulness.detection import detection_by_class
-from salience.faithfulness.erasure import Erasure, Reading
+from salience.faithfulness.erasure import Erasure
 from salience.faithfulness.evaluation import DRAWS
+from salience.faithfulness.reading import Reading
 from salience.inference import TextClassifier
 
 AT = 5  # number of words deleted in Table 3, kept in Table 4 and compared with the marks in Table 5

@@ -1,0 +1,239 @@
+"""Jobs in one process and in several: none twice, none lost, failures recorded, killed commands continued."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from jobs import work
+from salience.errors import InputError
+from salience.jobs import FailureLog, Job, pool_of, run_jobs
+from salience.jobs.workers import Workers
+from salience.outputs import lock_of, locked
+from salience.prediction.on_ray import answers_by_ray
+
+
+@pytest.fixture
+def log(tmp_path) -> FailureLog:
+    return FailureLog(tmp_path / "failures.jsonl")
+
+
+def job(folder: Path, name: str, does=None) -> Job:
+    """A job whose result is a file."""
+    file = folder / f"{name}.json"
+    return Job(
+        name, does or partial(work.process_and_threads, folder, name), is_done=file.exists,
+        keep=lambda result: file.write_text(json.dumps(result)), lock=folder / name,
+    )  # fmt: skip
+
+
+def result(folder: Path, name: str):
+    return json.loads((folder / f"{name}.json").read_text())
+
+
+def calls(folder: Path) -> list[str]:
+    return (folder / "calls").read_text().split()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_every_job_is_done_once(size, log, tmp_path):
+    names = [f"job{number}" for number in range(5)]
+    ended = []
+    jobs = [job(tmp_path, name) for name in names]
+    assert run_jobs(jobs, pool_of(size), log, ended=lambda job, failure: ended.append((job.name, failure))) == []
+    assert sorted(calls(tmp_path)) == names
+    assert sorted(ended) == [(name, None) for name in names]
+    processes = {result(tmp_path, name)[0] for name in names}
+    assert len(processes) == size and (size > 1) == (os.getpid() not in processes)
+    assert run_jobs(jobs, pool_of(size), log) == [] and len(calls(tmp_path)) == 5  # all are there already
+    assert not list(tmp_path.glob("*.lock")) and not log.file.exists()
+
+
+def test_cores_are_shared_out(log, tmp_path, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr("salience.jobs.workers.available_cores", lambda: 6)
+    run_jobs([job(tmp_path, "one"), job(tmp_path, "two")], pool_of(2), log)
+    assert result(tmp_path, "one")[1] == result(tmp_path, "two")[1] == "3"
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")  # the user knows better
+    run_jobs([job(tmp_path, "three")], pool_of(2), log)
+    assert result(tmp_path, "three")[1] == "5"
+
+
+def test_every_process_sees_a_gpu(log, tmp_path, monkeypatch):
+    monkeypatch.setattr("salience.jobs.workers.visible_gpus", lambda: ["4", "7"])
+    pool = Workers(2)
+    with pool:
+        pool.submit("one", partial(os.getenv, "CUDA_VISIBLE_DEVICES"))
+        pool.submit("two", partial(os.getenv, "CUDA_VISIBLE_DEVICES"))
+        outcomes = [pool.next(None) for _ in range(2)]
+    assert sorted(outcome.result for outcome in outcomes) == ["4", "7"]
+
+
+def test_a_process_that_is_killed_between_two_jobs_is_replaced():
+    with Workers(1) as pool:
+        pool.submit("one", os.getpid)
+        first = pool.next(None).result
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: not is_running(first))
+        pool.submit("two", os.getpid)
+        assert pool.next(None).result != first
+
+
+def test_a_missing_ray_is_named(log, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InputError, match=r"--ray needs the package ray: pip install 'salience\[cluster\]'"):
+        run_jobs([job(tmp_path, "one")], pool_of(ray="local"), log)
+    with pytest.raises(InputError, match="--ray needs the package ray"):
+        next(answers_by_ray(None, None, "local"))
+
+
+def test_no_jobs_at_all():
+    with pytest.raises(InputError, match="--jobs must be at least 1, not 0"):
+        pool_of(0)
+
+
+class Shown:
+    """A display that remembers."""
+
+    def __init__(self):
+        self.begun, self.told, self.ended = [], [], []
+
+    def begin(self, jobs):
+        self.begun.append(jobs)
+
+    def progress(self, *told):
+        self.told.append(told)
+
+    def end(self, name):
+        self.ended.append(name)
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_progress_is_shown(size, log, tmp_path):
+    shown = Shown()
+    run_jobs([job(tmp_path, "one", partial(work.tell_progress, 4))], pool_of(size), log, shown)
+    assert shown.begun == [1] and shown.ended == ["one"]
+    assert shown.told[-1] == ("one", 4, 4, 0.25)
+    assert len(shown.told) == (4 if size == 1 else 2)  # a process tells a few times a second: the first and the last
+
+
+FAILURES = {
+    work.fail: "the file is not there",
+    work.break_down: "ZeroDivisionError: by zero",
+    work.be_killed: "signal 9",
+    work.give_something_that_cannot_be_sent: "pickle",
+}
+
+
+@pytest.mark.parametrize("does", FAILURES, ids=lambda does: does.__name__)
+def test_a_failure_is_recorded_and_the_rest_goes_on(does, log, tmp_path):
+    jobs = [job(tmp_path, "bad", does), *(job(tmp_path, f"good{number}") for number in range(3))]
+    failures = run_jobs(jobs, pool_of(2), log)
+    assert [failure.name for failure in failures] == ["bad"]
+    assert sorted(calls(tmp_path)) == ["good0", "good1", "good2"]
+    (row,) = log.rows()
+    assert row["run"] == "bad" and FAILURES[does] in row["error"] and "\n" not in row["error"]
+    with pytest.raises(InputError, match=r"1 of 4 runs failed; bad: .*failures\.jsonl"):
+        log.check(failures, len(jobs))
+    jobs[0] = job(tmp_path, "bad")  # it succeeds now
+    assert run_jobs(jobs, pool_of(1), log) == [] and calls(tmp_path)[3:] == ["bad"]
+    assert not log.file.exists()
+
+
+def test_a_file_of_something_else_is_no_list_of_failures(log, tmp_path):
+    for text in ('{"error": "no run is named"}\n', "no JSON\n", "[1]\n"):
+        log.file.write_text(text)
+        with pytest.raises(InputError, match=r"failures\.jsonl is not a list of failed runs"):
+            run_jobs([job(tmp_path, "one")], pool_of(1), log)
+        assert log.file.read_text() == text
+
+
+def test_a_run_of_another_command_is_waited_for(log, tmp_path, monkeypatch):
+    """The other command makes one run and gives up another one, which is then made here."""
+    monkeypatch.setattr("salience.jobs.running.POLL", 0.01)
+    held, notes = threading.Event(), []
+    begun = threading.Event()
+
+    def other():
+        with locked(tmp_path / "made"), locked(tmp_path / "left"):
+            begun.set()
+            held.wait(30)
+            (tmp_path / "made.json").write_text("0")
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    begun.wait(30)
+
+    def note(line):
+        notes.append(line)
+        if len(notes) == 2:
+            threading.Timer(0.1, held.set).start()
+
+    run_jobs([job(tmp_path, name) for name in ("made", "left", "own")], pool_of(1), log, note=note)
+    thread.join()
+    assert calls(tmp_path) == ["own", "left"]
+    assert notes == ["made: another command is making this run", "left: another command is making this run"]
+
+
+def test_the_lock_of_a_command_that_was_killed_is_removed(log, tmp_path):
+    """It was killed after it had kept the result."""
+    one = job(tmp_path, "one")
+    one.keep(0)
+    lock_of(one.lock).touch()
+    run_jobs([one], pool_of(1), log)
+    assert not lock_of(one.lock).exists() and not (tmp_path / "calls").exists()
+
+
+COMMAND = """
+from functools import partial
+from pathlib import Path
+from jobs import work
+from jobs.test_jobs import job
+from salience.jobs import FailureLog, pool_of, run_jobs
+if __name__ == "__main__":
+    folder = Path({folder!r})
+    jobs = [job(folder, name, partial(work.take_long, folder, name)) for name in ("one", "two")]
+    run_jobs(jobs, pool_of(2), FailureLog(folder / "failures.jsonl"))
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=lambda how: how.name)
+def test_a_command_that_is_ended_leaves_no_process_and_no_lock(how, tmp_path):
+    script = tmp_path / "command.py"
+    script.write_text(COMMAND.format(folder=str(tmp_path)))
+    tests = Path(__file__).parents[1]
+    command = subprocess.Popen(
+        [sys.executable, script], env=os.environ | {"PYTHONPATH": f"{tests}:{os.environ.get('PYTHONPATH', '')}"},
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    files = [tmp_path / f"{name}.pid" for name in ("one", "two")]
+    wait_until(lambda: all(file.exists() and file.read_text() for file in files))
+    processes = [int(file.read_text()) for file in files]
+    command.send_signal(how)
+    command.wait(30)
+    wait_until(lambda: not any(is_running(process) for process in processes))
+    for name in ("one", "two"):
+        with locked(tmp_path / name):
+            pass
+
+
+def wait_until(condition, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def is_running(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"

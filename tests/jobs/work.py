@@ -1,0 +1,45 @@
+"""What jobs do in the tests. The functions are here, where a process that is started anew can import them."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from salience.errors import InputError
+from salience.jobs.watching import watcher
+
+
+def process_and_threads(folder: Path, name: str) -> tuple[int, str]:
+    """Leaves a mark for every time that it is called."""
+    with open(folder / "calls", "a") as file:
+        file.write(f"{name}\n")
+    time.sleep(0.2)
+    return os.getpid(), os.environ.get("OMP_NUM_THREADS", "")
+
+
+def tell_progress(steps: int) -> int:
+    progress = watcher()
+    for step in range(1, steps + 1):
+        progress(step, steps, 1 / step)
+    return steps
+
+
+def fail() -> None:
+    raise InputError("the file is\nnot there")
+
+
+def break_down() -> None:
+    raise ZeroDivisionError("by zero")
+
+
+def be_killed() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def give_something_that_cannot_be_sent():
+    return lambda: None
+
+
+def take_long(folder: Path, name: str, seconds: float = 60) -> None:
+    (folder / f"{name}.pid").write_text(str(os.getpid()))
+    time.sleep(seconds)

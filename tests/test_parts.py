@@ -1,0 +1,95 @@
+"""Parts of a work: named, or taken from a Slurm array; together they are the whole."""
+
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from salience.errors import InputError
+from salience.parts import file_of, part_of, rows_of
+
+VARIABLES = ("ID", "MIN", "MAX", "COUNT", "STEP")
+
+
+@pytest.fixture
+def array(monkeypatch):
+    """Sets the variables of a task of a Slurm array; those that are not given are unset."""
+
+    def set_to(**values) -> None:
+        for name in VARIABLES:
+            monkeypatch.delenv(f"SLURM_ARRAY_TASK_{name}", raising=False)
+        for name, value in values.items():
+            monkeypatch.setenv(f"SLURM_ARRAY_TASK_{name}", str(value))
+
+    set_to()
+    return set_to
+
+
+def test_parts():
+    assert [part_of(text) for text in ("1/1", "1/3", "3/3")] == [(1, 1), (1, 3), (3, 3)]
+
+
+@pytest.mark.parametrize("text", ["a/b", "1", "1/2/3", "1/0", "0/2", "3/2", "-1/2", ""])
+def test_parts_that_are_none(text):
+    with pytest.raises(InputError, match="--part 1/2"):
+        part_of(text)
+
+
+def test_everything_without_an_array(array):
+    told = []
+    assert part_of(None, told.append) == (1, 1) and told == []
+
+
+# The tasks of `sbatch --array=...` and their variables, as Slurm's manual describes them.
+ARRAYS = {
+    "1-4": (range(1, 5), {"MIN": 1, "MAX": 4, "COUNT": 4, "STEP": 1}),
+    "0-2": (range(3), {"MIN": 0, "MAX": 2, "COUNT": 3, "STEP": 1}),
+    "1-7:2": (range(1, 8, 2), {"MIN": 1, "MAX": 7, "COUNT": 4, "STEP": 2}),
+    "0-15:4": (range(0, 16, 4), {"MIN": 0, "MAX": 12, "COUNT": 4, "STEP": 4}),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_every_task_of_an_array_has_a_part(name, array):
+    tasks, variables = ARRAYS[name]
+    told, found = [], []
+    for task in tasks:
+        array(ID=task, **variables)
+        found.append(part_of(None, told.append))
+    assert found == [(number, len(tasks)) for number in range(1, len(tasks) + 1)]
+    assert told[-1].startswith(f"part {len(tasks)} of {len(tasks)}: task {tasks[-1]} of a Slurm array")
+    assert part_of("1/1") == (1, 1)  # what is said counts
+
+
+WRONG = {
+    "uneven": ({"ID": 2, "MIN": 1, "MAX": 7, "COUNT": 3, "STEP": 1}, "not evenly spaced"),
+    "between": ({"ID": 2, "MIN": 1, "MAX": 7, "COUNT": 4, "STEP": 2}, "not evenly spaced"),
+    "outside": ({"ID": 9, "MIN": 1, "MAX": 8, "COUNT": 8, "STEP": 1}, "not evenly spaced"),
+    "no step": ({"ID": 1, "MIN": 1, "MAX": 8, "COUNT": 8, "STEP": 0}, "not evenly spaced"),
+    "no number": ({"ID": "one", "MIN": 1, "MAX": 8, "COUNT": 8}, 'SLURM_ARRAY_TASK_ID is "one"'),
+    "no count": ({"ID": 1, "MIN": 1}, "SLURM_ARRAY_TASK_COUNT is missing"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_an_array_whose_parts_are_not_clear(name, array):
+    variables, message = WRONG[name]
+    array(**variables)
+    with pytest.raises(InputError, match=message):
+        part_of(None)
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 8, 100, 1001])
+@pytest.mark.parametrize("parts", [1, 2, 3, 8])
+def test_the_parts_of_rows_are_the_rows(count, parts):
+    ranges = [rows_of((number, parts), count) for number in range(1, parts + 1)]
+    assert list(chain(*ranges)) == list(range(count))
+    assert max(map(len, ranges)) - min(map(len, ranges)) <= 1
+
+
+def test_the_file_of_a_part():
+    assert file_of((1, 1), Path("a/out.csv")) == Path("a/out.csv")
+    assert file_of((2, 8), Path("a/out.csv")) == Path("a/out-2-of-8.csv")
+    assert file_of((2, 8), Path("out.2024.jsonl")) == Path("out.2024-2-of-8.jsonl")
+    names = [str(file_of((number, 16), Path("out.csv"))) for number in range(1, 17)]
+    assert names == sorted(names) and names[2] == "out-03-of-16.csv"
