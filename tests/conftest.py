@@ -29,3 +29,11 @@ def quick():
     gc.freeze()
     yield
     gc.unfreeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fp32():
+    """Expected numbers are those of fp32, also on a machine on which `--precision auto` would be bf16."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("salience.models.precision.has_bf16_instructions", lambda: False)
+        yield

@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from salience.cli.main import main
+from salience.training import resuming
 
 WORDS = {
     "sport": "goal match team win cup",
@@ -45,7 +46,10 @@ FORKS.set_forkserver_preload(["salience.report.progress", "salience.commands.tra
 
 
 def started(*arguments, log: Path):
-    """The command line as a process of its own, which can be killed; what it says is written to `log`."""
+    """The command line as a process of its own, which can be killed; what it says is written to `log`.
+
+    It writes a checkpoint after every step of training.
+    """
     process = FORKS.Process(target=run_command, args=([str(argument) for argument in arguments], str(log)))
     process.start()
     return process
@@ -56,4 +60,5 @@ def run_command(arguments: list[str], log: str) -> None:
     os.dup2(file, sys.stdout.fileno())
     os.dup2(file, sys.stderr.fileno())
     torch.set_num_threads(1)
+    resuming.SECONDS = 0
     sys.exit(main(arguments))

@@ -13,7 +13,8 @@ from salience._version import __version__
 
 if TYPE_CHECKING:  # for static tools; `_HOMES` is the same list for run time, and tests/test_public.py compares them
     from salience.batch import Batch
-    from salience.comparison.comparing import Comparison, compare
+    from salience.comparison.comparing import compare
+    from salience.comparison.results import Comparison
     from salience.data.batching import Collator
     from salience.data.encoding import encode_texts
     from salience.data.texts import Texts
@@ -42,6 +43,7 @@ if TYPE_CHECKING:  # for static tools; `_HOMES` is the same list for run time, a
         forward_mixed,
     )
     from salience.models.loading import load_classifier
+    from salience.prediction import Predictor
     from salience.training.loss import cross_entropy
     from salience.training.objectives import mixed, plain
     from salience.training.procedures import Standard, Turns
@@ -67,6 +69,7 @@ __all__ = [
     "Mix",
     "MixTrainer",
     "MixupEncoding",
+    "Predictor",
     "RandomUNK",
     "Recipe",
     "SSMix",
@@ -95,7 +98,8 @@ __all__ = [
 # Module -> the public names that it defines.
 _HOMES = {
     "salience.batch": ["Batch"],
-    "salience.comparison.comparing": ["Comparison", "compare"],
+    "salience.comparison.comparing": ["compare"],
+    "salience.comparison.results": ["Comparison"],
     "salience.data.batching": ["Collator"],
     "salience.data.encoding": ["encode_texts"],
     "salience.data.texts": ["Texts"],
@@ -124,6 +128,7 @@ _HOMES = {
         "forward_mixed",
     ],
     "salience.models.loading": ["load_classifier"],
+    "salience.prediction": ["Predictor"],
     "salience.training.loss": ["cross_entropy"],
     "salience.training.objectives": ["mixed", "plain"],
     "salience.training.procedures": ["Standard", "Turns"],

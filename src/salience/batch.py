@@ -33,6 +33,11 @@ class Batch:
         """The number of texts."""
         return len(self.input_ids)
 
+    @property
+    def token_type_ids(self) -> Tensor:
+        """(B, T) as BERT's tokenizer sets them: 1 for the second text and the separator after it."""
+        return ((self.segment == 2).cumsum(1) > 0).long() * self.attention_mask
+
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
         parts: dict[str, Tensor | None] = vars(self)

@@ -31,7 +31,7 @@ def test_a_batch_that_cannot_be_cut_is_refused(tmp_path):
 
 def test_validation_is_looked_at_as_often_as_asked(tmp_path):
     found = arguments(tmp_path, evaluations=7)
-    assert found.eval_steps == found.save_steps == 15  # 100 / 7, rounded up
+    assert found.eval_steps == 15  # 100 / 7, rounded up
     assert found.warmup_steps == 10
 
 

@@ -33,7 +33,7 @@ from salience.models.compressor import Compressor, divergence, sample
 from salience.models.procedure import required_procedure
 from salience.models.states import pooled_states
 from salience.models.vocabulary import word_tokenizer
-from salience.training import turns
+from salience.training import resuming, turns
 from salience.training.compressing import compress, compression_loss, frozen
 from salience.training.features import encode_features
 from salience.training.fitting import Listeners, build_trainer, fit
@@ -621,10 +621,13 @@ def fitted(folder, validation: bool = True, callbacks=()) -> tuple[dict, int, li
 
 @pytest.fixture(scope="module")
 def untroubled(tmp_path_factory):
+    """Runs that write no checkpoint, because they are short."""
     return {kind: fitted(tmp_path_factory.mktemp(f"untroubled-{kind}"), kind) for kind in (True, False)}
 
 
 def kill(moment: str, folder, validation: bool, patch) -> None:
+    """Trains as far as that moment, with a checkpoint after every step."""
+    patch.setattr(resuming, "SECONDS", 0)
     where, *how = MOMENTS[moment]
     callbacks = [AtStep(where, *how)] if isinstance(where, int) else []
     if not callbacks:

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 import typer
 
 from salience._version import __version__
-from salience.cli import analyse, compare, demo, faithfulness, methods, predict, reproduce, train
+from salience.cli import analyse, compare, demo, export, faithfulness, methods, predict, reproduce, train
 from salience.cli import explain as explaining
 from salience.errors import InputError, printable
-from salience.processes import world_size
+from salience.processes import keep_freed_memory, world_size
 
+CONTINUED = "--resume continues a training run, the same command a comparison or a table"
 USAGE, FAULT, INTERRUPTED = 2, 1, 130  # exit codes: invalid input, an error of salience, Ctrl-C
 
 app = typer.Typer(
@@ -27,11 +28,12 @@ app = typer.Typer(
 )
 app.command("train")(train.train)
 app.command("predict")(predict.predict)
+app.command("export")(export.export)
 app.command("compare")(compare.compare)
 app.add_typer(analyse.app, name="analyse")
-app.command("explain", cls=explaining.ListsExplainers)(explaining.explain)
+app.command("explain")(explaining.explain)
 app.command("demo")(demo.demo)
-app.command("faithfulness", cls=faithfulness.ListsMetrics)(faithfulness.faithfulness)
+app.command("faithfulness")(faithfulness.faithfulness)
 app.command("methods")(methods.methods)
 app.command("reproduce")(reproduce.reproduce)
 
@@ -66,10 +68,13 @@ def main(arguments: Sequence[str]) -> int:
     arguments = [argument for argument in arguments if argument != "--debug"]
     quieten_libraries()
     share_cores()
+    keep_freed_memory()
     try:
         return app(args=arguments, prog_name="salience", standalone_mode=False) or 0
     except KeyboardInterrupt:
-        return complain("interrupted; --resume continues a training run", INTERRUPTED)
+        return complain(
+            "interrupted; --resume continues a training run, and the same command a comparison or a table", INTERRUPTED
+        )
     except Exception as error:
         if debug and not is_usage(error):
             raise
@@ -102,7 +107,7 @@ def explain(error: Exception) -> int:
     if isinstance(error, ImportError) and not (error.name or "").startswith("salience"):
         return complain(
             f"a required package is missing or damaged: {one_line(str(error))[:300]}; install it with pip "
-            "(those of salience: pip install 'salience[offline,pictures,demo,captum]')",
+            "(those of salience: pip install 'salience[offline,pictures,demo,captum,onnx]')",
             USAGE,
         )
     if isinstance(error, BrokenPipeError):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from salience.assignments import assigned
-from salience.cli.options import Debug, options_of
+from salience.cli.options import Debug, ReportTo, options_of
 from salience.cli.settings import grouped, merged, read_config
 from salience.models.attention_options import AttentionOptions
 from salience.settings import settings_of
@@ -41,6 +41,7 @@ def train(
     output: Annotated[Path | None, Option(help="Folder to write.  [default: runs/DATA-METHOD]")] = None,
     overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing run in the folder.")] = False,
     resume: Annotated[bool, Option("--resume", help="Continue an interrupted run in the folder.")] = False,
+    report_to: ReportTo = None,
     debug: Debug = False,
 ) -> None:
     """Train a classifier and write it, with its metrics, as a plain Hugging Face checkpoint."""
@@ -67,7 +68,14 @@ def train(
             stem = Path(recipe.data).name.split(".")[0] or "run"
             output = Path("runs") / f"{stem}-{recipe.method}"
         run = run_training(
-            recipe, output, overwrite, resume, note=progress.note, callbacks=[progress.callback], config=config
+            recipe,
+            output,
+            overwrite,
+            resume,
+            note=progress.note,
+            callbacks=[progress.callback],
+            config=config,
+            report_to=report_to.split(",") if report_to else (),
         )
     if is_main_process():
         show_run(run)

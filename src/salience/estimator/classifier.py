@@ -49,7 +49,7 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
         validation_share: part of the texts that is held out to select the best checkpoint; 0 for training on all.
         class_weights: "none", "auto", "name=weight,...", or a mapping from names to weights.
         label_smoothing: part of every label that is spread evenly over all classes.
-        precision: "fp32", "bf16" or "fp16".
+        precision: "auto", "fp32", "bf16" or "fp16". "auto" is bf16 where the device computes it faster.
         device: "auto", "cpu" or "cuda".
         random_state: seed of the validation split, the new head, and all random numbers of the training. With a whole
             number, every `fit` gives the same result; with None or a numpy RandomState, every `fit` draws a seed.
@@ -77,7 +77,7 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
         validation_share: float | None = None,
         class_weights: str | Mapping[str, float] = "none",
         label_smoothing: float = 0.0,
-        precision: str = "fp32",
+        precision: str = "auto",
         device: str = "auto",
         random_state: int | np.random.RandomState | None = 0,
     ):
@@ -159,7 +159,7 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
                 ("single texts", "pairs of texts") if self.pairs_ else ("pairs of texts", "single texts")
             )
             raise InputError(f"X contains {actual}, but the classifier was fitted on {expected}: give {expected}")
-        return self.classifier_.predict_proba(texts, "fp32")
+        return self.classifier_.predict_proba(texts)
 
     def predict(self, X: Sequence) -> np.ndarray:
         """The most probable class of each text (N,). Errors as in `predict_proba`."""

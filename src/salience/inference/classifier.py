@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from salience.data.words import word_spans
 from salience.errors import InputError, unknown
 from salience.inference.probabilities import predict_probabilities
 from salience.models.loading import load_trained, longest_text
+from salience.models.precision import check_precision, computing
 
 
 @dataclass(frozen=True)
@@ -25,11 +27,14 @@ class TextClassifier:
         model: a sequence classifier of Hugging Face.
         tokenizer: its fast tokenizer.
         max_length: number of tokens read of a text, special tokens included; the rest of a longer text is cut off.
+        precision: number format of the computation: "fp32", "bf16", or "auto", which is bf16 where the device computes
+            it faster. Predictions and explanations are computed in it.
     """
 
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     max_length: int
+    precision: str = "auto"
 
     @property
     def labels(self) -> list[str]:
@@ -55,21 +60,24 @@ class TextClassifier:
         spans = word_spans if words else None
         return encode_texts(self.tokenizer, given.texts, given.second, given.labels, self.max_length, spans)
 
-    def probabilities(self, encoded: Encoded, precision: str = "fp32") -> np.ndarray:
-        """The probabilities of the labels (N, C) in float32 for encoded texts; see `predict_proba`."""
-        return predict_probabilities(self.model, encoded, precision)
+    def computing(self) -> AbstractContextManager[None]:
+        """A context in which the model computes in the classifier's precision."""
+        return computing(self.model, self.precision)
 
-    def predict_proba(self, texts: TextsLike, precision: str = "auto") -> np.ndarray:
+    def probabilities(self, encoded: Encoded) -> np.ndarray:
+        """The probabilities of the labels (N, C) in float32 for encoded texts; see `predict_proba`."""
+        return predict_probabilities(self.model, encoded, self.precision)
+
+    def predict_proba(self, texts: TextsLike) -> np.ndarray:
         """The probabilities of the labels (N, C) in float32, in the order of the texts.
 
         Args:
             texts: N texts, or N pairs of texts.
-            precision: "fp32", "bf16", or "auto": bf16 where a GPU has it.
 
         Raises:
             InputError: `texts` is one string, or mixes single texts with pairs.
         """
-        return self.probabilities(self.encode(texts), precision)
+        return self.probabilities(self.encode(texts))
 
     def predict(self, texts: TextsLike) -> list[str]:
         """The most probable label of each text. Raises as `predict_proba`."""
@@ -77,20 +85,29 @@ class TextClassifier:
         return [labels[number] for number in self.predict_proba(texts).argmax(1)]
 
 
-def load(folder: str | Path, max_length: int | None = None, device: str = "auto") -> TextClassifier:
-    """Loads a trained classifier: a run folder of `salience train`, or any other text classifier.
+def load(
+    folder: str | Path, max_length: int | None = None, device: str = "auto", precision: str = "auto"
+) -> TextClassifier:
+    """Loads a trained classifier: a run folder of `salience train`, an export of it, or any other text classifier.
 
     Args:
-        folder: a folder, or a name on the Hugging Face hub.
+        folder: a folder, or a name on the Hugging Face hub. For a folder of `salience export`, the result is an
+            `OnnxClassifier`.
         max_length: number of tokens read of a text; None reads as many as in training.
         device: "auto", "cpu" or "cuda".
+        precision: "auto", "fp32" or "bf16", see `TextClassifier`.
 
     Raises:
-        InputError: there is no such model or device, or the model was not trained to classify.
+        InputError: there is no such model, device or precision, or the model was not trained to classify.
     """
+    from salience.inference.onnx_classifier import is_exported, load_exported
+
+    check_precision(precision)
+    if is_exported(folder):
+        return load_exported(folder, max_length, device, precision)
     chosen = choose_device(device)
     model, tokenizer = load_trained(folder)
-    return TextClassifier(model.to(chosen).eval(), tokenizer, longest_text(model, tokenizer, max_length))
+    return TextClassifier(model.to(chosen).eval(), tokenizer, longest_text(model, tokenizer, max_length), precision)
 
 
 def choose_device(device: str) -> torch.device:

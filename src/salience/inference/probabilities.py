@@ -15,6 +15,7 @@ from salience.batch import Batch
 from salience.data.batching import like_length
 from salience.data.encoding import Encoded
 from salience.hooks.hooks import evaluating, forward
+from salience.models.precision import computing
 from salience.models.type_scalars import TypeScalars
 
 
@@ -25,22 +26,18 @@ def predict_probabilities(model: PreTrainedModel, encoded: Encoded, precision: s
     Args:
         model: the classifier.
         encoded: N encoded texts.
-        precision: "fp32", "bf16", or "auto" for bf16 on a GPU that supports it and fp32 elsewhere.
+        precision: "fp32", "bf16", or "auto"; see `salience.models.precision.resolve_precision`.
 
     Returns:
         Probabilities (N, C) in float32, in the order of the texts.
     """
-    device = model.device
-    half = device.type == "cuda" and torch.cuda.is_bf16_supported() if precision == "auto" else precision == "bf16"
     classes = cast(int, model.config.num_labels)  # None stands for a configuration without labels
     probabilities = np.empty((len(encoded), classes), np.float32)
-    with evaluating(model):
+    with evaluating(model), computing(model, precision):
         logits_of: Callable[[Batch], Tensor] = partial(forward, model)
         # The scalars cost one pass over the vocabulary: worthwhile if the texts have more tokens than that.
         if TypeScalars.fits(model) and encoded.lengths.sum() > model.config.vocab_size:
             logits_of = TypeScalars(model).logits
         for rows, batch in like_length(model, encoded):
-            with torch.autocast(device.type, torch.bfloat16, enabled=half):
-                logits = logits_of(batch)
-            probabilities[rows] = logits.float().softmax(1).cpu().numpy()
+            probabilities[rows] = logits_of(batch).float().softmax(1).cpu().numpy()
     return probabilities

@@ -24,6 +24,7 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 
 from salience.models.attention_config import AttentionClassifierConfig
 from salience.models.compressor import Compressor, perceptron
+from salience.models.dropout import Dropout
 from salience.models.poolings import Additive, Dot, pooling
 from salience.models.procedure import Procedure
 from salience.models.word_encoders import WordEncoder
@@ -58,7 +59,7 @@ class AttentionClassifier(PreTrainedModel):
             if config.pooling == "variational"
             else None
         )
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.head: nn.Sequential | nn.Linear
         if config.head == "perceptron":
             self.head = perceptron(width, classes)
@@ -87,7 +88,7 @@ class AttentionClassifier(PreTrainedModel):
         if attention_mask is None:
             attention_mask = torch.ones_like(input_ids)
         if word_mask is None:
-            word_mask = attention_mask.bool() & ~torch.isin(input_ids, self.special)
+            word_mask = attention_mask.bool() & (input_ids[..., None] != self.special).all(-1)
         arguments = others if self.config.encoder == "transformer" else {}
         encoded = self.encoder(input_ids=input_ids, attention_mask=attention_mask, **arguments)
         pooled, attention = self.pooling(encoded.last_hidden_state, word_mask & attention_mask.bool())
@@ -178,3 +179,8 @@ def without_pooler(encoder: Any) -> Any:
 
 AutoConfig.register(AttentionClassifierConfig.model_type, AttentionClassifierConfig, exist_ok=True)
 AutoModelForSequenceClassification.register(AttentionClassifierConfig, AttentionClassifier, exist_ok=True)
+
+
+def is_over_words(model: PreTrainedModel) -> bool:
+    """Whether a model reads words, by embeddings or an LSTM, and not the tokens of a transformer."""
+    return isinstance(model, AttentionClassifier) and model.config.encoder != "transformer"

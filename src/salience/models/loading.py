@@ -13,7 +13,7 @@ from salience.models.configuration import read_configuration
 from salience.models.sources import model_source
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 Loaded = TypeVar("Loaded")
 
@@ -110,6 +110,13 @@ def load_trained(folder: str | Path) -> tuple[PreTrainedModel, PreTrainedTokeniz
     if model.config.num_labels < 2:
         raise InputError(f"{name} gives a text a number (regression); use a classifier with at least two labels")
     return model.float(), load_tokenizer(name)
+
+
+def load_configuration(name: str) -> PreTrainedConfig:
+    """Loads the configuration of a model. Raises as `load_tokenizer`."""
+    import salience.models.attention_classifier  # noqa: F401  registers the model type
+
+    return _loaded(name, lambda: read_configuration(model_source(name)))
 
 
 def load_tokenizer(name: str) -> PreTrainedTokenizerBase:

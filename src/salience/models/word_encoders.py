@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from transformers.modeling_outputs import BaseModelOutput
 
 from salience.models.attention_config import AttentionClassifierConfig
+from salience.models.dropout import Dropout
 
 
 class WordEmbeddings(nn.Module):
@@ -22,7 +23,7 @@ class WordEmbeddings(nn.Module):
     def __init__(self, vocabulary: int, width: int, padding: int, dropout: float):
         super().__init__()
         self.word_embeddings = nn.Embedding(vocabulary, width, padding_idx=padding)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, input_ids: Tensor) -> Tensor:
         """The embeddings (B, T, E) of token ids (B, T)."""

@@ -13,6 +13,7 @@ from transformers.utils import is_torch_bf16_gpu_available
 from salience.errors import InputError
 from salience.processes import check_launcher, world_size
 from salience.training.recipe import Recipe
+from salience.training.trackers import UNTRACKED, Tracking
 
 
 def check_device(recipe: Recipe) -> None:
@@ -41,15 +42,18 @@ def trains_on_cpu(recipe: Recipe) -> bool:
     return recipe.device == "cpu" or (recipe.precision == "bf16" and not is_torch_bf16_gpu_available())
 
 
-def training_arguments(recipe: Recipe, checkpoints: Path, has_validation: bool) -> TrainingArguments:
+def training_arguments(
+    recipe: Recipe, checkpoints: Path, has_validation: bool, tracking: Tracking = UNTRACKED
+) -> TrainingArguments:
     """The arguments of the Trainer for a recipe in which nothing is left open.
 
     The optimiser is the Trainer's default: AdamW (Loshchilov and Hutter, 2019, arXiv:1711.05101) with betas 0.9 and
     0.999 and epsilon 1e-8, a linear warm-up and linear decay to 0, and gradients clipped to a norm of 1.
 
     Args:
-        checkpoints: the folder for checkpoints. They are written at every evaluation.
+        checkpoints: the folder for checkpoints; `salience.training.resuming` says when they are written.
         has_validation: whether there are validation rows, by which the best checkpoint is selected.
+        tracking: where the run is reported.
 
     Raises:
         InputError: the batch size is not divisible by the number of accumulation steps times the number of processes.
@@ -62,7 +66,7 @@ def training_arguments(recipe: Recipe, checkpoints: Path, has_validation: bool) 
             f"processes); choose a multiple of {parts}"
         )
     every = math.ceil(recipe.steps / recipe.evaluations)
-    selecting: dict[str, Any] = {"eval_strategy": "steps", "eval_steps": every, "load_best_model_at_end": True,
+    selecting: dict[str, Any] = {"eval_strategy": "steps", "eval_steps": every,
               "metric_for_best_model": "selection", "greater_is_better": True}  # fmt: skip
     return TrainingArguments(
         output_dir=str(checkpoints),
@@ -79,11 +83,12 @@ def training_arguments(recipe: Recipe, checkpoints: Path, has_validation: bool) 
         use_cpu=trains_on_cpu(recipe),
         seed=recipe.seed,
         save_strategy="steps",
-        save_steps=every,
-        save_total_limit=2,  # the best checkpoint and the last one
+        save_steps=recipe.steps,  # `ResumePoints` decides
+        save_total_limit=1,
         restore_callback_states_from_checkpoint=True,  # early stopping goes on counting in a resumed run
         logging_steps=every,
-        report_to="none",
+        report_to=list(tracking.trackers) or "none",
+        run_name=tracking.run,
         disable_tqdm=True,
         dataloader_pin_memory=torch.cuda.is_available(),
         **(selecting if has_validation else {}),

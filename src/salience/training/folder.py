@@ -175,3 +175,21 @@ class RunFolder:
 def work_of(output: Path) -> Path:
     """The hidden folder that holds an unfinished run of `output`."""
     return output.absolute().parent / f".{output.name}.partial"
+
+
+def kept_precision(folder: Path) -> str | None:
+    """The precision of a run, finished or interrupted; None if there is no run, or if its recipe names none.
+
+    A run that is continued keeps its precision, also on a machine on which "auto" is another one.
+
+    Args:
+        folder: of the run.
+    """
+    for place in (folder, work_of(folder)):
+        try:
+            precision = read_recipe(place / RECIPE).get("precision")
+        except (OSError, InputError):
+            continue
+        if precision in ("fp32", "bf16", "fp16"):
+            return precision
+    return None

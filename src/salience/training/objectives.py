@@ -19,6 +19,7 @@ from salience.hooks.stages import unwrapped
 from salience.mixing.forwarding import forward_mixed
 from salience.mixing.method import Method
 from salience.mixing.mix import Mix
+from salience.training.kept_rows import kept_by_rows
 from salience.training.loss import CrossEntropy, cross_entropy
 
 Objective = Callable[[nn.Module, Batch], Iterator[Tensor]]
@@ -67,7 +68,8 @@ def mixed(
                 yield on_clean(model, batch)
             mix = method(batch, guide.from_clean_pass(seen, batch))
             del seen  # and with it the embeddings of the first pass
-            yield on_mixed(model, batch, mix)
+            with kept_by_rows(model):
+                yield on_mixed(model, batch, mix)
             return
 
         mix = method(batch, None if guide is None else guide(model, batch))
@@ -83,7 +85,8 @@ def mixed(
         if clean > 0:
             with unsynchronised(model):
                 yield on_clean(model, batch)
-        yield on_mixed(model, batch, mix)
+        with kept_by_rows(model):
+            yield on_mixed(model, batch, mix)
 
     return objective
 

@@ -14,13 +14,14 @@ from salience.data.encoding import Encoded
 from salience.data.labels import class_weights
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.inference import TextClassifier
+from salience.inference import TextClassifier, choose_device
 from salience.mixing import dry_run
 from salience.mixing.choosing import choose_method
 from salience.mixing.method import resolved
-from salience.models.attention_classifier import AttentionClassifier
+from salience.models.attention_classifier import is_over_words
 from salience.models.attention_models import attention_options, build_attention_classifier
 from salience.models.loading import load_classifier, longest_text
+from salience.models.precision import resolve_precision
 from salience.models.procedure import required_procedure
 from salience.training.arguments import check_device
 from salience.training.procedures import Standard, Turns, choose_procedure
@@ -97,7 +98,10 @@ def prepare(
     if task.columns is not None:
         columns = task.columns
         recipe = replace(recipe, text=columns.text, text_pair=columns.text_pair, label=columns.label)
-    recipe = replace(recipe, max_length=classifier.max_length)
+    precision = resolve_precision(recipe.precision, choose_device(recipe.device), model)
+    recipe = replace(recipe, max_length=classifier.max_length, precision=precision)
+    # fp16 is for training only, where losses are scaled.
+    classifier = replace(classifier, precision="fp32" if precision == "fp16" else precision)
     recipe = recipe.resolved(len(training), len(task.labels), width_of(model))
     note(
         f"recipe: {recipe.method} on {recipe.model}, {recipe.steps} steps of {recipe.batch_size} texts, "
@@ -137,8 +141,7 @@ def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) ->
 
 def width_of(model: PreTrainedModel) -> int | None:
     """The number of hidden units of a transformer, on which its learning rate depends; None for models over words."""
-    over_words = isinstance(model, AttentionClassifier) and model.config.encoder != "transformer"
-    return None if over_words else model.config.hidden_size
+    return None if is_over_words(model) else model.config.hidden_size
 
 
 def all_texts(texts: Texts) -> list[str]:

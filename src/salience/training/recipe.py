@@ -121,7 +121,10 @@ class Recipe:
         0.0, between(0, 0.99), "fraction of each label that is spread evenly over all classes"
     )
     seed: int = setting(0, whole_between(0, 2**32 - 1), "seed of the random numbers")
-    precision: str = setting("fp32", one_of("fp32", "bf16", "fp16"), "number format of the computation")
+    precision: str = setting(
+        "auto", one_of("auto", "fp32", "bf16", "fp16"), "number format of the computation; auto is bf16 where the "
+        "device computes it faster, else fp32",
+    )  # fmt: skip
     device: str = setting("auto", one_of("auto", "cpu", "cuda"), "device to compute on")
     checksums: dict[str, str] = setting(dict, CHECKSUMS, "SHA-256 of the data files")
 

@@ -17,11 +17,12 @@ from salience.inference import TextClassifier
 from salience.processes import is_main_process
 from salience.training.checkpoints import using_files
 from salience.training.fitting import Listeners, fit
-from salience.training.folder import RunFolder
+from salience.training.folder import RunFolder, kept_precision
 from salience.training.inputs import checksums, input_files
 from salience.training.preparing import Prepared, check_recipe, prepare, silent
 from salience.training.recipe import Recipe
 from salience.training.results import measure, write_results
+from salience.training.trackers import Tracking, check_trackers
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ def train(
     callbacks: Sequence[TrainerCallback] = (),
     config: Path | None = None,
     keep_model: bool = True,
+    report_to: Sequence[str] = (),
 ) -> Run:
     """Trains a classifier by a recipe and writes the folder of the run.
 
@@ -67,17 +69,22 @@ def train(
         callbacks: callbacks of the Trainer, added to its defaults.
         config: the file from which the recipe was read; it must not be inside `output`.
         keep_model: whether to write the model, its tokenizer and its card, besides metrics, predictions and recipe.
+        report_to: trackers of experiments that follow the run: "tensorboard", "mlflow", "wandb", "trackio"; see
+            `salience.training.trackers.Tracking`.
 
     Raises:
         InputError: the data, the model or the recipe does not fit, or another process writes the same output. Nothing
             has been written then.
     """
     started = time.time()
+    check_trackers(report_to)
     check_recipe(recipe)
     main = is_main_process()
     inputs = input_files(recipe) | ({} if config is None else {"--config": config})
     folder = RunFolder(output, overwrite, resume, inputs)
-    listeners = Listeners(note if main else silent, callbacks)
+    if resume and recipe.precision == "auto":
+        recipe = replace(recipe, precision=kept_precision(folder.output) or "auto")
+    listeners = Listeners(note if main else silent, callbacks, tracking=Tracking(tuple(report_to), folder.output))
     with folder.held() if main else nullcontext():
         prepared, task = prepare_files(recipe, listeners.note)
         return fit_and_save(prepared, task, folder, started, listeners, keep_model)

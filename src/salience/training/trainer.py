@@ -19,6 +19,7 @@ from salience.mixing.method import resolved
 from salience.training.checkpoints import using_files
 from salience.training.loss import CrossEntropy, cross_entropy
 from salience.training.objectives import Objective, labels_of, mixed, penalised, plain
+from salience.training.progress import TellProgress
 from salience.training.sampling import EpochOfSampler, length_grouped
 
 OVERFLOWS = 20  # largest number of consecutive steps that fp16 may skip
@@ -67,6 +68,7 @@ class MixTrainer(Trainer):
         if options.get("data_collator") is None:
             options["data_collator"] = Collator.of(tokenizer) if tokenizer is not None else Collator()
         super().__init__(model=model, args=args, **options)
+        self.add_callback(TellProgress())
         if self.args.n_gpu > 1:
             raise ValueError(
                 "DataParallel would separate texts from their partners: launch with torchrun, or set "

@@ -64,7 +64,7 @@ def fit_by_turns(prepared: Prepared, procedure: Turns, checkpoints: Path, listen
         steps = recipe.steps if iteration == 0 else math.ceil(recipe.steps / 2)
         phase = replace(prepared, recipe=replace(recipe, seed=(recipe.seed + iteration) % 2**32, steps=steps))
         folder = checkpoints / f"iteration-{iteration}"
-        trainer = build_trainer(phase, folder / "learner", listeners.callbacks)
+        trainer = build_trainer(phase, folder / "learner", listeners)
         model = trainer.model
         label = f"iteration {iteration} of {procedure.iterations}"
         if iteration > 0:
@@ -112,9 +112,7 @@ def learner_phase(recipe: Recipe, trainer: MixTrainer, folder: Path, joint: bool
         return TrainerState(**finished)
     set_seed(recipe.seed)  # the same numbers are drawn if the compressor phase is skipped in a resumed run
     with frozen(model.compressor, *([] if joint else [model.pooling])), predicting_as_learner(model):
-        trained, state = run_trainer(trainer, recipe.patience)
-    if trained is not model:  # loaded from a checkpoint: a run that was interrupted after its last step
-        model.load_state_dict(trained.state_dict())
+        state = run_trainer(trainer)
     if is_main_process():
         steps = {"global_step": state.global_step, "best_global_step": state.best_global_step}
         write_phase(model, folder / "learnt", steps)
