@@ -1,0 +1,124 @@
+"""Time of predicting with torch, with `transformers.pipeline`, and with exports to ONNX in float32 and int8.
+
+All read the same texts with the same model, packaged MiniLM with a fresh head, as `bench/predict.py` makes them, and
+tokenise within the measured time. The contestants run one after the other on each of `--repetitions` equal parts.
+float32 must give the same labels and probabilities within 1e-5, else the script exits with 1; what int8 changes is
+reported. Goals, on one thread: int8 at least 3 times as fast as torch, and at least 6 times as fast as the pipeline.
+
+    python bench/export.py --data-dir DATA --reviews 0.5 --threads 1 --clock processor
+    python bench/export.py --data-dir DATA --sweep-tokens --threads 1 --clock processor    batch sizes of int8
+
+DATA holds imdb/train.jsonl.gz with rows of `text` and `label`.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from transformers import pipeline
+
+from predict import BATCH_SIZE, LABELS, LONGEST, TOLERANCE, mixed_lengths, save_classifier
+from salience import load
+from salience.export.folder import write_export
+from salience.inference import onnx_classifier
+from side_by_side import CLOCKS, Comparison, alternate, parser, prepare, save
+
+GOALS = {"torch": 3, "pipeline": 6}  # times int8's
+BUDGETS = (64, 128, 256, 512, 1024, 2048)  # padded tokens in a batch, for each thread
+NAMES = {"float32": False, "int8": True}
+
+
+def exported(folder: Path, name: str) -> Path:
+    """A folder with the export of the classifier in `folder`."""
+    made = folder / name
+    made.mkdir()
+    write_export(load(folder, LONGEST, "cpu", "fp32"), made, None, NAMES[name], lambda held: None)
+    return made
+
+
+def compare(options: Namespace, folder: Path, texts: list[str]) -> tuple[Comparison, dict[str, dict]]:
+    """The seconds of all, and how the labels and probabilities of each differ from torch's."""
+    original = load(folder, LONGEST, "cpu", "fp32")
+    classifiers = {"torch": original} | {name: load(exported(folder, name)) for name in NAMES}
+    classify = pipeline("text-classification", model=str(folder), device="cpu", top_k=None)
+    parts = [texts[start :: options.repetitions] for start in range(options.repetitions)]
+    found: dict[str, list] = {name: [None] * len(parts) for name in (*classifiers, "pipeline")}
+
+    def predict(name: str, number: int) -> None:
+        classifier = classifiers[name]
+        found[name][number] = classifier.probabilities(classifier.encode(parts[number]))
+
+    def transformers(number: int) -> None:
+        rows = classify(parts[number], batch_size=BATCH_SIZE, truncation=True, max_length=LONGEST)
+        scores = [{score["label"]: score["score"] for score in row} for row in rows]
+        found["pipeline"][number] = np.array([[row[label] for label in LABELS] for row in scores])
+
+    contestants = {
+        "int8": lambda number: predict("int8", number),
+        "float32": lambda number: predict("float32", number),
+        "torch": lambda number: predict("torch", number),
+        "pipeline": transformers,
+    }
+    alternate(contestants, 1, options.clock)  # all are warm
+    seconds = alternate(contestants, options.repetitions, options.clock)
+    expected, *others = (np.concatenate(found[name]) for name in ("torch", *NAMES))
+    return seconds, {
+        name: {
+            "labels_changed": int((other.argmax(1) != expected.argmax(1)).sum()),
+            "largest_difference": float(abs(other - expected).max()),
+        }
+        for name, other in zip(NAMES, others, strict=True)
+    }
+
+
+def sweep(options: Namespace, folder: Path, texts: list[str]) -> Comparison:
+    """Seconds of int8 for several numbers of padded tokens in a batch, without tokenising."""
+    classifier = load(exported(folder, "int8"))
+    encoded = classifier.encode(texts)
+    default = onnx_classifier.TOKENS
+
+    def with_budget(tokens: int) -> None:
+        onnx_classifier.TOKENS = tokens
+        classifier.probabilities(encoded)
+
+    budgets = sorted(BUDGETS, key=lambda tokens: tokens != default)  # the others are compared with the default
+    contestants = {f"{tokens} tokens": lambda _, tokens=tokens: with_budget(tokens) for tokens in budgets}
+    return alternate(contestants, options.repetitions, options.clock)
+
+
+def main() -> int:
+    arguments = parser(__doc__)
+    arguments.add_argument("--data-dir", type=Path, required=True, help="folder that holds imdb/train.jsonl.gz")
+    arguments.add_argument("--texts", type=int, default=1000)
+    arguments.add_argument("--reviews", type=float, default=0.5, help="share of whole reviews among the texts")
+    arguments.add_argument("--repetitions", type=int, default=10, help="equal parts of the texts")
+    arguments.add_argument("--sweep-tokens", action="store_true", help="try several sizes of int8's batches instead")
+    arguments.add_argument("--clock", choices=CLOCKS, default="wall")
+    options = arguments.parse_args()
+    machine = prepare(options)
+    texts = mixed_lengths(options.data_dir, options.texts, options.reviews, options.seed)
+    title = f"{len(texts)} texts, {options.reviews:.0%} whole reviews, {options.clock} clock"
+    with TemporaryDirectory() as folder:
+        save_classifier(folder, texts[:BATCH_SIZE], options.seed)
+        if options.sweep_tokens:
+            seconds = sweep(options, Path(folder), texts)
+            seconds.show(title)
+            save(options, machine, {"sweep": seconds.as_json()})
+            return 0
+        seconds, changes = compare(options, Path(folder), texts)
+    seconds.show(title)
+    for name, goal in GOALS.items():
+        print(f"goal: {name} / int8 at least {goal}")
+    for name, change in changes.items():
+        print(f"{name} against torch: " + ", ".join(f"{key} {value:.2g}" for key, value in change.items()))
+    save(options, machine, {"prediction": seconds.as_json(), "against_torch": changes})
+    same = not changes["float32"]["labels_changed"] and changes["float32"]["largest_difference"] <= TOLERANCE
+    return 0 if same else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

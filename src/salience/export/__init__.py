@@ -1,0 +1,1 @@
+"""Export of trained classifiers to ONNX, checked against the original."""

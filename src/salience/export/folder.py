@@ -1,0 +1,90 @@
+"""The folder of an exported classifier: the model, its tokenizer and labels, and a page that says how to run it."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Callable
+from copy import deepcopy
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from salience._version import __version__
+from salience.data.texts import Texts
+from salience.export.agreement import Agreement, agreement
+from salience.export.parity import TOLERANCE, check_parity, made_up_batch
+from salience.export.quantizing import quantize
+from salience.export.tracing import needs_two_files, write_onnx
+from salience.files import write_json, write_whole
+from salience.inference import TextClassifier
+from salience.inference.onnx_classifier import OnnxClassifier, load_exported
+from salience.inference.onnx_model import FILE
+from salience.templating import render
+
+PACKAGES = ("torch", "transformers", "tokenizers", "onnx", "onnxscript", "onnxruntime")
+
+
+def write_export(
+    classifier: TextClassifier, folder: Path, texts: Texts | None, int8: bool, accept: Callable[[Agreement], None]
+) -> Agreement | None:
+    """Writes an exported classifier to an empty folder.
+
+    Args:
+        classifier: a classifier of torch, on a CPU.
+        folder: where to write.
+        texts: texts on which the export is compared with the original; None compares it on made-up texts only.
+        int8: whether weights and products are rounded to 8 bits.
+        accept: is called with the result on the texts, and raises an error to refuse it.
+
+    Returns:
+        The result on the texts.
+
+    Raises:
+        InputError: the model cannot be exported, or the export computes something else.
+    """
+    write_json(folder / "config.json", configuration(classifier))
+    tokenizer = deepcopy(classifier.tokenizer)
+    tokenizer.model_max_length = classifier.max_length
+    tokenizer.save_pretrained(folder)
+    write_onnx(classifier.model, made_up_batch(classifier, (2, 5)), folder / FILE)
+    exported = load_exported(folder)
+    difference = check_parity(classifier, exported.model)
+    if int8:
+        quantize(folder / FILE, external=needs_two_files(classifier.model))
+        exported = load_exported(folder)
+    held = None
+    if texts is not None:
+        held = agreement(classifier, exported, texts)
+        accept(held)
+    write_whole(folder / "README.md", readme(exported))
+    write_json(folder / "export.json", about(int8, difference, held))
+    return held
+
+
+def configuration(classifier: TextClassifier) -> dict[str, Any]:
+    """The configuration with all labels, which transformers leaves out where they are LABEL_0, LABEL_1, ..."""
+    values = json.loads(classifier.model.config.to_json_string())
+    return values | {"id2label": dict(enumerate(classifier.labels))}
+
+
+def readme(exported: OnnxClassifier) -> str:
+    """The page of the folder: ten lines that run the model without salience."""
+    return str(
+        render(
+            "salience.export", "readme.md.jinja", max_length=exported.max_length,
+            padding=exported.tokenizer.pad_token_id or 0,
+        )
+    )  # fmt: skip
+
+
+def about(int8: bool, difference: float, held: Agreement | None) -> dict[str, Any]:
+    """How the model was exported, what it was compared with, and where."""
+    return {
+        "written by": f"salience {__version__}",
+        "format": "onnx, int8" if int8 else "onnx, float32",
+        "float32 on made-up texts": {"largest difference of a logit, relative": difference, "accepted": TOLERANCE},
+        "on given texts": None if held is None else held.as_json(),
+        "processor": platform.processor() or platform.machine(),
+        "packages": {name: version(name) for name in PACKAGES},
+    }

@@ -1,0 +1,140 @@
+"""A classifier that was exported to ONNX: a file that onnxruntime computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import torch
+from transformers import PreTrainedConfig
+
+from salience.batch import Batch
+from salience.errors import InputError, quoted
+
+FILE = "model.onnx"
+# Padded tokens in a batch, for each thread. onnxruntime computes the operators one after the other; between them, the
+# states of few tokens stay in the cache of a core.
+TOKENS = 128
+# One operator for addition and LayerNorm takes three times as long as two, because it is not vectorised.
+SLOWER = ["SkipLayerNormFusion"]
+
+
+class OnnxModel:
+    """The network of an exported classifier. It computes logits, and has neither gradients nor hidden states.
+
+    It is loaded with as many threads as torch has at that moment.
+
+    Args:
+        folder: holds `model.onnx`, with inputs named as in transformers and the output `logits`.
+        config: the configuration of the model that was exported.
+
+    Raises:
+        InputError: onnxruntime is not installed, or the file is damaged, reads files outside the folder, or is not a
+            classifier of texts.
+    """
+
+    device = torch.device("cpu")
+
+    def __init__(self, folder: Path, config: PreTrainedConfig):
+        self.folder, self.config, self.threads = folder, config, torch.get_num_threads()
+        check_weights_inside(folder)
+        self.session = open_session(folder / FILE, self.threads)
+        self.inputs = [value.name for value in self.session.get_inputs()]
+        outputs = [value.name for value in self.session.get_outputs()]
+        known = {"input_ids", "attention_mask", "token_type_ids"}
+        if not {"input_ids"} <= set(self.inputs) <= known or "logits" not in outputs:
+            raise InputError(
+                f"{folder / FILE} is not a classifier of texts: it reads {', '.join(map(quoted, self.inputs))} and "
+                f"returns {', '.join(map(quoted, outputs))}; export one with salience export"
+            )
+
+    def logits(self, batch: Batch) -> np.ndarray:
+        """The logits (B, C) of a batch, in float32."""
+        return self.session.run(["logits"], {name: getattr(batch, name).numpy() for name in self.inputs})[0]
+
+    def modules(self) -> NoReturn:
+        """Refuses every use that needs the layers of the network.
+
+        Raises:
+            InputError: always.
+        """
+        raise InputError(
+            f"{self.folder} was exported to ONNX: it predicts, but has no gradients and no hidden states. Name the "
+            "run that it was exported from"
+        )
+
+
+def open_session(file: Path, threads: int) -> Any:
+    """An onnxruntime session for the CPU.
+
+    Raises:
+        InputError: onnxruntime is not installed, or cannot read the file.
+    """
+    runtime = needed("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 4  # errors are raised, and need not be printed, too
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # other processes need the cores, too
+    try:
+        return runtime.InferenceSession(
+            str(file), options, providers=["CPUExecutionProvider"], disabled_optimizers=SLOWER
+        )
+    except Exception as error:  # onnxruntime has an error class of its own for each of its codes
+        reason = " ".join(str(error).split())
+        raise InputError(f"{file} cannot be read by onnxruntime ({reason[:200]}): export the model again") from error
+
+
+def check_weights_inside(folder: Path) -> None:
+    """Checks that the weights of `model.onnx` are in files of its own folder.
+
+    Raises:
+        InputError: a file of weights lies elsewhere, or the file is damaged.
+    """
+    onnx = needed("onnx")
+    try:
+        model = onnx.load(folder / FILE, load_external_data=False)
+    except Exception as error:  # of protobuf
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{folder / FILE} is damaged ({reason[:200]}): export the model again") from error
+    nodes = [node for function in model.functions for node in function.node]
+    for tensor in [*tensors_of(model.graph), *tensors_in(nodes)]:
+        for entry in tensor.external_data:
+            place = (folder / entry.value).resolve()
+            if entry.key == "location" and folder.resolve() not in place.parents:
+                raise InputError(
+                    f"{folder / FILE} reads weights from {quoted(entry.value)}, outside its folder: use an export "
+                    "that you trust"
+                )
+
+
+def tensors_of(graph: Any) -> list[Any]:
+    """The tensors that are stored in an ONNX graph and in the graphs of its nodes."""
+    sparse = [tensor for pair in graph.sparse_initializer for tensor in (pair.values, pair.indices)]
+    return [*graph.initializer, *sparse, *tensors_in(graph.node)]
+
+
+def tensors_in(nodes: Iterable[Any]) -> list[Any]:
+    """The tensors that are stored in the nodes of an ONNX graph."""
+    tensors = []
+    for attribute in (attribute for node in nodes for attribute in node.attribute):
+        tensors += [attribute.t, *attribute.tensors]
+        for pair in (attribute.sparse_tensor, *attribute.sparse_tensors):
+            tensors += [pair.values, pair.indices]
+        for graph in (attribute.g, *attribute.graphs):
+            tensors += tensors_of(graph)
+    return tensors
+
+
+def needed(package: str) -> Any:
+    """A package of the optional extra `onnx`.
+
+    Raises:
+        InputError: it is not installed.
+    """
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise InputError(f"exported models need the package {package}: pip install 'salience[onnx]'") from error

@@ -1,0 +1,96 @@
+"""An exported model computes the logits of the original, for every family, batch size and length."""
+
+import numpy as np
+import onnx_ir
+import pytest
+import torch
+
+import families
+import word_models
+from salience.errors import InputError
+from salience.export.tracing import needs_two_files, write_onnx
+from salience.hooks.hooks import forward
+from salience.inference.onnx_model import FILE, OnnxModel
+
+BATCHES = [  # lengths of the texts, of the second texts, and columns of padding
+    ([3], None, 0),
+    ([1], None, 4),
+    ([0, 2], None, 0),
+    ([3, 20, 7, 40, 1], None, 2),
+    ([12] * 9, None, 0),
+    ([4, 6, 9], [3, None, 12], 1),
+]
+
+
+def exported(model, folder, family="bert") -> OnnxModel:
+    write_onnx(model, families.batch([2, 5], family=family), folder / FILE)
+    return OnnxModel(folder, model.config)
+
+
+def compare(model, exported: OnnxModel, batches) -> None:
+    for batch in batches:
+        with torch.no_grad():
+            expected = forward(model, batch).numpy()
+        found = exported.logits(batch)
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, expected, atol=2e-5 * np.ptp(expected))
+
+
+@pytest.mark.parametrize("family", families.MODELS)
+def test_every_family(family, tmp_path):
+    model = families.MODELS[family]()
+    states, mode = {name: weight.clone() for name, weight in model.state_dict().items()}, model.training
+    attention = model.config._attn_implementation
+    batches = [families.batch(*sizes, family=family) for sizes in BATCHES]
+    compare(model, exported(model, tmp_path, family), batches)
+    assert all(torch.equal(weight, states[name]) for name, weight in model.state_dict().items())
+    assert (model.config._attn_implementation, model.training) == (attention, mode)
+
+
+@pytest.mark.parametrize("pooling", ["max", "variational"])
+def test_poolings(pooling, tmp_path):
+    model = families.attention_classifier(pooling=pooling)
+    compare(model, exported(model, tmp_path), [families.batch(*sizes) for sizes in BATCHES])
+
+
+def test_attention_over_words(tmp_path):
+    model = word_models.word_classifier("affine", special_token_ids=sorted({0, 2, 3, 4}))
+    compare(model, exported(model, tmp_path), [families.batch(*sizes) for sizes in BATCHES])
+
+
+@pytest.mark.parametrize(("family", "cut"), [("bert", 1), ("roberta", 1), ("modernbert", 1), ("modernbert-mean", 0)])
+def test_the_last_layer_computes_the_first_token_alone(family, cut, tmp_path):
+    """Its perceptron reads one token of each text, unless the classifier reads the mean of all."""
+    write_onnx(families.MODELS[family](), families.batch([2, 5], family=family), tmp_path / FILE)
+    perceptrons = [node.outputs[0].shape for node in onnx_ir.load(tmp_path / FILE).graph if node.op_type == "Gelu"]
+    assert len(perceptrons) >= families.LAYERS
+    assert sum(shape[1] == 1 for shape in perceptrons) == cut
+
+
+def test_a_model_that_the_exporter_refuses(tmp_path):
+    class Chooses(torch.nn.Module):
+        """Its steps depend on the values, which no trace can hold."""
+
+        def __init__(self):
+            super().__init__()
+            self.inner = families.build("bert")
+            self.config = self.inner.config
+
+        def set_attn_implementation(self, name):
+            self.inner.set_attn_implementation(name)
+
+        def forward(self, **inputs):
+            return self.inner(**inputs) if inputs["input_ids"].sum() > 7 else None
+
+    with pytest.raises(InputError, match="models of the type bert cannot be exported to ONNX") as caught:
+        write_onnx(Chooses(), families.batch([2, 5]), tmp_path / FILE)
+    assert len(str(caught.value)) < 300
+    assert not (tmp_path / FILE).exists()
+
+
+def test_large_weights_are_in_a_second_file(tmp_path, monkeypatch):
+    model = families.build("bert")
+    assert not needs_two_files(model)
+    monkeypatch.setattr("salience.export.tracing.LARGEST_FILE", 1000)
+    compare(model, exported(model, tmp_path), [families.batch(*sizes) for sizes in BATCHES])
+    assert {file.name for file in tmp_path.iterdir()} == {FILE, f"{FILE}.data"}
