@@ -63,6 +63,55 @@ def test_windows_change_nothing(place, data, salience, tmp_path):
     assert found[0] == pytest.approx(found[2], abs=1e-6)
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("by", ["option", "array"])
+def test_parts_make_the_whole(by, suffix, place, data, salience, tmp_path, monkeypatch):
+    whole = tmp_path / f"whole{suffix}"
+    assert salience("predict", place.model, data, "--output", whole).code == 0
+    found = []
+    for part in (1, 2, 3):
+        if by == "array":
+            for name, value in {"ID": part, "MIN": 1, "MAX": 3, "COUNT": 3}.items():
+                monkeypatch.setenv(f"SLURM_ARRAY_TASK_{name}", str(value))
+        named = ["--part", f"{part}/3"] if by == "option" else []
+        answer = salience("predict", place.model, data, "--output", tmp_path / f"out{suffix}", "--window", "7", *named)
+        assert answer.code == 0, answer.err
+        assert f"{(16, 17, 17)[part - 1]} rows predicted, part {part} of 3: " in answer.err
+        assert (f"task {part} of a Slurm array" in answer.err) == (by == "array")
+        found += read(tmp_path / f"out-{part}-of-3{suffix}")
+    expected = read(whole)
+    assert [row["id"] for row in found] == [row["id"] for row in expected] and len(found) == 50
+    for row, other in zip(found, expected, strict=True):
+        assert row["predicted"] == other["predicted"]
+        assert values(row) == pytest.approx(values(other), abs=1e-6)
+
+
+def values(row: dict) -> list[float]:
+    """The probabilities of a row, from any format."""
+    each = row.get("probabilities") or {name: value for name, value in row.items() if name.startswith("probability_")}
+    return [float(row["probability"]), *map(float, each.values())]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_more_parts_than_rows(suffix, place, salience, tmp_path):
+    data = write_csv(tmp_path / "two.csv", [("a cup",), ("a song",)], ("text",))
+    rows = []
+    for part in (1, 2, 3):
+        answer = salience("predict", place.model, data, "--part", f"{part}/3", "--output", tmp_path / f"out{suffix}")
+        assert answer.code == 0, answer.err
+        rows += read(tmp_path / f"out-{part}-of-3{suffix}")
+    assert [row["text"] for row in rows] == ["a cup", "a song"]
+    answer = salience("predict", place.model, data, "--part", "1/3")
+    assert answer.out == "text,predicted,probability,probability_LABEL_0,probability_LABEL_1\r\n"
+
+
+def test_a_fault_in_another_part_is_named_by_its_row(place, salience, tmp_path):
+    data = tmp_path / "data.jsonl"
+    data.write_text(lines([{"text": "a"}] * 5 + [{"text": ["b"]}] + [{"text": "a"}] * 2))
+    assert salience("predict", place.model, data, "--part", "1/2").code == 0
+    refused_at_last(salience("predict", place.model, data, "--part", "2/2"), 'data.jsonl: row 6, column "text": ')
+
+
 def test_standard_output_is_clean_csv(place, data, salience):
     answer = salience("predict", place.model, data)
     rows = list(csv.DictReader(answer.out.splitlines()))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from salience.cli.options import AS_IN_TRAINING, Debug, Model, options_of
+from salience.cli.options import AS_IN_TRAINING, Debug, Model, Part, Precision, Ray, options_of
 from salience.training.recipe import Recipe
 
 
@@ -19,16 +19,20 @@ def predict(
     *,
     settings: Mapping[str, Any],
     output: Annotated[
-        Path | None, Option(help="File to write: .csv, .jsonl or .parquet.  [default: csv to standard output]")
+        Path | None,
+        Option(
+            help="File to write: .csv, .jsonl or .parquet; of a part, OUTPUT-2-of-8.csv beside it.  "
+            "[default: csv to standard output]",
+        ),
     ] = None,
     window: Annotated[int, Option(help="Number of rows held in memory at a time.")] = 8192,
-    precision: Annotated[
-        str, Option(help="Number format of the computation: fp32, bf16, or auto, which is bf16 on GPUs that have it.")
-    ] = "auto",
+    precision: Precision = "auto",
     prefix: Annotated[str, Option(help="Prefix of the names of the added columns.")] = "",
     safe_csv: Annotated[
         bool, Option("--safe-csv", help="Put an apostrophe before csv cells that a spreadsheet would run as formulas.")
     ] = False,
+    part: Part = None,
+    ray: Ray = None,
     overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing output file.")] = False,
     debug: Debug = False,
 ) -> None:
@@ -37,5 +41,5 @@ def predict(
 
     predict_file(
         model, data, output, window=window, precision=precision, prefix=prefix, safe_csv=safe_csv,
-        overwrite=overwrite, **settings,
+        part=part, ray=ray, overwrite=overwrite, **settings,
     )  # fmt: skip

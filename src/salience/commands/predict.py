@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
-from salience.commands.added_columns import Added, written_columns
-from salience.data.columns import Columns, choose_as_trained
-from salience.data.reading import column_names, stream
-from salience.data.values import text_of, value_in, well_formed
-from salience.data.writing import check_output, writing
-from salience.errors import InputError, counted, unknown
-from salience.inference import TextClassifier, choose_device, load
+from salience.data.columns import choose_as_trained
+from salience.data.reading import column_names
+from salience.data.writing import check_output, is_stream, writing
+from salience.errors import InputError, counted
+from salience.inference import choose_device
+from salience.parts import WHOLE, file_of, part_of
+from salience.prediction.added_columns import written_columns
+from salience.prediction.on_ray import answers_by_ray
+from salience.prediction.predictor import Answers, Predictor
+from salience.prediction.windows import Windows, rows_of_part
 from salience.report.terminal import cut_off, tell
 from salience.training.recipe_file import trained_columns
 
@@ -21,7 +25,7 @@ from salience.training.recipe_file import trained_columns
 def predict_file(
     model: str, data: str, output: Path | None, *, text: str | None, text_pair: str | None, encoding: str,
     max_length: int | None, window: int, precision: str, device: str, overwrite: bool, prefix: str = "",
-    safe_csv: bool = False,
+    safe_csv: bool = False, part: str | None = "1/1", ray: str | None = None,
 ) -> None:  # fmt: skip
     """Writes the rows of `data` with the predicted label, its probability and the probability of each label.
 
@@ -30,21 +34,27 @@ def predict_file(
     Args:
         model: a run folder, or any other trained classifier.
         data: a file of texts.
-        output: the file to write; None writes csv to standard output.
+        output: the file to write; None writes csv to standard output. A part of several is written to a file of its
+            own beside it, see `salience.parts.file_of`.
         text, text_pair: names of the columns; None takes those of the training, or usual names.
         window: number of rows in memory.
-        precision: "fp32", "bf16", or "auto".
+        precision: as of `salience.load`.
         prefix: begins the names of the added columns.
         safe_csv: see `salience.data.writing.writing`.
+        part: "K/N" predicts the K-th of N equal parts of the rows; None that of a Slurm array's task, else all.
+        ray: address of a Ray cluster that predicts; None for this process.
 
     Raises:
         InputError: the data, the model or an option is invalid. No output file is written then.
     """
-    choose_device(device)  # an invalid device is reported before the data are read
-    if precision not in ("auto", "fp32", "bf16"):
-        raise unknown("--precision", precision, ["auto", "fp32", "bf16"])
+    predictor = Predictor(model, text, text_pair, precision, max_length, device, prefix)
+    if ray is None:
+        choose_device(device)  # an invalid device is reported before the data are read
     if window < 1:
         raise InputError(f"--window must be at least 1, not {window}")
+    turn = part_of(part, tell)
+    if output is not None and not is_stream(output):
+        output = file_of(turn, output)
     check_output(output, overwrite)
     suffix = "" if output is None else output.suffix.lower()
     if safe_csv and suffix in (".jsonl", ".parquet"):
@@ -53,57 +63,43 @@ def predict_file(
         column_names(data, encoding), trained_columns(model), {"text": text, "text_pair": text_pair},
         need_label=False, source=data,
     )  # fmt: skip
-    classifier = load(model, max_length, device)
-    added = Added.of(classifier.labels, well_formed(prefix), as_columns=suffix != ".jsonl")
+    # The machine that sends the work to a cluster may have no GPU.
+    here = predictor if ray is None else replace(predictor, device="cpu")
+    added = here.added(as_columns=suffix != ".jsonl")
     written = written_columns(data, encoding, added)
     for note in notes:
         tell(note)
 
-    rows = stream(data, encoding)
+    windows = Windows(data, encoding, columns, rows_of_part(turn, data, encoding, columns), window)
+    answered = answers_here(predictor, windows) if ray is None else answers_by_ray(predictor, windows, ray)
     seen = cut = empty = undefined = 0
-    with writing(output, overwrite, written, safe_csv, tell) as write:
-        while part := list(islice(rows, window)):
-            answers, shortened = predict_rows(classifier, part, columns, precision, added, data, seen + 1)
-            write([row | added.named(answer) for row, answer in zip(part, answers, strict=True)])
-            seen, cut = seen + len(part), cut + shortened
-            empty += sum(answer is None for answer in answers)
-            undefined += sum(answer is not None and not all(map(isfinite, answer)) for answer in answers)
+    with writing(output, overwrite, written, safe_csv, tell) as write, closing(answered):
+        for first, rows, answers in answered:
+            if not added.as_columns:  # in a file of objects, every row may have names of its own
+                for number, row in enumerate(rows, first):
+                    added.check_free(row, f"{data}: row {number}")
+            found = answers.lists()
+            write([row | added.named(answer) for row, answer in zip(rows, found, strict=True)])
+            seen, cut = seen + len(rows), cut + int(answers.cut.sum())
+            empty += found.count(None)
+            undefined += sum(answer is not None and not all(map(isfinite, answer)) for answer in found)
+        if not seen:
+            write([])  # the header
     if cut:
-        tell(cut_off(cut, seen, classifier.max_length))
+        tell(cut_off(cut, seen, here.classifier.max_length))
     if empty:
         tell(f"{empty} of {seen} rows have no text and got no label")
     if undefined:
         tell(f"{undefined} of {seen} rows got no label: the model's probabilities are NaN; its weights may be damaged")
-    tell(f"{counted(seen, 'row')} predicted" + (f": {output}" if output else ""))
+    share = "" if turn == WHOLE else f", part {turn[0]} of {turn[1]}"
+    tell(f"{counted(seen, 'row')} predicted{share}" + (f": {output}" if output else ""))
 
 
-def predict_rows(
-    classifier: TextClassifier,
-    rows: list[dict],
-    columns: Columns,
-    precision: str,
-    added: Added,
-    source: str,
-    first: int,
-) -> tuple[list[list[float] | None], int]:
-    """The probabilities of the labels of each row (None for a row without a text), and how many texts were cut.
+def answers_here(predictor: Predictor, windows: Windows) -> Generator[tuple[int, list[dict], Answers], None, None]:
+    """Predicts the windows of a file, one after the other.
 
-    Args:
-        source: the file, for error messages.
-        first: the number of the first row in the file.
+    Yields:
+        The number of the first row of a window, its rows, and what the classifier says about them.
     """
-    names = [name for name in (columns.text, columns.text_pair) if name is not None]
-    texts: list[list[str | None]] = []
-    for number, row in enumerate(rows, first):
-        if not added.as_columns:  # in a file of objects, every row may have names of its own
-            added.check_free(row, f"{source}: row {number}")
-        texts.append([value_in(row, name, text_of, number, source) for name in names])
-    complete = [index for index, parts in enumerate(texts) if None not in parts]
-    inputs: Any = [tuple(texts[index]) if len(names) > 1 else texts[index][0] for index in complete]
-    encoded = classifier.encode(inputs)
-    probabilities = classifier.probabilities(encoded, precision)
-
-    answers: list[list[float] | None] = [None] * len(rows)
-    for index, probability in zip(complete, probabilities.tolist(), strict=True):
-        answers[index] = probability
-    return answers, int(encoded.cut.sum())
+    for first, rows in windows:
+        yield first, rows, predictor.answers(windows.texts_of(first, rows))

@@ -130,9 +130,9 @@ def arrow_table(rows: list[dict[str, Any]], columns: Columns) -> pyarrow.Table:
     import pyarrow
 
     arrays = []
-    for (name, kind), values in zip(
-        columns.items(), zip(*(cells(row, columns) for row in rows), strict=True), strict=True
-    ):
+    table = [cells(row, columns) for row in rows]
+    for place, (name, kind) in enumerate(columns.items()):
+        values = [row[place] for row in table]
         text = pyarrow.types.is_string(kind)
         try:
             arrays.append(pyarrow.array(map(text_cell, values) if text else values, kind))
