@@ -63,6 +63,13 @@ PREDICT_ANY = ["predict", "trained", "--device", "cpu"]
 PREDICT = [*PREDICT_ANY, "wide.csv", "--window", "3"]
 
 
+def checkpoint_every_step() -> None:
+    """As in a run whose steps take longer than the time between two checkpoints."""
+    from salience.training import resuming
+
+    resuming.SECONDS = 0
+
+
 def small_table() -> None:
     """The table of synthetic texts, with few texts and epochs."""
     from salience.analysis.synthetic import synthetic
@@ -76,11 +83,12 @@ def small_table() -> None:
 
 SCENARIOS = {
     "train": Scenario(
-        [*TRAINING, "--test", "test.csv", "--output", "runs/one"], ("runs/one",), ("--resume", "--overwrite")
+        [*TRAINING, "--test", "test.csv", "--output", "runs/one"], ("runs/one",), ("--resume", "--overwrite"),
+        prepare="checkpoint_every_step",
     ),
     "train-again": Scenario(  # over an earlier run of other settings
         [*TRAINING, "--output", "runs/one", "--overwrite"], ("runs/one",), ("--resume",),
-        first=([*TRAINING, "--seed", "7", "--output", "runs/one"],),
+        first=([*TRAINING, "--seed", "7", "--output", "runs/one"],), prepare="checkpoint_every_step",
     ),
     "predict-csv": Scenario([*PREDICT, "--output", "out/new.csv"], ("out/new.csv",), first=(TRAINED,)),
     "predict-jsonl": Scenario([*PREDICT, "--output", "new/new.jsonl"], ("new/new.jsonl",), first=(TRAINED,)),
@@ -88,6 +96,14 @@ SCENARIOS = {
         [*PREDICT_ANY, "test.csv", "--window", "3", "--output", "out/new.parquet", "--overwrite"],
         ("out/new.parquet",), (),
         first=(TRAINED, [*PREDICT_ANY, "train.csv", "--output", "out/new.parquet"]),
+    ),
+    "export": Scenario(
+        ["export", "trained", "--check", "test.csv", "--output", "out/new"], ("out/new",), first=(TRAINED,)
+    ),
+    "export-again": Scenario(  # over an earlier export
+        ["export", "trained", "--check", "test.csv", "--int8", "--accept", "--output", "out/new", "--overwrite"],
+        ("out/new",), (), first=(TRAINED, ["export", "trained", "--max-length", "9", "--output", "out/new"]),
+        atomic=False,
     ),
     "explain-jsonl": Scenario(
         ["explain", "trained", "test.csv", "--device", "cpu", "--output", "out/new.jsonl"], ("out/new.jsonl",),

@@ -34,20 +34,6 @@ def last_checkpoint(folder: Path) -> Path | None:
     return None
 
 
-def is_finished(checkpoint: Path, patience: int) -> bool:
-    """Whether training had reached its last step, or had stopped early, when this checkpoint was written.
-
-    Args:
-        checkpoint: a complete checkpoint.
-        patience: number of evaluations without improvement before training stops (early stopping).
-    """
-    state = read_state(checkpoint)
-    assert state is not None  # as `last_checkpoint` gives it
-    stopping = state.stateful_callbacks.get("EarlyStoppingCallback", {}).get("attributes", {})
-    waited = stopping.get("early_stopping_patience_counter", 0)
-    return state.global_step >= state.max_steps or waited >= patience
-
-
 @contextmanager
 def using_files(folder: str | Path) -> Iterator[None]:
     """Inside the `with`, errors of torch, safetensors and tokenizers about a file are turned into an `OSError`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers import (
-    EarlyStoppingCallback,
     EvalPrediction,
     PreTrainedModel,
     PrinterCallback,
@@ -22,13 +21,14 @@ from transformers import (
 
 from salience.data.encoding import Encoded
 from salience.inference import TextClassifier
-from salience.models.loading import load_trained
 from salience.training.alignment import penalty
 from salience.training.arguments import training_arguments
-from salience.training.checkpoints import is_finished, last_checkpoint, read_state, using_files
+from salience.training.checkpoints import last_checkpoint, using_files
 from salience.training.metrics import scores, selection
 from salience.training.preparing import Prepared, silent
 from salience.training.procedures import Standard
+from salience.training.resuming import BestWeights, ResumePoints
+from salience.training.trackers import UNTRACKED, Tracking
 from salience.training.trainer import MixTrainer, diverged
 
 
@@ -40,11 +40,13 @@ class Listeners:
         note: called with a line of text at the beginning of every phase.
         callbacks: callbacks of the Trainer, added to its defaults.
         iteration: called with the model after every iteration of a training by turns.
+        tracking: where the run is reported.
     """
 
     note: Callable[[str], None] = silent
     callbacks: Sequence[TrainerCallback] = ()
     iteration: Callable[[PreTrainedModel], None] = lambda model: None
+    tracking: Tracking = UNTRACKED
 
 
 @dataclass(frozen=True)
@@ -74,41 +76,42 @@ def fit(prepared: Prepared, checkpoints: Path, listeners: Listeners = Listeners(
     Raises:
         InputError: the loss, the outputs or the weights are not finite.
     """
-    return prepared.procedure.fit(prepared, checkpoints, listeners)
+    with listeners.tracking.open():
+        return prepared.procedure.fit(prepared, checkpoints, listeners)
 
 
 def fit_once(prepared: Prepared, procedure: Standard, checkpoints: Path, listeners: Listeners) -> Fitted:
     """As `fit`, by the standard procedure: all weights are trained together, once."""
     alignment = penalty(procedure.alignment, procedure.alignment_form)
-    trainer = build_trainer(prepared, checkpoints, listeners.callbacks, alignment)
-    model, state = run_trainer(trainer, prepared.recipe.patience)
-    return Fitted(replace(prepared.classifier, model=model), state)
+    trainer = build_trainer(prepared, checkpoints, listeners, alignment)
+    return Fitted(prepared.classifier, run_trainer(trainer))
 
 
 def build_trainer(
     prepared: Prepared,
     checkpoints: Path,
-    callbacks: Sequence[TrainerCallback] = (),
+    listeners: Listeners = Listeners(),
     penalty: Callable[[nn.Module], Tensor] | None = None,
 ) -> MixTrainer:
-    """A trainer for a prepared run. It stops early if there are validation rows.
+    """A trainer for a prepared run. If there are validation rows, it stops early and ends with the best weights.
 
     Args:
+        listeners: its callbacks are called during training, and its trackers are told.
         penalty: maps the model to a scalar that is added to the loss of every step.
     """
     recipe, validation = prepared.recipe, prepared.validation
-    stopping = [] if validation is None else [EarlyStoppingCallback(recipe.patience)]
+    selecting = [] if validation is None else [BestWeights(recipe.patience)]
     trainer = MixTrainer(
         model=prepared.model,
         method=prepared.method,
         clean=recipe.clean,
-        args=training_arguments(recipe, checkpoints, has_validation=validation is not None),
+        args=training_arguments(recipe, checkpoints, validation is not None, listeners.tracking),
         class_weights=prepared.class_weights,
         penalty=penalty,
         train_dataset=prepared.training,
         eval_dataset=by_length(validation),
         processing_class=prepared.classifier.tokenizer,
-        callbacks=[*callbacks, *stopping],
+        callbacks=[*listeners.callbacks, ResumePoints(), *selecting],
     )
     trainer.compute_metrics = partial(validation_scores, trainer)
     trainer.remove_callback(PrinterCallback)  # it prints dictionaries; callers show progress by callbacks of their own
@@ -138,25 +141,16 @@ def validation_scores(trainer: MixTrainer, prediction: EvalPrediction) -> dict[s
     }
 
 
-def run_trainer(trainer: MixTrainer, patience: int) -> tuple[PreTrainedModel, TrainerState]:
-    """Trains from the beginning or from the last checkpoint; gives the model that validation selected, and the state.
-
-    Args:
-        patience: number of evaluations without improvement before training stops (early stopping).
+def run_trainer(trainer: MixTrainer) -> TrainerState:
+    """Trains the trainer's model from the beginning or from the last checkpoint; gives the Trainer's state.
 
     Raises:
         InputError: the loss, the outputs or the weights are not finite.
     """
     last = last_checkpoint(Path(trainer.args.output_dir))
-    if last is None or not is_finished(last, patience):
-        with using_files(trainer.args.output_dir):
-            trainer.train(resume_from_checkpoint=str(last) if last else None)
-        # Without validation, nothing else checks the weights after the last step.
-        if not all(weight.isfinite().all() for weight in trainer.model.parameters()):
-            raise diverged(trainer, "model")
-        return trainer.model, trainer.state
-    # The run was killed after its last step. If it were resumed, early stopping might allow more steps.
-    state = read_state(last)
-    assert state is not None  # as `last_checkpoint` gives it
-    model, _ = load_trained(state.best_model_checkpoint or last)
-    return model.to(trainer.args.device), state
+    with using_files(trainer.args.output_dir):
+        trainer.train(resume_from_checkpoint=str(last) if last else None)
+    # Without validation, nothing else checks the weights after the last step.
+    if not all(weight.isfinite().all() for weight in trainer.model.parameters()):
+        raise diverged(trainer, "model")
+    return trainer.state
