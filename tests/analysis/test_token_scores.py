@@ -300,10 +300,10 @@ def test_a_weight_is_the_mean_of_the_attention_a_type_gets():
 
 
 def test_many_texts_in_single_precision_are_added_in_double():
-    """4000 times the same number has that number as its mean, to the last bit."""
+    """4000 times the same numbers have the mean of 100 of them, to the last bit."""
     model = word_classifier(classes=2, vocab_size=V)
     found = local_scores(model, (text_batch([[3] * 10] * 10) for _ in range(40)))
-    once = local_scores(model, [text_batch([[3] * 10])])
+    once = local_scores(model, [text_batch([[3] * 10] * 10)])  # one batch: another size may round in another way
     assert found.attention.dtype == found.polarity.dtype == torch.float64
     assert found.occurrences[3] == 4000
     assert close(found.attention, once.attention, 1e-14)

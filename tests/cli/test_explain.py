@@ -520,3 +520,13 @@ def test_texts_that_are_not_unicode_are_explained(text, suffix, place, salience,
     answer = salience("explain", place.model, "--text", text, *options)
     assert answer.code == 0, answer.err
     assert "\ufffd" in (tmp_path / f"out{suffix}").read_text() if suffix else "\ufffd" in answer.out
+
+
+def test_the_explainers_are_listed(salience, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = salience("explain", "--list-explainers").out.splitlines()
+    names = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert names == [*EXPLAINERS, "captum:NAME"]
+    assert all(len(line) <= 80 for line in lines)
+    meanings = " ".join(lines)
+    assert "norm of each token's gradient" in meanings and "Gradient times input" in meanings

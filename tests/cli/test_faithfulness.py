@@ -211,9 +211,9 @@ def test_metrics_may_be_chosen(place, data, salience, tmp_path):
             assert row["metrics"][name] == pytest.approx(list(own.metrics[name]), abs=1e-5)
 
 
-def test_help_lists_the_metrics_with_unit_direction_and_source(salience, monkeypatch):
+def test_the_metrics_are_listed_with_unit_direction_and_source(salience, monkeypatch):
     monkeypatch.setenv("COLUMNS", "250")
-    told = " ".join(salience("faithfulness", "--help").out.split())
+    told = " ".join(salience("faithfulness", "--list-metrics").out.split())
     for name, metric in CATALOGUE.items():
         assert f"{name} {metric.unit}, {metric.direction}. {metric.reference}" in told
 

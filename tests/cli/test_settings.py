@@ -13,6 +13,7 @@ from transformers import AutoTokenizer, PreTrainedModel, pipeline
 from labelled import labelled_rows, write_csv
 from salience.cli.settings import read_yaml
 from salience.errors import InputError
+from salience.training import resuming
 
 # ------------------------------------------------------------------------------------------ length of texts
 
@@ -215,6 +216,7 @@ def test_a_disk_that_fills_up_inside_a_checkpoint(file, place, salience, tmp_pat
     """What is being written is left there in part, as on a full disk, and torch says what it says then."""
     undisturbed, output = tmp_path / "undisturbed", tmp_path / "run"
     assert salience(*place.train("--output", undisturbed)).code == 0
+    monkeypatch.setattr(resuming, "SECONDS", 0)
     save, save_model, count = torch.save, PreTrainedModel.save_pretrained, 0
 
     def full(value, target, *rest, **named):

@@ -6,7 +6,8 @@ import numpy as np
 
 from salience.data.encoding import Encoded
 from salience.data.words import Words
-from salience.faithfulness.erasure import Erasure, Reading
+from salience.faithfulness.erasure import Erasure
+from salience.faithfulness.reading import Reading
 
 EMPTY = 10**6  # the token of a text of which nothing is left
 

@@ -18,8 +18,9 @@ from salience.faithfulness.aopc import aopc
 from salience.faithfulness.comprehensiveness import comprehensiveness, sufficiency
 from salience.faithfulness.decision_flip import decision_flip
 from salience.faithfulness.detection import detection, detection_by_class, marked_words
-from salience.faithfulness.erasure import Erasure, Reading
+from salience.faithfulness.erasure import Erasure
 from salience.faithfulness.leave_one_out import loo_tau
+from salience.faithfulness.reading import Reading
 from salience.faithfulness.results import interval
 
 
@@ -139,6 +140,15 @@ def test_the_interval_holds_the_mean_and_shrinks_with_more_texts():
     assert interval(many)[1] - interval(many)[0] < 0.2 * (high - low)
     # 1.96 standard errors, by theory
     assert high - low == pytest.approx(2 * 1.96 * 0.5 / len(few) ** 0.5, rel=0.15)
+
+
+@pytest.mark.parametrize("at_once", [1, 500, 10**6])
+def test_the_interval_is_that_of_means_drawn_one_by_one(at_once, monkeypatch):
+    monkeypatch.setattr("salience.faithfulness.results.DRAWN_AT_ONCE", at_once)
+    values = np.random.default_rng(1).normal(size=37)
+    random = np.random.default_rng(5)
+    means = [np.mean([values[place] for place in random.integers(37, size=37)]) for _ in range(200)]
+    assert interval(values, 200, 0.9, seed=5) == pytest.approx(tuple(np.quantile(means, [0.05, 0.95])), rel=1e-12)
 
 
 def test_an_interval_of_equal_values_is_a_point_and_unknown_values_are_left_out():

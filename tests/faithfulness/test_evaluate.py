@@ -15,7 +15,8 @@ from salience import METRICS, Metric
 from salience.data.texts import UNKNOWN, Texts
 from salience.errors import InputError
 from salience.explainers.chance import random_words
-from salience.faithfulness.erasure import Erasure, Reading
+from salience.faithfulness.erasure import Erasure
+from salience.faithfulness.reading import Reading
 from salience.faithfulness.results import interval, mean_of
 
 ROWS = labelled_rows(12, seed=6)
@@ -93,7 +94,8 @@ def test_random_is_the_mean_of_five_draws_and_follows_the_seed(classifier):
     reading = Reading(encoded, classifier.probabilities, classifier.empty_token)
     draws = [Erasure(reading, random_words(encoded.words.counts, generator), most=2) for _ in range(5)]
     expected = np.mean([METRICS["aopc"].compute(erasure) for erasure in draws], axis=0)
-    assert one["aopc"].tolist() == expected.tolist()
+    # Other texts share the batches, which changes percentage points by rounding.
+    assert one["aopc"] == pytest.approx(expected, abs=1e-4)
 
 
 def test_marked_words(classifier):

@@ -16,7 +16,8 @@ from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.explainers.chance import random_words
 from salience.faithfulness import Metric, default_metrics, metrics_named
-from salience.faithfulness.erasure import Erasure, Reading
+from salience.faithfulness.erasure import Erasure
+from salience.faithfulness.reading import Reading
 
 ALL = default_metrics(2, ("labels", "marks"))
 MOST = 6
@@ -239,7 +240,7 @@ def test_the_metric_is_the_papers(name, classifier):
     slow = getattr(reference, name.replace("-", "_"))
 
     def predict(words: list[str]) -> np.ndarray:
-        return classifier.predict_proba([" ".join(words)], precision="fp32")[0].astype(float)
+        return classifier.predict_proba([" ".join(words)])[0].astype(float)
 
     expected = [slow(predict, text.split(), values.tolist(), *most) for text, values in
                 zip(TEXTS, scores, strict=True)]  # fmt: skip

@@ -7,25 +7,20 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Argument, Option
-from typer.core import TyperCommand
 
-from salience.cli.options import AS_IN_TRAINING, Debug, Model, Pieces, help_of, options_of
+from salience.cli.options import AS_IN_TRAINING, Debug, Model, Pieces, Precision, catalogue, help_of, options_of
 from salience.settings import settings_of
 from salience.training.recipe import Recipe
 
 
-class ListsExplainers(TyperCommand):
-    """A command whose help ends with the catalogue of explainers. The catalogue is imported only for the help."""
+def explainer_rows() -> list[tuple[str, str]]:
+    """The explainers with what their scores are."""
+    from inspect import getdoc
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Writes the name of each explainer and what its scores are."""
-        from inspect import getdoc
+    from salience.explainers import EXPLAINERS
 
-        from salience.explainers import EXPLAINERS
-
-        with formatter.section("Explainers"):
-            rows = [(name, (getdoc(explainer) or "").split("\n")[0]) for name, explainer in EXPLAINERS.items()]
-            formatter.write_dl([*rows, ("captum:NAME", "A method of the package captum.")])
+    rows = [(name, (getdoc(explainer) or "").split("\n")[0]) for name, explainer in EXPLAINERS.items()]
+    return [*rows, ("captum:NAME", "A method of the package captum.")]
 
 
 @options_of(Recipe, names=["text_pair", "label", "encoding"], into="columns", unset=AS_IN_TRAINING)
@@ -35,9 +30,9 @@ def explain(
     data: Annotated[str | None, Argument(help="Texts to explain, as for `salience predict`.")] = None,
     text: Annotated[list[str] | None, Option("--text", help="Text to explain, instead of a file; repeatable.")] = None,
     explainer: Annotated[
-        str,
-        Option(help="Explainers of the list below, separated by commas."),
+        str, Option(help="Explainers that --list-explainers prints, separated by commas.")
     ] = "gradient",
+    list_explainers: Annotated[bool, catalogue("--list-explainers", "explainers", explainer_rows)] = False,
     target: Annotated[
         str, Option(help="Class to explain: predicted, gold (the label in the data), or the name of a label.")
     ] = "predicted",
@@ -48,6 +43,7 @@ def explain(
         int | None, Option(help="Head of the attention explainers.  [default: the mean of the layer's heads]")
     ] = None,
     pieces: Pieces = "sum",
+    precision: Precision = "auto",
     text_column: Annotated[
         str | None, Option(help=help_of(settings_of(Recipe)["text"], AS_IN_TRAINING["text"]))
     ] = None,
@@ -68,6 +64,6 @@ def explain(
 
     explain_file(
         model, data, text or [], output, explainers=explainer.split(","), target=target, layer=layer, head=head,
-        pieces=pieces, kind=format_, most=most, overwrite=overwrite,
+        pieces=pieces, precision=precision, kind=format_, most=most, overwrite=overwrite,
         columns={**columns, "text": text_column, "text_option": "--text-column"}, **settings,
     )  # fmt: skip

@@ -7,23 +7,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Argument, Option
-from typer.core import TyperCommand
 
-from salience.cli.options import AS_IN_TRAINING, Debug, Model, Pieces, options_of
+from salience.cli.options import AS_IN_TRAINING, Debug, Model, Pieces, catalogue, options_of
 from salience.training.recipe import Recipe
 
 
-class ListsMetrics(TyperCommand):
-    """A command whose help ends with the catalogue of metrics. The catalogue is imported only for the help."""
+def metric_rows() -> list[tuple[str, str]]:
+    """The metrics with unit, direction and source."""
+    from salience.faithfulness import METRICS
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Writes each metric with its unit, direction and source."""
-        from salience.faithfulness import METRICS
-
-        with formatter.section("Metrics"):
-            formatter.write_dl([
-                (name, f"{metric.unit}, {metric.direction}. {metric.reference}") for name, metric in METRICS.items()
-            ])  # fmt: skip
+    return [(name, f"{metric.unit}, {metric.direction}. {metric.reference}") for name, metric in METRICS.items()]
 
 
 @options_of(Recipe, names=["text", "text_pair", "label", "encoding"], into="columns", unset=AS_IN_TRAINING)
@@ -42,11 +35,19 @@ def faithfulness(
     metrics: Annotated[
         str | None,
         Option(
-            help="Metrics of the list below, separated by commas, with a number in place of k, such as "
+            help="Metrics that --list-metrics prints, separated by commas, with a number in place of k, such as "
             "accuracy-drop@5.  [default: all that apply, with --at as k]"
         ),
     ] = None,
+    list_metrics: Annotated[bool, catalogue("--list-metrics", "metrics", metric_rows)] = False,
     pieces: Pieces = "sum",
+    precision: Annotated[
+        str,
+        Option(
+            help="Number format in which explanations are computed: fp32, bf16, or auto, bf16 where the device "
+            "computes it faster. What is measured is always computed in fp32."
+        ),
+    ] = "auto",
     most: Annotated[int, Option(help="Number of words removed, at most.")] = 20,
     at: Annotated[int, Option(help="Number of words for metrics whose name ends in @k.")] = 5,
     rows: Annotated[int | None, Option(help="Read only the first N texts.  [default: all]")] = None,
@@ -70,5 +71,6 @@ def faithfulness(
     check_explanations(
         model, data, judge=judge, explainers=None if explainer is None else explainer.split(","),
         metrics=None if metrics is None else [name.strip() for name in metrics.split(",")], most=most, at=at,
-        rows=rows, output=output, overwrite=overwrite, columns=columns, marks=marks, pieces=pieces, **settings,
+        rows=rows, output=output, overwrite=overwrite, columns=columns, marks=marks, pieces=pieces,
+        precision=precision, **settings,
     )  # fmt: skip

@@ -34,7 +34,7 @@ FORMATS = ("terminal", "jsonl", "html")
 def explain_file(
     name: str, data: str | None, texts: list[str], output: Path | None, *, explainers: list[str], target: str,
     layer: int | None, head: int | None, pieces: str, kind: str | None, most: int | None, device: str, overwrite: bool,
-    max_length: int | None, columns: Mapping[str, Any],
+    max_length: int | None, precision: str, columns: Mapping[str, Any],
 ) -> None:  # fmt: skip
     """Explains single texts, or the rows of a file.
 
@@ -47,6 +47,7 @@ def explain_file(
         target: the class to explain: "predicted", "gold", or a label.
         layer, head: of the attention explainers; None is the explainer's default.
         pieces: how the scores of a word's tokens become the word's score, "sum" or "max".
+        precision: as of `salience.load`.
         kind: a value of `FORMATS`; None takes it from the name of `output`.
         most: number of rows to explain; None explains all.
         columns: names of the columns and the encoding, as `read_texts` takes them.
@@ -68,7 +69,7 @@ def explain_file(
     check_output_file(output, overwrite)
     functions = chosen_explainers(explainers, layer, head)
     check_pieces(pieces)
-    classifier = load(name, max_length, device)
+    classifier = load(name, max_length, device, precision)
     trained = trained_columns(name)
     if texts and trained is not None and trained.text_pair is not None:
         raise InputError(f"{name} was trained on pairs of texts: give them in a file, --text gives single ones")

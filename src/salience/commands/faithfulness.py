@@ -29,7 +29,7 @@ from salience.training.recipe_file import trained_columns
 def check_explanations(
     name: str, data: str, *, judge: str | None, explainers: list[str] | None, most: int, at: int, rows: int | None,
     seed: int, device: str, output: Path | None, overwrite: bool, max_length: int | None, columns: Mapping[str, Any],
-    marks: str | None = None, pieces: str = "sum", metrics: list[str] | None = None,
+    marks: str | None = None, pieces: str = "sum", metrics: list[str] | None = None, precision: str = "auto",
 ) -> None:  # fmt: skip
     """Prints the table of explainers by metrics and, if a folder is named, writes it there with its curves.
 
@@ -37,6 +37,7 @@ def check_explanations(
         name: the classifier that is explained, a folder or a name on the Hugging Face hub.
         judge: the classifier whose decisions are watched; None is the explained one.
         metrics: names of `salience.METRICS` with a number in place of `k`; None is all that apply, at `at` words.
+        precision: as of `salience.load`.
         marks: the column that has a label for every word.
 
     Raises:
@@ -51,8 +52,8 @@ def check_explanations(
     for metric, entry in metrics_named(metrics or ()).items():
         if entry.needs == "marks" and marks is None:
             raise InputError(f"--metrics {metric} needs marked words: --marks names their column")
-    classifier = load(name, max_length, device)
-    judging = classifier if judge is None else load(judge, max_length, device)
+    classifier = load(name, max_length, device, precision)
+    judging = classifier if judge is None else load(judge, max_length, device, precision)
     if judging.labels != classifier.labels:
         raise InputError(
             f"{judge} knows the labels {listed(judging.labels)}, but {name} {listed(classifier.labels)}: they must be "

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.hooks.attention_weights import attention
+from salience.hooks.attention_weights import attention, attention_and_logits
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,16 @@ class Attention:
         Raises:
             ValueError: the model has no such layer or head, or cannot show its attention.
         """
-        scores = received(attention(model, batch, self.layer, self.head), batch).mean(1)
+        return self.scores(attention(model, batch, self.layer, self.head), batch)
+
+    def with_logits(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The scores, and the logits (B, C) of the same forward pass."""
+        given, logits = attention_and_logits(model, batch, self.layer, self.head)
+        return self.scores(given, batch), logits
+
+    def scores(self, given: Tensor, batch: Batch) -> Tensor:
+        """The scores (B, T) of attention probabilities (B, H, T, T)."""
+        scores = received(given, batch).mean(1)
         return scores if self.mean else scores * batch.attention_mask.sum(1, keepdim=True)
 
 
@@ -59,7 +68,15 @@ class ClsAttention:
         Raises:
             ValueError: the model has no such layer or head, or cannot show its attention.
         """
-        given = attention(model, batch, self.layer, self.head)
+        return self.scores(attention(model, batch, self.layer, self.head), batch)
+
+    def with_logits(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The scores, and the logits (B, C) of the same forward pass."""
+        given, logits = attention_and_logits(model, batch, self.layer, self.head)
+        return self.scores(given, batch), logits
+
+    def scores(self, given: Tensor, batch: Batch) -> Tensor:
+        """The scores (B, T) of attention probabilities (B, H, T, T)."""
         first = batch.attention_mask.argmax(1)  # padding can be on the left
         return given[torch.arange(len(first), device=first.device), :, first].mean(1) * batch.attention_mask
 

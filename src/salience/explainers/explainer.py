@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from salience.batch import Batch
 from salience.hooks.hooks import Reading
@@ -13,6 +13,15 @@ from salience.hooks.hooks import Reading
 # (model, batch, target=None) -> scores (B, T), or (B, T, D) for the units of a representation; 0 on padding.
 # `target` (B,) long are the classes to explain; the labels if it is None, or the predictions if there are none.
 Explainer = Callable[..., Tensor]
+
+
+@runtime_checkable
+class WithLogits(Protocol):
+    """An explainer whose own pass also gives the model's prediction, which saves a pass where both are wanted."""
+
+    def with_logits(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The scores, as a call of the explainer gives them, and the logits (B, C) of the batch."""
+        ...
 
 
 @runtime_checkable

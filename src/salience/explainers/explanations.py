@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
+from salience.batch import Batch
 from salience.data.batching import DIFFERENTIATED, like_length
 from salience.data.texts import UNKNOWN, Texts, TextsLike
 from salience.errors import unknown
 from salience.explainers.corpus import word_scores
+from salience.explainers.explainer import WithLogits
 from salience.hooks.hooks import evaluating, forward
 from salience.inference import TextClassifier
 from salience.templating import render
@@ -129,24 +133,15 @@ def _explain_window(
     gold = [None if number == UNKNOWN else number for number in numbers]
     by_row: dict[int, Explanation] = {}
     for rows, batch in like_length(model, encoded, tokens=DIFFERENTIATED):
-        with torch.no_grad(), evaluating(model):
-            probabilities = forward(model, batch).float().softmax(1)
-        predicted = probabilities.argmax(1).tolist()
-        targets = torch.tensor(
-            [
-                _target(target, prediction, gold[row], row, texts)
-                for row, prediction in zip(rows, predicted, strict=True)
-            ],
-            device=model.device,
-        )
-        with evaluating(model):
-            scores = {
-                name: explainer(model, batch, targets).float().cpu().numpy() for name, explainer in explainers.items()
-            }
+        asked = None
+        if target != "predicted":
+            asked = torch.tensor([_target(target, gold[row], row, texts) for row in rows], device=model.device)
+        with classifier.computing():
+            probabilities, targets, scores = _explain_batch(model, batch, explainers, asked)
         for index, row in enumerate(rows):
             by_row[row] = Explanation(
                 words=words.names[row], second=words.second[row], labels=labels,
-                probabilities=probabilities[index].cpu().numpy(), target=int(targets[index]), gold=gold[row],
+                probabilities=probabilities[index], target=int(targets[index]), gold=gold[row],
                 scores={
                     name: word_scores(encoded, row, of_batch[index], pieces) for name, of_batch in scores.items()
                 },
@@ -155,10 +150,36 @@ def _explain_window(
     return [by_row[row] for row in range(len(texts))]
 
 
-def _target(target: int | str, predicted: int, gold: int | None, row: int, texts: Texts) -> int:
-    """The number of the class to explain."""
-    if target == "predicted":
-        return predicted
+def _explain_batch(
+    model: nn.Module, batch: Batch, explainers: Mapping[str, Callable], target: Tensor | None
+) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """The probabilities (B, C) of a batch, the classes that are explained (B,), and the explainers' scores (B, T).
+
+    The first explainer that can also gives the prediction, so that it takes no forward pass of its own.
+
+    Args:
+        target: (B,) long, the classes to explain; None: the predictions.
+    """
+    scores: dict[str, Tensor] = {}
+    predicting = [name for name, explainer in explainers.items() if isinstance(explainer, WithLogits)]
+    with evaluating(model):
+        if predicting:
+            first = cast(WithLogits, explainers[predicting[0]])
+            scores[predicting[0]], logits = first.with_logits(model, batch, target)
+        else:
+            with torch.no_grad():
+                logits = forward(model, batch)
+        probabilities = logits.float().softmax(1)
+        classes = probabilities.argmax(1) if target is None else target
+        for name, explainer in explainers.items():
+            if name not in scores:
+                scores[name] = explainer(model, batch, classes)
+    in_order = {name: scores[name].float().cpu().numpy() for name in explainers}
+    return probabilities.cpu().numpy(), classes.cpu().numpy(), in_order
+
+
+def _target(target: int | str, gold: int | None, row: int, texts: Texts) -> int:
+    """The number of the class to explain, where it is not the predicted one."""
     if target != "gold":
         return int(target)
     if gold is None:

@@ -45,13 +45,17 @@ class Gradient:
         Args:
             target: (B,) long, the classes to explain; the labels if it is None, or the predictions if there are none.
         """
+        return self.with_logits(model, batch, target)[0]
+
+    def with_logits(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The scores, and the logits (B, C) of the same forward pass."""
         model = unwrapped(model)  # no gradient of a weight is computed, so processes have nothing to exchange
         with torch.enable_grad(), reading(model, self.level) as seen:
             logits = forward(model, batch)
             # A sum, so that the scores of a text do not depend on the size of the batch.
             loss = -log_probability(logits, target_of(logits, batch, target)).sum()
             (gradient,) = torch.autograd.grad(loss, seen.value)
-        return self.masked(gradient, seen.value.detach(), batch)
+        return self.masked(gradient, seen.value.detach(), batch), logits.detach()
 
     def from_clean_pass(self, clean: Reading, batch: Batch) -> Tensor:
         """The same scores, up to one positive factor, from the forward and backward pass of the clean loss."""

@@ -33,6 +33,10 @@ class IntegratedGradients:
         Args:
             target: (B,) long, the classes to explain; the labels if it is None, or the predictions if there are none.
         """
+        return self.with_logits(model, batch, target)[0]
+
+    def with_logits(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The scores, and the logits (B, C) that the embeddings were read beside."""
         model = unwrapped(model)
         with evaluating(model):
             start, end, logits = from_nothing(model, batch)
@@ -42,7 +46,7 @@ class IntegratedGradients:
             for step in range(self.steps):
                 point = torch.lerp(start, end, (step + 0.5) / self.steps)
                 total += self.slope(model, batch, target, point).float()
-        return (difference * total / self.steps).sum(-1).where(batch.segment > 0, 0)
+        return (difference * total / self.steps).sum(-1).where(batch.segment > 0, 0), logits
 
     def slope(self, model: nn.Module, batch: Batch, target: Tensor, point: Tensor) -> Tensor:
         """d ln p(class) / dx (B, T, D) at a point (B, T, D)."""

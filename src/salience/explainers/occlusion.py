@@ -11,6 +11,7 @@ from salience.batch import Batch
 from salience.explainers.target import log_probability, target_of
 from salience.hooks.hooks import evaluating, forward
 from salience.hooks.stages import unwrapped
+from salience.models.precision import exactly
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Occlusion:
     """ln p(class) of the text minus ln p(class) of the text without the token.
 
     The token is deleted rather than masked, so the model sees no token in its place. The cost is one forward pass for
-    each token.
+    each token. It is computed in fp32 always, because the scores are small differences of probabilities.
 
     Attributes:
         at_once: batch size of the shortened texts.
@@ -26,15 +27,19 @@ class Occlusion:
 
     at_once: int = 64
 
-    @torch.no_grad()
     def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
         """Scores (B, T), 0 on padding and special tokens.
 
         Args:
             target: (B,) long, the classes to explain; the labels if it is None, or the predictions if there are none.
         """
+        return self.with_logits(model, batch, target)[0]
+
+    @torch.no_grad()
+    def with_logits(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The scores, and the logits (B, C) of the whole texts."""
         model = unwrapped(model)
-        with evaluating(model):
+        with evaluating(model), exactly():
             logits = forward(model, batch)
             target = target_of(logits, batch, target)
             whole = log_probability(logits, target)
@@ -45,7 +50,7 @@ class Occlusion:
                 rows, positions = part.T
                 shortened = without(batch, rows, positions)
                 scores[rows, positions] = whole[rows] - log_probability(forward(model, shortened), target[rows])
-            return scores
+            return scores, logits
 
 
 def without(batch: Batch, rows: Tensor, positions: Tensor) -> Batch:
@@ -62,4 +67,6 @@ def without(batch: Batch, rows: Tensor, positions: Tensor) -> Batch:
     )
     # The last column has no column to its right: a text without padding would keep its last token twice.
     present = mask * (order < length - 1)
-    return Batch(ids, present, segment * present, None if batch.labels is None else batch.labels[rows])
+    width = int((present * (order + 1)).max().clamp(min=1))  # of the longest of these texts
+    labels = None if batch.labels is None else batch.labels[rows]
+    return Batch(ids[:, :width], present[:, :width], (segment * present)[:, :width], labels)

@@ -53,8 +53,6 @@ class Metric:
 DEYOUNG = "DeYoung et al. (2020), arXiv:1911.03429, section 4.2"
 ZHOU = "Zhou et al. (Findings of ACL 2021), section 5.2"
 
-# Metrics are computed in this order. The first ones need the judge's answers for every number of words; the others
-# find there what they need.
 METRICS = {
     "aopc": Metric(aopc, "percentage points", True, "Samek et al. (2016), arXiv:1509.06321"),
     "decision-flip": Metric(decision_flip, "words", False, "Serrano and Smith (2019), arXiv:1906.03731, section 5"),

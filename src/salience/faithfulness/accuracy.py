@@ -17,7 +17,7 @@ def accuracy_drop(erasure: Erasure, k: int) -> np.ndarray:
 
 def mean_accuracy_drop(erasure: Erasure) -> np.ndarray:
     """The mean of the drops (N,) over K = 0 to `most` words, in percentage points."""
-    right = _right(erasure, erasure.curve_without())
+    right = right_without(erasure)
     return 100 * (right[0].astype(float) - right).mean(0)
 
 
@@ -26,14 +26,24 @@ def post_hoc_accuracy(erasure: Erasure, k: int) -> np.ndarray:
     return 100 * _right(erasure, erasure.alone(k)).astype(float)
 
 
+def right_without(erasure: Erasure) -> np.ndarray:
+    """Whether the judge is right (K + 1, N) without the K top words, K = 0 to `most`."""
+    return _right(erasure, erasure.curve_without())
+
+
+def right_alone(erasure: Erasure) -> np.ndarray:
+    """Whether the judge is right (K + 1, N) on the K top words alone; K = 0 is the whole text."""
+    return _right(erasure, erasure.curve_alone())
+
+
 def accuracy_without(erasure: Erasure) -> np.ndarray:
     """The judge's accuracy (K + 1,) without the K top words, K = 0 to `most`; from 0 to 1."""
-    return _right(erasure, erasure.curve_without()).mean(1)
+    return right_without(erasure).mean(1)
 
 
 def accuracy_alone(erasure: Erasure) -> np.ndarray:
     """The judge's accuracy (K + 1,) on the K top words alone, from 0 to 1; K = 0 is the whole text."""
-    return _right(erasure, erasure.curve_alone()).mean(1)
+    return right_alone(erasure).mean(1)
 
 
 def _right(erasure: Erasure, probabilities: np.ndarray) -> np.ndarray:

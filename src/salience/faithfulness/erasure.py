@@ -2,67 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from salience.faithfulness.reading import Reading
+
 if TYPE_CHECKING:  # the command line lists the metrics without waiting for torch
-    from salience.data.encoding import Encoded
     from salience.data.words import Words
-
-Judge = Callable[["Encoded"], np.ndarray]  # probabilities (N, C) of N texts
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """N texts as one classifier reads them.
-
-    Args:
-        texts: the texts, encoded with their words.
-        judge: gives the classifier's probabilities (N, C) of encoded texts.
-        empty_token: the token that stands for a text of which nothing is left.
-        leave_one_out_rows: the texts whose words are left out one at a time for `leave_one_out`; None is all.
-    """
-
-    texts: Encoded
-    judge: Judge
-    empty_token: int
-    leave_one_out_rows: Sequence[int] | np.ndarray | None = None
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    @cached_property
-    def whole(self) -> np.ndarray:
-        """The probabilities (N, C) of the whole texts."""
-        return self.judge(self.texts)
-
-    def keeping(self, kept: np.ndarray, rows: Sequence[int]) -> np.ndarray:
-        """The probabilities (R, C) of the texts at `rows` with some of their words, in the order of the text.
-
-        Args:
-            kept: bool, flat over the words of all N texts.
-        """
-        return self.judge(self.texts.keeping(kept, self.empty_token).take(rows))
-
-    @cached_property
-    def leave_one_out(self) -> dict[int, np.ndarray]:
-        """For each of `leave_one_out_rows`, what each word adds (W,) to ln p of the class predicted for the text."""
-        rows = range(len(self)) if self.leave_one_out_rows is None else self.leave_one_out_rows
-        drops = leave_one_out(self.judge, self.texts.take(rows), self.empty_token)
-        return dict(zip(map(int, rows), drops, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class Erasure:
     """The scores of the words of N texts, and what a judge says without the words of the highest scores.
 
-    The judge is asked when a metric needs an answer, and each answer is kept: a metric costs its own passes only, and
-    metrics share theirs. An erased text is shorter: nothing stands in the place of the removed words. The answers for
-    one number of words can differ by rounding (1e-6), as they depend on which texts share a batch.
+    The judge is asked when a metric needs an answer, and its `Reading` keeps each answer: a metric costs its own
+    passes only, and the metrics of all erasures over one reading share theirs.
 
     Args:
         judge: the texts as the judge reads them; their labels are those of its encoded texts.
@@ -77,7 +35,6 @@ class Erasure:
     explained: Reading | None = None
     most: int = 20
     marked: Sequence[Sequence[int]] | None = None
-    _known: dict[tuple[str, int, int], np.ndarray] = field(default_factory=dict, repr=False)
 
     @property
     def labels(self) -> np.ndarray:
@@ -108,12 +65,12 @@ class Erasure:
         Args:
             count: one number for all texts, or one for each (N,).
         """
-        return self._judged("without", np.minimum(count, self.counts), np.greater_equal)
+        return self.judge.keeping(self.rank >= self._by_word(count))
 
     def alone(self, count: int | np.ndarray) -> np.ndarray:
         """The probabilities (N, C) of the `count` highest words alone, in the text's order; 0 is the whole text."""
-        counts = np.minimum(count, self.counts)
-        return self._judged("alone", np.where(self.counts == 1, 0, counts), np.less)
+        counts = self._by_word(count)
+        return self.judge.keeping((self.rank < counts) | (counts == 0))
 
     def curve_without(self) -> np.ndarray:
         """`without` 0, 1, ..., `most` words (K + 1, N, C)."""
@@ -123,14 +80,9 @@ class Erasure:
         """`alone` of the whole text and of 1, ..., `most` words (K + 1, N, C)."""
         return np.stack([self.alone(count) for count in range(self.most + 1)])
 
-    def _judged(self, which: str, counts: np.ndarray, keeps: Callable) -> np.ndarray:
-        """The known probabilities of each text at its number of words; the judge is asked once for the others."""
-        keys = [(which, row, count) for row, count in enumerate(counts.tolist())]
-        missing = [row for row, key in enumerate(keys) if key[2] and key not in self._known]
-        if missing:
-            kept = keeps(self.rank, np.repeat(counts, self.counts))
-            self._known.update(zip((keys[row] for row in missing), self.judge.keeping(kept, missing), strict=True))
-        return np.stack([self._known[key] if key[2] else self.judge.whole[key[1]] for key in keys])
+    def _by_word(self, count: int | np.ndarray) -> np.ndarray:
+        """The number of words of each text, for each of its words."""
+        return np.repeat(np.broadcast_to(count, len(self.judge)), self.counts)
 
 
 def ranks(scores: Sequence[np.ndarray]) -> np.ndarray:
@@ -162,26 +114,3 @@ def _second_start(words: Words, row: int) -> list[int]:
 
 def _of_length(scores: np.ndarray, count: int) -> np.ndarray:
     return np.concatenate([scores[:count], np.full(max(count - len(scores), 0), -np.inf)])
-
-
-def leave_one_out(judge: Judge, texts: Encoded, empty: int, at_once: int = 4096) -> list[np.ndarray]:
-    """What each word adds (W,): ln p of the class predicted for the whole text, minus ln p without the word.
-
-    Args:
-        empty: the token that stands for a text of which nothing is left.
-        at_once: shortened texts that are encoded at a time.
-    """
-    whole, counts = judge(texts), texts.words.counts
-    predicted = whole.argmax(1)
-    rows = np.repeat(np.arange(len(texts)), counts)
-    places = np.concatenate([np.zeros(0, np.int64), *(np.arange(count) for count in counts)])
-    left = np.empty(len(rows))
-    for start in range(0, len(rows), at_once):
-        part = slice(start, start + at_once)
-        several = texts.take(rows[part])
-        kept = np.ones(several.words.counts.sum(), bool)
-        kept[several.words.counts.cumsum() - several.words.counts + places[part]] = False
-        probabilities = judge(several.keeping(kept, empty))
-        left[part] = probabilities[np.arange(len(several)), predicted[rows[part]]]
-    drops = np.log(whole[rows, predicted[rows]]) - np.log(left)
-    return np.split(drops, counts.cumsum()[:-1])

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from salience.data.texts import TextsLike
 from salience.explainers.chance import random_words
 from salience.explainers.corpus import explain_words
-from salience.faithfulness import METRICS, default_metrics, metrics_named
-from salience.faithfulness.accuracy import accuracy_alone, accuracy_without
+from salience.faithfulness import default_metrics, metrics_named
 from salience.faithfulness.detection import detection_by_class, marked_words, mean_detection
-from salience.faithfulness.erasure import Erasure, Reading
 from salience.faithfulness.evaluation_input import check_settings, functions_named, labelled, what_is_known
+from salience.faithfulness.measuring import Measured, measure
+from salience.faithfulness.reading import Reading
 from salience.faithfulness.results import Evaluation, Row, row_of
 from salience.inference import TextClassifier
 
@@ -40,7 +41,8 @@ def evaluate(
     """Tests explanations: removes the words that an explainer scores highest and asks a judge again.
 
     Every explainer is applied for the class that the classifier predicts. Random scores are always evaluated too, as
-    the row "random": the mean over 5 draws.
+    the row "random": the mean over 5 draws. Explanations are computed in the precision of the classifier. The judge
+    computes in fp32, because metrics are made of small differences of probabilities.
 
     Args:
         classifier: the model that is explained.
@@ -56,7 +58,8 @@ def evaluate(
         at: the number of words for metrics that need one, if `metrics` is None; and for marked words.
         leave_one_out_texts: the number of texts, drawn at random, for which "loo-tau" is computed.
         pieces: how token scores are aggregated to a word score, "sum" or "max".
-        curves: also compute the judge's accuracy over the number of words; this takes 2 * `most` passes per explainer.
+        curves: also compute the judge's accuracy over the number of words; this takes up to 2 * `most` passes per text
+            and explainer.
         seed: seeds the random scores and the draw of texts.
         say: is given progress messages.
 
@@ -79,11 +82,14 @@ def evaluate(
     generator = np.random.default_rng(seed)
     drawn = np.sort(generator.permutation(len(given))[:leave_one_out_texts])
     encoded = classifier.encode(given, words=True)
-    explained = Reading(encoded, classifier.probabilities, classifier.empty_token, drawn)
+    exact = replace(classifier, precision="fp32")
+    explained = Reading(encoded, exact.probabilities, classifier.empty_token, drawn)
     judging = (
         explained
         if judge is None
-        else Reading(judge.encode(given, words=True), judge.probabilities, judge.empty_token)
+        else Reading(
+            judge.encode(given, words=True), replace(judge, precision="fp32").probabilities, judge.empty_token
+        )
     )
     if encoded.cut.any():
         longest = classifier.max_length
@@ -92,38 +98,27 @@ def evaluate(
     marks = given.marks or []
     marked = marked_words(marks, gold) if "marks" in known else None
 
-    def measured(name: str, scores: list[np.ndarray]) -> Row:
-        erasure = Erasure(judging, scores, explained, most, marked)
-        without, alone = (accuracy_without(erasure), accuracy_alone(erasure)) if curves else (np.zeros(0),) * 2
-        values = {metric: chosen[metric].compute(erasure) for metric in sorted(chosen, key=_place)}
-        by_class = {} if marked is None else detection_by_class(scores, marks, gold, classifier.labels, at)
-        return row_of(name, {metric: values[metric] for metric in chosen}, without, alone, by_class)
-
-    table = []
-    for name in [*(name for name in functions if name != "random"), "random"]:
-        if name == "random":
-            table.append(
-                _mean_row([measured(name, random_words(encoded.words.counts, generator)) for _ in range(DRAWS)])
-            )
-        else:
-            table.append(measured(name, explain_words(classifier.model, encoded, functions[name], pieces=pieces)))
-        metric, estimate = next(iter(table[-1].metrics.items()))
-        say(f"{name}: {metric} {estimate.mean:.3g}")
+    with classifier.computing():
+        scores = {
+            name: explain_words(classifier.model, encoded, explainer, pieces=pieces)
+            for name, explainer in functions.items()
+            if name != "random"
+        }
+    draws = [random_words(encoded.words.counts, generator) for _ in range(DRAWS)]
+    scorings = [*scores.values(), *draws]
+    measured = measure(judging, explained, scorings, chosen, most, marked, curves, say)
+    detected: list[dict[str, dict[str, float]]] = [
+        {} if marked is None else detection_by_class(of_words, marks, gold, classifier.labels, at)
+        for of_words in scorings
+    ]
+    table = [_row(*of_explainer) for of_explainer in zip(scores, measured, detected, strict=False)]
+    table.append(_row("random", Measured.mean(measured[-DRAWS:]), mean_detection(detected[-DRAWS:])))
+    for row in table:
+        metric, estimate = next(iter(row.metrics.items()))
+        say(f"{row.explainer}: {metric} {estimate.mean:.3g}")
     return Evaluation(table, chosen)
 
 
-def _place(name: str) -> int:
-    """The place of a metric in the catalogue."""
-    return [stem.removesuffix("@k") for stem in METRICS].index(name.partition("@")[0])
-
-
-def _mean_row(draws: Sequence[Row]) -> Row:
-    """The mean over draws of random scores."""
-    first = draws[0]
-    return row_of(
-        first.explainer,
-        {metric: np.mean([draw.values[metric] for draw in draws], axis=0) for metric in first.values},
-        np.mean([draw.without for draw in draws], axis=0),
-        np.mean([draw.alone for draw in draws], axis=0),
-        mean_detection([draw.marked for draw in draws]),
-    )
+def _row(name: str, measured: Measured, by_class: Mapping[str, Mapping[str, float]]) -> Row:
+    """The row of an explainer."""
+    return row_of(name, measured.values, measured.without.mean(1), measured.alone.mean(1), by_class)

@@ -17,7 +17,7 @@ def loo_tau(erasure: Erasure) -> np.ndarray:
 
     explained = erasure.judge if erasure.explained is None else erasure.explained
     tau = np.full(len(explained), np.nan)
-    for row, drops in explained.leave_one_out.items():
+    for row, drops in explained.leave_one_out().items():
         if len(drops) > 1:
             tau[row] = kendalltau(erasure.scores[row], drops).statistic
     return tau

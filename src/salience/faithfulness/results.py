@@ -13,6 +13,8 @@ from salience.errors import unknown
 from salience.faithfulness import Metric
 from salience.templating import render
 
+DRAWN_AT_ONCE = 1_000_000  # texts that are drawn at a time for an interval
+
 
 class Estimate(NamedTuple):
     """The mean over texts, and its 95 % bootstrap interval; NaN where the metric is undefined for every text."""
@@ -128,7 +130,10 @@ def interval(values: np.ndarray, draws: int = 2000, level: float = 0.95, seed: i
     values = values[np.isfinite(values)]
     if not len(values):
         return float("nan"), float("nan")
-    random = np.random.default_rng(seed)
-    means = [values[random.integers(len(values), size=len(values))].mean() for _ in range(draws)]
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    random, at_once = np.random.default_rng(seed), -(-DRAWN_AT_ONCE // len(values))
+    means = [
+        values[random.integers(len(values), size=(min(at_once, draws - start), len(values)))].mean(1)
+        for start in range(0, draws, at_once)
+    ]
+    low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

@@ -37,12 +37,14 @@ class Capture:
     Attributes:
         layer: the layer's number; 0 is the first.
         head: one head, or None for all.
+        stops: whether the forward pass ends at the layer.
         calls: number of layers that have run.
         probabilities: (B, H, T, T) or (B, 1, T, T), once the layer is reached.
     """
 
     layer: int
     head: int | None
+    stops: bool = True
     calls: int = 0
     probabilities: Tensor | None = None
 
@@ -62,6 +64,34 @@ def attention(model: nn.Module, batch: Batch, layer: int, head: int | None = Non
     Raises:
         ValueError: the model has no such layer or head, or cannot show its attention.
     """
+    layer = checked_layer(model, layer, head)
+    model = unwrapped(model)
+    with torch.no_grad(), evaluating(model):
+        if has_interface(encoder_of(model)):
+            return from_interface(model, batch, Capture(layer, head))[0]
+        return from_output(model, batch, layer, head)
+
+
+def attention_and_logits(model: nn.Module, batch: Batch, layer: int, head: int | None = None) -> tuple[Tensor, Tensor]:
+    """What `attention` gives, and the model's logits (B, C), from one pass where the attention interface is used.
+
+    Raises:
+        ValueError: as `attention`.
+    """
+    layer = checked_layer(model, layer, head)
+    model = unwrapped(model)
+    with torch.no_grad(), evaluating(model):
+        if has_interface(encoder_of(model)):
+            return from_interface(model, batch, Capture(layer, head, stops=False))
+        return from_output(model, batch, layer, head), forward(model, batch)
+
+
+def checked_layer(model: nn.Module, layer: int, head: int | None) -> int:
+    """The layer's number, counted from the first one.
+
+    Raises:
+        ValueError: the model has no such layer or head, or no attention.
+    """
     model, encoder = unwrapped(model), encoder_of(model)
     layers, heads = depth(model), getattr(encoder.config, "num_attention_heads", 0)
     if not heads:
@@ -70,9 +100,7 @@ def attention(model: nn.Module, batch: Batch, layer: int, head: int | None = Non
         raise ValueError(f"{type(model).__name__} has the layers 0 to {layers - 1}, not {layer}")
     if head is not None and not 0 <= head < heads:
         raise ValueError(f"{type(model).__name__} has the heads 0 to {heads - 1} in a layer, not {head}")
-    read = from_interface if has_interface(encoder) else from_output
-    with torch.no_grad(), evaluating(model):
-        return read(model, batch, layer % layers, head)
+    return layer % layers
 
 
 def has_interface(encoder: PreTrainedModel) -> bool:
@@ -80,13 +108,16 @@ def has_interface(encoder: PreTrainedModel) -> bool:
     return getattr(type(encoder), "_can_set_attn_implementation", lambda: False)()
 
 
-def from_interface(model: nn.Module, batch: Batch, layer: int, head: int | None) -> Tensor:
-    """Attention probabilities from queries and keys, for models that use the attention interface."""
-    capture = Capture(layer, head)
+def from_interface(model: nn.Module, batch: Batch, capture: Capture) -> tuple[Tensor, Tensor]:
+    """Attention probabilities from queries and keys, for models that use the attention interface.
+
+    With them come the logits (B, C), which are empty if the pass stops at the layer.
+    """
+    logits = torch.empty(0)
     with attending_by_name(encoder_of(model), capture), suppress(Reached):
-        forward(model, batch)
+        logits = forward(model, batch)
     if capture.probabilities is not None:
-        return capture.probabilities
+        return capture.probabilities, logits
     raise ValueError(f"{type(model).__name__} does not call transformers' attention interface once a layer")
 
 
@@ -104,22 +135,22 @@ def attending_by_name(encoder: PreTrainedModel, capture: Capture) -> Iterator[No
 
 
 def captured_attention(module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **others):
-    """Fused attention below the requested layer; at the layer, stores its probabilities and ends the forward pass.
+    """Fused attention, and at the requested layer stores its probabilities; the forward pass may end there.
 
     The signature is that of transformers' attention interface; `query`, `key` and `value` are (B, H, T, D / H).
     """
     capture = capturing.get()
-    if capture.calls < capture.layer:
-        capture.calls += 1
-        others.pop("output_attentions", None)
-        return sdpa_attention_forward(module, query, key, value, attention_mask, **others)
-    if capture.head is not None:
-        query, key = (part[:, capture.head : capture.head + 1] for part in (query, key))
-    scaling = others.get("scaling")
-    capture.probabilities = probabilities(
-        query, key, attention_mask, query.shape[-1] ** -0.5 if scaling is None else scaling
-    )
-    raise Reached
+    if capture.calls == capture.layer:
+        one = slice(None) if capture.head is None else slice(capture.head, capture.head + 1)
+        scaling = others.get("scaling")
+        capture.probabilities = probabilities(
+            query[:, one], key[:, one], attention_mask, query.shape[-1] ** -0.5 if scaling is None else scaling
+        )
+        if capture.stops:
+            raise Reached
+    capture.calls += 1
+    others.pop("output_attentions", None)
+    return sdpa_attention_forward(module, query, key, value, attention_mask, **others)
 
 
 def probabilities(query: Tensor, key: Tensor, mask: Tensor | None, scaling: float) -> Tensor:

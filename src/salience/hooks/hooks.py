@@ -35,17 +35,22 @@ def forward(
 
     Args:
         mask: (B, T) attention mask to use in place of the batch's own.
-        words: (B, T) bool, positions of words rather than special tokens, in place of the batch's own. Only attention
-            classifiers use it.
+        words: (B, T) bool, positions of words, in place of the batch's own. Only attention classifiers use it.
         settings: further arguments of the model's `forward`.
     """
-    inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask if mask is None else mask}
-    if isinstance(unwrapped(model), ReadsWordMask):
-        inputs["word_mask"] = batch.segment > 0 if words is None else words
-    if getattr(encoder_of(model).config, "type_vocab_size", 0) > 1:
-        # As the tokenizers of BERT, ELECTRA and ALBERT set them: 1 for the second text and the separator after it.
-        inputs["token_type_ids"] = ((batch.segment == 2).cumsum(1) > 0).long() * batch.attention_mask
+    inputs, given = inputs_of(model, batch), {"attention_mask": mask, "word_mask": words}.items()
+    inputs |= {name: value for name, value in given if value is not None and name in inputs}
     return model(**inputs, **settings).logits
+
+
+def inputs_of(model: nn.Module, batch: Batch) -> dict[str, Tensor]:
+    """What the model reads of a batch, by the names of the arguments of its `forward`; each (B, T)."""
+    inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
+    if isinstance(unwrapped(model), ReadsWordMask):
+        inputs["word_mask"] = batch.segment > 0
+    if getattr(encoder_of(model).config, "type_vocab_size", 0) > 1:
+        inputs["token_type_ids"] = batch.token_type_ids
+    return inputs
 
 
 class Reading:
