@@ -1,4 +1,4 @@
-"""What attention classifiers save: VAT's compressor phase, judging texts by two scalars a word, an LSTM over rows.
+"""What attention classifiers save: VAT's compressor phase, dropout, two scalars a word, an LSTM over rows.
 
 compressor: an epoch of VAT's compressor phase against an epoch of training everything, on the same rows. The encoder
 runs over the rows once a phase, so a phase of `--epochs` is timed and divided by them; the encoder's pass is told
@@ -10,7 +10,10 @@ embeddings), tokenised beforehand.
 lstm: forward and backward pass of our LSTM over padded rows against torch's over packed sequences, 100 texts of 25,
 100 and 400 words and a quarter fewer.
 
+dropout: a training step of dot attention over embeddings with our dropout against one with torch's.
+
     python bench/attention.py compressor --data-dir DATA --threads 1 --clock processor
+    python bench/attention.py dropout --data-dir DATA --data imdb --threads 1 --clock processor
     python bench/attention.py scalars --data-dir DATA --threads 1 --clock processor
     python bench/attention.py lstm --threads 1 --clock processor
 """
@@ -33,6 +36,7 @@ from salience.data.batching import Collator, LengthGrouped
 from salience.data.encoding import Encoded, encode_texts
 from salience.inference.probabilities import predict_probabilities
 from salience.models.attention_models import PRESETS, AttentionOptions, build_attention_classifier
+from salience.models.dropout import Dropout
 from salience.models.type_scalars import TypeScalars
 from salience.models.word_encoders import LSTM
 from salience.training.compressing import compress
@@ -46,7 +50,7 @@ BATCH_SIZE, LONGEST, GOAL = 32, 256, 0.2
 
 def built(options: Namespace, kind: AttentionOptions) -> tuple[torch.nn.Module, object, Encoded]:
     """A fresh model over the words of SST-2, and the rows that are measured."""
-    rows = read(options.data_dir / "sst2" / "train.jsonl.gz")
+    rows = read(options.data_dir / options.data / "train.jsonl.gz")
     names = sorted({row["label"] for row in rows})
     set_seed(options.seed)
     texts = [row["text"] for row in rows]
@@ -108,6 +112,31 @@ def scalars(options: Namespace) -> tuple[Comparison, float]:
     return seconds, float(np.abs(found["scalars"] - found["model"]).max())
 
 
+def dropout(options: Namespace) -> Comparison:
+    """Seconds of steps on the first batches of `--rows` texts, with the one dropout and with the other."""
+    model, tokenizer, encoded = built(options, AttentionOptions("embeddings", "dot", scale=10.0))
+    model.train()
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3, fused=True)
+    collate, order = Collator.of(tokenizer), list(LengthGrouped(encoded.lengths, BATCH_SIZE, options.seed))
+    batches = [
+        Batch(**collate([encoded[row] for row in rows])) for rows in np.array(order).reshape(-1, BATCH_SIZE)[:10]
+    ]
+    fast = Dropout.forward
+
+    def steps(forward: Callable) -> None:
+        Dropout.forward = forward
+        for batch in batches:
+            optimizer.zero_grad()
+            for loss in plain(model, batch):
+                loss.backward()
+            optimizer.step()
+        Dropout.forward = fast
+
+    steps(fast)  # warm
+    contestants = {"ours": lambda _: steps(fast), "torch's": lambda _: steps(torch.nn.Dropout.forward)}
+    return alternate(contestants, options.repetitions, options.clock).per(len(batches))
+
+
 def lstm(options: Namespace, words: int, count: int = 100, width: int = 100) -> Comparison:
     """Seconds of both, forward and backward, on texts of `words` words and a quarter fewer."""
     torch.manual_seed(options.seed)
@@ -128,8 +157,9 @@ def lstm(options: Namespace, words: int, count: int = 100, width: int = 100) -> 
 
 def main() -> None:
     arguments = parser(__doc__)
-    arguments.add_argument("what", choices=["compressor", "scalars", "lstm"])
+    arguments.add_argument("what", choices=["compressor", "dropout", "scalars", "lstm"])
     arguments.add_argument("--data-dir", type=Path, help="folder that holds sst2/train.jsonl.gz")
+    arguments.add_argument("--data", default="sst2", help="folder in it")
     arguments.add_argument("--encoder", choices=ENCODERS, default="lstm")
     arguments.add_argument("--rows", type=int, default=1024)
     arguments.add_argument("--epochs", type=int, default=5, help="of the compressor's phase")
@@ -150,6 +180,11 @@ def main() -> None:
         seconds.show(f"{options.rows} texts, {options.clock} clock")
         print(f"largest difference of a probability: {difference:.1e}")
         save(options, machine, {"scalars": seconds.as_json(), "difference": difference})
+        return
+    if options.what == "dropout":
+        seconds = dropout(options)
+        seconds.show(f"{options.data}, a step, {options.clock} clock")
+        save(options, machine, {"dropout": seconds.as_json()})
         return
     seconds = compressor(options)
     seconds.show(f"{options.encoder}, {options.rows} texts, {options.clock} clock")

@@ -2,7 +2,8 @@
 
 Both compute the same: each token's gradient of ln p of the predicted class at the embeddings, tokenising included.
 Captum does it as its users do, a text a call; the first 32 texts' scores are compared. Real reviews of `mr`; the
-packaged MiniLM with a head.
+packaged MiniLM with a head. The goal of 10 times captum is for GPUs, which a single text leaves idle. A processor is
+busy with a single text already: there the goal is a share of its own rate of products, which bench/limit.py measures.
 
     python bench/explain.py --data-dir DATA --threads 1 --clock processor
 """
@@ -80,7 +81,8 @@ def main() -> int:
         save_classifier(folder, texts[:32], options.seed)
         seconds, difference = compare(options, folder, texts)
     seconds.show(f"{len(texts)} reviews, {options.clock} clock")
-    print(f"goal: captum / salience at least {GOAL}; largest relative difference of a score {difference:.1e}")
+    goal = f"at least {GOAL}" if options.device == "cuda" else f"none on a CPU (on a GPU at least {GOAL})"
+    print(f"goal: captum / salience {goal}; largest relative difference of a score {difference:.1e}")
     save(options, machine, {"explaining": seconds.as_json(), "difference": difference})
     return 0 if difference <= TOLERANCE else 1
 

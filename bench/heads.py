@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from runs import drawn, measured, read
+from runs import drawn, make_missing, measured, read
 from salience.comparison.statistics import difference
 from salience.reproduce.results import Results
 
@@ -72,13 +72,11 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     results = Results(options.results)
-    for seed in options.seeds:
-        for name in options.sets:
-            for guide in options.guides:
-                if not results.has(set=name, seed=seed, guide=guide):
-                    found = run(name, seed, guide, options.data_dir)
-                    results.add(found)
-                    print(found, flush=True)
+    cells = (
+        {"set": name, "seed": seed, "guide": guide}
+        for seed in options.seeds for name in options.sets for guide in options.guides
+    )  # fmt: skip
+    make_missing(results, cells, lambda cell: run(*cell.values(), options.data_dir))
     summary(results.rows())
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from runs import drawn, measured, read
+from runs import drawn, make_missing, measured, read
 from salience.data.task import default_share
 from salience.reproduce.results import Results
 from salience.training.recipe import Recipe
@@ -71,13 +71,11 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     results = Results(options.results)
-    for seed in options.seeds:
-        for name in options.sets:
-            for factor in options.factors:
-                if not results.has(set=name, seed=seed, factor=factor, method=options.method):
-                    found = run(name, seed, factor, options.method, options.data_dir)
-                    results.add(found)
-                    print(found, flush=True)
+    cells = (
+        {"set": name, "seed": seed, "factor": factor, "method": options.method}
+        for seed in options.seeds for name in options.sets for factor in options.factors
+    )  # fmt: skip
+    make_missing(results, cells, lambda cell: run(*cell.values(), options.data_dir))
     summary(results.rows())
 
 

@@ -7,11 +7,13 @@ import gzip
 import json
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from salience.reproduce.results import Results
 from salience.training.recipe import Recipe
 from salience.training.run import train
 
@@ -46,18 +48,33 @@ def write_csv(file: Path, rows: list[dict]) -> str:
     return str(file)
 
 
+def make_missing(results: Results, cells: Iterable[dict], run: Callable[[dict], dict]) -> None:
+    """Makes the runs that the results file lacks, and adds a line for each as it ends.
+
+    Args:
+        cells: what tells one run from another, in the order in which they are made.
+        run: a cell -> the line.
+    """
+    for cell in cells:
+        if not results.has(**cell):
+            found = run(cell)
+            results.add(found)
+            print(found, flush=True)
+
+
 def measured(rows: list[dict], test: list[dict], **settings) -> dict:
     """What `salience train` with these settings of its recipe comes to on the test rows."""
     with TemporaryDirectory() as work:
         folder = Path(work)
         files = {"data": write_csv(folder / "train.csv", rows), "test": write_csv(folder / "test.csv", test)}
-        started, notes = time.time(), []
+        started, processor, notes = time.time(), time.process_time(), []
         run = train(Recipe(**files, **settings), folder / "run", note=notes.append)
+        processor = time.process_time() - processor
     scores = run.metrics["test"]
     return {
         "rows": len(rows), "test_rows": len(test), "steps": run.recipe.steps, "stopped_at": run.metrics["steps"],
         "best_step": run.metrics["best_step"], "accuracy": scores["accuracy"], "macro_f1": scores["macro_f1"],
-        "calibration_error": scores["calibration_error"],
+        "calibration_error": scores["calibration_error"], "log_loss": scores["log_loss"],
         "tfidf_accuracy": run.metrics["baselines"]["TF-IDF + logistic regression"]["accuracy"],
-        "seconds": round(time.time() - started), "notes": notes,
+        "seconds": round(time.time() - started), "processor_seconds": round(processor, 1), "notes": notes,
     }  # fmt: skip
