@@ -134,7 +134,7 @@ def answers(copy) -> dict[str, str]:
         "faithfulness": ["--most", "5"],
     }
     lines = [[*line, *quick.get(line[0], [])] for line in lines]
-    lines += [[command, "--help"] for command in ("faithfulness", "reproduce", "explain")]
+    lines += [["faithfulness", "--list-metrics"], ["reproduce", "--help"], ["explain", "--list-explainers"]]
     done = copy.python("-c", RUN, input=json.dumps(lines))
     assert done.returncode == 0, done.stderr
     said = json.loads((copy.folder / "answers.json").read_text(encoding="utf-8"))
@@ -183,7 +183,7 @@ def test_the_table_is_run(answers, copy):
     assert json.loads(row)["accuracy"] == 0.75
 
 
-def test_the_help_lists_what_was_added(answers):
-    assert re.search(r"^ +toy +probability, higher is better", answers["faithfulness --help"], re.M)
+def test_the_command_line_lists_what_was_added(answers):
+    assert re.search(r"^toy +probability, higher is better", answers["faithfulness --list-metrics"], re.M)
     assert re.search(r"\btoy\b", answers["reproduce --help"])
-    assert re.search(r"^ +toy +Norms of the embeddings", answers["explain --help"], re.M)
+    assert re.search(r"^toy +Norms of the embeddings", answers["explain --list-explainers"], re.M)
