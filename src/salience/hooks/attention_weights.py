@@ -1,29 +1,26 @@
 """The attention probabilities of one layer, at the cost of the layers below it.
 
 The layers below use fused attention, those above do not run, and in the layer itself only queries and keys are
-multiplied. Hooks do not see queries and keys; transformers' attention interface passes them to a function that is
-registered by name.
+multiplied.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
-from transformers.masking_utils import sdpa_mask
 
 from salience.batch import Batch
+from salience.hooks.attention_functions import attending_by, has_interface, register
 from salience.hooks.hooks import evaluating, forward, observing
 from salience.hooks.stages import depth, encoder_of, unwrapped
 
-NAME = "salience_attention"  # the function's name in the interface; never saved with a model
+NAME = "salience_attention"
 
 
 class Reached(Exception):
@@ -103,35 +100,21 @@ def checked_layer(model: nn.Module, layer: int, head: int | None) -> int:
     return layer % layers
 
 
-def has_interface(encoder: PreTrainedModel) -> bool:
-    """Whether the encoder uses transformers' attention interface, as most encoders of transformers do."""
-    return getattr(type(encoder), "_can_set_attn_implementation", lambda: False)()
-
-
 def from_interface(model: nn.Module, batch: Batch, capture: Capture) -> tuple[Tensor, Tensor]:
     """Attention probabilities from queries and keys, for models that use the attention interface.
 
     With them come the logits (B, C), which are empty if the pass stops at the layer.
     """
     logits = torch.empty(0)
-    with attending_by_name(encoder_of(model), capture), suppress(Reached):
-        logits = forward(model, batch)
+    token = capturing.set(capture)
+    try:
+        with attending_by(encoder_of(model), NAME), suppress(Reached):
+            logits = forward(model, batch)
+    finally:
+        capturing.reset(token)
     if capture.probabilities is not None:
         return capture.probabilities, logits
     raise ValueError(f"{type(model).__name__} does not call transformers' attention interface once a layer")
-
-
-@contextmanager
-def attending_by_name(encoder: PreTrainedModel, capture: Capture) -> Iterator[None]:
-    """Inside the `with`, the encoder's attention is computed by `captured_attention`."""
-    usual = encoder.config._attn_implementation
-    token = capturing.set(capture)
-    encoder.set_attn_implementation(NAME)
-    try:
-        yield
-    finally:
-        encoder.set_attn_implementation(usual)
-        capturing.reset(token)
 
 
 def captured_attention(module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **others):
@@ -168,8 +151,7 @@ def probabilities(query: Tensor, key: Tensor, mask: Tensor | None, scaling: floa
     return scores.softmax(3).nan_to_num()  # in ModernBERT's local layers, padding far from the text attends to nothing
 
 
-AttentionInterface.register(NAME, captured_attention)
-AttentionMaskInterface.register(NAME, sdpa_mask)  # otherwise the mask is None, and padding is attended to
+register(NAME, captured_attention)
 
 
 def from_output(model: nn.Module, batch: Batch, layer: int, head: int | None) -> Tensor:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache, partial
 
 import torch
+from torch import nn
 from transformers import PreTrainedModel
 
 from salience.errors import unknown
+from salience.hooks.attention_in_bf16 import differentiating_in_bf16
 from salience.models.attention_classifier import is_over_words
 
 PRECISIONS = ("auto", "fp32", "bf16")
@@ -83,8 +85,18 @@ def computing(model: PreTrainedModel, precision: str) -> Iterator[None]:
     """Inside the `with`, a model computes in a precision: "auto", "fp32" or "bf16"."""
     device = model.device
     half = resolve_precision(precision, device, model) == "bf16"
-    with torch.autocast(device.type, torch.bfloat16, enabled=half):
+    with torch.autocast(device.type, torch.bfloat16, enabled=half), attending(model, half):
         yield
+
+
+def attending(model: nn.Module, half: bool) -> AbstractContextManager:
+    """Inside the `with`, attention is computed by the operations that are fastest in the precision.
+
+    Args:
+        half: whether the model computes in bf16.
+    """
+    on_cpu = next(model.parameters()).device.type == "cpu"
+    return differentiating_in_bf16(model) if half and on_cpu else nullcontext()
 
 
 @cache

@@ -24,12 +24,13 @@ from salience.inference import TextClassifier
 from salience.training.alignment import penalty
 from salience.training.arguments import training_arguments
 from salience.training.checkpoints import last_checkpoint, using_files
+from salience.training.diverging import diverged
 from salience.training.metrics import scores, selection
 from salience.training.preparing import Prepared, silent
 from salience.training.procedures import Standard
 from salience.training.resuming import BestWeights, ResumePoints
 from salience.training.trackers import UNTRACKED, Tracking
-from salience.training.trainer import MixTrainer, diverged
+from salience.training.trainer import MixTrainer
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,16 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset, Sampler
 from transformers import PreTrainedModel, Trainer, TrainingArguments
+from transformers.trainer_utils import TrainOutput
 
 from salience.batch import Batch
 from salience.data.batching import Collator
-from salience.errors import InputError
 from salience.hooks.hooks import forward
 from salience.mixing import Method
 from salience.mixing.method import resolved
+from salience.models.precision import attending
 from salience.training.checkpoints import using_files
+from salience.training.diverging import diverged
 from salience.training.loss import CrossEntropy, cross_entropy
 from salience.training.objectives import Objective, labels_of, mixed, penalised, plain
 from salience.training.progress import TellProgress
@@ -86,6 +88,11 @@ class MixTrainer(Trainer):
             self.objective = penalised(self.objective, penalty)
         self.group_by_length = group_by_length
         self.overflows = 0  # consecutive steps whose loss was not finite
+
+    def train(self, *args, **options) -> TrainOutput:
+        """Trains the model, as the Trainer does."""
+        with attending(self.model, self.args.bf16):
+            return super().train(*args, **options)
 
     def training_step(self, model: nn.Module, inputs: dict, num_items_in_batch: Tensor | None = None) -> Tensor:
         """The loss of one batch, a scalar. Each loss of the objective is back-propagated before the next is requested.
@@ -192,18 +199,3 @@ class MixTrainer(Trainer):
     def _set_signature_columns_if_needed(self) -> None:
         """The columns that reach the collator: those of a `Batch`, not the arguments of the model's `forward`."""
         self._signature_columns = ["input_ids", "attention_mask", "segment", "label", "labels"]
-
-
-def diverged(trainer: Trainer, what: str) -> InputError:
-    """The error for training that has diverged.
-
-    Args:
-        what: what is not finite, such as "loss".
-    """
-    # `global_step` counts finished steps; after the last one there is no next one.
-    step = min(trainer.state.global_step + 1, trainer.state.max_steps)
-    precision = "" if not (trainer.args.bf16 or trainer.args.fp16) else ", or use --precision fp32"
-    return InputError(
-        f"the {what} is not finite at step {step} of {trainer.state.max_steps}: lower --learning-rate, which is "
-        f"{trainer.args.learning_rate:.2g}{precision}"
-    )
