@@ -59,3 +59,14 @@ def test_columns_that_are_not_needed_may_hold_anything(write):
         "at": pyarrow.array([3 * 10**17] * 20, pyarrow.timestamp("us")),
     })  # fmt: skip
     assert len(read_task(write("train.parquet", parquet(table)), validation_share=0, note=list).training) == 20
+
+
+def test_rows_are_drawn_before_some_are_held_out(write):
+    table = pyarrow.table({"text": [f"text {row}" for row in range(100)], "label": ["a", "b"] * 50})
+    file = write("train.parquet", parquet(table))
+    notes, whole = [], read_task(file, validation_share=0, note=list)
+    task = read_task(file, note=notes.append, size=20, seed=3)
+    assert (len(task.training), len(task.validation), len(task.test)) == (16, 4, 0)
+    assert sorted(task.training.known_labels) == [0] * 8 + [1] * 8
+    assert {*task.training.rows, *task.validation.rows} < {*whole.training.rows}
+    assert any("size: 20 of the 100 rows drawn (stratified)" in line for line in notes)

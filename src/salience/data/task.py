@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from salience.data.collecting import collect
 from salience.data.columns import Columns, choose_columns
+from salience.data.drawing import draw
 from salience.data.labels import check_labels, encode, label_names
 from salience.data.reading import column_names, stream
 from salience.data.splitting import shared_rows, split
@@ -74,6 +75,7 @@ def read_task(
     encoding: str = "utf-8",
     bad_rows: str = "error",
     note: Callable[[str], None] = print,
+    size: int | None = None,
     **chosen,
 ) -> Task:
     """Reads and checks all files of a task, before anything is trained.
@@ -83,10 +85,11 @@ def read_task(
         test, validation: the test and validation data; None if there are none.
         validation_share: without `validation`, the share of the training data that is held out, stratified by class;
             0 trains on all rows; None follows `default_share`.
-        seed: of the rows that are held out.
+        seed: of the rows that are drawn and held out.
         encoding: of text files.
         bad_rows: as in `collect`.
         note: is called with each guess and each warning.
+        size: the number of rows of `data` that are drawn, as `draw` draws them; None takes all.
         chosen: `text`, `text_pair` and `label`, the names of columns that are not to be guessed.
 
     Raises:
@@ -95,6 +98,10 @@ def read_task(
     texts, labels, columns, notes = read_part(data, None, encoding, bad_rows, **chosen)
     notes += check_labels(labels, data)
     names = label_names(labels)
+    if size is not None:
+        drawn = draw(labels, size, seed, data)
+        notes.append(f"size: {len(drawn):,} of the {len(texts):,} rows drawn (stratified)")
+        texts, labels = texts.take(drawn), [labels[row] for row in drawn]
 
     def read_other(source: str, role: str) -> Texts:
         other, other_labels, _, warnings = read_part(source, columns, encoding, bad_rows)

@@ -82,6 +82,10 @@ class Recipe:
         "0.2; 0.1 from 1,000 rows on",
     )  # fmt: skip
 
+    size: int | None = setting(
+        None, whole_between(1, 10**9), "number of rows of the data that are drawn, stratified by class", "all"
+    )
+
     model: str = setting(
         "minilm", TEXT, "pretrained model: minilm, a folder, or a name on the hub; or a classifier with attention "
         "pooling, such as attention:dot or lstm-vat",

@@ -99,7 +99,7 @@ def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple
     recipe = replace(recipe, checksums=checksums(recipe))
     task = read_task(
         recipe.data, recipe.test, recipe.validation, recipe.validation_share, recipe.seed, recipe.encoding,
-        recipe.bad_rows, note, text=recipe.text, text_pair=recipe.text_pair, label=recipe.label,
+        recipe.bad_rows, note, recipe.size, text=recipe.text, text_pair=recipe.text_pair, label=recipe.label,
     )  # fmt: skip
     return prepare(recipe, task, note), task
 
