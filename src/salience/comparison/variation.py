@@ -1,0 +1,109 @@
+"""What a paired difference varies with: its sums of squares over draws, over test rows, and over both.
+
+A method and a baseline are trained on D draws of the rows of a data set, and every draw is tested on the same N test
+rows. So draws and rows are crossed: x_dn = mean + draw_d + row_n + rest_dn. Searle, Casella and McCulloch (1992),
+Variance Components, chapter 4, on balanced data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from salience.errors import InputError
+
+
+@dataclass(frozen=True)
+class Variation:
+    """The differences on one data set, summed up.
+
+    Attributes:
+        mean: their mean.
+        draws: D.
+        rows: N; 1 if a draw has one number only.
+        of_draws: the sum of squares of the D means over rows around the mean.
+        of_rows: the sum of squares of the N means over draws around the mean.
+        of_rest: the sum of squares (D, N) of what the means of draws and of rows do not explain.
+    """
+
+    mean: float
+    draws: int
+    rows: int
+    of_draws: float
+    of_rows: float
+    of_rest: float
+
+    @property
+    def bootstrap(self) -> float:
+        """The variance of the mean if draws and rows are drawn with replacement, independently of each other.
+
+        It is exact, for the mean is linear in both weights. Owen (2007), "The pigeonhole bootstrap", Annals of Applied
+        Statistics 1(2), doi 10.1214/07-AOAS122. It is too small by (D - 1) / D in the draws, and counts the rest three
+        times.
+        """
+        return (
+            self.of_draws / self.draws**2 + self.of_rows / self.rows**2 + self.of_rest / (self.draws * self.rows) ** 2
+        )
+
+    @property
+    def by_draws(self) -> float:
+        """The variance of the mean by draws, without bias: NaN for a single draw.
+
+        It is at least what the rest alone would give. Few test rows can give every draw the same mean by accident.
+        """
+        if self.draws < 2:
+            return np.nan
+        return max(self.of_draws / (self.draws * (self.draws - 1)), self._by_rest)
+
+    @property
+    def by_rows(self) -> float:
+        """The variance of the mean by test rows, without the rest, which `by_draws` has; 0 for one number a draw."""
+        if self.rows < 2:
+            return 0.0
+        return max(self.of_rows / (self.rows * (self.rows - 1)) - self._by_rest, 0.0)
+
+    @property
+    def _by_rest(self) -> float:
+        degrees = (self.draws - 1) * (self.rows - 1)
+        return self.of_rest / (degrees * self.draws * self.rows) if degrees else 0.0
+
+
+def variation(differences: ArrayLike) -> Variation:
+    """Sums up the differences (D, N) on one data set, or (D,) if a draw has one number only."""
+    values = np.asarray(differences, float)
+    values = values.reshape(len(values), -1)
+    mean, by_draw, by_row = values.mean(), values.mean(1), values.mean(0)
+    rest = values - by_draw[:, None] - by_row + mean
+    return Variation(
+        float(mean), *values.shape, *(float(np.square(part).sum()) for part in (by_draw - mean, by_row - mean, rest))
+    )
+
+
+def paired(method: Sequence[ArrayLike], baseline: Sequence[ArrayLike]) -> list[np.ndarray]:
+    """The differences of a method from a baseline, set by set.
+
+    Args:
+        method: for each of S data sets the scores (D_s, N_s) of draws and test rows, or (D_s,) of draws.
+        baseline: the same for the baseline, from the same draws and test rows in the same order.
+
+    Raises:
+        InputError: there are no scores, or the two do not have the same sets, draws and rows.
+    """
+    pairs = [(np.asarray(one, float), np.asarray(other, float)) for one, other in zip(method, baseline, strict=False)]
+    if len(method) != len(baseline) or not pairs:
+        raise InputError(
+            f"the method has scores of {len(method)} data sets and the baseline of {len(baseline)}: "
+            "run both on the same data sets"
+        )
+    for number, (one, other) in enumerate(pairs, 1):
+        if one.shape != other.shape or one.ndim not in (1, 2) or not one.size:
+            raise InputError(
+                f"data set {number}: the method's scores are {one.shape} and the baseline's {other.shape}: "
+                "run both with the same draws and test rows"
+            )
+        if not np.isfinite([one, other]).all():
+            raise InputError(f"data set {number}: a score is not a finite number: run its draw again")
+    return [one - other for one, other in pairs]
