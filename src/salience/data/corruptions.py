@@ -47,9 +47,9 @@ def typos(text: str, rate: float, generator: np.random.Generator) -> str:
     A word is a run of three and more letters. Each gets one error with the probability `rate`. Its kind is drawn from
     those that change the word: two adjacent letters are swapped, a letter is left out, the letter of an adjacent key
     (QWERTY) is inserted after a letter, or a letter is doubled. The first letter stays. Short words, inner letters and
-    these kinds are as in Pruthi et al. (2019), arXiv:1905.11268, Sec. 3.1, who swap, drop, add and replace letters and
-    leave the last letter too. TextFlint (Wang et al., 2021, arXiv:2103.11441) draws inserted letters from the whole
-    alphabet; nlpaug has a default of 0.3 for the rate.
+    these kinds are similar to those of Pruthi et al. (2019), arXiv:1905.11268, who swap, drop, add and replace letters
+    and leave the last letter too. TextFlint (Wang et al., 2021, arXiv:2103.11441) draws inserted letters from all
+    letters; nlpaug has a default of 0.3 for the rate.
 
     Args:
         rate: from 0 to 1.

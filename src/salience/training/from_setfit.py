@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 from contextlib import redirect_stderr, redirect_stdout
-from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -59,7 +58,7 @@ def setfit_probabilities(
         body = SentenceTransformer(source, trust_remote_code=False, model_kwargs={"use_safetensors": True})
         setfit = SetFitModel(model_body=body, model_head=LogisticRegression())
         arguments = TrainingArguments(
-            output_dir=str(Path(folder)), seed=seed, report_to="none", save_strategy="no", logging_strategy="no",
+            output_dir=folder, seed=seed, report_to="none", save_strategy="no", logging_strategy="no",
             show_progress_bar=False,
         )  # fmt: skip
         rows = Dataset.from_dict({"text": joined(training), "label": training.known_labels.tolist()})

@@ -69,8 +69,8 @@ def calibration_error(probabilities: np.ndarray, labels: np.ndarray, bins: int =
 def equal_mass_calibration_error(probabilities: np.ndarray, labels: np.ndarray, bins: int = BINS) -> float:
     """Expected calibration error as in `calibration_error`, with intervals that hold equally many rows each.
 
-    Confidences of a good classifier are close to 1, so that most intervals of equal width are nearly empty. The bounds
-    here are quantiles of the confidences (Nguyen and O'Connor, 2015, arXiv:1508.05154, Sec. 3.2; Nixon et al., 2019,
+    Confidences of a good classifier are close to 1, so that most intervals of equal width are nearly empty. Here the
+    bounds are quantiles of the confidences (Nguyen and O'Connor, 2015, arXiv:1508.05154; Nixon et al., 2019,
     arXiv:1904.01685). They are interpolated linearly, and each interval includes its upper bound, as in scikit-learn's
     `calibration_curve(strategy="quantile")`. So equal confidences are always in one interval, and the order of the
     rows has no effect; with many equal confidences, intervals differ in their number of rows, and some are empty.
