@@ -1,43 +1,99 @@
-"""Two cheap baselines that every trained model should beat."""
+"""Baselines that every trained model should beat: the majority class, and regressions on frozen features.
+
+Each takes the training rows and the test rows, with the number of classes C, and gives the probabilities of the test
+rows (N, C) in float32, the type in which classifiers predict: so all scores apply to them alike. The column of a class
+is its label's number. Classes without a training row get the probability 0.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from salience.training.metrics import scores
+from salience.data.texts import Texts
+from salience.inference.frozen_encoder import FrozenEncoder
+from salience.training.metrics import detailed_scores
 
 FEATURES = 200_000  # most frequent words and word pairs used: they fit into a laptop's memory for 500,000 texts
+# Inverse strength of the regressions' L2 penalty. It was chosen once and is not tuned: scikit-learn's 1 is strong for
+# features of length 1, whose coefficients must be large.
+C = 10
 
 
-def baseline_scores(
-    train: Sequence[str], train_labels: np.ndarray, test: Sequence[str], labels: np.ndarray, classes: int
-) -> dict[str, dict[str, float]]:
-    """The scores of the majority class, and of logistic regression on TF-IDF features of words and word pairs.
+def baseline_scores(training: Texts, judged: Texts, classes: int) -> dict[str, dict[str, float | None]]:
+    """The scores of the two baselines that are computed after every run.
 
     Args:
-        train: the training texts.
-        train_labels: their class numbers; every class occurs.
-        test: the texts on which both are evaluated.
-        labels: their class numbers.
-        classes: number of classes.
+        training: the training rows.
+        judged: the rows on which both are evaluated.
+        classes: number of classes C.
 
     Returns:
-        Name of the baseline to its scores, as `salience.training.metrics.scores` gives them.
+        Name of the baseline to its scores, as `salience.training.metrics.detailed_scores` gives them.
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
+    baselines = {"majority class": majority_probabilities, "TF-IDF + logistic regression": tfidf_probabilities}
+    return {
+        name: detailed_scores(baseline(training, judged, classes), judged.known_labels)
+        for name, baseline in baselines.items()
+    }
 
-    true_labels = np.asarray(labels)
-    frequencies = np.bincount(train_labels, minlength=classes) / len(train_labels)
+
+def majority_probabilities(training: Texts, test: Texts, classes: int) -> np.ndarray:
+    """The shares of the classes in the training rows, the same for every test row (N, C) float32."""
+    shares = np.bincount(training.known_labels, minlength=classes) / len(training)
+    return np.tile(shares.astype(np.float32), (len(test), 1))
+
+
+def tfidf_probabilities(training: Texts, test: Texts, classes: int) -> np.ndarray:
+    """Logistic regression on TF-IDF features of words and word pairs: probabilities (N, C) float32."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
     words = TfidfVectorizer(
         ngram_range=(1, 2), sublinear_tf=True, max_features=FEATURES, token_pattern=r"(?u)\w+|[^\w\s]"
     )
-    regression = make_pipeline(words, LogisticRegression(C=10, max_iter=1000)).fit(train, train_labels)
-    # Every class has a training row, so the columns of the regression are all classes, in order.
-    return {
-        "majority class": scores(np.tile(frequencies, (len(true_labels), 1)), true_labels),
-        "TF-IDF + logistic regression": scores(regression.predict_proba(test), true_labels),
-    }
+    features = words.fit_transform(joined(training))
+    return regression_probabilities(features, training.known_labels, words.transform(joined(test)), classes)
+
+
+def encoder_probabilities(training: Texts, test: Texts, classes: int, encoder: FrozenEncoder) -> np.ndarray:
+    """Logistic regression on the mean vectors of a frozen encoder: probabilities (N, C) float32.
+
+    Vectors are scaled to length 1, as all-MiniLM-L6-v2 was trained, for every encoder. They need not be standardised
+    then, and few rows are enough: standard deviations of a few rows are not known well.
+
+    Args:
+        encoder: gives the vectors, for example `load_frozen("minilm")`.
+    """
+    vectors = encoder.vectors(training), encoder.vectors(test)
+    return regression_probabilities(vectors[0], training.known_labels, vectors[1], classes)
+
+
+def regression_probabilities(features, labels: np.ndarray, test_features, classes: int) -> np.ndarray:
+    """Multinomial logistic regression with an L2 penalty: the probabilities of the test rows (N, C) float32.
+
+    Args:
+        features: (M, F) of the training rows, an array or a sparse matrix of scipy.
+        labels: (M,), class numbers. If all are of one class, it gets the probability 1.
+        test_features: (N, F).
+        classes: number of classes C.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    known = np.unique(labels)
+    if len(known) == 1:  # no regression is fitted to one class
+        return with_all_columns(np.ones((test_features.shape[0], 1)), known, classes)
+    regression = LogisticRegression(C=C, max_iter=1000).fit(features, labels)
+    return with_all_columns(regression.predict_proba(test_features), regression.classes_, classes)
+
+
+def with_all_columns(probabilities: np.ndarray, known: np.ndarray, classes: int) -> np.ndarray:
+    """Probabilities (N, K) of the K classes `known` as (N, C) float32, 0 for the other classes."""
+    complete = np.zeros((len(probabilities), classes), np.float32)
+    complete[:, known] = probabilities
+    return complete
+
+
+def joined(texts: Texts) -> list[str]:
+    """Texts as baselines on words read them: the texts of a pair as one text."""
+    if texts.second is None:
+        return texts.texts
+    return [f"{first} {second}" for first, second in zip(texts.texts, texts.second, strict=True)]

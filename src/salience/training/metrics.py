@@ -1,4 +1,4 @@
-"""Metrics of predicted probabilities: accuracy, macro-F1, calibration error and log loss."""
+"""Scores of predicted probabilities: accuracy, F1, log loss, Brier score, calibration errors, AUROC of errors."""
 
 from __future__ import annotations
 
@@ -28,6 +28,26 @@ def scores(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     }
 
 
+def detailed_scores(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, float | None]:
+    """The `scores` and those that need more of the probabilities, by name.
+
+    The log loss clips probabilities of 0 at the precision of their type, as scikit-learn does: at 1.2e-7 in float32,
+    2.2e-16 in float64. Log losses are comparable among probabilities of one type only.
+
+    Args:
+        probabilities: (N, C).
+        labels: (N,), class numbers.
+
+    Returns:
+        `scores`, "brier_score", "equal_mass_calibration_error" and "error_auroc", which is None where it is undefined.
+    """
+    return scores(probabilities, labels) | {
+        "brier_score": brier_score(probabilities, labels),
+        "equal_mass_calibration_error": equal_mass_calibration_error(probabilities, labels),
+        "error_auroc": error_auroc(probabilities, labels),
+    }
+
+
 def calibration_error(probabilities: np.ndarray, labels: np.ndarray, bins: int = BINS) -> float:
     """Expected calibration error: sum_b n_b / N |accuracy_b - confidence_b|, from 0 to 1.
 
@@ -43,9 +63,86 @@ def calibration_error(probabilities: np.ndarray, labels: np.ndarray, bins: int =
     confidence = probabilities.max(1)
     right = probabilities.argmax(1) == labels
     interval = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
-    count = np.bincount(interval, minlength=bins)
-    gap = np.bincount(interval, right, bins) - np.bincount(interval, confidence, bins)
-    return float(np.abs(gap[count > 0]).sum() / len(labels))
+    return _mean_gap(interval, right, confidence, bins)
+
+
+def equal_mass_calibration_error(probabilities: np.ndarray, labels: np.ndarray, bins: int = BINS) -> float:
+    """Expected calibration error as in `calibration_error`, with intervals that hold equally many rows each.
+
+    Confidences of a good classifier are close to 1, so that most intervals of equal width are nearly empty. Here the
+    bounds are quantiles of the confidences (Nguyen and O'Connor, 2015, arXiv:1508.05154; Nixon et al., 2019,
+    arXiv:1904.01685). They are interpolated linearly, and each interval includes its upper bound, as in scikit-learn's
+    `calibration_curve(strategy="quantile")`. So equal confidences are always in one interval, and the order of the
+    rows has no effect; with many equal confidences, intervals differ in their number of rows, and some are empty.
+
+    Args:
+        probabilities: (N, C).
+        labels: (N,), class numbers.
+        bins: number of intervals.
+    """
+    confidence = probabilities.max(1)
+    right = probabilities.argmax(1) == labels
+    bounds = np.quantile(confidence, np.linspace(0, 1, bins + 1))
+    return _mean_gap(np.searchsorted(bounds[1:-1], confidence), right, confidence, bins)
+
+
+def _mean_gap(interval: np.ndarray, right: np.ndarray, confidence: np.ndarray, bins: int) -> float:
+    """sum_b n_b / N |accuracy_b - confidence_b|, where row i (of N) is in the bin `interval[i]`."""
+    gap = np.bincount(interval, right, bins) - np.bincount(interval, confidence, bins)  # 0 for empty bins
+    return float(np.abs(gap).sum() / len(right))
+
+
+def brier_score(probabilities: np.ndarray, labels: np.ndarray) -> float:
+    """Brier score: the mean over rows of sum_c (p_c - y_c)^2, from 0 to 2, where y is 1 for the label and 0 elsewhere.
+
+    This is the score of Brier (1950, doi 10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2, Eq. 2), a sum over all
+    classes. For two classes it is twice the score that sums over one class only; scikit-learn's `brier_score_loss`
+    gives it with `scale_by_half=False`, from version 1.7 on.
+
+    Args:
+        probabilities: (N, C).
+        labels: (N,), class numbers.
+    """
+    return float(((probabilities - np.eye(probabilities.shape[1])[labels]) ** 2).sum(1).mean())
+
+
+def error_auroc(probabilities: np.ndarray, labels: np.ndarray) -> float | None:
+    """AUROC of errors: the probability that a right answer has a higher confidence than a wrong one; ties count half.
+
+    From 0 to 1; 0.5 is chance. Hendrycks and Gimpel (2017), arXiv:1610.02136, Sec. 2. The confidence is the highest
+    probability of a row. Classifiers whose accuracies differ have other errors to find, so their values are compared
+    with care.
+
+    Args:
+        probabilities: (N, C).
+        labels: (N,), class numbers.
+
+    Returns:
+        None if all answers are right or all are wrong: there is nothing to rank.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    right = probabilities.argmax(1) == labels
+    return None if right.all() or not right.any() else float(roc_auc_score(right, probabilities.max(1)))
+
+
+def class_scores(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
+    """Precision, recall and F1 of every class, and its number of rows.
+
+    Args:
+        probabilities: (N, C); the class of the highest one is predicted.
+        labels: (N,), class numbers.
+
+    Returns:
+        "precision", "recall" and "f1" to (C,) float, and "support" to (C,) int. The precision of a class that is
+        never predicted is 0, as is the recall of a class without rows; F1 is 0 if both are.
+    """
+    from sklearn.metrics import precision_recall_fscore_support
+
+    values = precision_recall_fscore_support(
+        labels, probabilities.argmax(1), labels=np.arange(probabilities.shape[1]), zero_division=0
+    )
+    return dict(zip(("precision", "recall", "f1", "support"), values, strict=True))
 
 
 def selection(probabilities: np.ndarray, labels: np.ndarray, progress: float) -> float:

@@ -20,8 +20,9 @@ from salience.models.attention_classifier import AttentionClassifier
 from salience.training.baselines import baseline_scores
 from salience.training.card import model_card
 from salience.training.manifest import RECIPE
-from salience.training.metrics import scores
+from salience.training.metrics import detailed_scores
 from salience.training.recipe import Recipe
+from salience.training.temperature import temperature_scores
 
 
 def measure(task: Task, probabilities: dict[str, np.ndarray]) -> dict:
@@ -33,25 +34,22 @@ def measure(task: Task, probabilities: dict[str, np.ndarray]) -> dict:
 
     Returns:
         "validation" and "test" to scores, "baselines" to the scores of each, and "judged_on", the part on which the
-        baselines are scored; empty if nothing was held out.
+        baselines are scored; if there are validation and test rows, also "temperature_scaling", the calibration of the
+        test rows with a temperature fitted on the validation rows. Empty if nothing was held out.
     """
     parts = {"validation": task.validation, "test": task.test}
-    measured = {role: scores(probability, parts[role].known_labels) for role, probability in probabilities.items()}
+    measured: dict = {
+        role: detailed_scores(probability, parts[role].known_labels) for role, probability in probabilities.items()
+    }
     judge = "test" if "test" in measured else "validation"
     if judge not in measured:
         return {}
-    training, judged = task.training, parts[judge]
-    baselines = baseline_scores(
-        joined(training), training.known_labels, joined(judged), judged.known_labels, len(task.labels)
-    )
+    if judge == "test" and "validation" in probabilities:
+        measured["temperature_scaling"] = temperature_scores(
+            probabilities["validation"], task.validation.known_labels, probabilities["test"], task.test.known_labels
+        )
+    baselines = baseline_scores(task.training, parts[judge], len(task.labels))
     return measured | {"baselines": baselines, "judged_on": judge}
-
-
-def joined(texts: Texts) -> list[str]:
-    """Texts as the baselines read them: the texts of a pair as one text."""
-    if texts.second is None:
-        return texts.texts
-    return [f"{first} {second}" for first, second in zip(texts.texts, texts.second, strict=True)]
 
 
 def write_results(

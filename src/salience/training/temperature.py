@@ -1,0 +1,92 @@
+"""Temperature scaling (Guo et al., 2017, arXiv:1706.04599, Sec. 4.2): one number that calibrates probabilities."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+
+from salience.errors import InputError
+from salience.training.metrics import calibration_error, equal_mass_calibration_error
+
+LIMITS = (0.05, 20.0)  # of T. Without them T would be 0 where all rows are right, and infinite for answers of chance.
+# A class without any probability would give every T an infinite loss; this is the lowest log probability in float32.
+LOWEST = float(np.log(np.finfo(np.float32).tiny))
+
+
+def fit_temperature(logits: np.ndarray, labels: np.ndarray) -> float:
+    """The temperature T that minimises the log loss of softmax(logits / T).
+
+    The loss is convex in 1 / T, so it has one minimum in log T, along which it is searched between `LIMITS`. T is the
+    lower limit if every row is right, and the upper one if the logits say nothing about the labels or are misleading.
+
+    Args:
+        logits: (N, C) logits, or log probabilities, which give the same T. A log probability below `LOWEST` (-87)
+            counts as that.
+        labels: (N,), class numbers. These rows must be others than those that are scored with T.
+
+    Raises:
+        InputError: there are no rows, or a logit is not a number.
+    """
+    if not len(logits):
+        raise InputError("there are no rows to fit a temperature on: give labelled validation rows")
+    if np.isnan(logits).any():
+        raise InputError("a logit is not a number (NaN), so no temperature can be fitted: check the model's outputs")
+    log_probabilities = np.maximum(log_softmax(np.asarray(logits, np.float64), axis=1), LOWEST)
+    rows = np.arange(len(labels))
+
+    def log_loss(log_temperature: float) -> float:
+        return -float(log_softmax(log_probabilities / np.exp(log_temperature), axis=1)[rows, labels].mean())
+
+    found = minimize_scalar(log_loss, bounds=np.log(LIMITS), method="bounded", options={"xatol": 1e-6})
+    # The search does not try the limits themselves. They come first: a loss can be 0 in floating point before them.
+    return float(np.exp(min((*np.log(LIMITS), found.x), key=log_loss)))
+
+
+def with_temperature(probabilities: np.ndarray, temperature: float) -> np.ndarray:
+    """The probabilities softmax(log p / T) = p^(1/T) / sum p^(1/T), of the same shape and type.
+
+    T above 1 makes them more even, T below 1 more extreme. Predicted classes stay the same, and so do probabilities
+    of 0.
+
+    Args:
+        probabilities: (N, C).
+        temperature: T, above 0.
+    """
+    with np.errstate(divide="ignore"):  # log 0 is -inf, whose softmax is 0
+        scaled = softmax(np.log(np.asarray(probabilities, np.float64)) / temperature, axis=1)
+    return scaled.astype(probabilities.dtype)
+
+
+def temperature_scores(
+    validation: np.ndarray, validation_labels: np.ndarray, test: np.ndarray, labels: np.ndarray
+) -> dict[str, float]:
+    """The temperature of a run, and its calibration errors on the test rows before and after.
+
+    T is fitted on the validation rows, and no test row has a part in it. In a run, the same validation rows have
+    chosen the checkpoint, on which probabilities can be better than on new rows; this can make T a little too small,
+    and the error after it too large, not too small.
+
+    Args:
+        validation: (V, C) probabilities of the validation rows.
+        validation_labels: (V,) their class numbers.
+        test: (N, C) probabilities of the test rows.
+        labels: (N,) their class numbers.
+
+    Returns:
+        "temperature", and "calibration_error" and "equal_mass_calibration_error", each also with "_scaled" appended,
+        after temperature scaling.
+
+    Raises:
+        InputError: there are no validation rows.
+    """
+    with np.errstate(divide="ignore"):
+        temperature = fit_temperature(np.log(np.asarray(validation, np.float64)), validation_labels)
+    scaled = with_temperature(test, temperature)
+    return {
+        "temperature": temperature,
+        "calibration_error": calibration_error(test, labels),
+        "calibration_error_scaled": calibration_error(scaled, labels),
+        "equal_mass_calibration_error": equal_mass_calibration_error(test, labels),
+        "equal_mass_calibration_error_scaled": equal_mass_calibration_error(scaled, labels),
+    }

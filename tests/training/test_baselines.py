@@ -1,0 +1,140 @@
+"""Baselines: the columns of their probabilities, and what their features and regressions are."""
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+
+import families
+from labelled import FILLER, WORDS, labelled_rows
+from salience.data.task import Task
+from salience.data.texts import Texts
+from salience.inference.frozen_encoder import load_frozen
+from salience.training.baselines import (
+    baseline_scores,
+    encoder_probabilities,
+    majority_probabilities,
+    regression_probabilities,
+    tfidf_probabilities,
+)
+from salience.training.metrics import detailed_scores
+from salience.training.results import measure
+from salience.training.temperature import temperature_scores
+
+NAMES = list(WORDS)
+
+
+def texts_of(count: int, seed: int = 0) -> Texts:
+    rows = labelled_rows(count, seed)
+    return Texts([text for text, _ in rows], labels=np.array([NAMES.index(label) for _, label in rows]))
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("encoder")
+    families.save_tiny_model(folder, [*WORDS.values(), " ".join(FILLER)])
+    return load_frozen(str(folder), device="cpu", precision="fp32")
+
+
+@pytest.fixture(params=["majority", "tfidf", "encoder"])
+def baseline(request, encoder):
+    return {
+        "majority": majority_probabilities,
+        "tfidf": tfidf_probabilities,
+        "encoder": lambda training, test, classes: encoder_probabilities(training, test, classes, encoder),
+    }[request.param]
+
+
+def test_every_score_applies_to_a_baseline_that_knows_some_classes_only(baseline):
+    """Five classes, of which the training rows have the last three, in an order of their own."""
+    training, test = texts_of(30), texts_of(12, 1)
+    own = np.array([4, 2, 3])
+    training = Texts(training.texts, labels=own[training.labels])
+    found = baseline(training, test, 5)
+    assert found.shape == (12, 5)
+    assert found.dtype == np.float32
+    assert found.sum(1) == pytest.approx(1)
+    assert (found[:, :2] == 0).all()
+    assert (found[:, 2:] > 0).all()
+    # The columns follow the numbers of the classes, not the order in which they occur.
+    assert found[:, own] == pytest.approx(baseline(texts_of(30), test, 3), abs=2e-3)
+    assert all(np.isfinite(value) for value in detailed_scores(found, own[test.labels]).values() if value is not None)
+
+
+def test_training_rows_of_one_class(baseline):
+    training = Texts(["a goal", "the match"], labels=[1, 1])
+    assert baseline(training, Texts(["a song"]), 3).tolist() == [[0, 1, 0]]
+
+
+def test_the_majority_class_has_the_shares_of_the_training_rows():
+    training = Texts(["a", "b", "c", "d"], labels=[2, 0, 2, 2])
+    assert majority_probabilities(training, Texts(["e", "f"]), 4).tolist() == [[0.25, 0, 0.75, 0]] * 2
+
+
+def test_words_and_word_pairs_are_weighted_and_regressed():
+    training, test = texts_of(45), texts_of(30, 1)
+    words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)\w+|[^\w\s]")
+    regression = LogisticRegression(C=10, max_iter=1000).fit(words.fit_transform(training.texts), training.labels)
+    expected = regression.predict_proba(words.transform(test.texts))
+    assert tfidf_probabilities(training, test, 3) == pytest.approx(expected, abs=1e-6)
+    assert detailed_scores(expected, test.labels)["accuracy"] > 0.9
+
+
+@pytest.mark.parametrize("baseline", ["tfidf", "encoder"], indirect=True)
+def test_both_texts_of_a_pair_are_read(baseline):
+    """The first texts are all the same, so all differences between the test rows are of the second texts."""
+    training, test = texts_of(60), texts_of(30, 1)
+    pairs = [Texts(["the"] * len(part), part.texts, part.labels) for part in (training, test)]
+    found = baseline(*pairs, 3)
+    assert np.ptp(found, axis=0).min() > 0.1
+    assert (found.argmax(1) == test.labels).mean() > 0.45  # chance is a third
+
+
+def test_a_regression_minimises_the_penalised_loss():
+    """sum of -ln p(label) + |w|^2 / (2 C) with C = 10, by a slow descent from the formula."""
+    random = np.random.default_rng(0)
+    features, labels = random.normal(size=(30, 4)), random.integers(0, 3, 30)
+    weights, biases = np.zeros((4, 3)), np.zeros(3)
+    for _ in range(20_000):
+        logits = features @ weights + biases
+        probabilities = np.exp(logits - logits.max(1, keepdims=True))
+        probabilities /= probabilities.sum(1, keepdims=True)
+        gap = probabilities - np.eye(3)[labels]
+        weights -= 0.01 * (features.T @ gap + weights / 10)
+        biases -= 0.01 * gap.sum(0)
+    others = random.normal(size=(7, 4))
+    logits = others @ weights + biases
+    expected = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    assert regression_probabilities(features, labels, others, 3) == pytest.approx(expected, abs=1e-3)
+
+
+def test_the_encoder_s_vectors_are_regressed(encoder):
+    training, test = texts_of(60), texts_of(30, 1)
+    vectors = encoder.vectors(training), encoder.vectors(test)
+    expected = regression_probabilities(vectors[0], training.labels, vectors[1], 3)
+    found = encoder_probabilities(training, test, 3, encoder)
+    assert (found == expected).all()
+    assert detailed_scores(found, test.labels)["accuracy"] > 0.5  # of a random encoder
+
+
+def test_a_run_is_measured_with_its_baselines_and_its_temperature():
+    training, validation, test = texts_of(30), texts_of(12, 1), texts_of(15, 2)
+    task = Task(NAMES, training, validation, test)
+    random = np.random.default_rng(0)
+    probabilities = {
+        "validation": random.dirichlet(np.ones(3), 12).astype(np.float32),
+        "test": random.dirichlet(np.ones(3), 15).astype(np.float32),
+    }
+    measured = measure(task, probabilities)
+    assert measured["judged_on"] == "test"
+    assert measured["test"] == detailed_scores(probabilities["test"], test.labels)
+    assert measured["baselines"] == baseline_scores(training, test, 3)
+    assert list(measured["baselines"]) == ["majority class", "TF-IDF + logistic regression"]
+    assert measured["temperature_scaling"] == temperature_scores(
+        probabilities["validation"], validation.labels, probabilities["test"], test.labels
+    )
+    assert "temperature_scaling" not in measure(task, {"test": probabilities["test"]})
+    of_validation = measure(Task(NAMES, training, validation), {"validation": probabilities["validation"]})
+    assert of_validation["judged_on"] == "validation"
+    assert "temperature_scaling" not in of_validation
+    assert measure(Task(NAMES, training), {}) == {}
