@@ -4,10 +4,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salience.data.batching import length_batches
+from salience.data.batching import Collator, length_batches, padded
+from salience.data.encoding import Encoded
 
 
 def test_a_worked_example():
@@ -41,3 +43,17 @@ def test_few_texts_of_different_lengths_are_split(padding):
     batches = len(list(length_batches(lengths, 2048, padding)))
     assert padded - lengths.sum() <= padding * batches
     assert sum(lengths[batch].max() * len(batch) for batch in length_batches(lengths, 2048)) > 1.3 * lengths.sum()
+
+
+@given(lengths=st.lists(st.integers(0, 9), min_size=1, max_size=8), data=st.data())
+def test_a_batch_copied_at_once_is_the_collators(lengths, data):
+    """Texts without tokens too, and one text alone."""
+    lengths = np.array(lengths)
+    count = int(lengths.sum())
+    texts = Encoded(np.arange(1, count + 1, dtype=np.int32), np.arange(count, dtype=np.int8) % 3, lengths, lengths + 5)
+    rows = np.array(data.draw(st.permutations(range(len(lengths)))))[: data.draw(st.integers(1, len(lengths)))]
+    found = padded(texts, rows, padding=77, labelled=True)
+    expected = Collator(padding=77)([texts[row] for row in rows])
+    for field, values in expected.items():
+        assert torch.equal(getattr(found, field), values) and getattr(found, field).dtype == values.dtype
+    assert padded(texts, rows).labels is None

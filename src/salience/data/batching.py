@@ -146,13 +146,28 @@ def like_length(
         labelled: give the batches the labels of the texts, if they are known.
         tokens: largest number of tokens in a batch, padding included, by type of device.
     """
-    collate = Collator(padding=model.config.pad_token_id or 0)
     size, padding = (limits.get(model.device.type, limits["cpu"]) for limits in (tokens, PADDING))
     for rows in length_batches(texts.lengths, size, padding):
-        fields = collate([texts[row] for row in rows])
-        if not labelled:
-            fields.pop("labels", None)
-        yield rows, Batch(**fields).to(model.device)
+        yield rows, padded(texts, rows, model.config.pad_token_id or 0, labelled).to(model.device)
+
+
+def padded(texts: Encoded, rows: np.ndarray, padding: int = 0, labelled: bool = False) -> Batch:
+    """The batch that a `Collator` makes of the texts at `rows`, copied at once instead of text by text.
+
+    Args:
+        padding: the id of the padding token.
+        labelled: give the batch the labels of the texts, if they are known.
+    """
+    lengths = texts.lengths[rows, None]
+    positions = np.arange(max(lengths.max(), 1))  # no model accepts a batch without a position
+    inside = positions < lengths
+    flat = (texts.starts[rows, None] + positions)[inside]
+    ids, segments = np.full(inside.shape, padding, np.int64), np.zeros(inside.shape, np.int64)
+    ids[inside], segments[inside] = texts.ids[flat], texts.segments[flat]
+    labels = None
+    if labelled and texts.labels is not None:
+        labels = torch.from_numpy(np.asarray(texts.labels, np.int64)[rows])
+    return Batch(torch.from_numpy(ids), torch.from_numpy(inside.astype(np.int64)), torch.from_numpy(segments), labels)
 
 
 def in_order(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:

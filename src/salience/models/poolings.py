@@ -48,9 +48,15 @@ class Attention(nn.Module):
         """The attention scores (B, H, T) of states (B, T, D): the argument of the softmax, divided by the scale."""
         raise NotImplementedError
 
+    def scaled(self, scores: Tensor) -> Tensor:
+        """Scores of any shape, divided by the scale."""
+        return scores if self.scale == 1 else scores / self.scale
+
     def forward(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """The pooled vector (B, D) and the attention weights (B, H, T)."""
         attention = attend(self.scores(states), mask[:, None])
+        if self.heads == 1:  # one product; the calls of einsum take as long as it
+            return (attention @ states).flatten(1), attention
         parts = states.unflatten(2, (self.heads, -1))
         return torch.einsum("bht,bthd->bhd", attention, parts).flatten(1), attention
 
@@ -68,7 +74,7 @@ class Dot(Attention):
 
     def scores(self, states: Tensor) -> Tensor:
         """h_j . V / lambda (B, H, T)."""
-        return (states @ self.query.T).transpose(1, 2) / self.scale
+        return self.scaled((states @ self.query.T).transpose(1, 2))
 
 
 class Additive(Attention):
@@ -85,7 +91,7 @@ class Additive(Attention):
 
     def scores(self, states: Tensor) -> Tensor:
         """v . tanh(W h_j) / lambda (B, H, T)."""
-        return (self.key(states).tanh() @ self.query.T).transpose(1, 2) / self.scale
+        return self.scaled((self.key(states).tanh() @ self.query.T).transpose(1, 2))
 
 
 class Mean(nn.Module):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from torch import Tensor
 
 from salience.batch import Batch
+from salience.hooks.attention_weights import Reached
 from salience.hooks.hooks import forward, rewriting_arguments
 from salience.models.attention_classifier import AttentionClassifier
 
 
 def pooled_states(model: AttentionClassifier, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The arguments of the model's pooling in one forward pass.
+    """The arguments of the model's pooling, in a forward pass that ends there.
 
     Returns:
         The encoder's states (B, T, D), and the mask of the tokens that the pooling may read (B, T).
@@ -19,8 +22,8 @@ def pooled_states(model: AttentionClassifier, batch: Batch) -> tuple[Tensor, Ten
 
     def keep(given: dict) -> dict:
         arguments.update(given)
-        return {}
+        raise Reached
 
-    with rewriting_arguments(model.pooling, keep):
+    with suppress(Reached), rewriting_arguments(model.pooling, keep):
         forward(model, batch)
     return arguments["states"], arguments["mask"]

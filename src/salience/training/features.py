@@ -46,7 +46,7 @@ class Features:
         return (
             torch.from_numpy(states).to(self.device),
             torch.from_numpy(mask).to(self.device),
-            self.labels[indices].to(self.device),
+            torch.from_numpy(self.labels.numpy()[indices]).to(self.device),  # torch's indexing takes longer
         )
 
 
@@ -61,7 +61,8 @@ def encode_features(
         folder: where `features.npy` is written if the features take more than `in_memory` bytes.
         in_memory: largest number of bytes that are kept in memory.
     """
-    lengths = np.array([int((encoded[row]["segment"] > 0).sum()) for row in range(len(encoded))])
+    words_before = np.concatenate([[0], (encoded.segments > 0).cumsum()])
+    lengths = np.diff(words_before[encoded.starts])
     width, starts = model.config.hidden_size, np.concatenate([[0], lengths.cumsum()])
     shape = (int(lengths.sum()), width)
     if 4 * shape[0] * width <= in_memory:
@@ -71,7 +72,12 @@ def encode_features(
         states = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float32, shape)
     with evaluating(model):
         for rows, batch in like_length(model, encoded):
-            batch_states, masks = pooled_states(model, batch)
-            for row, text_states, mask in zip(rows, batch_states.float().cpu(), masks.cpu(), strict=True):
-                states[starts[row] : starts[row + 1]] = text_states[mask].numpy()
+            batch_states, mask = pooled_states(model, batch)
+            states[in_turn(starts[rows], lengths[rows])] = batch_states[mask].float().cpu().numpy()
     return Features(states, lengths, torch.as_tensor(encoded.labels), model.device)
+
+
+def in_turn(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The numbers starts[i], starts[i] + 1, ... of every i in turn, as many as `lengths` says: (sum of lengths,)."""
+    before = lengths.cumsum() - lengths
+    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
