@@ -5,10 +5,12 @@ import shutil
 
 import numpy as np
 import pytest
-from scipy.stats import t
+from pandas import read_csv
 
 from labelled import labelled_rows, write_csv
-from salience.comparison.results import comparison_of
+from salience.comparison.paired_difference import adjusted, paired_difference
+from salience.comparison.statistics import Difference
+from salience.report.comparison import verdict
 
 SEEDS = (0, 1)
 
@@ -33,6 +35,7 @@ def test_methods_are_compared_over_seeds(compare, tmp_path):
             assert {path.name for path in folder.iterdir()} == {
                 "metrics.json",
                 "predictions.jsonl",
+                "probabilities.npz",
                 "recipe.yaml",
                 "manifest.json",
             }
@@ -40,20 +43,23 @@ def test_methods_are_compared_over_seeds(compare, tmp_path):
             right[method, seed] = np.array([row["label"] == row["predicted"] for row in rows])
             assert f"{method}, seed {seed}: accuracy {right[method, seed].mean():.3f}" in answer.out
     found = json.loads((out / "comparison.json").read_text())
-    assert (found["seeds"], found["rows"]) == ([0, 1], 30)
-    assert list(found["scores"]) == ["plain", "embedmix", "ssmix"]
-    for method in ("embedmix", "ssmix"):
-        apart = np.array([100 * (right[method, seed].mean() - right["plain", seed].mean()) for seed in SEEDS])
-        half = t.ppf(1 - 0.025 / 2, 1) * apart.std(ddof=1) / 2**0.5  # two comparisons
-        own = found["differences"][method]["accuracy"]
-        assert own["mean"] == pytest.approx(apart.mean())
-        if half:  # seeds that all differ by the same give no interval
-            assert [own["low"], own["high"]] == pytest.approx([apart.mean() - half, apart.mean() + half])
-            verdict = f"{method}: no difference to plain beyond chance"
-        else:
-            assert own["low"] is own["high"] is None
-            verdict = f"{method}: the same difference to plain with every seed, so no interval can be computed"
-        assert f"{own['mean']:+.2f}" in answer.out and verdict in answer.out
+    (results,) = found["conditions"]
+    assert (found["seeds"], results["rows"], found["over_data_sets"]) == ([0, 1], 30, [])
+    assert list(results["scores"]) == ["plain", "embedmix", "ssmix"]
+    points = {method: 100.0 * np.array([right[method, seed] for seed in SEEDS]) for method in results["scores"]}
+    family = adjusted(
+        [paired_difference([points[method]], [points["plain"]], comparisons=2) for method in ("embedmix", "ssmix")]
+    )
+    for method, expected in zip(("embedmix", "ssmix"), family, strict=True):
+        difference = results["differences"][method]["accuracy"]
+        for name in ("mean", "low", "high", "p", "adjusted_p"):
+            assert difference[name] == pytest.approx(getattr(expected, name))
+        assert str(Difference(expected.mean, expected.low, expected.high)) in answer.out
+        assert verdict(method, expected, "plain", "", None).split(":")[1] in answer.out
+    table = read_csv(out / "results.csv")
+    assert len(table) == 6 and {*table["method"]} == {"plain", "embedmix", "ssmix"}
+    for row in table.itertuples():
+        assert row.accuracy == pytest.approx(100 * right[row.method, row.seed].mean())
 
 
 def test_rows_with_faults_are_left_out_when_asked(place, salience, tmp_path):
@@ -70,16 +76,24 @@ def test_rows_with_faults_are_left_out_when_asked(place, salience, tmp_path):
     assert "left out 1 row of 42" in answer.out
 
 
+def without_seconds(out) -> dict:
+    found = json.loads((out / "comparison.json").read_text())
+    for results in found["conditions"]:
+        for scores in results["scores"].values():
+            assert min(scores.pop("seconds")) > 0
+    return found
+
+
 def test_runs_are_kept_and_one_that_is_gone_is_run_again(compare, tmp_path):
     first = compare("--seeds", "0,1")
     assert first.code == 0, first.err
     out = tmp_path / "out"
     before = {path: path.stat().st_mtime_ns for path in out.glob("*/metrics.json")}
-    weights = (out / "comparison.json").read_text()
+    comparison = without_seconds(out)
     shutil.rmtree(out / "ssmix-1")
     again = compare("--seeds", "0,1")
     assert again.code == 0, again.err
-    assert (out / "comparison.json").read_text() == weights
+    assert without_seconds(out) == comparison
     after = {path: path.stat().st_mtime_ns for path in out.glob("*/metrics.json")}
     assert {path.parent.name for path in after if after[path] != before[path]} == {"ssmix-1"}
 
@@ -104,7 +118,7 @@ def test_texts_with_ends_of_lines_of_all_kinds(place, salience, tmp_path):
     answer = salience("compare", place.data, "--test", test, "--model", place.model, "--steps", "2", "--device", "cpu",
                       "--output", tmp_path / "out", "--seeds", "0,1")  # fmt: skip
     assert answer.code == 0, answer.err
-    assert json.loads((tmp_path / "out" / "comparison.json").read_text())["rows"] == 12
+    assert json.loads((tmp_path / "out" / "comparison.json").read_text())["conditions"][0]["rows"] == 12
 
 
 def test_an_interrupted_run_of_other_settings_is_named_too(compare, tmp_path):
@@ -138,24 +152,72 @@ def test_rows_that_chose_the_checkpoint_do_not_judge(compare, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def runs(right: dict[str, np.ndarray]) -> dict:
-    """Results of two seeds each with the same rows right, but for a tenth of a point by which ssmix does better."""
-    return {
-        (method, seed): {
-            "right": own,
-            "metrics": {"test": dict.fromkeys(("macro_f1", "calibration_error", "log_loss"), 0.5)
-                        | {"accuracy": own.mean() + 0.001 * seed * (method == "ssmix")}},
-        }
-        for method, own in right.items() for seed in SEEDS
+def test_sizes_and_data_sets(place, salience, tmp_path):
+    """Every method reads the same rows, and a finished grid is read without data or models."""
+    sets = tmp_path / "sets.yaml"
+    sets.write_text(f"one: {{data: {place.data}, test: {place.test}}}\n"
+                    f"two: {{data: {place.test}, test: {place.data}, label: label}}\n")  # fmt: skip
+    asked = ["compare", "--data-sets", sets, "--sizes", "12,20", "--methods", "plain,wordmixup", "--seeds", "0,1",
+             "--model", place.model, "--steps", "2", "--device", "cpu", "--output", tmp_path / "out"]  # fmt: skip
+    answer = salience(*asked)
+    assert answer.code == 0, answer.err
+    out = tmp_path / "out"
+    folders = {str(path.parent.relative_to(out)) for path in out.rglob("metrics.json")}
+    assert folders == {
+        f"{name}/{size}/{method}-{seed}"
+        for name in ("one", "two") for size in (12, 20) for method in ("plain", "wordmixup") for seed in SEEDS
     }  # fmt: skip
+    found = json.loads((out / "comparison.json").read_text())
+    assert [results["title"] for results in found["conditions"]] == [
+        "one, 12 rows", "one, 20 rows", "two, 12 rows", "two, 20 rows"
+    ]  # fmt: skip
+    assert [over["title"] for over in found["over_data_sets"]] == ["12 rows", "20 rows"]
+    for over, size in zip(found["over_data_sets"], (12, 20), strict=True):
+        means = [
+            results["differences"]["wordmixup"]["accuracy"]["mean"]
+            for results in found["conditions"] if results["condition"]["size"] == size
+        ]  # fmt: skip
+        assert over["here"]["wordmixup"]["mean"] == pytest.approx(np.mean(means))
+    assert "12 rows, over all data sets, wordmixup: " in answer.out
+    assert len(read_csv(out / "results.csv")) == 16
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("metrics.json")}
+    weights = place.model / "model.safetensors"
+    hidden = weights.rename(tmp_path / "hidden")
+    try:
+        again = salience(*asked)
+    finally:
+        hidden.rename(weights)
+    assert again.code == 0, again.err
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("metrics.json")} == before
 
 
-def test_a_gain_on_few_rows_is_not_believed():
-    """Nearly the same at every seed: beyond chance on 1,000 rows, not on ten, for other ten might say otherwise."""
-    for rows, verdict in ((10, "no difference to plain beyond chance"), (1000, "better than plain beyond chance")):
-        right = {"plain": np.arange(rows) < rows // 2, "ssmix": np.arange(rows) < 0.6 * rows}
-        found = comparison_of(runs(right), list(right), list(SEEDS))
-        assert found.verdict("ssmix") == f"ssmix: {verdict}"
-        assert found.by_rows["ssmix"] == pytest.approx(100 * 1.959964 * (0.1 * 0.9 / rows) ** 0.5, rel=1e-5)
-    found = comparison_of(runs(right), ["ssmix", "plain"], list(SEEDS))
-    assert found.verdict("plain") == "plain: worse than ssmix beyond chance"
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--sizes", "ten"], "--sizes ten: write numbers of rows, or all"),
+        (["--sizes", "12,12"], "a size stands there twice"),
+        (["--sizes", "1000"], "--size 1,000 is more than its 60 labelled rows"),
+        (["--data-sets", "{file}"], "not both"),
+    ],
+)
+def test_grids_that_are_none(compare, tmp_path, options, said):
+    file = tmp_path / "sets.yaml"
+    file.write_text("one: {data: a.csv, test: b.csv}\n")
+    answer = compare(*(option.format(file=file) for option in options))
+    assert answer.code == 2 and said in answer.err and answer.err.count("\n") == 1
+    assert not list(tmp_path.glob("out/*"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("one: {data: a.csv}", "one needs settings of its own, at least `data: FILE` and `test: FILE`"),
+        ("one: {data: a.csv, test: b.csv, seed: 3}", "setting of a data set in --data-sets"),
+        ("../one: {data: a.csv, test: b.csv}", "cannot be the name of a folder"),
+        ("{}", "no data sets"),
+    ],
+)
+def test_data_sets_that_are_none(salience, tmp_path, text, said):
+    (tmp_path / "sets.yaml").write_text(text)
+    answer = salience("compare", "--data-sets", tmp_path / "sets.yaml")
+    assert answer.code == 2 and said in answer.err and answer.err.count("\n") == 1

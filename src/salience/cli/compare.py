@@ -11,6 +11,8 @@ from typer import Argument, Option
 from salience.assignments import several_with_options
 from salience.cli.options import Debug, Jobs, Part, Ray, ReportTo, options_of
 from salience.cli.settings import merged, read_config
+from salience.comparison.grid import data_sets_of, name_of, sizes_of
+from salience.errors import InputError
 from salience.training.recipe import Recipe
 
 NAMES = ["test", "text", "text_pair", "label", "encoding", "bad_rows", "model", "steps", "precision", "device"]
@@ -28,6 +30,22 @@ def compare(
         ),
     ] = "plain,ssmix",
     seeds: Annotated[str, Option(help="Seeds, separated by commas; each method is trained with each.")] = "0,1,2,3,4",
+    sizes: Annotated[
+        str | None,
+        Option(
+            help="Numbers of labelled rows, separated by commas, such as 50,100,all. Each seed draws its rows, the "
+            "same for every method.  [default: all]"
+        ),
+    ] = None,
+    models: Annotated[
+        str | None, Option(help="Models, separated by commas, in place of --model.  [default: minilm]")
+    ] = None,
+    data_sets: Annotated[
+        Path | None,
+        Option(
+            help="Yaml file of several data sets, in place of DATA: lines of the form NAME: {data: FILE, test: FILE}."
+        ),
+    ] = None,
     config: Annotated[
         Path | None,
         Option(help="Yaml file with any settings of `salience train`; options override it."),
@@ -44,6 +62,12 @@ def compare(
 ) -> None:
     """Train methods over several seeds and test whether their differences are larger than chance."""
     settings = merged(read_config(config), dict(given) | ({} if data is None else {"data": data}))
+    source = f"--data-sets {data_sets}"
+    sets = None if data_sets is None else data_sets_of(read_config(data_sets, "--data-sets"), source)
+    if sets:
+        if "data" in settings:
+            raise InputError("name the data either as DATA or with --data-sets, not both")
+        settings["data"] = next(iter(sets.values()))["data"]
 
     from salience.comparison.comparing import compare as run_comparison
     from salience.parts import part_of
@@ -54,11 +78,12 @@ def compare(
 
     with GridProgress() as progress:
         recipe = Recipe.from_mapping(settings, str(config or "the command line"), progress.note)
-        output = output or Path("runs") / f"{Path(recipe.data).name.split('.')[0] or 'data'}-compared"
+        output = output or Path("runs") / f"{name_of(str(data_sets or recipe.data))}-compared"
         comparison = run_comparison(
             recipe, several_with_options(methods), numbers(seeds, ",", "--seeds 0,1,2"), output, progress.note,
             jobs=jobs, ray=ray, part=part_of(part, progress.note), display=progress,
-            report_to=report_to.split(",") if report_to else (),
+            report_to=report_to.split(",") if report_to else (), sizes=sizes_of(sizes) if sizes else (),
+            models=[model.strip() for model in models.split(",")] if models else (), data_sets=sets,
         )  # fmt: skip
     if comparison is not None:
         show_comparison(comparison)

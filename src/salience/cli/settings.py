@@ -24,8 +24,11 @@ def merged(file: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def read_config(file: Path | None) -> dict[str, Any]:
+def read_config(file: Path | None, option: str = "--config") -> dict[str, Any]:
     """The settings in a yaml file, by the names of `recipe.yaml`.
+
+    Args:
+        option: what names the file, for messages.
 
     Raises:
         InputError: the file cannot be read, is not yaml, or does not hold names with values.
@@ -35,16 +38,16 @@ def read_config(file: Path | None) -> dict[str, Any]:
     try:
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"--config {file} is not yaml: {one_line(error)}") from error
+        raise InputError(f"{option} {file} is not yaml: {one_line(error)}") from error
     except (OSError, ValueError) as error:  # a path with a null character is a ValueError
         reason = getattr(error, "strerror", None) or one_line(error)
-        raise InputError(f"cannot read --config {file}: {reason}") from error
-    settings = read_yaml(text, f"--config {file}")
+        raise InputError(f"cannot read {option} {file}: {reason}") from error
+    settings = read_yaml(text, f"{option} {file}")
     if not isinstance(settings, dict):
-        raise InputError(f"--config {file}: settings are lines of the form name: value")
+        raise InputError(f"{option} {file}: settings are lines of the form name: value")
     for name in settings:
         if not isinstance(name, str):
-            raise InputError(f"--config {file}: {quoted(name)} is no name of a setting: names are texts")
+            raise InputError(f"{option} {file}: {quoted(name)} is no name of a setting: names are texts")
     return settings
 
 

@@ -1,4 +1,4 @@
-"""The runs of a comparison as jobs: every method with every seed, in a folder each."""
+"""The runs of a comparison as jobs, each of which writes a folder."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from transformers import TrainerCallback
 
-from salience.comparison.kept_runs import is_kept, read_run
+from salience.comparison.grid import Condition, Grid
+from salience.comparison.kept_runs import KeptRun, is_kept, read_run
 from salience.jobs import Job
 from salience.outputs import Occupied
 from salience.training.folder import RunFolder, kept_precision, work_of
@@ -25,23 +25,22 @@ class Cell:
     """One run of a comparison.
 
     Args:
+        condition: what it has in common with the runs that it is compared with.
         method: its name in tables, with its options.
         seed: its seed.
-        recipe: as the user gave it, with method and seed.
+        name: what it is called in messages.
+        recipe: as the user gave it, for this run.
         wanted: the same recipe with nothing left open, with which a kept run is compared.
         folder: of the run.
     """
 
+    condition: Condition
     method: str
     seed: int
+    name: str
     recipe: Recipe
     wanted: Recipe
     folder: Path
-
-    @property
-    def name(self) -> str:
-        """What the run is called in messages."""
-        return f"{self.method}, seed {self.seed}"
 
     def is_done(self) -> bool:
         """Whether the folder has the finished run.
@@ -55,8 +54,8 @@ class Cell:
                 RunFolder(self.folder).discard_work()
         return kept
 
-    def read(self) -> dict[str, Any]:
-        """The results of the finished run, as `read_run` gives them."""
+    def read(self) -> KeptRun:
+        """The results of the finished run."""
         return read_run(self.folder)
 
     def job(self, callbacks: Sequence[TrainerCallback] = (), report_to: Sequence[str] = ()) -> Job:
@@ -77,31 +76,38 @@ def make(
     train(recipe, folder, resume=True, note=silent, callbacks=callbacks, keep_model=False, report_to=report_to)
 
 
-def cells_of(recipes: Mapping[str, Recipe], seeds: Sequence[int], filled_in: Recipe, output: Path) -> list[Cell]:
+def cells_of(grid: Grid, filled_in: Mapping[Condition, Recipe], output: Path) -> list[Cell]:
     """The runs of a comparison, seed by seed: an interrupted comparison has all methods for its first seeds.
 
     Args:
-        recipes: name of a method in tables to its recipe.
-        seeds: the seeds.
-        filled_in: a recipe with nothing left open. Its settings other than method and seed are those of all runs.
+        filled_in: for every condition a recipe with nothing left open. Its settings other than method and seed are
+            those of all runs.
         output: the folder of all runs.
     """
-    return [
-        Cell(
-            method, seed, replace(recipe, seed=seed, checksums=filled_in.checksums, precision=filled_in.precision),
-            replace(filled_in, method=recipe.method, method_options=recipe.method_options, seed=seed),
-            folder_of(output, method, seed),
-        )
-        for seed in seeds for method, recipe in recipes.items()
-    ]  # fmt: skip
+    cells = []
+    for seed in grid.seeds:
+        for condition, whole in filled_in.items():
+            title = grid.title(condition)
+            for method in grid.recipes:
+                recipe = grid.recipe(condition, method, seed)
+                cells.append(Cell(
+                    condition, method, seed, f"{title}{', ' if title else ''}{method}, seed {seed}",
+                    replace(recipe, checksums=whole.checksums, precision=whole.precision),
+                    replace(whole, method=recipe.method, method_options=recipe.method_options, seed=seed),
+                    folder_of(output / grid.folder(condition), method, seed),
+                ))  # fmt: skip
+    return cells
 
 
-def folder_of(output: Path, method: str, seed: int) -> Path:
-    """The folder of a run in the folder of a comparison."""
-    return output / f"{method.replace(':', '-')}-{seed}"
+def folder_of(place: Path, method: str, seed: int) -> Path:
+    """The folder of a run in the folder of its condition."""
+    return place / f"{method.replace(':', '-')}-{seed}"
 
 
-def precision_in(output: Path, recipes: Mapping[str, Recipe], seeds: Sequence[int]) -> str:
+def precision_in(output: Path, grid: Grid) -> str:
     """The precision of the runs that a comparison has made already; "auto" if it has none."""
-    folders = (folder_of(output, method, seed) for seed in seeds for method in recipes)
+    folders = (
+        folder_of(output / grid.folder(condition), method, seed)
+        for seed in grid.seeds for condition in grid.conditions() for method in grid.recipes
+    )  # fmt: skip
     return next(filter(None, map(kept_precision, folders)), "auto")

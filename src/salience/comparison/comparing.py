@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +12,17 @@ from transformers import TrainerCallback
 
 from salience.assignments import name_and_options
 from salience.comparison.cells import cells_of, precision_in
-from salience.comparison.kept_runs import COMPARISON, check_comparison
+from salience.comparison.files import FAILURES, check_comparison, read_filled_in, write_comparison, write_filled_in
+from salience.comparison.grid import Condition, Grid
 from salience.comparison.results import Comparison, comparison_of
 from salience.errors import InputError, listed
-from salience.files import whole_file
 from salience.jobs import QUIET, Display, Failure, FailureLog, Job, pool_of, run_jobs
 from salience.mixing.choosing import choose_method, written_method
-from salience.training.preparing import check_recipe
+from salience.training.inputs import checksums
+from salience.training.preparing import check_recipe, silent
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
 from salience.training.trackers import check_trackers
-
-FAILURES = "failures.jsonl"
-PATIENCE = 60  # seconds to wait for another command that writes the comparison
 
 
 def compare(
@@ -35,6 +33,9 @@ def compare(
     note: Callable[[str], None] = print,
     callbacks: Sequence[TrainerCallback] = (),
     *,
+    sizes: Sequence[int | None] = (),
+    models: Sequence[str] = (),
+    data_sets: Mapping[str, Mapping[str, Any]] | None = None,
     jobs: int = 1,
     ray: str | None = None,
     part: tuple[int, int] = (1, 1),
@@ -43,8 +44,10 @@ def compare(
 ) -> Comparison | None:
     """Trains every method with every seed and compares them with the first one.
 
-    The seed decides everything random: the validation part, the new head, batches and mixtures. Each run writes its
-    metrics, predictions and recipe to `output/METHOD-SEED`. Finished runs are not repeated, and an interrupted run is
+    The seed decides everything random: the rows that are drawn, the validation part, the new head, batches and
+    mixtures. Each run writes its metrics, predictions and recipe to `output/METHOD-SEED`, with several data sets,
+    models or sizes to `output/DATA/MODEL/SIZE/METHOD-SEED`. The comparison is written to `output/comparison.json`, and
+    a table of all runs to `output/results.csv`. Finished runs are not repeated, and an interrupted run is
     resumed. Several commands may work on one output: each run is made by one of them. A run that fails is recorded in
     `output/failures.jsonl` with its error, and the others go on.
 
@@ -56,6 +59,11 @@ def compare(
         output: the folder of all runs.
         note: called with a line of text for every run.
         callbacks: callbacks of the Trainer, added to its defaults in every run; picklable with several jobs.
+        sizes: numbers of labelled rows, of which each seed draws a stratified part; None stands for all rows. The
+            rows are the same for all methods, and those of a smaller size are among those of a larger one.
+        models: names of models; none are given, or they replace the model of `base`.
+        data_sets: name of a data set to its settings, such as {"reviews": {"data": "reviews.csv", "test":
+            "held_out.csv"}}; they replace those of `base`.
         jobs: number of runs that are made at the same time, each in a process of its own.
         ray: address of a Ray cluster that makes the runs; None for this machine.
         part: (k, n) makes the k-th of n parts of the runs, for n machines; k starts at 1.
@@ -70,42 +78,73 @@ def compare(
             or runs have failed.
     """
     check_trackers(report_to)
-    recipes = recipes_of(base, methods)
-    if len(set(seeds)) < max(2, len(seeds)):
-        raise InputError(
-            "--seeds: name at least two different seeds, as in --seeds 0,1,2: a single run gives no interval"
-        )
-    if base.test is None and Path(base.data).exists():
-        raise InputError(f"{base.data}: a comparison needs test rows: name a file with --test")
-    for recipe in recipes.values():
-        check_recipe(recipe)
+    grid = Grid(recipes_of(base, methods), list(seeds), list(sizes), list(models), dict(data_sets or {}))
+    check_grid(grid)
     pool = pool_of(jobs, ray)
     check_comparison(output)
-    # Settings that are left open are filled in once, because those of finished runs are compared with them.
-    precision = precision_in(output, recipes, seeds) if base.precision == "auto" else base.precision
-    first = replace(next(iter(recipes.values())), seed=seeds[0], precision=precision)
-    filled_in = prepare_files(first, note)[0].recipe
-    cells = {cell.name: cell for cell in cells_of(recipes, seeds, filled_in, output)}
-    for cell in cells.values():
-        cell.is_done()  # runs with other settings are refused before the first one is made
+    precision = precision_in(output, grid) if base.precision == "auto" else base.precision
+    cells = {cell.name: cell for cell in cells_of(grid, filled_in(grid, precision, output, note), output)}
+    done = {name for name, cell in cells.items() if cell.is_done()}  # runs with other settings are refused here
 
     def tell(job: Job, failure: Failure | None) -> None:
-        found = failure.error if failure else f"accuracy {cells[job.name].read()['metrics']['test']['accuracy']:.3f}"
-        note(f"{job.name}: {found}")
+        note(f"{job.name}: {failure.error if failure else f'accuracy {cells[job.name].read().right.mean():.3f}'}")
 
     turn, parts = part
     mine = [cell.job(callbacks, tuple(report_to)) for cell in list(cells.values())[turn - 1 :: parts]]
     log = FailureLog(output / FAILURES)
-    log.check(run_jobs(mine, pool, log, display, tell, note), len(mine))
-    missing = [name for name, cell in cells.items() if not cell.is_done()]
+    log.check(run_jobs([job for job in mine if job.name not in done], pool, log, display, tell, note), len(mine))
+    missing = [name for name, cell in cells.items() if name not in done and not cell.is_done()]
     if missing:
         note(f"{len(missing)} of {len(cells)} runs are left to other parts; the last of them prints the comparison")
         return None
-    runs = {(cell.method, cell.seed): cell.read() for cell in cells.values()}
-    comparison = comparison_of(runs, list(recipes), list(seeds))
-    with whole_file(output / COMPARISON, PATIENCE) as unfinished:
-        unfinished.write_text(json.dumps(asdict(comparison), indent=2) + "\n", encoding="utf-8")
+    comparison = comparison_of(
+        {(cell.condition, cell.method, cell.seed): cell.read() for cell in cells.values()}, grid
+    )
+    write_comparison(comparison, output)
     return comparison
+
+
+def check_grid(grid: Grid) -> None:
+    """Checks what needs neither data nor models.
+
+    Raises:
+        InputError: fewer than two seeds, no test rows, or a recipe at fault.
+    """
+    if len(set(grid.seeds)) < max(2, len(grid.seeds)):
+        raise InputError(
+            "--seeds: name at least two different seeds, as in --seeds 0,1,2: a single run gives no interval"
+        )
+    for condition in grid.conditions():
+        for method in grid.recipes:
+            recipe = grid.recipe(condition, method, grid.seeds[0])
+            if recipe.test is None and Path(recipe.data).exists():
+                raise InputError(f"{recipe.data}: a comparison needs test rows: name a file with --test")
+            check_recipe(recipe)
+
+
+def filled_in(
+    grid: Grid, precision: str, output: Path, note: Callable[[str], None] = silent
+) -> dict[Condition, Recipe]:
+    """For each condition the baseline's recipe with nothing left open, with which finished runs are compared.
+
+    What follows from the data and the model is kept in a file, so that a finished grid is read without them.
+
+    Args:
+        precision: of all runs; "auto" finds it out.
+        output: the folder of the comparison.
+        note: called with a line of text for every choice and warning.
+    """
+    kept, found, method = read_filled_in(output), {}, next(iter(grid.recipes))
+    for condition in grid.conditions():
+        asked = replace(grid.recipe(condition, method, grid.seeds[0]), precision=precision)
+        asked = replace(asked, checksums=checksums(asked))
+        known = next((after for before, after in kept if before == asked), None)
+        if known is None:
+            known = prepare_files(asked, note)[0].recipe
+            kept.append((replace(asked, precision=known.precision), known))
+        found[condition], precision = known, known.precision
+    write_filled_in(output, kept)
+    return found
 
 
 def recipes_of(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:

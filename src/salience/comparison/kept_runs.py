@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -13,26 +15,9 @@ from salience.training.folder import work_of
 from salience.training.manifest import RECIPE
 from salience.training.recipe import Recipe
 from salience.training.recipe_file import changed, read_recipe
+from salience.training.results import PROBABILITIES
 
 SCORES = ("accuracy", "macro_f1", "calibration_error", "log_loss")
-COMPARISON = "comparison.json"
-
-
-def check_comparison(output: Path) -> None:
-    """Checks that the results of a comparison can be written to a folder.
-
-    Raises:
-        InputError: the folder has a file of the same name that no comparison wrote.
-    """
-    file = output / COMPARISON
-    if not os.path.lexists(file):
-        return
-    try:
-        known = {"scores", "differences"} <= json.loads(file.read_text(encoding="utf-8")).keys()
-    except (OSError, ValueError, AttributeError):
-        known = False
-    if not known:
-        raise InputError(f"{file} was not written by a comparison and is not replaced: choose another --output")
 
 
 def is_kept(wanted: Recipe, folder: Path) -> bool:
@@ -61,8 +46,28 @@ def is_kept(wanted: Recipe, folder: Path) -> bool:
     return (folder / RECIPE).is_file()
 
 
-def read_run(folder: Path) -> dict:
-    """The results of a run: "metrics" as in metrics.json, and "right", whether each test row was right (N,).
+@dataclass(frozen=True)
+class KeptRun:
+    """The results of a finished run on its test rows.
+
+    Args:
+        metrics: as in metrics.json.
+        probabilities: predicted probabilities (N, C).
+        labels: class numbers (N,).
+    """
+
+    metrics: dict[str, Any]
+    probabilities: np.ndarray
+    labels: np.ndarray
+
+    @property
+    def right(self) -> np.ndarray:
+        """Whether the prediction is right, row by row (N,)."""
+        return self.probabilities.argmax(1) == self.labels
+
+
+def read_run(folder: Path) -> KeptRun:
+    """The results of a run.
 
     Raises:
         InputError: the run has no test rows, or its files are damaged.
@@ -70,13 +75,12 @@ def read_run(folder: Path) -> dict:
     try:
         metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
         if metrics.get("judged_on") == "test":
-            with (folder / "predictions.jsonl").open(encoding="utf-8", newline="\n") as file:
-                rows = [json.loads(line) for line in file]
-            right = np.array([row["label"] == row["predicted"] for row in rows])
-            if len(right) != metrics["rows"]["test"] or not set(SCORES) <= metrics["test"].keys():
+            with np.load(folder / PROBABILITIES, allow_pickle=False) as arrays:
+                run = KeptRun(metrics, arrays["probabilities"], arrays["labels"])
+            if len(run.right) != metrics["rows"]["test"] or not set(SCORES) <= metrics["test"].keys():
                 raise ValueError("rows or scores are missing")
-            return {"metrics": metrics, "right": right}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            return run
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, BadZipFile) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{folder} is damaged ({reason}): remove this folder to run it again") from error
     raise InputError("the data set has no test part, which a comparison needs: name one with --test")

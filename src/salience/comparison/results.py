@@ -1,82 +1,188 @@
-"""The result of a comparison: the scores of every method, and their differences from the baseline."""
+"""The result of a comparison: the scores of every run, and the differences of every method from the baseline."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import norm
 
-from salience.comparison.kept_runs import SCORES
-from salience.comparison.statistics import Difference, difference
+from salience.comparison.grid import Condition, Grid
+from salience.comparison.kept_runs import KeptRun
+from salience.comparison.paired_difference import PairedDifference, adjusted, paired_difference
+from salience.training.metrics import row_scores
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 IN_PERCENT = {"accuracy": 100, "macro_f1": 100}
+COMPARED = ("accuracy", "macro_f1", "log_loss", "calibration_error")  # scores whose differences are computed
+Run = tuple[Condition, str, int]  # condition, method, seed
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """The scores of every method for every seed, and their differences from the first method, the baseline.
+class ConditionResults:
+    """The methods on one data set, with one model and one number of training rows.
 
     Accuracy and macro-F1 are in percent, and so are their differences.
 
     Attributes:
-        seeds: the seeds (S,).
+        condition: what the runs have in common.
+        title: the condition in words, as far as it differs from others; empty for the only one.
         rows: number of test rows.
-        scores: method to score to values (S,).
-        differences: method to score to difference from the baseline, paired by seed. The baseline has none.
-        by_rows: method to half the width of the 95 % interval over test rows of its difference in accuracy: how much
-            the difference might change on other test rows of this number.
+        scores: method to score to values (S,), one for each seed. "seconds" is the time of a run.
+        differences: method to score to its difference from the baseline, over draws and test rows. The baseline has
+            none.
     """
 
-    seeds: list[int]
+    condition: Condition
+    title: str
     rows: int
     scores: dict[str, dict[str, list[float]]]
-    differences: dict[str, dict[str, Difference]]
-    by_rows: dict[str, float]
+    differences: dict[str, dict[str, PairedDifference]]
 
     @property
     def baseline(self) -> str:
         """The first method."""
         return next(iter(self.scores))
 
-    def verdict(self, method: str) -> str:
-        """One line on whether the accuracy differs from the baseline's by more than seeds and test rows explain."""
-        accuracy = self.differences[method]["accuracy"]
-        if accuracy.low is None:
-            return f"{method}: the same difference to {self.baseline} with every seed, so no interval can be computed"
-        if not (accuracy.beyond_chance and abs(accuracy.mean) > self.by_rows[method]):
-            return f"{method}: no difference to {self.baseline} beyond chance"
-        return f"{method}: {'better' if accuracy.mean > 0 else 'worse'} than {self.baseline} beyond chance"
+    def times(self, method: str) -> float:
+        """The time of a method's runs as a multiple of the baseline's."""
+        return sum(self.scores[method]["seconds"]) / max(sum(self.scores[self.baseline]["seconds"]), 1e-9)
 
 
-def comparison_of(runs: dict[tuple[str, int], dict], methods: list[str], seeds: list[int]) -> Comparison:
-    """The comparison of all runs. The values of each method are paired with those of the first one by seed.
+@dataclass(frozen=True)
+class OverDataSets:
+    """The differences from the baseline over several data sets, with one model and one number of training rows.
+
+    Attributes:
+        model, size: of the conditions.
+        title: both in words, as far as they differ from others.
+        here: method to its difference in accuracy on these data sets.
+        elsewhere: method to its difference in accuracy on other data sets, of which these are taken for a sample.
+    """
+
+    model: str
+    size: int | None
+    title: str
+    here: dict[str, PairedDifference]
+    elsewhere: dict[str, PairedDifference]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The scores of every method, and their differences from the first method, the baseline.
+
+    Intervals of a score hold together at 95 % over all methods and conditions (Bonferroni); p-values are adjusted over
+    all of them by Holm. docs/statistics.md says how both are computed.
+
+    Attributes:
+        seeds: the seeds (S,), each of which draws training rows.
+        conditions: the results of each condition.
+        over_data_sets: the results over several data sets; empty if there is one data set.
+    """
+
+    seeds: list[int]
+    conditions: list[ConditionResults]
+    over_data_sets: list[OverDataSets]
+
+    @property
+    def baseline(self) -> str:
+        """The first method."""
+        return self.conditions[0].baseline
+
+    @property
+    def methods(self) -> list[str]:
+        """All methods, the baseline first."""
+        return list(self.conditions[0].scores)
+
+    def frame(self) -> DataFrame:
+        """A row for every run: its condition, method, seed and scores."""
+        from pandas import DataFrame
+
+        return DataFrame([
+            asdict(results.condition) | {"method": method, "seed": seed}
+            | {score: values[row] for score, values in scores.items()}
+            for results in self.conditions for method, scores in results.scores.items()
+            for row, seed in enumerate(self.seeds)
+        ])  # fmt: skip
+
+    def as_json(self) -> dict[str, Any]:
+        """All values, as JSON knows them: null stands for an infinite number of draws."""
+        return finite(asdict(self))
+
+
+def comparison_of(runs: Mapping[Run, KeptRun], grid: Grid) -> Comparison:
+    """The comparison of all runs. The values of each method are paired with those of the first one.
 
     Args:
-        runs: (method, seed) to its results, as `read_run` gives them.
-        methods: the methods, the baseline first.
-        seeds: the seeds.
+        runs: the finished runs.
+        grid: the grid that they are of.
     """
-    scores = {
-        method: {
-            score: [IN_PERCENT.get(score, 1) * runs[method, seed]["metrics"]["test"][score] for seed in seeds]
-            for score in SCORES
-        }
-        for method in methods
-    }
-    baseline, compared = methods[0], methods[1:]
-    right = {method: np.mean([runs[method, seed]["right"] for seed in seeds], axis=0) for method in methods}
-    rows = len(right[baseline])
-    widths = norm.ppf(1 - 0.025 / len(compared))  # half the width of an interval, in standard errors
-    return Comparison(
-        seeds,
-        rows,
-        scores,
-        {
-            method: {
-                score: difference(scores[method][score], scores[baseline][score], len(compared)) for score in SCORES
-            }
-            for method in compared
-        },
-        {method: 100 * float(widths * (right[method] - right[baseline]).std() / rows**0.5) for method in compared},
-    )
+    conditions, methods, seeds = list(grid.conditions()), list(grid.recipes), list(grid.seeds)
+    values = {key: values_of(run) for key, run in runs.items()}
+    baseline, *compared = methods
+    groups = {(each.model, each.size): [] for each in conditions}  # type: dict[tuple, list[Condition]]
+    for condition in conditions:
+        groups[condition.model, condition.size].append(condition)
+
+    def drawn(condition: Condition, method: str, score: str) -> np.ndarray:
+        return np.array([values[condition, method, seed][score] for seed in seeds])
+
+    def family(
+        members: Sequence[Sequence[Condition]], score: str, over_sets: bool
+    ) -> list[dict[str, PairedDifference]]:
+        """For each group of conditions, method to difference; adjusted over all of them."""
+        found = [
+            paired_difference(
+                [drawn(condition, method, score) for condition in group],
+                [drawn(condition, baseline, score) for condition in group],
+                over_sets, comparisons=len(members) * len(compared),
+            )
+            for group in members for method in compared
+        ]  # fmt: skip
+        rows = iter(adjusted(found))
+        return [{method: next(rows) for method in compared} for _ in members]
+
+    by_score = {score: family([[each] for each in conditions], score, False) for score in COMPARED}
+    results = [
+        ConditionResults(
+            condition, grid.title(condition), len(runs[condition, baseline, seeds[0]].labels),
+            {method: {score: drawn(condition, method, score).reshape(len(seeds), -1).mean(1).tolist()
+                      for score in values[condition, method, seeds[0]]} for method in methods},
+            {method: {score: by_score[score][number][method] for score in COMPARED} for method in compared},
+        )
+        for number, condition in enumerate(conditions)
+    ]  # fmt: skip
+    over = []
+    if len(grid.data_sets) > 1:
+        here, elsewhere = (family(list(groups.values()), "accuracy", over_sets) for over_sets in (False, True))
+        over = [
+            OverDataSets(model, size, replace_data(grid, group[0]), here[number], elsewhere[number])
+            for number, ((model, size), group) in enumerate(groups.items())
+        ]
+    return Comparison(seeds, results, over)
+
+
+def replace_data(grid: Grid, condition: Condition) -> str:
+    """The title of a condition without its data set."""
+    return replace(grid, data_sets={}).title(condition)
+
+
+def values_of(run: KeptRun) -> dict[str, np.ndarray]:
+    """The scores of a run: those of each test row (N,), or one number; accuracy and macro-F1 in percent."""
+    by_row = row_scores(run.probabilities, run.labels)
+    whole = {name: np.array(value) for name, value in run.metrics["test"].items() if value is not None}
+    found = whole | by_row | {"seconds": np.array(run.metrics["seconds"])}
+    return {name: value * IN_PERCENT.get(name, 1) for name, value in found.items()}
+
+
+def finite(value: Any) -> Any:
+    """A JSON value with null in place of numbers that are not finite."""
+    if isinstance(value, dict):
+        return {name: finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

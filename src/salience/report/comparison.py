@@ -2,44 +2,123 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
 from rich.console import Console
 from rich.table import Table
 
-from salience.comparison.results import Comparison
+from salience.comparison.paired_difference import PairedDifference
+from salience.comparison.results import Comparison, ConditionResults, OverDataSets
 from salience.comparison.statistics import spread
 from salience.report.terminal import literal, titled
 
-SCORES = {"accuracy": "accuracy", "macro-F1": "macro_f1", "calibration error": "calibration_error"}
+SCORES = {
+    "accuracy": "accuracy",
+    "macro-F1": "macro_f1",
+    "log loss": "log_loss",
+    "calibration error": "calibration_error",
+}
 
 
 def show_comparison(comparison: Comparison, console: Console | None = None) -> None:
     """Prints the scores of each method, the differences to the baseline, and a verdict on each method."""
     console = console or Console(highlight=False)
-    console.print(score_table(comparison))
-    console.print(difference_table(comparison))
-    for method in comparison.differences:
-        console.print(literal(comparison.verdict(method)), soft_wrap=True)
+    for results in comparison.conditions:
+        console.print(score_table(results))
+        console.print(difference_table(results))
+    for over in comparison.over_data_sets:
+        console.print(over_table(over, comparison.baseline, len(comparison.conditions)))
+    for line in verdicts(comparison):
+        console.print(literal(line), soft_wrap=True)
 
 
-def score_table(comparison: Comparison) -> Table:
+def score_table(results: ConditionResults) -> Table:
     """Mean and standard deviation over the seeds, a row for each method."""
-    table = titled(f"{comparison.rows} test rows, mean ± standard deviation over {len(comparison.seeds)} seeds")
+    seeds = len(results.scores[results.baseline]["accuracy"])
+    title = f"{results.title}: " if results.title else ""
+    table = titled(f"{title}{results.rows} test rows, mean ± standard deviation over {seeds} seeds")
     table.add_column("", overflow="fold")
-    for name in SCORES:
+    for name in (*SCORES, "time"):
         table.add_column(name, justify="right")
-    for method, scores in comparison.scores.items():
-        table.add_row(literal(method), *(spread(scores[score]) for score in SCORES.values()))
+    for method, scores in results.scores.items():
+        cells = (spread(scores[score]) for score in SCORES.values())
+        table.add_row(literal(method), *cells, f"x {results.times(method):.2f}")
     return table
 
 
-def difference_table(comparison: Comparison) -> Table:
+def difference_table(results: ConditionResults) -> Table:
     """Differences to the baseline with their 95 % intervals, a row for each other method."""
-    together = " together" if len(comparison.differences) > 1 else ""
-    table = titled(f"difference to {comparison.baseline}, with the interval over seeds (95 %{together})")
+    table = titled(f"difference to {results.baseline}, with the 95 % interval over seeds and test rows")
     table.add_column("", overflow="fold")
-    for name in ("accuracy", "with other test rows", "macro-F1"):
+    for name in ("accuracy", "p (Holm)", "log loss"):
         table.add_column(name, justify="right")
-    for method, differences in comparison.differences.items():
-        by_rows = f"± {comparison.by_rows[method]:.2f}"
-        table.add_row(literal(method), str(differences["accuracy"]), by_rows, str(differences["macro_f1"]))
+    for method, by_score in results.differences.items():
+        accuracy = by_score["accuracy"]
+        table.add_row(literal(method), str(accuracy), p_value(accuracy), str(by_score["log_loss"]))
     return table
+
+
+def over_table(over: OverDataSets, baseline: str, conditions: int) -> Table:
+    """Differences in accuracy over several data sets, a row for each method but the baseline."""
+    title = f"{over.title}: " if over.title else ""
+    table = titled(f"{title}difference to {baseline} in accuracy, mean over the data sets")
+    table.add_column("", overflow="fold")
+    for name in ("on these data sets", "p (Holm)", "on others like these"):
+        table.add_column(name, justify="right")
+    for method, here in over.here.items():
+        table.add_row(literal(method), str(here), p_value(here), str(over.elsewhere[method]))
+    return table
+
+
+def p_value(difference: PairedDifference) -> str:
+    """The adjusted p-value: '0.031', or '< 0.001'."""
+    return "< 0.001" if difference.adjusted_p < 0.001 else f"{difference.adjusted_p:.3f}"
+
+
+def verdicts(comparison: Comparison) -> list[str]:
+    """A line for every method but the baseline and every condition, and over the data sets if there are several."""
+    lines = [
+        verdict(method, by_score["accuracy"], results.baseline, results.title, results.times(method))
+        for results in comparison.conditions for method, by_score in results.differences.items()
+    ]  # fmt: skip
+    for over in comparison.over_data_sets:
+        title = f"{over.title}, over all data sets" if over.title else "over all data sets"
+        lines += of_group(over.here, comparison.baseline, title)
+    return lines
+
+
+def of_group(differences: Mapping[str, PairedDifference], baseline: str, title: str) -> list[str]:
+    """The verdicts of several methods, without their time."""
+    return [verdict(method, difference, baseline, title) for method, difference in differences.items()]
+
+
+def verdict(
+    method: str, difference: PairedDifference, baseline: str, title: str = "", times: float | None = None
+) -> str:
+    """One line on whether the accuracy differs from the baseline's by more than seeds and test rows explain.
+
+    Args:
+        difference: in accuracy, in points.
+        title: the condition; may be empty.
+        times: the time of the method as a multiple of the baseline's; None leaves it out.
+    """
+    name = f"{title}, {method}" if title else method
+    if difference.low is None or difference.high is None:
+        return f"{name}: the same difference to {baseline} with every seed, so no interval can be computed"
+    interval = f"{difference.mean:+.1f} points [{difference.low:+.1f}, {difference.high:+.1f}]"
+    if difference.beyond_chance:
+        better = "better" if difference.mean > 0 else "worse"
+        cost = "" if times is None else f", at {times:.2g} times its time"
+        return f"{name}: {better} than {baseline} beyond chance: {interval}{cost}"
+    return f"{name}: no difference to {baseline} that this many runs can show: {interval}{remedy(difference)}"
+
+
+def remedy(difference: PairedDifference) -> str:
+    """How many seeds would show a difference of half a point."""
+    needed = difference.needed
+    if needed is None:
+        return ""
+    if math.isinf(needed.draws):
+        return f"; no number of seeds would show half a point, because the test rows alone give ±{needed.by_rows:.1f}"
+    return f"; {needed.draws:.0f} seeds would show half a point"

@@ -48,6 +48,22 @@ def detailed_scores(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, 
     }
 
 
+def row_scores(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
+    """The scores that are means over rows, of each row (N,): "accuracy" (0 or 1), "log_loss" and "brier_score".
+
+    Args:
+        probabilities: (N, C).
+        labels: (N,), class numbers.
+    """
+    of_label = probabilities[np.arange(len(labels)), labels].astype(float)
+    least = np.finfo(probabilities.dtype).eps  # as in scikit-learn's log loss
+    return {
+        "accuracy": (probabilities.argmax(1) == labels).astype(float),
+        "log_loss": -np.log(np.clip(of_label, least, 1 - least)),
+        "brier_score": ((probabilities - np.eye(probabilities.shape[1])[labels]) ** 2).sum(1),
+    }
+
+
 def calibration_error(probabilities: np.ndarray, labels: np.ndarray, bins: int = BINS) -> float:
     """Expected calibration error: sum_b n_b / N |accuracy_b - confidence_b|, from 0 to 1.
 
@@ -103,7 +119,7 @@ def brier_score(probabilities: np.ndarray, labels: np.ndarray) -> float:
         probabilities: (N, C).
         labels: (N,), class numbers.
     """
-    return float(((probabilities - np.eye(probabilities.shape[1])[labels]) ** 2).sum(1).mean())
+    return float(row_scores(probabilities, labels)["brier_score"].mean())
 
 
 def error_auroc(probabilities: np.ndarray, labels: np.ndarray) -> float | None:

@@ -14,7 +14,7 @@ import yaml
 
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.files import write_json, write_lines, write_whole
+from salience.files import replacing, write_json, write_lines, write_whole
 from salience.inference import TextClassifier
 from salience.models.attention_classifier import AttentionClassifier
 from salience.training.baselines import baseline_scores
@@ -23,6 +23,8 @@ from salience.training.manifest import RECIPE
 from salience.training.metrics import detailed_scores
 from salience.training.recipe import Recipe
 from salience.training.temperature import temperature_scores
+
+PROBABILITIES = "probabilities.npz"  # of the rows in predictions.jsonl (N, C), with their class numbers (N,)
 
 
 def measure(task: Task, probabilities: dict[str, np.ndarray]) -> dict:
@@ -86,6 +88,8 @@ def write_results(
     if judge:
         part = task.test if judge == "test" else task.validation
         write_lines(folder / "predictions.jsonl", prediction_rows(part, probabilities[judge], task.labels))
+        with replacing(folder / PROBABILITIES) as unfinished, open(unfinished, "wb") as file:
+            np.savez(file, probabilities=probabilities[judge], labels=part.known_labels)
     write_whole(folder / RECIPE, yaml.safe_dump(recipe.as_mapping(), sort_keys=False, allow_unicode=True))
     if not keep_model:
         return

@@ -1,0 +1,147 @@
+"""The grid of a comparison: methods x seeds, on every data set, with every model and every number of training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from salience.errors import InputError, quoted, unknown
+from salience.settings import settings_of
+from salience.training.recipe import Recipe
+
+OF_DATA = (
+    "data",
+    "validation",
+    "test",
+    "text",
+    "text_pair",
+    "label",
+    "encoding",
+    "bad_rows",
+)  # settings of a data set
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What the runs that are compared with each other have in common.
+
+    Args:
+        data: the name of the data set.
+        model: the name of the model.
+        size: number of labelled rows that each seed draws; None for all.
+    """
+
+    data: str
+    model: str
+    size: int | None = None
+
+    @property
+    def rows(self) -> str:
+        """The size in words."""
+        return "all rows" if self.size is None else f"{self.size:,} rows"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Which runs a comparison consists of.
+
+    Args:
+        recipes: name of a method in tables to its recipe, the baseline first. Their data, model and size are used
+            where the axes below are left empty.
+        seeds: the seeds, each of which draws other rows.
+        sizes: numbers of labelled rows; None stands for all.
+        models: names of models.
+        data_sets: name of a data set to those of its settings that differ from the recipes': `OF_DATA`.
+    """
+
+    recipes: Mapping[str, Recipe]
+    seeds: Sequence[int]
+    sizes: Sequence[int | None] = ()
+    models: Sequence[str] = ()
+    data_sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def base(self) -> Recipe:
+        """The recipe of the baseline."""
+        return next(iter(self.recipes.values()))
+
+    def conditions(self) -> dict[Condition, dict[str, Any]]:
+        """Every condition, with the settings that make it. All sizes of a data set follow each other."""
+        data_sets = self.data_sets or {name_of(self.base.data): {}}
+        found = {}
+        for data, model, size in product(data_sets, self.models or [self.base.model], self.sizes or [self.base.size]):
+            # The options of a model belong to the model that the recipes name.
+            other: dict[str, Any] = {} if model == self.base.model else {"model_options": {}, "procedure_options": {}}
+            found[Condition(data, model, size)] = {**data_sets[data], "model": model, "size": size, **other}
+        return found
+
+    def recipe(self, condition: Condition, method: str, seed: int) -> Recipe:
+        """The recipe of a run, with its open values left open."""
+        return replace(self.recipes[method], **self.conditions()[condition], seed=seed)
+
+    def title(self, condition: Condition) -> str:
+        """What distinguishes a condition from the others, in words; empty if there is only one."""
+        return ", ".join(
+            part
+            for axis, part in (
+                (self.data_sets, condition.data), (self.models, condition.model), (self.sizes, condition.rows)
+            )
+            if len(axis) > 1
+        )  # fmt: skip
+
+    def folder(self, condition: Condition) -> Path:
+        """Where the runs of a condition are, below the folder of the comparison."""
+        size = "all" if condition.size is None else str(condition.size)
+        axes = ((self.data_sets, condition.data), (self.models, name_of(condition.model)), (self.sizes, size))
+        return Path(*(part for axis, part in axes if len(axis) > 1))
+
+
+def name_of(source: str) -> str:
+    """The name of a data set or model: the last part of its path, without suffixes."""
+    return Path(source).name.split(".")[0] or "data"
+
+
+def sizes_of(text: str) -> list[int | None]:
+    """`50,100,all` as numbers of rows; None stands for all.
+
+    Raises:
+        InputError: a part is neither a whole number above 0 nor "all", or stands there twice.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if len(set(parts)) < len(parts):
+        raise InputError(f"--sizes {text}: a size stands there twice")
+    kind = settings_of(Recipe)["size"].kind
+    sizes = []
+    for part in parts:
+        size = int(part) if part.isdecimal() else None
+        if part != "all" and (size is None or not kind.fits(size)):
+            raise InputError(f"--sizes {text}: write numbers of rows, or all, as in --sizes 50,100,all")
+        sizes.append(size)
+    return sizes
+
+
+def data_sets_of(settings: Mapping[str, Any], source: str) -> dict[str, dict[str, Any]]:
+    """The data sets of a yaml file: a name for each, and its settings.
+
+    Args:
+        settings: such as {"reviews": {"data": "reviews.csv", "test": "held_out.csv"}}.
+        source: the file, for messages.
+
+    Raises:
+        InputError: a data set has no data or no test rows, a setting that does not belong to a data set, or a name
+            that cannot be that of a folder.
+    """
+    for name, chosen in settings.items():
+        if not name or name in (".", "..") or set(name) & {"/", "\\", "\0"}:
+            raise InputError(f"{source}: {quoted(name)} cannot be the name of a folder; choose another name")
+        if not isinstance(chosen, dict) or not {"data", "test"} <= chosen.keys():
+            raise InputError(f"{source}: {name} needs settings of its own, at least `data: FILE` and `test: FILE`")
+        for setting in chosen:
+            if setting not in OF_DATA:
+                raise unknown(f"setting of a data set in {source}, {name}:", setting, OF_DATA)
+    if not settings:
+        raise InputError(f"{source}: no data sets; write lines of the form NAME: {{data: FILE, test: FILE}}")
+    return {name: dict(chosen) for name, chosen in settings.items()}
