@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import csv
+import io
+import json
 import multiprocessing
 import os
 import random
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
 from salience.cli.main import main
+from salience.files import files_in
 from salience.training import resuming
 
 WORDS = {
@@ -53,6 +57,32 @@ def started(*arguments, log: Path):
     process = FORKS.Process(target=run_command, args=([str(argument) for argument in arguments], str(log)))
     process.start()
     return process
+
+
+def untimed(folder: Path, without: Sequence[str] = ("seconds",)) -> dict[str, object]:
+    """Every file below a folder, without what differs between two runs of one recipe: how long they took.
+
+    Args:
+        without: keys of metrics.json that are left out.
+    """
+    found: dict[str, object] = {}
+    for name in files_in(folder):
+        data = (folder / name).read_bytes()
+        if name.endswith("metrics.json"):
+            found[name] = {key: value for key, value in json.loads(data).items() if key not in without}
+        elif name.endswith("comparison.json"):
+            found[name] = json.loads(data)
+            for results in found[name]["conditions"]:
+                for scores in results["scores"].values():
+                    del scores["seconds"]
+        elif name.endswith("results.csv"):
+            found[name] = [
+                {key: value for key, value in row.items() if key != "seconds"}
+                for row in csv.DictReader(io.StringIO(data.decode()))
+            ]
+        else:
+            found[name] = data
+    return found
 
 
 def run_command(arguments: list[str], log: str) -> None:

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from jobs.made_up import made_up
-from labelled import started
+from labelled import started, untimed
 from salience.files import files_in
 from salience.reproduce import TABLES
 
@@ -30,13 +30,7 @@ def command(place):
 
 def content(folder) -> dict:
     """Every file of a comparison, without what differs between machines and moments."""
-    found = {}
-    for name in files_in(folder):
-        text = (folder / name).read_text()
-        if name.endswith("metrics.json"):
-            text = {key: value for key, value in json.loads(text).items() if key not in ("seconds", "machine")}
-        found[name] = text
-    return found
+    return untimed(folder, without=("seconds", "machine"))
 
 
 @pytest.fixture(scope="module")

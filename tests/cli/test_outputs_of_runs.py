@@ -7,6 +7,7 @@ import shutil
 import stat
 import time
 
+import numpy as np
 import pytest
 import yaml
 from test_bad_input import refused
@@ -63,7 +64,8 @@ def test_a_run_is_replaced_whether_or_not_it_has_a_manifest(train, tmp_path):
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert set(manifest["files"]) == state(tmp_path / "run").keys()
     assert train(tmp_path / "run", "--overwrite", "--seed", "1").code == 0
-    (tmp_path / "run" / "manifest.json").unlink()  # earlier versions wrote none
+    for name in ("manifest.json", "probabilities.npz"):  # earlier versions wrote neither
+        (tmp_path / "run" / name).unlink()
     assert train(tmp_path / "run", "--overwrite", "--seed", "2").code == 0
     assert yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text())["seed"] == 2
     assert os.listdir(tmp_path) == ["run"]
@@ -224,8 +226,8 @@ def test_a_comparison_removes_what_a_killed_run_left(salience, place, tmp_path, 
     answer = salience(*compare)
     assert answer.code == 0, answer.err
     runs = {"plain-0", "plain-1", "ssmix-0", "ssmix-1"}
-    assert set(os.listdir(tmp_path / "out")) == {"comparison.json", *runs}
-    kept = {"manifest.json", "metrics.json", "predictions.jsonl", "recipe.yaml"}
+    assert set(os.listdir(tmp_path / "out")) == {"comparison.json", "grid.json", "results.csv", *runs}
+    kept = {"manifest.json", "metrics.json", "predictions.jsonl", "probabilities.npz", "recipe.yaml"}
     assert all(set(os.listdir(tmp_path / "out" / run)) == kept for run in runs)
 
 
@@ -290,12 +292,15 @@ def test_an_option_that_is_left_out_the_second_time(option, place, salience, tmp
         refused(answer, "plain-0 was run with steps=2, not", "choose another --output")
 
 
-@pytest.mark.parametrize("damage", ["metrics.json", "predictions.jsonl", "recipe.yaml", "fewer rows"])
+@pytest.mark.parametrize("damage", ["metrics.json", "probabilities.npz", "recipe.yaml", "fewer rows"])
 def test_damaged_files_of_a_comparison(damage, place, salience, tmp_path):
     compare = ["compare", place.data, "--test", place.test, "--model", place.model, "--steps", "2", "--device", "cpu",
                "--seeds", "0,1", "--output", tmp_path / "out"]  # fmt: skip
     assert salience(*compare).code == 0
-    file = tmp_path / "out" / "plain-1" / ("predictions.jsonl" if damage == "fewer rows" else damage)
-    text = file.read_text()
-    file.write_text(text[: text.rindex("\n", 0, -1) + 1] if damage == "fewer rows" else text[:37] + "\0")
+    file = tmp_path / "out" / "plain-1" / ("probabilities.npz" if damage == "fewer rows" else damage)
+    if damage == "fewer rows":
+        with np.load(file) as arrays:
+            np.savez(file, **{name: array[:-1] for name, array in arrays.items()})
+    else:
+        file.write_bytes(file.read_bytes()[:37] + b"\0")
     refused(salience(*compare), "plain-1", "is damaged")

@@ -5,20 +5,17 @@ Two comparisons share the runs instead, so that both end well.
 `SALIENCE_REPEATS` says how often every pair is started; `make test-faults` starts them many times.
 """
 
-import json
 import os
 import random
 from collections import Counter
 
 import pytest
 
-from labelled import started
+from labelled import started, untimed
 from salience.cli.main import main
-from salience.files import files_in
 
 REPEATS = int(os.environ.get("SALIENCE_REPEATS", 1))
 REFUSALS = ("is being written by another process", "exists: choose another", "an interrupted run of")
-TIMED = {"metrics.json": ["seconds"]}  # what differs between two runs of one recipe
 
 
 @pytest.fixture
@@ -54,18 +51,6 @@ def together(first, second, tmp_path, delay: float) -> list[tuple[int, str]]:
     return said
 
 
-def content(folder) -> dict[str, object]:
-    """Every file below a folder, without times."""
-    whole = {}
-    for name in files_in(folder):
-        data = (folder / name).read_bytes()
-        timed = TIMED.get(name.rpartition("/")[2])
-        if timed:
-            data = {key: value for key, value in json.loads(data).items() if key not in timed}
-        whole[name] = data
-    return whole
-
-
 PAIRS = ["train", "train --overwrite", "train --resume", "predict", "predict --overwrite", "compare", "export",
          "explain", "faithfulness"]  # fmt: skip
 
@@ -74,7 +59,7 @@ PAIRS = ["train", "train --overwrite", "train --resume", "predict", "predict --o
 def test_one_wins_and_the_other_says_so(pair, commands, tmp_path):
     command = list(map(str, commands[pair]))
     assert main(command) == 0
-    expected = content(tmp_path / "out")
+    expected = untimed(tmp_path / "out")
     draw, outcomes = random.Random(pair), Counter()
     for _ in range(REPEATS):
         for name in expected:
@@ -90,7 +75,7 @@ def test_one_wins_and_the_other_says_so(pair, commands, tmp_path):
                 assert any(refusal in said.splitlines()[-1] for refusal in REFUSALS), said
                 assert "Traceback" not in said
         outcomes[codes[1]] += 1
-        assert content(tmp_path / "out") == expected
+        assert untimed(tmp_path / "out") == expected
         assert os.listdir(tmp_path) == ["out"]  # no lock and no working folder is left
     print(f"{pair}: {REPEATS} pairs, {outcomes[2]} times one was refused")
 
