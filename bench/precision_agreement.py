@@ -51,6 +51,7 @@ def predictions(classifiers: dict[str, TextClassifier], texts: list[str]) -> dic
     return {
         "labels that agree": float((full.argmax(1) == half.argmax(1)).mean()),
         "largest difference of a probability": float(np.abs(full - half).max()),
+        "texts within 0.02": float((np.abs(full - half).max(1) <= 0.02).mean()),
         "mean difference": float(np.abs(full - half).mean()),
     }
 
