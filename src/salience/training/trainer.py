@@ -90,9 +90,12 @@ class MixTrainer(Trainer):
         self.overflows = 0  # consecutive steps whose loss was not finite
 
     def train(self, *args, **options) -> TrainOutput:
-        """Trains the model, as the Trainer does."""
-        with attending(self.model, self.args.bf16):
-            return super().train(*args, **options)
+        """Trains the model, as the Trainer does. After it, the model computes in fp32 again unless told otherwise."""
+        try:
+            with attending(self.model, self.args.bf16):
+                return super().train(*args, **options)
+        finally:  # accelerate replaces `forward` by one that always computes in the precision of the training
+            self.accelerator.unwrap_model(self.model, keep_fp32_wrapper=False)
 
     def training_step(self, model: nn.Module, inputs: dict, num_items_in_batch: Tensor | None = None) -> Tensor:
         """The loss of one batch, a scalar. Each loss of the objective is back-propagated before the next is requested.
