@@ -100,6 +100,13 @@ def test_a_comparison_replaces_no_file_of_something_else(salience, place, tmp_pa
     assert state(tmp_path).keys() == {"comparison.json"}
 
 
+def test_a_comparison_replaces_no_report_of_something_else(salience, place, tmp_path):
+    (tmp_path / "report.html").write_text("mine")
+    answer = salience("compare", place.data, "--test", place.test, "--model", place.model, "--output", tmp_path)
+    refused(answer, "report.html is there without comparison.json and is not replaced")
+    assert state(tmp_path).keys() == {"report.html"}
+
+
 # ----------------------------------------------------------------------------------------- what can never be published
 
 

@@ -47,7 +47,8 @@ def test_a_dot_for_each_run_says_its_accuracy(shown):
 
 
 def test_the_rest_of_a_text_unfolds(shown):
-    page = shown(texts=[f"{number} " + "word " * 200 for number in range(12)], skill=dict(plain=9, ssmix=-9, tmix=0))
+    texts = [f"{number} " + "word " * 200 for number in range(12)]
+    page = shown(texts=texts, skill={"plain": 9, "ssmix": -9, "tmix": 0})
     folded = page.locator(".disputed details").first
     assert not folded.locator("p").is_visible()
     folded.locator("summary").click()
