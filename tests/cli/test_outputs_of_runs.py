@@ -233,7 +233,9 @@ def test_a_comparison_removes_what_a_killed_run_left(salience, place, tmp_path, 
     answer = salience(*compare)
     assert answer.code == 0, answer.err
     runs = {"plain-0", "plain-1", "ssmix-0", "ssmix-1"}
-    assert set(os.listdir(tmp_path / "out")) == {"comparison.json", "grid.json", "results.csv", *runs}
+    assert set(os.listdir(tmp_path / "out")) == {
+        "comparison.json", "grid.json", "results.csv", "report.html", "report.md", *runs
+    }  # fmt: skip
     kept = {"manifest.json", "metrics.json", "predictions.jsonl", "probabilities.npz", "recipe.yaml"}
     assert all(set(os.listdir(tmp_path / "out" / run)) == kept for run in runs)
 
