@@ -16,7 +16,7 @@ from salience.report.comparison_pictures import BLUE, Drawing
 from salience.report.pictures import GREY, HoverTexts, Marks, drawable
 
 MOST_CLASSES = 12  # of a confusion matrix as a picture
-NAME, METHOD = 14, 34  # characters of a class beside a matrix, and of a method above a panel
+NAME, METHOD = 22, 34  # characters of a class beside a matrix, and of a method above a panel
 DIAGRAM = 1.7  # inches of a side of a reliability diagram
 CELL, LETTER = 0.32, 0.075  # inches of a cell of a matrix, and of a letter of a class beside it
 WIDTH = 11.0  # inches that pictures fill at most
