@@ -56,6 +56,10 @@ def test_methods_are_compared_over_seeds(compare, tmp_path):
             assert difference[name] == pytest.approx(getattr(expected, name))
         assert str(Difference(expected.mean, expected.low, expected.high)) in answer.out
         assert verdict(method, expected, "plain", "", None).split(":")[1] in answer.out
+    assert answer.out.splitlines()[-1] == f"saved: {out}, with report.html and report.md"
+    for report in ("report.html", "report.md"):
+        content = (out / report).read_text(encoding="utf-8").replace("\\", "")
+        assert all(str(Difference(each.mean, each.low, each.high)) in content for each in family)
     table = read_csv(out / "results.csv")
     assert len(table) == 6 and {*table["method"]} == {"plain", "embedmix", "ssmix"}
     for row in table.itertuples():

@@ -100,6 +100,13 @@ def test_a_comparison_replaces_no_file_of_something_else(salience, place, tmp_pa
     assert state(tmp_path).keys() == {"comparison.json"}
 
 
+def test_a_comparison_replaces_no_report_of_something_else(salience, place, tmp_path):
+    (tmp_path / "report.html").write_text("mine")
+    answer = salience("compare", place.data, "--test", place.test, "--model", place.model, "--output", tmp_path)
+    refused(answer, "report.html is there without comparison.json and is not replaced")
+    assert state(tmp_path).keys() == {"report.html"}
+
+
 # ----------------------------------------------------------------------------------------- what can never be published
 
 
@@ -226,7 +233,9 @@ def test_a_comparison_removes_what_a_killed_run_left(salience, place, tmp_path, 
     answer = salience(*compare)
     assert answer.code == 0, answer.err
     runs = {"plain-0", "plain-1", "ssmix-0", "ssmix-1"}
-    assert set(os.listdir(tmp_path / "out")) == {"comparison.json", "grid.json", "results.csv", *runs}
+    assert set(os.listdir(tmp_path / "out")) == {
+        "comparison.json", "grid.json", "results.csv", "report.html", "report.md", *runs
+    }  # fmt: skip
     kept = {"manifest.json", "metrics.json", "predictions.jsonl", "probabilities.npz", "recipe.yaml"}
     assert all(set(os.listdir(tmp_path / "out" / run)) == kept for run in runs)
 

@@ -69,22 +69,25 @@ def compare(
             raise InputError("name the data either as DATA or with --data-sets, not both")
         settings["data"] = next(iter(sets.values()))["data"]
 
+    from salience.commands.compare import show_and_report
     from salience.comparison.comparing import compare as run_comparison
+    from salience.comparison.evidence import GridEvidence
     from salience.parts import part_of
-    from salience.report.comparison import show_comparison
     from salience.report.grid_progress import GridProgress
     from salience.report.terminal import say
     from salience.reproduce.running import numbers
 
+    evidence: list[GridEvidence] = []
     with GridProgress() as progress:
         recipe = Recipe.from_mapping(settings, str(config or "the command line"), progress.note)
         output = output or Path("runs") / f"{name_of(str(data_sets or recipe.data))}-compared"
-        comparison = run_comparison(
+        run_comparison(
             recipe, several_with_options(methods), numbers(seeds, ",", "--seeds 0,1,2"), output, progress.note,
             jobs=jobs, ray=ray, part=part_of(part, progress.note), display=progress,
             report_to=report_to.split(",") if report_to else (), sizes=sizes_of(sizes) if sizes else (),
             models=[model.strip() for model in models.split(",")] if models else (), data_sets=sets,
+            finished=evidence.append,
         )  # fmt: skip
-    if comparison is not None:
-        show_comparison(comparison)
-    say(f"saved: {output}")
+    for each in evidence:  # none while runs of other parts are missing
+        show_and_report(each, output)
+    say(f"saved: {output}{', with report.html and report.md' if evidence else ''}")

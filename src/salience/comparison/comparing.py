@@ -12,6 +12,7 @@ from transformers import TrainerCallback
 
 from salience.assignments import name_and_options
 from salience.comparison.cells import cells_of, precision_in
+from salience.comparison.evidence import GridEvidence, grid_evidence
 from salience.comparison.files import FAILURES, check_comparison, read_filled_in, write_comparison, write_filled_in
 from salience.comparison.grid import Condition, Grid
 from salience.comparison.results import Comparison, comparison_of
@@ -41,6 +42,7 @@ def compare(
     part: tuple[int, int] = (1, 1),
     display: Display = QUIET,
     report_to: Sequence[str] = (),
+    finished: Callable[[GridEvidence], None] | None = None,
 ) -> Comparison | None:
     """Trains every method with every seed and compares them with the first one.
 
@@ -69,6 +71,7 @@ def compare(
         part: (k, n) makes the k-th of n parts of the runs, for n machines; k starts at 1.
         display: is told the progress of the runs.
         report_to: trackers of experiments that follow the runs, as for `salience.training.run.train`.
+        finished: called with what a report of the comparison shows, after the comparison is written.
 
     Returns:
         The comparison; None if runs of other parts are still missing.
@@ -83,7 +86,8 @@ def compare(
     pool = pool_of(jobs, ray)
     check_comparison(output)
     precision = precision_in(output, grid) if base.precision == "auto" else base.precision
-    cells = {cell.name: cell for cell in cells_of(grid, filled_in(grid, precision, output, note), output)}
+    whole = filled_in(grid, precision, output, note)
+    cells = {cell.name: cell for cell in cells_of(grid, whole, output)}
     done = {name for name, cell in cells.items() if cell.is_done()}  # runs with other settings are refused here
 
     def tell(job: Job, failure: Failure | None) -> None:
@@ -97,10 +101,13 @@ def compare(
     if missing:
         note(f"{len(missing)} of {len(cells)} runs are left to other parts; the last of them prints the comparison")
         return None
-    comparison = comparison_of(
-        {(cell.condition, cell.method, cell.seed): cell.read() for cell in cells.values()}, grid
-    )
+    by_key = {(cell.condition, cell.method, cell.seed): cell for cell in cells.values()}
+    runs = {key: cell.read() for key, cell in by_key.items()}
+    comparison = comparison_of(runs, grid)
     write_comparison(comparison, output)
+    if finished is not None:
+        folders = {key: cell.folder for key, cell in by_key.items()}
+        finished(grid_evidence(comparison, grid, runs, folders, whole))
     return comparison
 
 

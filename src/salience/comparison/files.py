@@ -13,6 +13,7 @@ from salience.files import whole_file
 from salience.training.recipe import Recipe
 
 COMPARISON, GRID, RUNS, FAILURES = "comparison.json", "grid.json", "results.csv", "failures.jsonl"
+REPORTS = ("report.html", "report.md")
 PATIENCE = 60  # seconds to wait for another command that writes the comparison
 Filled = tuple[Recipe, Recipe]  # a recipe as the user gave it, and the same with nothing left open
 
@@ -25,6 +26,12 @@ def check_comparison(output: Path) -> None:
     """
     file = output / COMPARISON
     if not os.path.lexists(file):
+        for report in REPORTS:
+            if os.path.lexists(output / report):
+                raise InputError(
+                    f"{output / report} is there without {COMPARISON} and is not replaced: remove it, or choose "
+                    "another --output"
+                )
         return
     try:
         known = {"seeds", "conditions"} <= json.loads(file.read_text(encoding="utf-8")).keys()
@@ -40,6 +47,13 @@ def write_comparison(comparison: Comparison, output: Path) -> None:
         unfinished.write_text(json.dumps(comparison.as_json(), indent=2) + "\n", encoding="utf-8")
     with whole_file(output / RUNS, PATIENCE) as unfinished:
         comparison.frame().to_csv(unfinished, index=False, lineterminator="\n")
+
+
+def write_reports(page: str, markdown: str, output: Path) -> None:
+    """Writes the report of a comparison, as a page and as Markdown."""
+    for name, text in zip(REPORTS, (page, markdown), strict=True):
+        with whole_file(output / name, PATIENCE) as unfinished:
+            unfinished.write_text(text, encoding="utf-8")
 
 
 def read_filled_in(output: Path) -> list[Filled]:

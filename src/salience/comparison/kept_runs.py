@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,11 +55,13 @@ class KeptRun:
         metrics: as in metrics.json.
         probabilities: predicted probabilities (N, C).
         labels: class numbers (N,).
+        names: names of the classes (C,); empty for runs of earlier versions, which did not keep them here.
     """
 
     metrics: dict[str, Any]
     probabilities: np.ndarray
     labels: np.ndarray
+    names: tuple[str, ...] = ()
 
     @property
     def right(self) -> np.ndarray:
@@ -76,7 +79,8 @@ def read_run(folder: Path) -> KeptRun:
         metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
         if metrics.get("judged_on") == "test":
             with np.load(folder / PROBABILITIES, allow_pickle=False) as arrays:
-                run = KeptRun(metrics, arrays["probabilities"], arrays["labels"])
+                names = tuple(arrays["names"].tolist()) if "names" in arrays else ()
+                run = KeptRun(metrics, arrays["probabilities"], arrays["labels"], names)
             if len(run.right) != metrics["rows"]["test"] or not set(SCORES) <= metrics["test"].keys():
                 raise ValueError("rows or scores are missing")
             return run
@@ -84,3 +88,37 @@ def read_run(folder: Path) -> KeptRun:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{folder} is damaged ({reason}): remove this folder to run it again") from error
     raise InputError("the data set has no test part, which a comparison needs: name one with --test")
+
+
+def read_test_rows(folder: Path, rows: Sequence[int]) -> list[dict[str, Any]]:
+    """Some of the rows of a run's predictions.jsonl, in the order asked for.
+
+    Args:
+        folder: of a finished run.
+        rows: numbers of lines, from 0.
+
+    Raises:
+        InputError: the file is damaged or has fewer lines.
+    """
+    wanted, found = set(rows), {}
+    if not wanted:
+        return []
+    file = folder / "predictions.jsonl"
+    try:
+        # Texts contain line ends of Unicode, which only splitting at "\n" leaves alone.
+        with open(file, encoding="utf-8", newline="\n") as lines:
+            for number, line in enumerate(lines):
+                if number in wanted:
+                    found[number] = json.loads(line)
+                    check_test_row(found[number])
+        return [found[number] for number in rows]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise InputError(f"{file} is damaged ({reason}): remove {folder} to run it again") from error
+
+
+def check_test_row(row: dict[str, Any]) -> None:
+    """Raises a `ValueError` if a line of predictions.jsonl lacks what a report shows."""
+    texts = [row[name] for name in ("text", "label", "predicted")] + [row.get("text_pair", "")]
+    if not all(isinstance(text, str) for text in texts) or not isinstance(row["row"], int):
+        raise ValueError("a row has no text, label or prediction")

@@ -98,8 +98,18 @@ def equal_mass_calibration_error(probabilities: np.ndarray, labels: np.ndarray, 
     """
     confidence = probabilities.max(1)
     right = probabilities.argmax(1) == labels
+    return _mean_gap(equal_mass_intervals(confidence, bins), right, confidence, bins)
+
+
+def equal_mass_intervals(confidence: np.ndarray, bins: int = BINS) -> np.ndarray:
+    """The interval of each confidence (N,), from 0 to `bins` - 1, for `equal_mass_calibration_error`.
+
+    Args:
+        confidence: (N,).
+        bins: number of intervals, which hold equally many rows each as far as confidences differ.
+    """
     bounds = np.quantile(confidence, np.linspace(0, 1, bins + 1))
-    return _mean_gap(np.searchsorted(bounds[1:-1], confidence), right, confidence, bins)
+    return np.searchsorted(bounds[1:-1], confidence)
 
 
 def _mean_gap(interval: np.ndarray, right: np.ndarray, confidence: np.ndarray, bins: int) -> float:

@@ -24,7 +24,8 @@ from salience.training.metrics import detailed_scores
 from salience.training.recipe import Recipe
 from salience.training.temperature import temperature_scores
 
-PROBABILITIES = "probabilities.npz"  # of the rows in predictions.jsonl (N, C), with their class numbers (N,)
+# Of the rows in predictions.jsonl (N, C), with their class numbers (N,), and the names of the classes (C,).
+PROBABILITIES = "probabilities.npz"
 
 
 def measure(task: Task, probabilities: dict[str, np.ndarray]) -> dict:
@@ -89,7 +90,9 @@ def write_results(
         part = task.test if judge == "test" else task.validation
         write_lines(folder / "predictions.jsonl", prediction_rows(part, probabilities[judge], task.labels))
         with replacing(folder / PROBABILITIES) as unfinished, open(unfinished, "wb") as file:
-            np.savez(file, probabilities=probabilities[judge], labels=part.known_labels)
+            np.savez(
+                file, probabilities=probabilities[judge], labels=part.known_labels, names=np.array(task.labels, str)
+            )
     write_whole(folder / RECIPE, yaml.safe_dump(recipe.as_mapping(), sort_keys=False, allow_unicode=True))
     if not keep_model:
         return

@@ -1,0 +1,121 @@
+"""How long `salience compare` takes to read a finished grid and to report it.
+
+The runs are made up: folders with recipe, metrics and probabilities as a run writes them, of five data sets, two
+sizes, ten methods and ten seeds, 1,000 runs with 2,000 test rows each. The time is that of `compare`, which finds all
+runs done, of its evidence, and of both reports.
+
+    python bench/grid_report.py
+    python bench/grid_report.py --classes 20 --seeds 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import yaml
+
+from salience.commands.compare import show_and_report
+from salience.comparison.cells import Cell, cells_of
+from salience.comparison.comparing import compare, recipes_of
+from salience.comparison.evidence import GridEvidence
+from salience.comparison.files import write_filled_in
+from salience.comparison.grid import Grid
+from salience.training.inputs import checksums
+from salience.training.metrics import detailed_scores
+from salience.training.recipe import Recipe
+from salience.training.results import PROBABILITIES, versions
+
+SIZES, SETS = [100, 1000], 5
+
+
+def write_grid(place: Path, options: argparse.Namespace) -> tuple[Recipe, dict, list[str], int]:
+    """Writes the folders of all runs; returns the arguments of the comparison and the number of runs."""
+    sets = {}
+    for number in range(SETS):
+        for part in ("data", "test"):
+            (place / f"{part}{number}.csv").write_text(f"text,label\nset {number},0\n", encoding="utf-8")
+        sets[f"set{number}"] = {part: str(place / f"{part}{number}.csv") for part in ("data", "test")}
+    methods = ["plain", *(f"ssmix:window={number / 20}" for number in range(1, options.methods))]
+    base = Recipe(sets["set0"]["data"], precision="fp32")
+    grid = Grid(recipes_of(base, methods), range(options.seeds), SIZES, (), sets)
+    filled = {}
+    pairs = []
+    for condition in grid.conditions():
+        asked = grid.recipe(condition, "plain", 0)
+        asked = replace(asked, checksums=checksums(asked))
+        known = replace(asked, max_length=128, validation_share=0.2, text="text", label="label").resolved(80, 2, 384)
+        filled[condition] = known
+        pairs.append((asked, known))
+    write_filled_in(place / "out", pairs)
+    random = np.random.default_rng(0)
+    labels = random.integers(0, options.classes, options.rows)
+    cells = cells_of(grid, filled, place / "out")
+    for cell in cells:
+        write_run(cell, labels, options.classes, random)
+    return base, sets, methods, len(cells)
+
+
+def write_run(cell: Cell, labels: np.ndarray, classes: int, random: np.random.Generator) -> None:
+    """A folder as a run writes it; texts are written for all runs, as they are."""
+    cell.folder.mkdir(parents=True)
+    logits = 2 * np.eye(classes)[labels] + random.normal(size=(len(labels), classes))
+    probabilities = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    names = np.array([f"class {number}" for number in range(classes)])
+    metrics = {
+        "test": detailed_scores(probabilities, labels), "judged_on": "test",
+        "rows": {"training": 80, "validation": 20, "test": len(labels)},
+        "seconds": float(random.uniform(50, 100)), "versions": versions(), "machine": {"device": "cpu"},
+    }  # fmt: skip
+    (cell.folder / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")
+    np.savez(cell.folder / PROBABILITIES, probabilities=probabilities.astype("float32"), labels=labels, names=names)
+    rows = (
+        {"row": row + 1, "text": f"the text {row} " * 10, "label": names[label], "predicted": names[0],
+         "probabilities": [0.5] * classes}
+        for row, label in enumerate(labels)
+    )  # fmt: skip
+    (cell.folder / "predictions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    recipe = yaml.safe_dump(cell.wanted.as_mapping(), sort_keys=False)
+    (cell.folder / "recipe.yaml").write_text(recipe, encoding="utf-8")
+
+
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    """Prints the seconds of what the `with` does, by the clock and of the processor, which others may share."""
+    started, used = time.perf_counter(), time.process_time()
+    yield
+    seconds = time.perf_counter() - started
+    print(f"{what}: {seconds:.1f} s, {time.process_time() - used:.1f} s of the processor", flush=True)
+
+
+def main() -> None:
+    """Writes a grid and times how it is read and reported."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in (("methods", 10), ("seeds", 10), ("rows", 2000), ("classes", 4)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    options = parser.parse_args()
+    with TemporaryDirectory() as folder:
+        place = Path(folder)
+        base, sets, methods, runs = write_grid(place, options)
+        print(f"{runs:,} runs, {options.rows:,} test rows, {options.classes} classes")
+        evidence: list[GridEvidence] = []
+        with timed("reading and comparing"):
+            compare(
+                base, methods, range(options.seeds), place / "out", note=lambda line: None, sizes=SIZES,
+                data_sets=sets, finished=evidence.append,
+            )  # fmt: skip
+        with timed("reporting"), redirect_stdout(StringIO()):
+            show_and_report(evidence[0], place / "out")
+        print(f"report.html: {(place / 'out' / 'report.html').stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,183 @@
+"""What the report of a finished grid shows: the comparison, and what its runs say beyond their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from salience.comparison.grid import Condition, Grid
+from salience.comparison.kept_runs import KeptRun, read_test_rows
+from salience.comparison.predictions import Bin, disagreement, majority, mean_confusion, reliability, votes
+from salience.comparison.provenance import Provenance, provenance_of
+from salience.comparison.results import Comparison, ConditionResults, Run
+from salience.training.recipe import Recipe
+
+TEXTS = 10  # shown of those that methods disagree on
+
+
+@dataclass(frozen=True)
+class LearningCurves:
+    """The accuracy of every method against the number of labelled rows, on one data set with one model.
+
+    Attributes:
+        title: data set and model in words, as far as they differ from others.
+        rows: numbers of labelled rows (K,), ascending.
+        accuracy: method to its accuracies in percent (K, S), one for each size and seed.
+    """
+
+    title: str
+    rows: list[int]
+    accuracy: dict[str, list[list[float]]]
+
+
+@dataclass(frozen=True)
+class DisputedText:
+    """A test text that the seeds of a method mostly predict otherwise than those of the baseline.
+
+    Attributes:
+        row: its number in the test file, as in predictions.jsonl.
+        text, second: the text, and the second one of a pair; None for single texts.
+        label: the name of its class.
+        predicted: method to the class that most seeds predict, and the number of these seeds.
+    """
+
+    row: int
+    text: str
+    second: str | None
+    label: str
+    predicted: dict[str, tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What all methods predict for the test rows of one condition.
+
+    Attributes:
+        results: the scores of the condition.
+        labels: names of the classes (C,).
+        reliability: method to the bins of its reliability diagram.
+        confusions: method to the mean number of rows of each label with each prediction (C, C).
+        disputed: number of test rows on which a majority of seeds differs from the baseline's.
+        texts: those with the largest disagreement, at most `TEXTS`.
+    """
+
+    results: ConditionResults
+    labels: list[str]
+    reliability: dict[str, list[Bin]]
+    confusions: dict[str, np.ndarray]
+    disputed: int
+    texts: list[DisputedText]
+
+
+@dataclass(frozen=True)
+class GridEvidence:
+    """What the report of a comparison shows.
+
+    Attributes:
+        comparison: scores and differences.
+        curves: learning curves of each data set and model; empty if there is one size.
+        predictions: those of each data set and model with the largest number of training rows.
+        provenance: the recipe, the versions and the machines of the runs.
+    """
+
+    comparison: Comparison
+    curves: list[LearningCurves]
+    predictions: list[Predictions]
+    provenance: Provenance
+
+
+def grid_evidence(
+    comparison: Comparison,
+    grid: Grid,
+    runs: Mapping[Run, KeptRun],
+    folders: Mapping[Run, Path],
+    filled_in: Mapping[Condition, Recipe],
+) -> GridEvidence:
+    """What the report of a finished grid shows. Reads one file of predictions for each data set and model.
+
+    Args:
+        comparison: of the runs.
+        grid: the grid that they are of.
+        runs: the finished runs.
+        folders: their folders, for texts and, in runs of earlier versions, names of the classes.
+        filled_in: the baseline's recipe of each condition with nothing left open.
+
+    Raises:
+        InputError: the predictions of a run are missing or damaged.
+    """
+    first = {
+        each.condition: runs[each.condition, comparison.baseline, grid.seeds[0]] for each in comparison.conditions
+    }
+    groups: dict[tuple[str, str], list[ConditionResults]] = {}
+    for results in comparison.conditions:
+        groups.setdefault((results.condition.data, results.condition.model), []).append(results)
+
+    def drawn(results: ConditionResults) -> int:
+        return rows_drawn(results.condition, first[results.condition], filled_in[results.condition])
+
+    ordered = [sorted(group, key=drawn) for group in groups.values()]
+    return GridEvidence(
+        comparison,
+        [
+            LearningCurves(
+                replace(grid, sizes=()).title(group[0].condition), list(map(drawn, group)),
+                {method: [results.scores[method]["accuracy"] for results in group] for method in comparison.methods},
+            )
+            for group in ordered if len(group) > 1
+        ],
+        [predictions_of(group[-1], grid, runs, folders) for group in ordered],
+        provenance_of(grid, runs.values(), filled_in),
+    )  # fmt: skip
+
+
+def rows_drawn(condition: Condition, run: KeptRun, recipe: Recipe) -> int:
+    """Number of labelled rows that a run drew; rows held out of them for validation are counted too."""
+    if condition.size is not None:
+        return condition.size
+    rows = run.metrics["rows"]
+    return rows["training"] + (rows.get("validation", 0) if recipe.validation is None else 0)
+
+
+def predictions_of(
+    results: ConditionResults, grid: Grid, runs: Mapping[Run, KeptRun], folders: Mapping[Run, Path]
+) -> Predictions:
+    """The predictions of all methods and seeds in a condition, summed up."""
+    condition, seeds = results.condition, list(grid.seeds)
+    stacked = {
+        method: np.stack([runs[condition, method, seed].probabilities for seed in seeds]) for method in grid.recipes
+    }
+    key = (condition, results.baseline, seeds[0])
+    gold, folder = runs[key].labels, folders[key]
+    distance = disagreement(stacked[results.baseline], [stacked[method] for method in results.differences])
+    by_distance = np.argsort(-distance, kind="stable")
+    shown = list(islice((row for row in by_distance.tolist() if distance[row] > 0), TEXTS))
+    names = list(runs[key].names) or earlier_names(runs[key], folder)
+    test_rows = read_test_rows(folder, shown)
+    chosen = {method: (majority(values), votes(values)) for method, values in stacked.items()}
+    texts = [
+        DisputedText(
+            each["row"], each["text"], each.get("text_pair"), names[gold[row]],
+            {method: (names[classes[row]], int(counts[row, classes[row]]))
+             for method, (classes, counts) in chosen.items()},
+        )
+        for row, each in zip(shown, test_rows, strict=True)
+    ]  # fmt: skip
+    return Predictions(
+        results, names,
+        {method: reliability(values, gold) for method, values in stacked.items()},
+        {method: mean_confusion(values, gold) for method, values in stacked.items()},
+        int((distance > 0).sum()), texts,
+    )  # fmt: skip
+
+
+def earlier_names(run: KeptRun, folder: Path) -> list[str]:
+    """The names of the classes in a run of an earlier version, as far as its test rows have or predict them."""
+    names = {number: f"class {number}" for number in range(run.probabilities.shape[1])}
+    rows = read_test_rows(folder, range(len(run.labels)))
+    for row, label, predicted in zip(rows, run.labels.tolist(), run.probabilities.argmax(1).tolist(), strict=True):
+        names[label], names[predicted] = row["label"], row["predicted"]
+    return list(names.values())

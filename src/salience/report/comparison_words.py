@@ -1,0 +1,144 @@
+"""The values of a comparison as texts, which its page and its Markdown share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from salience.comparison.evidence import GridEvidence, Predictions
+from salience.comparison.paired_difference import PairedDifference
+from salience.comparison.provenance import SettingUsed
+from salience.comparison.results import Comparison, ConditionResults, OverDataSets
+from salience.comparison.statistics import spread
+from salience.errors import counted
+from salience.report.comparison import SCORES, p_value
+
+LOWER_IS_BETTER = ("log_loss", "calibration_error")
+LISTED_PAIRS = 10  # of classes that are confused, for each method
+UNITS = {"accuracy": "%, ", "macro_f1": "%, ", "log_loss": "nats, ", "calibration_error": ""}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table.
+
+    Args:
+        text: what it says.
+        best: whether it is the best of its column.
+    """
+
+    text: str
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Board:
+    """The table of a condition: a row for each method.
+
+    Attributes:
+        head: names of the columns, and their units.
+        rows: method to its cells.
+    """
+
+    head: list[tuple[str, str]]
+    rows: dict[str, list[Cell]]
+
+
+def board(results: ConditionResults) -> Board:
+    """Scores, differences in accuracy and log loss, and times of all methods in a condition."""
+    head = [(name, f"{UNITS[score]}{'lower' if score in LOWER_IS_BETTER else 'higher'} is better")
+            for name, score in SCORES.items()]  # fmt: skip
+    head += [("difference in accuracy", "points [95 % interval]"), ("p", "Holm"),
+             ("difference in log loss", "nats [95 % interval]"), ("time", "x baseline")]  # fmt: skip
+    best = {score: best_methods(results, score) for score in SCORES.values()}
+    rows = {}
+    for method, scores in results.scores.items():
+        cells = [Cell(spread(scores[score]), method in best[score]) for score in SCORES.values()]
+        differences = results.differences.get(method)
+        between = ["baseline", "", ""]
+        if differences is not None:
+            accuracy = differences["accuracy"]
+            between = [str(accuracy), p_value(accuracy), str(differences["log_loss"])]
+        rows[method] = [*cells, *map(Cell, between), Cell(f"{results.times(method):.2f}")]
+    return Board(head, rows)
+
+
+def best_methods(results: ConditionResults, score: str) -> set[str]:
+    """The methods with the best mean of a score; none if all are equal."""
+    means = {method: float(np.mean(scores[score])) for method, scores in results.scores.items()}
+    best = (min if score in LOWER_IS_BETTER else max)(means.values())
+    found = {method for method, mean in means.items() if mean == best}
+    return set() if len(found) == len(means) else found
+
+
+def over_rows(over: OverDataSets) -> dict[str, tuple[str, str, str]]:
+    """Method to its difference on these data sets, the p-value of that, and the difference on others like these."""
+    return {method: (str(here), p_value(here), str(over.elsewhere[method])) for method, here in over.here.items()}
+
+
+def statistics_in_words(comparison: Comparison) -> str:
+    """How the numbers of the report were computed, in one sentence."""
+    seeds, family = comparison.seeds, len(comparison.conditions) * (len(comparison.methods) - 1)
+    together = (
+        f"; over the {family} differences of a score, the intervals hold together at 95 % (Bonferroni) and the "
+        "p-values of sign flips are adjusted by Holm"
+        if family > 1
+        else "; the p-values are those of sign flips"
+    )
+    return (
+        f"Means ± standard deviations over the {len(seeds)} seeds {', '.join(map(str, seeds))}, each of which draws "
+        f"other rows; differences to {comparison.baseline} are paired by seed and test row, with 95 % intervals over "
+        f"seeds and test rows{together}."
+    )
+
+
+def grid_in_words(evidence: GridEvidence) -> str:
+    """How many runs there are, of what."""
+    comparison = evidence.comparison
+    parts = [counted(len(comparison.methods), "method"), counted(len(comparison.seeds), "seed")]
+    if len(comparison.conditions) > 1:
+        parts.append(counted(len(comparison.conditions), "condition"))
+    return f"{counted(evidence.provenance.runs, 'run')}: {', '.join(parts)}"
+
+
+def confused_pairs(predictions: Predictions, method: str, most: int = LISTED_PAIRS) -> list[tuple[str, str, str, str]]:
+    """The pairs of classes that a method confuses most: label, prediction, mean number of rows, share of the label.
+
+    Args:
+        predictions: of the condition.
+        method: its name.
+        most: number of pairs.
+    """
+    counts = predictions.confusions[method]
+    wrong, totals = counts - np.diag(np.diag(counts)), counts.sum(1)
+    order = np.argsort(-wrong, axis=None, kind="stable").tolist()
+    pairs = (divmod(each, len(counts)) for each in order)
+    return [
+        (predictions.labels[row], predictions.labels[column], f"{wrong[row, column]:.1f}",
+         f"{100 * wrong[row, column] / totals[row]:.0f} %")
+        for row, column in islice(pairs, most) if wrong[row, column] > 0
+    ]  # fmt: skip
+
+
+def setting_values(setting: SettingUsed) -> list[str]:
+    """The values of a setting, each with its conditions if there are several."""
+    if len(setting.values) == 1:
+        return list(setting.values)
+    return [f"{value} ({'; '.join(titles)})" for value, titles in setting.values.items()]
+
+
+def disputed_in_words(predictions: Predictions, baseline: str) -> str:
+    """On how many test rows methods disagree, and which are shown."""
+    rows, shown = predictions.results.rows, len(predictions.texts)
+    return (
+        f"On {predictions.disputed:,} of {counted(rows, 'test row')}, the class that the largest number of seeds "
+        f"predicts is another one with some method than with {baseline}. "
+        + (f"Shown are the {shown} with the largest disagreement." if shown < predictions.disputed else "")
+    ).strip()
+
+
+def times_in_words(results: ConditionResults, method: str, difference: PairedDifference) -> str:
+    """A point of the picture of gain against cost: method, difference and time."""
+    return f"{method}: {difference} points, {results.times(method):.2f} times the time of {results.baseline}"

@@ -1,0 +1,72 @@
+"""Grids of made-up runs, with the folders that a report reads."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from salience.comparison.evidence import GridEvidence, grid_evidence
+from salience.comparison.grid import Grid
+from salience.comparison.kept_runs import KeptRun
+from salience.comparison.results import comparison_of
+from salience.training.metrics import detailed_scores
+from salience.training.recipe import Recipe
+
+SEEDS = (3, 4, 5)
+TEXTS = [f"text number {number}" for number in range(40)]
+
+
+def made_up(
+    place: Path,
+    methods=("plain", "ssmix", "tmix"),
+    sets=("one",),
+    sizes=(None,),
+    labels=("bad", "good", "so-so"),
+    texts=tuple(TEXTS),
+    skill=None,
+    keep_names=True,
+) -> GridEvidence:
+    """The evidence of a grid whose predictions are random, and right more often by `skill` of a method.
+
+    Only the folders that a report may read are there: the first run of the baseline with each size.
+    """
+    random = np.random.default_rng(0)
+    grid = Grid(
+        {method: Recipe("a.csv", test="b.csv", steps=7) for method in methods}, SEEDS, sizes, (),
+        {name: {"data": f"{name}.csv", "test": "b.csv"} for name in sets} if len(sets) > 1 else {},
+    )  # fmt: skip
+    gold = np.arange(len(texts)) % len(labels)
+    runs, folders = {}, {}
+    for number, condition in enumerate(grid.conditions()):
+        for method in methods:
+            for seed in SEEDS:
+                logits = random.normal(size=(len(texts), len(labels)))
+                logits[np.arange(len(texts)), gold] += 1 if skill is None else skill[method]
+                probabilities = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+                metrics = {
+                    "test": detailed_scores(probabilities, gold), "seconds": 10.0 + random.random(),
+                    "rows": {"training": 160, "validation": 40, "test": len(texts)},
+                    "versions": {"salience": "1.2.3"}, "machine": {"device": "cpu"},
+                }  # fmt: skip
+                names = labels if keep_names else ()
+                runs[condition, method, seed] = KeptRun(metrics, probabilities, gold, tuple(names))
+                folders[condition, method, seed] = place / str(number) / f"{method[:1]}-{seed}"
+        key = condition, methods[0], SEEDS[0]
+        write_predictions(folders[key], runs[key], labels, texts)
+    filled = {
+        condition: Recipe(f"{condition.data}.csv", test="b.csv", steps=7, batch_size=16, learning_rate=0.001)
+        for condition in grid.conditions()
+    }
+    return grid_evidence(comparison_of(runs, grid), grid, runs, folders, filled)
+
+
+def write_predictions(folder: Path, run: KeptRun, labels, texts) -> None:
+    folder.mkdir(parents=True)
+    rows = (
+        {"row": number + 2, "text": text, "label": labels[label], "predicted": labels[predicted]}
+        for number, (text, label, predicted) in enumerate(
+            zip(texts, run.labels, run.probabilities.argmax(1), strict=True)
+        )
+    )
+    content = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    (folder / "predictions.jsonl").write_text(content, encoding="utf-8")

@@ -1,0 +1,221 @@
+"""The report of a comparison as text: its values, its parts, and that names stay names. A browser is not needed."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from grids import SEEDS, TEXTS, made_up
+from markupsafe import Markup
+
+from salience.errors import InputError
+from salience.report.comparison import p_value
+from salience.report.comparison_markdown import comparison_markdown
+from salience.report.comparison_page import comparison_page, cut
+from salience.report.prediction_pictures import MOST_CLASSES
+
+
+class Content(HTMLParser):
+    """The elements of a page, the ids of its sections, the rows of its tables, and its addresses."""
+
+    def __init__(self, page: str):
+        super().__init__()
+        self.tags, self.sections, self.rows, self.addresses = [], [], [], []
+        self.text, self.inside = "", False
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        found = dict(attributes)
+        self.addresses += [found[name] for name in ("href", "src", "xlink:href", "data") if name in found]
+        if tag == "section":
+            self.sections.append(found["id"])
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+            self.inside = True
+
+    def handle_endtag(self, tag):
+        self.inside &= tag not in ("td", "th")
+
+    def handle_data(self, data):
+        self.text += data
+        if self.inside:
+            self.rows[-1][-1] += data
+
+    def rows_of(self, name: str) -> list[list[str]]:
+        return [[" ".join(cell.split()) for cell in row[1:]] for row in self.rows if row[0].strip() == name]
+
+
+def content_of(evidence) -> Content:
+    return Content(comparison_page(evidence, "Comparison"))
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """Two data sets, two sizes."""
+    return made_up(tmp_path_factory.mktemp("large"), sets=("one", "two"), sizes=(100, None))
+
+
+def test_values_are_those_of_the_comparison(large):
+    """Counted from the runs' scores, for every condition and method."""
+    found = content_of(large)
+    for method in large.comparison.methods:
+        rows = [row for row in found.rows_of(method) if len(row) == 8]
+        assert len(rows) == 4
+        for cells, results in zip(rows, large.comparison.conditions, strict=True):
+            accuracy = np.array(results.scores[method]["accuracy"])
+            assert cells[0].startswith(f"{accuracy.mean():.2f} ± {accuracy.std(ddof=1):.2f}")
+            means = {each: np.mean(results.scores[each]["accuracy"]) for each in results.scores}
+            assert cells[0].endswith("best") == (means[method] == max(means.values()))
+            losses = {each: np.mean(results.scores[each]["log_loss"]) for each in results.scores}
+            assert cells[2].endswith("best") == (losses[method] == min(losses.values()))
+            if method == "plain":
+                assert cells[4:] == ["baseline", "", "", "1.00"]
+                continue
+            differs = results.differences[method]["accuracy"]
+            assert cells[4] == f"{differs.mean:+.2f} [{differs.low:+.2f}, {differs.high:+.2f}]"
+            assert cells[5] == p_value(differs)
+            seconds = [sum(results.scores[each]["seconds"]) for each in (method, "plain")]
+            assert cells[7] == f"{seconds[0] / seconds[1]:.2f}"
+    over = [row for row in found.rows_of("ssmix") if len(row) == 3]
+    assert over == [
+        [str(each.here["ssmix"]), p_value(each.here["ssmix"]), str(each.elsewhere["ssmix"])]
+        for each in large.comparison.over_data_sets
+    ]
+
+
+def test_both_reports_say_the_same(large):
+    page, text = content_of(large), comparison_markdown(large, "Comparison")
+    plain = text.replace("\\", "").replace("**", "")
+    for results in large.comparison.conditions:
+        for by_score in results.differences.values():
+            assert str(by_score["accuracy"]) in plain and str(by_score["accuracy"]) in page.text
+    assert "36 runs: 3 methods, 3 seeds, 4 conditions." in plain
+    assert "36 runs: 3 methods, 3 seeds, 4 conditions." in page.text
+    assert "over the 3 seeds 3, 4, 5" in plain and "over the 3 seeds 3, 4, 5" in page.text
+    assert plain.count("one, 100 rows, tmix: ") == 1  # its verdict
+    assert "| batch_size | 16 | filled in |" in plain and "| steps | 7 |  |" in plain
+    assert page.rows_of("batch_size") == [["16", "filled in"]] and page.rows_of("salience") == [["1.2.3"]]
+    assert page.rows_of("data")[0][0] == "one.csv (one, 100 rows; one, all rows)two.csv (two, 100 rows; two, all rows)"
+
+
+def test_curves_are_over_sizes(large):
+    """All rows are 160 of training and 40 held out of them."""
+    assert [(curves.title, curves.rows) for curves in large.curves] == [("one", [100, 200]), ("two", [100, 200])]
+    page = content_of(large)
+    assert "curves" in page.sections and "#curves" in page.addresses
+    mean = np.mean(large.comparison.conditions[0].scores["ssmix"]["accuracy"])
+    assert f"ssmix, 100 rows: {mean:.2f} ± " in page.text
+    assert "## Learning curves" in comparison_markdown(large, "x")
+
+
+def test_parts_that_are_missing_leave_nothing(tmp_path):
+    """One data set, one size, methods that are always right: no curves, no sets, no texts, and nothing is confused."""
+    evidence = made_up(tmp_path, skill={"plain": 50, "ssmix": 50, "tmix": 50})
+    page, text = content_of(evidence), comparison_markdown(evidence, "x")
+    assert page.sections == ["methods", "cost", "reliability", "confusions", "recipe"]
+    assert [address for address in page.addresses if address.startswith("#") and address[1:] in
+            ("over", "curves", "disputed")] == []  # fmt: skip
+    assert [line for line in text.splitlines() if line.startswith("#")] == ["# x", "## Methods", "## Recipe and runs"]
+    nothing = content_of(replace(evidence, predictions=[]))
+    assert nothing.sections == ["methods", "recipe"]
+
+
+def test_texts_on_which_methods_disagree(tmp_path):
+    """The baseline is right, and another method never: the texts are those of the file, and no more than ten."""
+    evidence = made_up(tmp_path, methods=("plain", "wrong"), skill={"plain": 50, "wrong": -50})
+    (predictions,) = evidence.predictions
+    assert predictions.disputed == len(TEXTS) and len(predictions.texts) == 10
+    for each in predictions.texts:
+        number = each.row - 2
+        assert (each.text, each.label) == (TEXTS[number], ("bad", "good", "so-so")[number % 3])
+        assert each.predicted["plain"] == (each.label, len(SEEDS)) and each.predicted["wrong"][0] != each.label
+    page = content_of(evidence)
+    assert "On 40 of 40 test rows" in page.text and "Shown are the 10 with the largest" in page.text
+    assert sum(text in page.text for text in TEXTS) >= 10
+    assert "3 seeds,\nright" in page.text and "wrong)" in page.text
+
+
+def test_heat_maps_are_shown_where_there_are_any(tmp_path):
+    evidence = made_up(tmp_path, methods=("plain", "wrong"), skill={"plain": 50, "wrong": -50})
+    (predictions,) = evidence.predictions
+    key = predictions.results.condition, predictions.texts[3].row
+    page = comparison_page(evidence, "x", {key: Markup("<em>words</em>")})
+    assert page.count("<em>words</em>") == 1
+    assert page.index(predictions.texts[3].text) < page.index("<em>words</em>") < page.index(predictions.texts[4].text)
+
+
+def test_many_classes_are_listed(tmp_path):
+    labels = tuple(f"class-{number:02}" for number in range(MOST_CLASSES + 1))
+    evidence = made_up(tmp_path, labels=labels)
+    (predictions,) = evidence.predictions
+    rows = [row for row in content_of(evidence).rows_of("plain") if len(row) == 4]
+    counts = predictions.confusions["plain"]
+    wrong = counts * (1 - np.eye(len(counts)))
+    label, prediction, count, share = rows[0]
+    at = labels.index(label), labels.index(prediction)
+    assert wrong[at] == wrong.max() and count == f"{wrong.max():.1f}"
+    assert share == f"{100 * wrong.max() / counts[at[0]].sum():.0f} %"
+    assert [float(row[2]) for row in rows] == sorted((float(row[2]) for row in rows), reverse=True)
+    few = content_of(made_up(tmp_path / "few", labels=labels[:MOST_CLASSES]))
+    assert not [row for row in few.rows_of("plain") if len(row) == 4]
+
+
+HOSTILE = [
+    "<script>window.hacked = 1</script>", "<img src=x onerror=window.hacked=1>", "\"'></title></svg><b>x",
+    "a|b`c`**d** [e](http://evil.example)\n# f", "{{ 7 * 7 }} \x1b[31m\u202e\x00 $x$",
+]  # fmt: skip
+
+
+def test_names_are_no_markup(tmp_path):
+    texts = [f"{HOSTILE[number % 5]} {number} {'<i>' * 200}" for number in range(30)]
+    evidence = made_up(tmp_path, HOSTILE[:3], HOSTILE[:2], (50, None), HOSTILE, texts)
+    page, text = comparison_page(evidence, HOSTILE[0]), comparison_markdown(evidence, HOSTILE[0])
+    found = Content(page)
+    assert not {"script", "img", "b", "i"} & set(found.tags)
+    assert "{{ 7 * 7 }}" in found.text  # a template did not compute it
+    assert {row[0] for row in found.rows} >= set(HOSTILE[:3])
+    assert not re.search(r"(?<!\\)<|(?<!\\)\]", text)
+    headings = [line for line in text.splitlines() if line.startswith("#")]
+    levels = [line.split(" ")[0] for line in headings]
+    assert (levels.count("#"), levels.count("##"), levels.count("###")) == (1, 6, 4 + 4 * 2)  # none is of a name
+    for block in text.split("\n\n"):
+        bars = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
+        assert len(bars) == 1, "a table whose rows differ in their number of cells"
+    assert "\x1b" not in text and "\x00" not in text
+
+
+def test_nothing_comes_from_elsewhere(large):
+    page = comparison_page(large, "Comparison")
+    found = Content(page)
+    assert all(address == "data:," or address.startswith("#") for address in found.addresses)
+    outside = re.findall(r"(?:https?:)?//[a-z.]+|@import|url\((?!#)", page)
+    assert not outside, outside
+    assert "script" not in found.tags and "script-src 'none'" in page
+
+
+def test_long_texts_are_folded(tmp_path):
+    texts = [f"{number} " + "word " * 400 for number in range(12)]
+    page = content_of(made_up(tmp_path, texts=texts, skill={"plain": 9, "ssmix": -9, "tmix": 0}))
+    assert page.tags.count("details") == page.tags.count("summary") == 10
+    for text in ("short", "x" * 1000, texts[0]):
+        start, rest = cut(text, 100)
+        assert start + rest == text and len(start) <= 100
+
+
+def test_names_of_classes_in_runs_of_earlier_versions(tmp_path):
+    (kept,) = made_up(tmp_path / "kept").predictions
+    (earlier,) = made_up(tmp_path / "earlier", keep_names=False).predictions
+    assert earlier.labels == kept.labels == ["bad", "good", "so-so"]
+
+
+def test_predictions_that_are_damaged(tmp_path, monkeypatch):
+    """The file is cut off after some rows: the folder is named."""
+    written = Path.write_text
+    monkeypatch.setattr(Path, "write_text", lambda file, text, **rest: written(file, text[:200], **rest))
+    with pytest.raises(InputError, match=r"predictions.jsonl is damaged .* remove .*p-3 to run it again"):
+        made_up(tmp_path)
