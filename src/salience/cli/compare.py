@@ -50,6 +50,13 @@ def compare(
         Path | None,
         Option(help="Yaml file with any settings of `salience train`; options override it."),
     ] = None,
+    references: Annotated[
+        str,
+        Option(
+            help="Rows beside the methods, for which nothing is tested: none, default (majority,tf-idf,frozen), or "
+            "names separated by commas, also setfit."
+        ),
+    ] = "default",
     output: Annotated[
         Path | None,
         Option(help="Folder of the runs; a stopped comparison is continued in it.  [default: runs/DATA-compared]"),
@@ -75,6 +82,7 @@ def compare(
     from salience.report.grid_progress import GridProgress
     from salience.report.terminal import say
     from salience.reproduce.running import numbers
+    from salience.training.references import references_of
 
     with GridProgress() as progress:
         recipe = Recipe.from_mapping(settings, str(config or "the command line"), progress.note)
@@ -84,6 +92,7 @@ def compare(
             jobs=jobs, ray=ray, part=part_of(part, progress.note), display=progress,
             report_to=report_to.split(",") if report_to else (), sizes=sizes_of(sizes) if sizes else (),
             models=[model.strip() for model in models.split(",")] if models else (), data_sets=sets,
+            references=references_of(references),
         )  # fmt: skip
     if comparison is not None:
         show_comparison(comparison)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 from transformers import TrainerCallback
@@ -17,6 +18,8 @@ from salience.outputs import Occupied
 from salience.training.folder import RunFolder, kept_precision, work_of
 from salience.training.preparing import silent
 from salience.training.recipe import Recipe
+from salience.training.reference_runs import make_reference
+from salience.training.references import is_reference
 from salience.training.run import train
 
 
@@ -60,8 +63,11 @@ class Cell:
 
     def job(self, callbacks: Sequence[TrainerCallback] = (), report_to: Sequence[str] = ()) -> Job:
         """The run as a job. What it writes is the folder, so that it has no result of its own to keep."""
+        work = partial(make, self.recipe, self.folder, callbacks, report_to)
+        if is_reference(self.recipe):
+            work = partial(make_reference, self.wanted, self.folder)
         return Job(
-            self.name, partial(make, self.recipe, self.folder, callbacks, report_to), self.is_done,
+            self.name, work, self.is_done,
             keep=lambda result: None, lock=self.folder.with_name(f"{self.folder.name}.run"),
         )  # fmt: skip
 
@@ -79,16 +85,19 @@ def make(
 def cells_of(grid: Grid, filled_in: Mapping[Condition, Recipe], output: Path) -> list[Cell]:
     """The runs of a comparison, seed by seed: an interrupted comparison has all methods for its first seeds.
 
+    The references come last. They take little time, so that parts of the trained runs are equally large.
+
     Args:
         filled_in: for every condition a recipe with nothing left open. Its settings other than method and seed are
             those of all runs.
         output: the folder of all runs.
     """
     cells = []
-    for seed in grid.seeds:
+    compared = [method for method in grid.recipes if method not in grid.references]
+    for methods, seed in product((compared, grid.references), grid.seeds):
         for condition, whole in filled_in.items():
             title = grid.title(condition)
-            for method in grid.recipes:
+            for method in methods:
                 recipe = grid.recipe(condition, method, seed)
                 cells.append(Cell(
                     condition, method, seed, f"{title}{', ' if title else ''}{method}, seed {seed}",

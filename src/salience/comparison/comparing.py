@@ -21,6 +21,7 @@ from salience.mixing.choosing import choose_method, written_method
 from salience.training.inputs import checksums
 from salience.training.preparing import check_recipe, silent
 from salience.training.recipe import Recipe
+from salience.training.references import REFERENCES, USUAL, check_reference, is_reference, trained
 from salience.training.run import prepare_files
 from salience.training.trackers import check_trackers
 
@@ -41,6 +42,7 @@ def compare(
     part: tuple[int, int] = (1, 1),
     display: Display = QUIET,
     report_to: Sequence[str] = (),
+    references: Sequence[str] = USUAL,
 ) -> Comparison | None:
     """Trains every method with every seed and compares them with the first one.
 
@@ -69,6 +71,8 @@ def compare(
         part: (k, n) makes the k-th of n parts of the runs, for n machines; k starts at 1.
         display: is told the progress of the runs.
         report_to: trackers of experiments that follow the runs, as for `salience.training.run.train`.
+        references: rows beside the methods, with which no comparison is made: keys of
+            `salience.training.references.REFERENCES`. They can also be named among the methods.
 
     Returns:
         The comparison; None if runs of other parts are still missing.
@@ -78,7 +82,8 @@ def compare(
             or runs have failed.
     """
     check_trackers(report_to)
-    grid = Grid(recipes_of(base, methods), list(seeds), list(sizes), list(models), dict(data_sets or {}))
+    recipes = recipes_of(base, methods, references)
+    grid = Grid(recipes, list(seeds), list(sizes), list(models), dict(data_sets or {}))
     check_grid(grid)
     pool = pool_of(jobs, ray)
     check_comparison(output)
@@ -119,7 +124,9 @@ def check_grid(grid: Grid) -> None:
             recipe = grid.recipe(condition, method, grid.seeds[0])
             if recipe.test is None and Path(recipe.data).exists():
                 raise InputError(f"{recipe.data}: a comparison needs test rows: name a file with --test")
-            check_recipe(recipe)
+            check_recipe(trained(recipe))
+            if is_reference(recipe):
+                check_reference(recipe)
 
 
 def filled_in(
@@ -136,7 +143,7 @@ def filled_in(
     """
     kept, found, method = read_filled_in(output), {}, next(iter(grid.recipes))
     for condition in grid.conditions():
-        asked = replace(grid.recipe(condition, method, grid.seeds[0]), precision=precision)
+        asked = replace(trained(grid.recipe(condition, method, grid.seeds[0])), precision=precision)
         asked = replace(asked, checksums=checksums(asked))
         known = next((after for before, after in kept if before == asked), None)
         if known is None:
@@ -147,8 +154,11 @@ def filled_in(
     return found
 
 
-def recipes_of(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
+def recipes_of(base: Recipe, methods: Sequence[Any], references: Sequence[str] = ()) -> dict[str, Recipe]:
     """The recipe of every method, by its name in tables, such as "ssmix:window=0.2".
+
+    Args:
+        references: reference rows, which are added at the end unless they are named among the methods.
 
     Raises:
         InputError: fewer than two methods, the same one twice, or options of the base that no method takes.
@@ -159,7 +169,8 @@ def recipes_of(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
         if not options and name == base.method:
             options = base.method_options
         recipe = replace(base, method=name, method_options=options)
-        choose_method(name, options)
+        if name not in REFERENCES:
+            choose_method(name, options)
         recipes[table_name(recipe)] = recipe
     if len(methods) < 2 or len(recipes) < len(methods):
         raise InputError(
@@ -171,7 +182,8 @@ def recipes_of(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
             f"the options {listed(base.method_options)} belong to the method {base.method}, which is not compared: "
             f"write them behind a method, as in --methods plain,{base.method}:field=value"
         )
-    return recipes
+    rows = {name: replace(base, method=name, method_options={}) for name in references if name not in recipes}
+    return recipes | rows
 
 
 def table_name(recipe: Recipe) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from salience.errors import InputError, quoted, unknown
 from salience.settings import settings_of
 from salience.training.recipe import Recipe
+from salience.training.references import is_reference
 
 OF_DATA = (
     "data",
@@ -67,6 +68,12 @@ class Grid:
     def base(self) -> Recipe:
         """The recipe of the baseline."""
         return next(iter(self.recipes.values()))
+
+    @property
+    def references(self) -> list[str]:
+        """The reference rows: methods beside those that are compared. The baseline is none."""
+        _, *others = self.recipes
+        return [method for method in others if is_reference(self.recipes[method])]
 
     def conditions(self) -> dict[Condition, dict[str, Any]]:
         """Every condition, with the settings that make it. All sizes of a data set follow each other."""
