@@ -57,6 +57,13 @@ def compare(
             "names separated by commas, also setfit."
         ),
     ] = "default",
+    budget: Annotated[
+        str,
+        Option(
+            help="What all methods spend alike: passes of texts through the model, time on this machine, or steps. "
+            "--steps are those of the first method; a method whose steps cost more has fewer."
+        ),
+    ] = "passes",
     output: Annotated[
         Path | None,
         Option(help="Folder of the runs; a stopped comparison is continued in it.  [default: runs/DATA-compared]"),
@@ -92,7 +99,7 @@ def compare(
             jobs=jobs, ray=ray, part=part_of(part, progress.note), display=progress,
             report_to=report_to.split(",") if report_to else (), sizes=sizes_of(sizes) if sizes else (),
             models=[model.strip() for model in models.split(",")] if models else (), data_sets=sets,
-            references=references_of(references),
+            references=references_of(references), budget=budget,
         )  # fmt: skip
     if comparison is not None:
         show_comparison(comparison)

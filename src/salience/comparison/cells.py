@@ -13,6 +13,7 @@ from transformers import TrainerCallback
 
 from salience.comparison.grid import Condition, Grid
 from salience.comparison.kept_runs import KeptRun, is_kept, read_run
+from salience.comparison.planning import Plan
 from salience.jobs import Job
 from salience.outputs import Occupied
 from salience.training.folder import RunFolder, kept_precision, work_of
@@ -82,27 +83,28 @@ def make(
     train(recipe, folder, resume=True, note=silent, callbacks=callbacks, keep_model=False, report_to=report_to)
 
 
-def cells_of(grid: Grid, filled_in: Mapping[Condition, Recipe], output: Path) -> list[Cell]:
+def cells_of(grid: Grid, plans: Mapping[Condition, Plan], output: Path) -> list[Cell]:
     """The runs of a comparison, seed by seed: an interrupted comparison has all methods for its first seeds.
 
     The references come last. They take little time, so that parts of the trained runs are equally large.
 
     Args:
-        filled_in: for every condition a recipe with nothing left open. Its settings other than method and seed are
-            those of all runs.
+        plans: for every condition a recipe with nothing left open, whose settings other than method, steps and seed
+            are those of all runs; and the steps of each method.
         output: the folder of all runs.
     """
     cells = []
     compared = [method for method in grid.recipes if method not in grid.references]
     for methods, seed in product((compared, grid.references), grid.seeds):
-        for condition, whole in filled_in.items():
-            title = grid.title(condition)
+        for condition, plan in plans.items():
+            whole, title = plan.recipe, grid.title(condition)
             for method in methods:
                 recipe = grid.recipe(condition, method, seed)
+                steps = plan.steps.get(method, whole.steps)  # references have none of their own
                 cells.append(Cell(
                     condition, method, seed, f"{title}{', ' if title else ''}{method}, seed {seed}",
-                    replace(recipe, checksums=whole.checksums, precision=whole.precision),
-                    replace(whole, method=recipe.method, method_options=recipe.method_options, seed=seed),
+                    replace(recipe, checksums=whole.checksums, precision=whole.precision, steps=steps),
+                    replace(whole, method=recipe.method, method_options=recipe.method_options, seed=seed, steps=steps),
                     folder_of(output / grid.folder(condition), method, seed),
                 ))  # fmt: skip
     return cells

@@ -12,17 +12,16 @@ from transformers import TrainerCallback
 
 from salience.assignments import name_and_options
 from salience.comparison.cells import cells_of, precision_in
-from salience.comparison.files import FAILURES, check_comparison, read_filled_in, write_comparison, write_filled_in
-from salience.comparison.grid import Condition, Grid
+from salience.comparison.files import FAILURES, check_comparison, write_comparison
+from salience.comparison.grid import Grid
+from salience.comparison.planning import plans_of
 from salience.comparison.results import Comparison, comparison_of
 from salience.errors import InputError, listed
 from salience.jobs import QUIET, Display, Failure, FailureLog, Job, pool_of, run_jobs
 from salience.mixing.choosing import choose_method, written_method
-from salience.training.inputs import checksums
-from salience.training.preparing import check_recipe, silent
+from salience.training.preparing import check_recipe
 from salience.training.recipe import Recipe
 from salience.training.references import REFERENCES, USUAL, check_reference, is_reference, trained
-from salience.training.run import prepare_files
 from salience.training.trackers import check_trackers
 
 
@@ -43,6 +42,7 @@ def compare(
     display: Display = QUIET,
     report_to: Sequence[str] = (),
     references: Sequence[str] = USUAL,
+    budget: str = "passes",
 ) -> Comparison | None:
     """Trains every method with every seed and compares them with the first one.
 
@@ -73,6 +73,9 @@ def compare(
         report_to: trackers of experiments that follow the runs, as for `salience.training.run.train`.
         references: rows beside the methods, with which no comparison is made: keys of
             `salience.training.references.REFERENCES`. They can also be named among the methods.
+        budget: what all methods spend alike. "passes": passes of texts through the model (`salience.training.passes`);
+            "time": seconds on this machine, measured before the first run; "steps": training steps. The steps of
+            `base` are those of the first method, and the others have as many as they can pay for.
 
     Returns:
         The comparison; None if runs of other parts are still missing.
@@ -88,7 +91,8 @@ def compare(
     pool = pool_of(jobs, ray)
     check_comparison(output)
     precision = precision_in(output, grid) if base.precision == "auto" else base.precision
-    cells = {cell.name: cell for cell in cells_of(grid, filled_in(grid, precision, output, note), output)}
+    plans = plans_of(grid, precision, output, budget, note)
+    cells = {cell.name: cell for cell in cells_of(grid, plans, output)}
     done = {name for name, cell in cells.items() if cell.is_done()}  # runs with other settings are refused here
 
     def tell(job: Job, failure: Failure | None) -> None:
@@ -127,31 +131,6 @@ def check_grid(grid: Grid) -> None:
             check_recipe(trained(recipe))
             if is_reference(recipe):
                 check_reference(recipe)
-
-
-def filled_in(
-    grid: Grid, precision: str, output: Path, note: Callable[[str], None] = silent
-) -> dict[Condition, Recipe]:
-    """For each condition the baseline's recipe with nothing left open, with which finished runs are compared.
-
-    What follows from the data and the model is kept in a file, so that a finished grid is read without them.
-
-    Args:
-        precision: of all runs; "auto" finds it out.
-        output: the folder of the comparison.
-        note: called with a line of text for every choice and warning.
-    """
-    kept, found, method = read_filled_in(output), {}, next(iter(grid.recipes))
-    for condition in grid.conditions():
-        asked = replace(trained(grid.recipe(condition, method, grid.seeds[0])), precision=precision)
-        asked = replace(asked, checksums=checksums(asked))
-        known = next((after for before, after in kept if before == asked), None)
-        if known is None:
-            known = prepare_files(asked, note)[0].recipe
-            kept.append((replace(asked, precision=known.precision), known))
-        found[condition], precision = known, known.precision
-    write_filled_in(output, kept)
-    return found
 
 
 def recipes_of(base: Recipe, methods: Sequence[Any], references: Sequence[str] = ()) -> dict[str, Recipe]:

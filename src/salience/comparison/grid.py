@@ -65,9 +65,14 @@ class Grid:
     data_sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
+    def baseline(self) -> str:
+        """The first method."""
+        return next(iter(self.recipes))
+
+    @property
     def base(self) -> Recipe:
         """The recipe of the baseline."""
-        return next(iter(self.recipes.values()))
+        return self.recipes[self.baseline]
 
     @property
     def references(self) -> list[str]:

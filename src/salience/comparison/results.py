@@ -180,7 +180,9 @@ def values_of(run: KeptRun) -> dict[str, np.ndarray]:
     """The scores of a run: those of each test row (N,), or one number; accuracy and macro-F1 in percent."""
     by_row = row_scores(run.probabilities, run.labels)
     whole = {name: np.array(math.nan if value is None else value) for name, value in run.metrics["test"].items()}
-    found = whole | by_row | {"seconds": np.array(run.metrics["seconds"])}
+    # References have no passes, and earlier versions did not count them.
+    spent = {name: np.array(run.metrics[name]) for name in ("text_passes", "seconds") if name in run.metrics}
+    found = whole | by_row | spent
     return {name: value * IN_PERCENT.get(name, 1) for name, value in found.items()}
 
 

@@ -16,9 +16,10 @@ from salience.data.task import Task, read_task
 from salience.inference import TextClassifier
 from salience.processes import is_main_process
 from salience.training.checkpoints import using_files
-from salience.training.fitting import Listeners, fit
+from salience.training.fitting import Fitted, Listeners, fit
 from salience.training.folder import RunFolder, kept_precision
 from salience.training.inputs import checksums, input_files
+from salience.training.passes import passes_per_step
 from salience.training.preparing import Prepared, check_recipe, prepare, silent
 from salience.training.recipe import Recipe
 from salience.training.results import measure, write_results
@@ -104,6 +105,18 @@ def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple
     return prepare(recipe, task, note), task
 
 
+def text_passes(prepared: Prepared, fitted: Fitted) -> float:
+    """The passes of texts through the model that the training took, see `salience.training.passes`.
+
+    All steps count, also those after the best one. Of a training by turns, the compressor's turns do not count: they
+    run on stored states.
+    """
+    recipe = prepared.recipe
+    assert recipe.batch_size is not None
+    steps = sum(row["steps"] for row in fitted.iterations) or fitted.state.global_step
+    return round(steps * recipe.batch_size * passes_per_step(prepared.method, recipe.clean, prepared.model), 3)
+
+
 def fit_and_save(
     prepared: Prepared, task: Task, folder: RunFolder, started: float, listeners: Listeners, keep_model: bool
 ) -> Run:
@@ -128,6 +141,7 @@ def fit_and_save(
         "rows": {role: len(rows) for role, rows in encoded.items()},
         "steps": fitted.state.global_step,
         "best_step": fitted.state.best_global_step,
+        "text_passes": text_passes(prepared, fitted),
         "seconds": round(time.time() - started, 1),
     }
     if fitted.iterations:
