@@ -15,7 +15,10 @@ from salience.comparison.grid import data_sets_of, name_of, sizes_of
 from salience.errors import InputError
 from salience.training.recipe import Recipe
 
-NAMES = ["test", "text", "text_pair", "label", "encoding", "bad_rows", "model", "steps", "precision", "device"]
+NAMES = [
+    "test", "text", "text_pair", "label", "encoding", "bad_rows", "label_noise", "model", "steps", "precision",
+    "device",
+]  # fmt: skip
 
 
 @options_of(Recipe, names=NAMES, into="given", only_given=True)
@@ -64,6 +67,13 @@ def compare(
             "--steps are those of the first method; a method whose steps cost more has fewer."
         ),
     ] = "passes",
+    robustness: Annotated[
+        bool,
+        Option(
+            "--robustness",
+            help="Also measure the accuracy on test rows with typing errors, and without some words (a tenth each).",
+        ),
+    ] = False,
     output: Annotated[
         Path | None,
         Option(help="Folder of the runs; a stopped comparison is continued in it.  [default: runs/DATA-compared]"),
@@ -99,7 +109,7 @@ def compare(
             jobs=jobs, ray=ray, part=part_of(part, progress.note), display=progress,
             report_to=report_to.split(",") if report_to else (), sizes=sizes_of(sizes) if sizes else (),
             models=[model.strip() for model in models.split(",")] if models else (), data_sets=sets,
-            references=references_of(references), budget=budget,
+            references=references_of(references), budget=budget, robustness=robustness,
         )  # fmt: skip
     if comparison is not None:
         show_comparison(comparison)

@@ -14,6 +14,7 @@ from transformers import TrainerCallback
 from salience.comparison.grid import Condition, Grid
 from salience.comparison.kept_runs import KeptRun, is_kept, read_run
 from salience.comparison.planning import Plan
+from salience.errors import InputError
 from salience.jobs import Job
 from salience.outputs import Occupied
 from salience.training.folder import RunFolder, kept_precision, work_of
@@ -36,6 +37,7 @@ class Cell:
         recipe: as the user gave it, for this run.
         wanted: the same recipe with nothing left open, with which a kept run is compared.
         folder: of the run.
+        robustness: whether it is tested on corrupted rows too.
     """
 
     condition: Condition
@@ -45,14 +47,19 @@ class Cell:
     recipe: Recipe
     wanted: Recipe
     folder: Path
+    robustness: bool = False
 
     def is_done(self) -> bool:
         """Whether the folder has the finished run.
 
         Raises:
-            InputError: the folder has a run with other settings or data.
+            InputError: the folder has a run with other settings or data, or without the wanted scores.
         """
         kept = is_kept(self.wanted, self.folder)
+        if kept and self.robustness and "robustness" not in self.read().metrics:
+            raise InputError(
+                f"{self.folder} was run without --robustness, and its model is not kept: choose another --output"
+            )
         if kept and work_of(self.folder).exists():
             with suppress(Occupied):  # a process is about to remove it, or was killed before it could
                 RunFolder(self.folder).discard_work()
@@ -64,9 +71,9 @@ class Cell:
 
     def job(self, callbacks: Sequence[TrainerCallback] = (), report_to: Sequence[str] = ()) -> Job:
         """The run as a job. What it writes is the folder, so that it has no result of its own to keep."""
-        work = partial(make, self.recipe, self.folder, callbacks, report_to)
+        work = partial(make, self.recipe, self.folder, callbacks, report_to, self.robustness)
         if is_reference(self.recipe):
-            work = partial(make_reference, self.wanted, self.folder)
+            work = partial(make_reference, self.wanted, self.folder, self.robustness)
         return Job(
             self.name, work, self.is_done,
             keep=lambda result: None, lock=self.folder.with_name(f"{self.folder.name}.run"),
@@ -74,16 +81,23 @@ class Cell:
 
 
 def make(
-    recipe: Recipe, folder: Path, callbacks: Sequence[TrainerCallback] = (), report_to: Sequence[str] = ()
+    recipe: Recipe,
+    folder: Path,
+    callbacks: Sequence[TrainerCallback] = (),
+    report_to: Sequence[str] = (),
+    robustness: bool = False,
 ) -> None:
     """Makes a run, or continues it where it was interrupted.
 
     Models are not kept: ten of them take gigabytes, and each can be trained again by its recipe.
     """
-    train(recipe, folder, resume=True, note=silent, callbacks=callbacks, keep_model=False, report_to=report_to)
+    train(
+        recipe, folder, resume=True, note=silent, callbacks=callbacks, keep_model=False, report_to=report_to,
+        robustness=robustness,
+    )  # fmt: skip
 
 
-def cells_of(grid: Grid, plans: Mapping[Condition, Plan], output: Path) -> list[Cell]:
+def cells_of(grid: Grid, plans: Mapping[Condition, Plan], output: Path, robustness: bool = False) -> list[Cell]:
     """The runs of a comparison, seed by seed: an interrupted comparison has all methods for its first seeds.
 
     The references come last. They take little time, so that parts of the trained runs are equally large.
@@ -92,6 +106,7 @@ def cells_of(grid: Grid, plans: Mapping[Condition, Plan], output: Path) -> list[
         plans: for every condition a recipe with nothing left open, whose settings other than method, steps and seed
             are those of all runs; and the steps of each method.
         output: the folder of all runs.
+        robustness: whether all runs are tested on corrupted rows too.
     """
     cells = []
     compared = [method for method in grid.recipes if method not in grid.references]
@@ -105,7 +120,7 @@ def cells_of(grid: Grid, plans: Mapping[Condition, Plan], output: Path) -> list[
                     condition, method, seed, f"{title}{', ' if title else ''}{method}, seed {seed}",
                     replace(recipe, checksums=whole.checksums, precision=whole.precision, steps=steps),
                     replace(whole, method=recipe.method, method_options=recipe.method_options, seed=seed, steps=steps),
-                    folder_of(output / grid.folder(condition), method, seed),
+                    folder_of(output / grid.folder(condition), method, seed), robustness,
                 ))  # fmt: skip
     return cells
 

@@ -43,6 +43,7 @@ def compare(
     report_to: Sequence[str] = (),
     references: Sequence[str] = USUAL,
     budget: str = "passes",
+    robustness: bool = False,
 ) -> Comparison | None:
     """Trains every method with every seed and compares them with the first one.
 
@@ -76,6 +77,7 @@ def compare(
         budget: what all methods spend alike. "passes": passes of texts through the model (`salience.training.passes`);
             "time": seconds on this machine, measured before the first run; "steps": training steps. The steps of
             `base` are those of the first method, and the others have as many as they can pay for.
+        robustness: whether the accuracy on test rows with typing errors and without some words is measured too.
 
     Returns:
         The comparison; None if runs of other parts are still missing.
@@ -92,7 +94,7 @@ def compare(
     check_comparison(output)
     precision = precision_in(output, grid) if base.precision == "auto" else base.precision
     plans = plans_of(grid, precision, output, budget, note)
-    cells = {cell.name: cell for cell in cells_of(grid, plans, output)}
+    cells = {cell.name: cell for cell in cells_of(grid, plans, output, robustness)}
     done = {name for name, cell in cells.items() if cell.is_done()}  # runs with other settings are refused here
 
     def tell(job: Job, failure: Failure | None) -> None:

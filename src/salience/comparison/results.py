@@ -13,11 +13,13 @@ from salience.comparison.grid import Condition, Grid
 from salience.comparison.kept_runs import KeptRun
 from salience.comparison.paired_difference import PairedDifference, adjusted, paired_difference
 from salience.training.metrics import row_scores
+from salience.training.robustness import SCORES as CORRUPTED
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-IN_PERCENT = {"accuracy": 100, "macro_f1": 100}
+ROBUST = tuple(CORRUPTED.values())
+IN_PERCENT = dict.fromkeys(("accuracy", "macro_f1", *ROBUST), 100)
 COMPARED = ("accuracy", "macro_f1", "log_loss", "calibration_error")  # scores whose differences are computed
 Run = tuple[Condition, str, int]  # condition, method, seed
 
@@ -132,7 +134,8 @@ def comparison_of(runs: Mapping[Run, KeptRun], grid: Grid) -> Comparison:
         groups[condition.model, condition.size].append(condition)
 
     def drawn(condition: Condition, method: str, score: str) -> np.ndarray:
-        return np.array([values[condition, method, seed][score] for seed in seeds])
+        # Scores that only some runs have are missing in the others.
+        return np.array([values[condition, method, seed].get(score, np.array(math.nan)) for seed in seeds])
 
     def family(
         members: Sequence[Sequence[Condition]], score: str, over_sets: bool
@@ -182,7 +185,8 @@ def values_of(run: KeptRun) -> dict[str, np.ndarray]:
     whole = {name: np.array(math.nan if value is None else value) for name, value in run.metrics["test"].items()}
     # References have no passes, and earlier versions did not count them.
     spent = {name: np.array(run.metrics[name]) for name in ("text_passes", "seconds") if name in run.metrics}
-    found = whole | by_row | spent
+    robust = {name: np.array(value) for name, value in run.metrics.get("robustness", {}).items() if name in ROBUST}
+    found = whole | by_row | robust | spent
     return {name: value * IN_PERCENT.get(name, 1) for name, value in found.items()}
 
 

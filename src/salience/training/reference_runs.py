@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from salience.data.task import Task, read_task
+from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.inference import choose_device
 from salience.inference.kept_vectors import KeptEncoder
@@ -19,14 +19,15 @@ from salience.training.baselines import encoder_probabilities, majority_probabil
 from salience.training.checkpoints import using_files
 from salience.training.folder import RunFolder
 from salience.training.from_setfit import setfit_probabilities
-from salience.training.inputs import checksums, input_files
+from salience.training.inputs import checksums, input_files, task_of
 from salience.training.preparing import silent
 from salience.training.recipe import Recipe
 from salience.training.references import check_reference
 from salience.training.results import measure, write_scores
+from salience.training.robustness import corrupted_tests, robustness_scores
 
 
-def make_reference(recipe: Recipe, folder: str | Path) -> None:
+def make_reference(recipe: Recipe, folder: str | Path, robustness: bool = False) -> None:
     """Makes a reference row and writes the folder of its run: scores, probabilities, predictions, and the recipe.
 
     It learns from all labelled rows that the recipe draws, the validation rows included: nothing is chosen on them. So
@@ -38,6 +39,7 @@ def make_reference(recipe: Recipe, folder: str | Path) -> None:
     Args:
         recipe: its method is a key of `salience.training.references.REFERENCES`; nothing is left open in it.
         folder: created in one step when all is done.
+        robustness: whether the accuracy on corrupted test rows is measured too, from the same fit.
 
     Raises:
         InputError: the data or the recipe is at fault, or another process writes the same folder.
@@ -48,17 +50,20 @@ def make_reference(recipe: Recipe, folder: str | Path) -> None:
     output = RunFolder(folder, resume=True, inputs=input_files(recipe))
     with output.held():
         recipe = replace(recipe, checksums=checksums(recipe))
-        task = read_task(
-            recipe.data, recipe.test, recipe.validation, recipe.validation_share, recipe.seed, recipe.encoding,
-            recipe.bad_rows, silent, recipe.size, text=recipe.text, text_pair=recipe.text_pair, label=recipe.label,
-        )  # fmt: skip
+        task = task_of(recipe, silent)
         output.open(recipe.as_mapping())
         task = replace(task, training=all_labelled(task), validation=Texts([]))
-        (probabilities,), saved = reference_probabilities(recipe, task.training, [task.test], len(task.labels))
+        corrupted = corrupted_tests(task.test) if robustness else {}
+        (probabilities, *others), saved = reference_probabilities(
+            recipe, task.training, [task.test, *corrupted.values()], len(task.labels)
+        )
         by_part = {"test": probabilities}
         seconds = round(time.time() - started + saved, 6)
         rows = {"training": len(task.training), "test": len(task.test)}
         metrics = measure(task, by_part) | {"rows": rows, "seconds": seconds}
+        if robustness:
+            found = dict(zip(corrupted, others, strict=True))
+            metrics["robustness"] = robustness_scores(found, task.test.known_labels)
         with using_files(output.model):
             write_scores(output.model, choose_device(recipe.device).type, recipe, task, metrics, by_part)
         output.publish()
@@ -88,7 +93,8 @@ def reference_probabilities(
     Returns:
         P arrays (N_p, C) float32, and the seconds that were saved because vectors had been computed before.
     """
-    judged, ends = Texts.concatenated(parts), np.cumsum([len(part) for part in parts])[:-1]
+    judged = Texts.concatenated(replace(part, marks=None) for part in parts)
+    ends = np.cumsum([len(part) for part in parts])[:-1]
     saved = 0.0
     if recipe.method == "majority":
         found = majority_probabilities(training, judged, classes)
