@@ -259,7 +259,7 @@ def test_an_internal_fault_is_one_line_unless_asked(place, salience, monkeypatch
     def fail(*_, **__):
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr("salience.training.run.read_task", fail)
+    monkeypatch.setattr("salience.training.inputs.read_task", fail)
     answer = salience(*place.train())
     assert answer.code == 1
     assert "internal fault" in answer.err and "ZeroDivisionError" in answer.err and answer.err.count("\n") == 1

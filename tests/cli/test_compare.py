@@ -19,7 +19,8 @@ SEEDS = (0, 1)
 def compare(place, salience, tmp_path):
     def run(*options, test=True):
         return salience("compare", place.data, *(["--test", place.test] if test else []), "--model", place.model,
-                        "--steps", "4", "--device", "cpu", "--output", tmp_path / "out", *options)  # fmt: skip
+                        "--steps", "4", "--device", "cpu", "--references", "none",
+                        "--output", tmp_path / "out", *options)  # fmt: skip
 
     return run
 
@@ -71,7 +72,7 @@ def test_rows_with_faults_are_left_out_when_asked(place, salience, tmp_path):
     rows = [*labelled_rows(40), ("café", "sport"), ("", "sport")]
     data.write_bytes("".join(f"{text},{label}\n" for text, label in [("text", "label"), *rows]).encode("cp1252"))
     asked = ["compare", data, "--test", place.test, "--model", place.model, "--methods", "plain,wordmixup",
-             "--seeds", "0,1", "--steps", "2", "--device", "cpu", "--output", tmp_path / "out",
+             "--references", "none", "--seeds", "0,1", "--steps", "2", "--device", "cpu", "--output", tmp_path / "out",
              "--encoding", "cp1252"]  # fmt: skip
     answer = salience(*asked)
     assert answer.code == 2 and "--bad-rows skip" in answer.err
@@ -120,7 +121,7 @@ def test_texts_with_ends_of_lines_of_all_kinds(place, salience, tmp_path):
     rows = [(f"{text} \u2028 and \x85 \x1c on", label) for text, label in labelled_rows(12, seed=1)]
     test = write_csv(tmp_path / "test.csv", rows)
     answer = salience("compare", place.data, "--test", test, "--model", place.model, "--steps", "2", "--device", "cpu",
-                      "--output", tmp_path / "out", "--seeds", "0,1")  # fmt: skip
+                      "--output", tmp_path / "out", "--seeds", "0,1", "--references", "none")  # fmt: skip
     assert answer.code == 0, answer.err
     assert json.loads((tmp_path / "out" / "comparison.json").read_text())["conditions"][0]["rows"] == 12
 
@@ -162,7 +163,8 @@ def test_sizes_and_data_sets(place, salience, tmp_path):
     sets.write_text(f"one: {{data: {place.data}, test: {place.test}}}\n"
                     f"two: {{data: {place.test}, test: {place.data}, label: label}}\n")  # fmt: skip
     asked = ["compare", "--data-sets", sets, "--sizes", "12,20", "--methods", "plain,wordmixup", "--seeds", "0,1",
-             "--model", place.model, "--steps", "2", "--device", "cpu", "--output", tmp_path / "out"]  # fmt: skip
+             "--references", "none", "--model", place.model, "--steps", "2", "--device", "cpu",
+             "--output", tmp_path / "out"]  # fmt: skip
     answer = salience(*asked)
     assert answer.code == 0, answer.err
     out = tmp_path / "out"

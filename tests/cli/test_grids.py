@@ -23,7 +23,8 @@ def command(place):
 
     def arguments(output, *options, steps=3):
         return ["compare", place.data, "--test", place.test, "--model", place.model, "--methods", ",".join(METHODS),
-                "--seeds", "0,1", "--steps", steps, "--device", "cpu", "--output", output, *options]  # fmt: skip
+                "--seeds", "0,1", "--steps", steps, "--device", "cpu", "--references", "none", "--output", output,
+                *options]  # fmt: skip
 
     return arguments
 
@@ -40,6 +41,7 @@ def one_process(place, tmp_path_factory):
 
     output = tmp_path_factory.mktemp("one") / "out"
     options = ["--methods", ",".join(METHODS), "--seeds", "0,1", "--steps", "3", "--device", "cpu"]
+    options += ["--references", "none"]
     assert main(["compare", str(place.data), "--test", str(place.test), "--model", str(place.model),
                  "--output", str(output), *options]) == 0  # fmt: skip
     return output

@@ -15,7 +15,10 @@ from salience.comparison.grid import data_sets_of, name_of, sizes_of
 from salience.errors import InputError
 from salience.training.recipe import Recipe
 
-NAMES = ["test", "text", "text_pair", "label", "encoding", "bad_rows", "model", "steps", "precision", "device"]
+NAMES = [
+    "test", "text", "text_pair", "label", "encoding", "bad_rows", "label_noise", "model", "steps", "precision",
+    "device",
+]  # fmt: skip
 
 
 @options_of(Recipe, names=NAMES, into="given", only_given=True)
@@ -50,6 +53,27 @@ def compare(
         Path | None,
         Option(help="Yaml file with any settings of `salience train`; options override it."),
     ] = None,
+    references: Annotated[
+        str,
+        Option(
+            help="Rows beside the methods, for which nothing is tested: none, default (majority,tf-idf,frozen), or "
+            "names separated by commas, also setfit."
+        ),
+    ] = "default",
+    budget: Annotated[
+        str,
+        Option(
+            help="What all methods spend alike: passes of texts through the model, time on this machine, or steps. "
+            "--steps are those of the first method; a method whose steps cost more has fewer."
+        ),
+    ] = "passes",
+    robustness: Annotated[
+        bool,
+        Option(
+            "--robustness",
+            help="Also measure the accuracy on test rows with typing errors, and without some words (a tenth each).",
+        ),
+    ] = False,
     output: Annotated[
         Path | None,
         Option(help="Folder of the runs; a stopped comparison is continued in it.  [default: runs/DATA-compared]"),
@@ -76,6 +100,7 @@ def compare(
     from salience.report.grid_progress import GridProgress
     from salience.report.terminal import say
     from salience.reproduce.running import numbers
+    from salience.training.references import references_of
 
     evidence: list[GridEvidence] = []
     with GridProgress() as progress:
@@ -87,6 +112,7 @@ def compare(
             report_to=report_to.split(",") if report_to else (), sizes=sizes_of(sizes) if sizes else (),
             models=[model.strip() for model in models.split(",")] if models else (), data_sets=sets,
             finished=evidence.append,
+            references=references_of(references), budget=budget, robustness=robustness,
         )  # fmt: skip
     for each in evidence:  # none while runs of other parts are missing
         show_and_report(each, output)

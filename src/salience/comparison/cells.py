@@ -6,17 +6,22 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 from transformers import TrainerCallback
 
 from salience.comparison.grid import Condition, Grid
 from salience.comparison.kept_runs import KeptRun, is_kept, read_run
+from salience.comparison.planning import Plan
+from salience.errors import InputError
 from salience.jobs import Job
 from salience.outputs import Occupied
 from salience.training.folder import RunFolder, kept_precision, work_of
 from salience.training.preparing import silent
 from salience.training.recipe import Recipe
+from salience.training.reference_runs import make_reference
+from salience.training.references import is_reference
 from salience.training.run import train
 
 
@@ -32,6 +37,7 @@ class Cell:
         recipe: as the user gave it, for this run.
         wanted: the same recipe with nothing left open, with which a kept run is compared.
         folder: of the run.
+        robustness: whether it is tested on corrupted rows too.
     """
 
     condition: Condition
@@ -41,14 +47,19 @@ class Cell:
     recipe: Recipe
     wanted: Recipe
     folder: Path
+    robustness: bool = False
 
     def is_done(self) -> bool:
         """Whether the folder has the finished run.
 
         Raises:
-            InputError: the folder has a run with other settings or data.
+            InputError: the folder has a run with other settings or data, or without the wanted scores.
         """
         kept = is_kept(self.wanted, self.folder)
+        if kept and self.robustness and "robustness" not in self.read().metrics:
+            raise InputError(
+                f"{self.folder} was run without --robustness, and its model is not kept: choose another --output"
+            )
         if kept and work_of(self.folder).exists():
             with suppress(Occupied):  # a process is about to remove it, or was killed before it could
                 RunFolder(self.folder).discard_work()
@@ -60,41 +71,56 @@ class Cell:
 
     def job(self, callbacks: Sequence[TrainerCallback] = (), report_to: Sequence[str] = ()) -> Job:
         """The run as a job. What it writes is the folder, so that it has no result of its own to keep."""
+        work = partial(make, self.recipe, self.folder, callbacks, report_to, self.robustness)
+        if is_reference(self.recipe):
+            work = partial(make_reference, self.wanted, self.folder, self.robustness)
         return Job(
-            self.name, partial(make, self.recipe, self.folder, callbacks, report_to), self.is_done,
+            self.name, work, self.is_done,
             keep=lambda result: None, lock=self.folder.with_name(f"{self.folder.name}.run"),
         )  # fmt: skip
 
 
 def make(
-    recipe: Recipe, folder: Path, callbacks: Sequence[TrainerCallback] = (), report_to: Sequence[str] = ()
+    recipe: Recipe,
+    folder: Path,
+    callbacks: Sequence[TrainerCallback] = (),
+    report_to: Sequence[str] = (),
+    robustness: bool = False,
 ) -> None:
     """Makes a run, or continues it where it was interrupted.
 
     Models are not kept: ten of them take gigabytes, and each can be trained again by its recipe.
     """
-    train(recipe, folder, resume=True, note=silent, callbacks=callbacks, keep_model=False, report_to=report_to)
+    train(
+        recipe, folder, resume=True, note=silent, callbacks=callbacks, keep_model=False, report_to=report_to,
+        robustness=robustness,
+    )  # fmt: skip
 
 
-def cells_of(grid: Grid, filled_in: Mapping[Condition, Recipe], output: Path) -> list[Cell]:
+def cells_of(grid: Grid, plans: Mapping[Condition, Plan], output: Path, robustness: bool = False) -> list[Cell]:
     """The runs of a comparison, seed by seed: an interrupted comparison has all methods for its first seeds.
 
+    The references come last. They take little time, so that parts of the trained runs are equally large.
+
     Args:
-        filled_in: for every condition a recipe with nothing left open. Its settings other than method and seed are
-            those of all runs.
+        plans: for every condition a recipe with nothing left open, whose settings other than method, steps and seed
+            are those of all runs; and the steps of each method.
         output: the folder of all runs.
+        robustness: whether all runs are tested on corrupted rows too.
     """
     cells = []
-    for seed in grid.seeds:
-        for condition, whole in filled_in.items():
-            title = grid.title(condition)
-            for method in grid.recipes:
+    compared = [method for method in grid.recipes if method not in grid.references]
+    for methods, seed in product((compared, grid.references), grid.seeds):
+        for condition, plan in plans.items():
+            whole, title = plan.recipe, grid.title(condition)
+            for method in methods:
                 recipe = grid.recipe(condition, method, seed)
+                steps = plan.steps.get(method, whole.steps)  # references have none of their own
                 cells.append(Cell(
                     condition, method, seed, f"{title}{', ' if title else ''}{method}, seed {seed}",
-                    replace(recipe, checksums=whole.checksums, precision=whole.precision),
-                    replace(whole, method=recipe.method, method_options=recipe.method_options, seed=seed),
-                    folder_of(output / grid.folder(condition), method, seed),
+                    replace(recipe, checksums=whole.checksums, precision=whole.precision, steps=steps),
+                    replace(whole, method=recipe.method, method_options=recipe.method_options, seed=seed, steps=steps),
+                    folder_of(output / grid.folder(condition), method, seed), robustness,
                 ))  # fmt: skip
     return cells
 

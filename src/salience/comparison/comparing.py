@@ -13,16 +13,16 @@ from transformers import TrainerCallback
 from salience.assignments import name_and_options
 from salience.comparison.cells import cells_of, precision_in
 from salience.comparison.evidence import GridEvidence, grid_evidence
-from salience.comparison.files import FAILURES, check_comparison, read_filled_in, write_comparison, write_filled_in
-from salience.comparison.grid import Condition, Grid
+from salience.comparison.files import FAILURES, check_comparison, write_comparison
+from salience.comparison.grid import Grid
+from salience.comparison.planning import plans_of
 from salience.comparison.results import Comparison, comparison_of
 from salience.errors import InputError, listed
 from salience.jobs import QUIET, Display, Failure, FailureLog, Job, pool_of, run_jobs
 from salience.mixing.choosing import choose_method, written_method
-from salience.training.inputs import checksums
-from salience.training.preparing import check_recipe, silent
+from salience.training.preparing import check_recipe
 from salience.training.recipe import Recipe
-from salience.training.run import prepare_files
+from salience.training.references import REFERENCES, USUAL, check_reference, is_reference, trained
 from salience.training.trackers import check_trackers
 
 
@@ -42,6 +42,9 @@ def compare(
     part: tuple[int, int] = (1, 1),
     display: Display = QUIET,
     report_to: Sequence[str] = (),
+    references: Sequence[str] = USUAL,
+    budget: str = "passes",
+    robustness: bool = False,
     finished: Callable[[GridEvidence], None] | None = None,
 ) -> Comparison | None:
     """Trains every method with every seed and compares them with the first one.
@@ -71,6 +74,12 @@ def compare(
         part: (k, n) makes the k-th of n parts of the runs, for n machines; k starts at 1.
         display: is told the progress of the runs.
         report_to: trackers of experiments that follow the runs, as for `salience.training.run.train`.
+        references: rows beside the methods, with which no comparison is made: keys of
+            `salience.training.references.REFERENCES`. They can also be named among the methods.
+        budget: what all methods spend alike. "passes": passes of texts through the model (`salience.training.passes`);
+            "time": seconds on this machine, measured before the first run; "steps": training steps. The steps of
+            `base` are those of the first method, and the others have as many as they can pay for.
+        robustness: whether the accuracy on test rows with typing errors and without some words is measured too.
         finished: called with what a report of the comparison shows, after the comparison is written.
 
     Returns:
@@ -81,13 +90,14 @@ def compare(
             or runs have failed.
     """
     check_trackers(report_to)
-    grid = Grid(recipes_of(base, methods), list(seeds), list(sizes), list(models), dict(data_sets or {}))
+    recipes = recipes_of(base, methods, references)
+    grid = Grid(recipes, list(seeds), list(sizes), list(models), dict(data_sets or {}))
     check_grid(grid)
     pool = pool_of(jobs, ray)
     check_comparison(output)
     precision = precision_in(output, grid) if base.precision == "auto" else base.precision
-    whole = filled_in(grid, precision, output, note)
-    cells = {cell.name: cell for cell in cells_of(grid, whole, output)}
+    plans = plans_of(grid, precision, output, budget, note)
+    cells = {cell.name: cell for cell in cells_of(grid, plans, output, robustness)}
     done = {name for name, cell in cells.items() if cell.is_done()}  # runs with other settings are refused here
 
     def tell(job: Job, failure: Failure | None) -> None:
@@ -107,6 +117,7 @@ def compare(
     write_comparison(comparison, output)
     if finished is not None:
         folders = {key: cell.folder for key, cell in by_key.items()}
+        whole = {each: plan.recipe for each, plan in plans.items()}
         finished(grid_evidence(comparison, grid, runs, folders, whole))
     return comparison
 
@@ -126,36 +137,16 @@ def check_grid(grid: Grid) -> None:
             recipe = grid.recipe(condition, method, grid.seeds[0])
             if recipe.test is None and Path(recipe.data).exists():
                 raise InputError(f"{recipe.data}: a comparison needs test rows: name a file with --test")
-            check_recipe(recipe)
+            check_recipe(trained(recipe))
+            if is_reference(recipe):
+                check_reference(recipe)
 
 
-def filled_in(
-    grid: Grid, precision: str, output: Path, note: Callable[[str], None] = silent
-) -> dict[Condition, Recipe]:
-    """For each condition the baseline's recipe with nothing left open, with which finished runs are compared.
-
-    What follows from the data and the model is kept in a file, so that a finished grid is read without them.
+def recipes_of(base: Recipe, methods: Sequence[Any], references: Sequence[str] = ()) -> dict[str, Recipe]:
+    """The recipe of every method, by its name in tables, such as "ssmix:window=0.2".
 
     Args:
-        precision: of all runs; "auto" finds it out.
-        output: the folder of the comparison.
-        note: called with a line of text for every choice and warning.
-    """
-    kept, found, method = read_filled_in(output), {}, next(iter(grid.recipes))
-    for condition in grid.conditions():
-        asked = replace(grid.recipe(condition, method, grid.seeds[0]), precision=precision)
-        asked = replace(asked, checksums=checksums(asked))
-        known = next((after for before, after in kept if before == asked), None)
-        if known is None:
-            known = prepare_files(asked, note)[0].recipe
-            kept.append((replace(asked, precision=known.precision), known))
-        found[condition], precision = known, known.precision
-    write_filled_in(output, kept)
-    return found
-
-
-def recipes_of(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
-    """The recipe of every method, by its name in tables, such as "ssmix:window=0.2".
+        references: reference rows, which are added at the end unless they are named among the methods.
 
     Raises:
         InputError: fewer than two methods, the same one twice, or options of the base that no method takes.
@@ -166,7 +157,8 @@ def recipes_of(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
         if not options and name == base.method:
             options = base.method_options
         recipe = replace(base, method=name, method_options=options)
-        choose_method(name, options)
+        if name not in REFERENCES:
+            choose_method(name, options)
         recipes[table_name(recipe)] = recipe
     if len(methods) < 2 or len(recipes) < len(methods):
         raise InputError(
@@ -178,7 +170,8 @@ def recipes_of(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
             f"the options {listed(base.method_options)} belong to the method {base.method}, which is not compared: "
             f"write them behind a method, as in --methods plain,{base.method}:field=value"
         )
-    return recipes
+    rows = {name: replace(base, method=name, method_options={}) for name in references if name not in recipes}
+    return recipes | rows
 
 
 def table_name(recipe: Recipe) -> str:

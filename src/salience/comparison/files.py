@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from salience.comparison.results import Comparison
@@ -15,7 +15,6 @@ from salience.training.recipe import Recipe
 COMPARISON, GRID, RUNS, FAILURES = "comparison.json", "grid.json", "results.csv", "failures.jsonl"
 REPORTS = ("report.html", "report.md")
 PATIENCE = 60  # seconds to wait for another command that writes the comparison
-Filled = tuple[Recipe, Recipe]  # a recipe as the user gave it, and the same with nothing left open
 
 
 def check_comparison(output: Path) -> None:
@@ -56,20 +55,40 @@ def write_reports(page: str, markdown: str, output: Path) -> None:
             unfinished.write_text(text, encoding="utf-8")
 
 
-def read_filled_in(output: Path) -> list[Filled]:
-    """The recipes whose open values an earlier command has filled in; empty if the file is missing or damaged."""
+@dataclass
+class Known:
+    """What earlier commands found out for the runs of a comparison.
+
+    Args:
+        recipes: recipes as the user gave them, each with the same with nothing left open.
+        costs: what a step costs: the budget, a recipe with nothing left open, and the cost in the unit of the budget.
+    """
+
+    recipes: list[tuple[Recipe, Recipe]] = field(default_factory=list)
+    costs: list[tuple[str, Recipe, float]] = field(default_factory=list)
+
+
+def read_known(output: Path) -> Known:
+    """What earlier commands found out; nothing if the file is missing or damaged."""
     try:
-        pairs = json.loads((output / GRID).read_text(encoding="utf-8"))["recipes"]
-        return [(Recipe.from_mapping(asked), Recipe.from_mapping(filled)) for asked, filled in pairs]
+        found = json.loads((output / GRID).read_text(encoding="utf-8"))
+        recipe = Recipe.from_mapping
+        return Known(
+            [(recipe(asked), recipe(filled)) for asked, filled in found["recipes"]],
+            [(str(budget), recipe(of), float(cost)) for budget, of, cost in found.get("costs", [])],
+        )
     except (OSError, ValueError, TypeError, KeyError, AttributeError, InputError):
-        return []
+        return Known()
 
 
-def write_filled_in(output: Path, recipes: Sequence[Filled]) -> None:
-    """Keeps the recipes for later commands."""
-    if recipes == read_filled_in(output):
+def write_known(output: Path, known: Known) -> None:
+    """Keeps what was found out for later commands."""
+    if known == read_known(output):
         return
     output.mkdir(parents=True, exist_ok=True)
     with whole_file(output / GRID, PATIENCE) as unfinished:
-        pairs = [[recipe.as_mapping() for recipe in pair] for pair in recipes]
-        unfinished.write_text(json.dumps({"recipes": pairs}, indent=1) + "\n", encoding="utf-8")
+        found = {
+            "recipes": [[recipe.as_mapping() for recipe in pair] for pair in known.recipes],
+            "costs": [[budget, recipe.as_mapping(), cost] for budget, recipe, cost in known.costs],
+        }
+        unfinished.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

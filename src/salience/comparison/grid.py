@@ -11,6 +11,7 @@ from typing import Any
 from salience.errors import InputError, quoted, unknown
 from salience.settings import settings_of
 from salience.training.recipe import Recipe
+from salience.training.references import is_reference
 
 OF_DATA = (
     "data",
@@ -64,9 +65,20 @@ class Grid:
     data_sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
+    def baseline(self) -> str:
+        """The first method."""
+        return next(iter(self.recipes))
+
+    @property
     def base(self) -> Recipe:
         """The recipe of the baseline."""
-        return next(iter(self.recipes.values()))
+        return self.recipes[self.baseline]
+
+    @property
+    def references(self) -> list[str]:
+        """The reference rows: methods beside those that are compared. The baseline is none."""
+        _, *others = self.recipes
+        return [method for method in others if is_reference(self.recipes[method])]
 
     def conditions(self) -> dict[Condition, dict[str, Any]]:
         """Every condition, with the settings that make it. All sizes of a data set follow each other."""

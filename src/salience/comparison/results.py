@@ -13,11 +13,13 @@ from salience.comparison.grid import Condition, Grid
 from salience.comparison.kept_runs import KeptRun
 from salience.comparison.paired_difference import PairedDifference, adjusted, paired_difference
 from salience.training.metrics import row_scores
+from salience.training.robustness import SCORES as CORRUPTED
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-IN_PERCENT = {"accuracy": 100, "macro_f1": 100}
+ROBUST = tuple(CORRUPTED.values())
+IN_PERCENT = dict.fromkeys(("accuracy", "macro_f1", *ROBUST), 100)
 COMPARED = ("accuracy", "macro_f1", "log_loss", "calibration_error")  # scores whose differences are computed
 Run = tuple[Condition, str, int]  # condition, method, seed
 
@@ -34,7 +36,9 @@ class ConditionResults:
         rows: number of test rows.
         scores: method to score to values (S,), one for each seed. "seconds" is the time of a run.
         differences: method to score to its difference from the baseline, over draws and test rows. The baseline has
-            none.
+            none, and neither have references.
+        references: reference row to score to its mean difference from the baseline. No claim is made about it, so it
+            has no interval and no p-value.
     """
 
     condition: Condition
@@ -42,6 +46,7 @@ class ConditionResults:
     rows: int
     scores: dict[str, dict[str, list[float]]]
     differences: dict[str, dict[str, PairedDifference]]
+    references: dict[str, dict[str, float]]
 
     @property
     def baseline(self) -> str:
@@ -76,7 +81,7 @@ class Comparison:
     """The scores of every method, and their differences from the first method, the baseline.
 
     Intervals of a score hold together at 95 % over all methods and conditions (Bonferroni); p-values are adjusted over
-    all of them by Holm. docs/statistics.md says how both are computed.
+    all of them by Holm. References are not among them. docs/statistics.md says how both are computed.
 
     Attributes:
         seeds: the seeds (S,), each of which draws training rows.
@@ -95,7 +100,7 @@ class Comparison:
 
     @property
     def methods(self) -> list[str]:
-        """All methods, the baseline first."""
+        """All methods, the baseline first, and the references."""
         return list(self.conditions[0].scores)
 
     def frame(self) -> DataFrame:
@@ -123,13 +128,14 @@ def comparison_of(runs: Mapping[Run, KeptRun], grid: Grid) -> Comparison:
     """
     conditions, methods, seeds = list(grid.conditions()), list(grid.recipes), list(grid.seeds)
     values = {key: values_of(run) for key, run in runs.items()}
-    baseline, *compared = methods
+    baseline, *compared = (method for method in methods if method not in grid.references)
     groups = {(each.model, each.size): [] for each in conditions}  # type: dict[tuple, list[Condition]]
     for condition in conditions:
         groups[condition.model, condition.size].append(condition)
 
     def drawn(condition: Condition, method: str, score: str) -> np.ndarray:
-        return np.array([values[condition, method, seed][score] for seed in seeds])
+        # Scores that only some runs have are missing in the others.
+        return np.array([values[condition, method, seed].get(score, np.array(math.nan)) for seed in seeds])
 
     def family(
         members: Sequence[Sequence[Condition]], score: str, over_sets: bool
@@ -142,7 +148,7 @@ def comparison_of(runs: Mapping[Run, KeptRun], grid: Grid) -> Comparison:
                 over_sets, comparisons=len(members) * len(compared),
             )
             for group in members for method in compared
-        ]  # fmt: skip
+        ]  # fmt: skip  # references are no claims, so they neither widen intervals nor raise p-values
         rows = iter(adjusted(found))
         return [{method: next(rows) for method in compared} for _ in members]
 
@@ -153,6 +159,8 @@ def comparison_of(runs: Mapping[Run, KeptRun], grid: Grid) -> Comparison:
             {method: {score: drawn(condition, method, score).reshape(len(seeds), -1).mean(1).tolist()
                       for score in values[condition, method, seeds[0]]} for method in methods},
             {method: {score: by_score[score][number][method] for score in COMPARED} for method in compared},
+            {name: {score: float((drawn(condition, name, score) - drawn(condition, baseline, score)).mean())
+                    for score in COMPARED} for name in grid.references},
         )
         for number, condition in enumerate(conditions)
     ]  # fmt: skip
@@ -174,8 +182,11 @@ def replace_data(grid: Grid, condition: Condition) -> str:
 def values_of(run: KeptRun) -> dict[str, np.ndarray]:
     """The scores of a run: those of each test row (N,), or one number; accuracy and macro-F1 in percent."""
     by_row = row_scores(run.probabilities, run.labels)
-    whole = {name: np.array(value) for name, value in run.metrics["test"].items() if value is not None}
-    found = whole | by_row | {"seconds": np.array(run.metrics["seconds"])}
+    whole = {name: np.array(math.nan if value is None else value) for name, value in run.metrics["test"].items()}
+    # References have no passes, and earlier versions did not count them.
+    spent = {name: np.array(run.metrics[name]) for name in ("text_passes", "seconds") if name in run.metrics}
+    robust = {name: np.array(value) for name, value in run.metrics.get("robustness", {}).items() if name in ROBUST}
+    found = whole | by_row | robust | spent
     return {name: value * IN_PERCENT.get(name, 1) for name, value in found.items()}
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from salience.data.collecting import collect
 from salience.data.columns import Columns, choose_columns
 from salience.data.drawing import draw
+from salience.data.kept_files import read_once
 from salience.data.labels import check_labels, encode, label_names
 from salience.data.reading import column_names, stream
 from salience.data.splitting import shared_rows, split
@@ -39,7 +41,7 @@ class Task:
 def read_part(
     source: str, columns: Columns | None = None, encoding: str = "utf-8", bad_rows: str = "error", **chosen
 ) -> tuple[Texts, list[str], Columns, list[str]]:
-    """The labelled rows of a file or hub data set.
+    """The labelled rows of a file or hub data set. A file that this process has read already is not read again.
 
     Args:
         source: the file, or the name of the data set on the hub.
@@ -54,6 +56,16 @@ def read_part(
     Raises:
         InputError: a column is not there or cannot be guessed; or as `collect`.
     """
+    how = (source, columns, encoding, bad_rows, tuple(sorted(chosen.items())))
+    texts, labels, found, notes = read_once(
+        source, how, lambda: _read_part(source, columns, encoding, bad_rows, chosen), lambda read: read[0]
+    )
+    return texts, list(labels), found, list(notes)  # lists of their own, which callers may extend
+
+
+def _read_part(
+    source: str, columns: Columns | None, encoding: str, bad_rows: str, chosen: dict[str, Any]
+) -> tuple[Texts, list[str], Columns, list[str]]:
     notes: list[str] = []
     names = column_names(source, encoding)
     if columns is None:

@@ -48,7 +48,7 @@ def score_table(results: ConditionResults) -> Table:
 
 
 def difference_table(results: ConditionResults) -> Table:
-    """Differences to the baseline with their 95 % intervals, a row for each other method."""
+    """Differences to the baseline with their 95 % intervals, a row for each other method, then the references."""
     table = titled(f"difference to {results.baseline}, with the 95 % interval over seeds and test rows")
     table.add_column("", overflow="fold")
     for name in ("accuracy", "p (Holm)", "log loss"):
@@ -56,6 +56,8 @@ def difference_table(results: ConditionResults) -> Table:
     for method, by_score in results.differences.items():
         accuracy = by_score["accuracy"]
         table.add_row(literal(method), str(accuracy), p_value(accuracy), str(by_score["log_loss"]))
+    for name, by_reference in results.references.items():  # without a claim, so without interval and p-value
+        table.add_row(literal(name), f"{by_reference['accuracy']:+.2f}", "-", f"{by_reference['log_loss']:+.2f}")
     return table
 
 

@@ -48,7 +48,7 @@ def runs_and_intervals(results: ConditionResults, seeds: Sequence[int]) -> Drawi
         texts: dict[Marks, list[str]] = {}
         own = np.array([results.scores[method]["accuracy"] for method in methods])
         for method, values, place in zip(methods, own, places, strict=True):
-            colour = GREY if method == results.baseline else BLUE
+            colour = BLUE if method in results.differences else GREY
             dots = np.full(len(seeds), float(place))
             (line,) = accuracy.plot(values, dots, "o", color=colour, alpha=0.6, markersize=5, clip_on=False)
             texts[line] = [f"{method}, seed {seed}: {value:.2f} %" for seed, value in zip(seeds, values, strict=True)]
@@ -60,7 +60,8 @@ def runs_and_intervals(results: ConditionResults, seeds: Sequence[int]) -> Drawi
             texts[line] = [
                 f"{method}, seed {seed}: {value:+.2f} points" for seed, value in zip(seeds, between, strict=True)
             ]
-            texts |= mean_with_interval(gain, method, results.differences[method]["accuracy"], place)
+            if method in results.differences:  # no claim is made about references
+                texts |= mean_with_interval(gain, method, results.differences[method]["accuracy"], place)
         gain.axvline(0, color=GREY, linewidth=1)
         accuracy.set_yticks(list(places), labels=methods)
         gain.set_yticks([])

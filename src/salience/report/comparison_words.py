@@ -56,11 +56,13 @@ def board(results: ConditionResults) -> Board:
     rows = {}
     for method, scores in results.scores.items():
         cells = [Cell(spread(scores[score]), method in best[score]) for score in SCORES.values()]
-        differences = results.differences.get(method)
         between = ["baseline", "", ""]
-        if differences is not None:
-            accuracy = differences["accuracy"]
-            between = [str(accuracy), p_value(accuracy), str(differences["log_loss"])]
+        if method in results.differences:
+            accuracy = results.differences[method]["accuracy"]
+            between = [str(accuracy), p_value(accuracy), str(results.differences[method]["log_loss"])]
+        elif method in results.references:
+            reference = results.references[method]
+            between = [f"{reference['accuracy']:+.2f}", "reference", f"{reference['log_loss']:+.2f}"]
         rows[method] = [*cells, *map(Cell, between), Cell(f"{results.times(method):.2f}")]
     return Board(head, rows)
 
@@ -80,7 +82,7 @@ def over_rows(over: OverDataSets) -> dict[str, tuple[str, str, str]]:
 
 def statistics_in_words(comparison: Comparison) -> str:
     """How the numbers of the report were computed, in one sentence."""
-    seeds, family = comparison.seeds, len(comparison.conditions) * (len(comparison.methods) - 1)
+    seeds, family = comparison.seeds, sum(len(results.differences) for results in comparison.conditions)
     together = (
         f"; over the {family} differences of a score, the intervals hold together at 95 % (Bonferroni) and the "
         "p-values of sign flips are adjusted by Holm"
@@ -97,7 +99,10 @@ def statistics_in_words(comparison: Comparison) -> str:
 def grid_in_words(evidence: GridEvidence) -> str:
     """How many runs there are, of what."""
     comparison = evidence.comparison
-    parts = [counted(len(comparison.methods), "method"), counted(len(comparison.seeds), "seed")]
+    references = len(comparison.conditions[0].references)
+    parts = [counted(len(comparison.methods) - references, "method")]
+    parts += [counted(references, "reference")] if references else []
+    parts.append(counted(len(comparison.seeds), "seed"))
     if len(comparison.conditions) > 1:
         parts.append(counted(len(comparison.conditions), "condition"))
     return f"{counted(evidence.provenance.runs, 'run')}: {', '.join(parts)}"

@@ -7,16 +7,25 @@ is its label's number. Classes without a training row get the probability 0.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
-from salience.data.texts import Texts
-from salience.inference.frozen_encoder import FrozenEncoder
+from salience.data.texts import Texts, TextsLike
 from salience.training.metrics import detailed_scores
 
 FEATURES = 200_000  # most frequent words and word pairs used: they fit into a laptop's memory for 500,000 texts
 # Inverse strength of the regressions' L2 penalty. It was chosen once and is not tuned: scikit-learn's 1 is strong for
 # features of length 1, whose coefficients must be large.
 C = 10
+
+
+class GivesVectors(Protocol):
+    """A frozen encoder, such as `salience.inference.frozen_encoder.FrozenEncoder`."""
+
+    def vectors(self, texts: TextsLike) -> np.ndarray:
+        """The vectors (N, D) of N texts, each of length 1."""
+        ...
 
 
 def baseline_scores(training: Texts, judged: Texts, classes: int) -> dict[str, dict[str, float | None]]:
@@ -54,7 +63,7 @@ def tfidf_probabilities(training: Texts, test: Texts, classes: int) -> np.ndarra
     return regression_probabilities(features, training.known_labels, words.transform(joined(test)), classes)
 
 
-def encoder_probabilities(training: Texts, test: Texts, classes: int, encoder: FrozenEncoder) -> np.ndarray:
+def encoder_probabilities(training: Texts, test: Texts, classes: int, encoder: GivesVectors) -> np.ndarray:
     """Logistic regression on the mean vectors of a frozen encoder: probabilities (N, C) float32.
 
     Vectors are scaled to length 1, as all-MiniLM-L6-v2 was trained, for every encoder. They need not be standardised

@@ -3,11 +3,39 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
+from salience.data.label_noise import with_wrong_training_labels
+from salience.data.task import Task, read_task
 from salience.errors import InputError
 from salience.files import sha256_of
 from salience.training.recipe import Recipe
+
+
+def task_of(recipe: Recipe, note: Callable[[str], None]) -> Task:
+    """The labelled texts that a recipe names, with its wrong labels.
+
+    Args:
+        note: called with each guess and each warning.
+
+    Raises:
+        InputError: the data are at fault; names file and row.
+    """
+    task = read_task(
+        recipe.data, recipe.test, recipe.validation, recipe.validation_share, recipe.seed, recipe.encoding,
+        recipe.bad_rows, note, recipe.size, text=recipe.text, text_pair=recipe.text_pair, label=recipe.label,
+    )  # fmt: skip
+    if not recipe.label_noise:
+        return task
+    noisy = with_wrong_training_labels(task, recipe.label_noise, recipe.seed)
+    parts = [(noisy.training, task.training), (noisy.validation, task.validation)]
+    wrong = sum(int((new.known_labels != old.known_labels).sum()) for new, old in parts if len(old))
+    rows = sum(len(old) for _, old in parts)
+    note(
+        f"label noise: {wrong:,} of the {rows:,} training and validation rows have a wrong label; test rows have none"
+    )
+    return noisy
 
 
 def data_files(recipe: Recipe) -> dict[str, Path]:

@@ -9,51 +9,9 @@ from typing import Any
 
 from salience.assignments import name_and_options
 from salience.errors import InputError, listed, unknown
-from salience.settings import (
-    TEXT,
-    Kind,
-    as_option,
-    between,
-    check_settings,
-    is_number,
-    one_of,
-    setting,
-    whole_between,
-)
+from salience.settings import TEXT, as_option, between, check_settings, one_of, setting, whole_between
 from salience.training.earlier_recipes import from_earlier
-
-
-def is_scalar(value: object) -> bool:
-    """Whether a value is null, true or false, a number, or a text."""
-    return value is None or isinstance(value, bool | str) or is_number(value)
-
-
-def is_option(value: object) -> bool:
-    """Whether a value is one that a field of a method or a model can have: a scalar, or a list of scalars."""
-    return is_scalar(value) or (isinstance(value, list | tuple) and all(map(is_scalar, value)))
-
-
-OPTIONS = Kind(
-    "names with a value each, or with a list of values",
-    lambda value: (
-        isinstance(value, Mapping)
-        and all(isinstance(name, str) and is_option(option) for name, option in value.items())
-    ),
-)
-WEIGHTS = Kind(
-    "a text such as none or auto, or names with a number each",
-    lambda value: (
-        isinstance(value, str)
-        or (
-            isinstance(value, Mapping)  # the names are labels, which may be numbers
-            and all(is_scalar(name) and (isinstance(each, str) or is_number(each)) for name, each in value.items())
-        )
-    ),
-)
-CHECKSUMS = Kind(
-    "names of files with the SHA-256 of each",
-    lambda value: isinstance(value, Mapping) and all(isinstance(text, str) for item in value.items() for text in item),
-)
+from salience.training.recipe_kinds import CHECKSUMS, OPTIONS, WEIGHTS
 
 
 @dataclass(frozen=True)
@@ -84,6 +42,9 @@ class Recipe:
 
     size: int | None = setting(
         None, whole_between(1, 10**9), "number of rows of the data that are drawn, stratified by class", "all"
+    )
+    label_noise: float | None = setting(
+        None, between(0, 1), "fraction of the training and validation labels that are replaced by wrong ones", "none"
     )
 
     model: str = setting(

@@ -79,10 +79,34 @@ def write_results(
         keep_model: whether to write the model, its tokenizer and its card too.
     """
     model, tokenizer = classifier.model, classifier.tokenizer
+    about = write_scores(folder, model.device.type, recipe, task, metrics, probabilities)
+    if not keep_model:
+        return
+    # The name under which the model was loaded, without the path on this machine.
+    model.config._name_or_path = recipe.model
+    model.base_model.config._name_or_path = recipe.model
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    write_whole(folder / "README.md", model_card(recipe, task, metrics, about, isinstance(model, AttentionClassifier)))
+
+
+def write_scores(
+    folder: Path, device: str, recipe: Recipe, task: Task, metrics: dict, probabilities: dict[str, np.ndarray]
+) -> dict:
+    """Writes the files of a run but the model to a new folder.
+
+    Args:
+        folder: replaced if it exists.
+        device: on which the run was made, such as "cpu".
+        recipe, task, metrics, probabilities: as of `write_results`.
+
+    Returns:
+        "versions" and "machine", as they are written into metrics.json.
+    """
     shutil.rmtree(folder, ignore_errors=True)  # a process was killed while it wrote this folder
     folder.mkdir()
     # Weights can be reproduced to the last bit with the same versions and the same number of threads.
-    machine = {"processor": platform.machine(), "device": model.device.type, "threads": torch.get_num_threads()}
+    machine = {"processor": platform.machine(), "device": device, "threads": torch.get_num_threads()}
     about = {"versions": versions(), "machine": machine}
     write_json(folder / "metrics.json", metrics | about)
     judge = metrics.get("judged_on")
@@ -94,14 +118,7 @@ def write_results(
                 file, probabilities=probabilities[judge], labels=part.known_labels, names=np.array(task.labels, str)
             )
     write_whole(folder / RECIPE, yaml.safe_dump(recipe.as_mapping(), sort_keys=False, allow_unicode=True))
-    if not keep_model:
-        return
-    # The name under which the model was loaded, without the path on this machine.
-    model.config._name_or_path = recipe.model
-    model.base_model.config._name_or_path = recipe.model
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    write_whole(folder / "README.md", model_card(recipe, task, metrics, about, isinstance(model, AttentionClassifier)))
+    return about
 
 
 def prediction_rows(texts: Texts, probabilities: np.ndarray, labels: list[str]) -> Iterator[dict]:

@@ -12,16 +12,18 @@ import numpy as np
 from accelerate import PartialState
 from transformers import TrainerCallback
 
-from salience.data.task import Task, read_task
+from salience.data.task import Task
 from salience.inference import TextClassifier
 from salience.processes import is_main_process
 from salience.training.checkpoints import using_files
-from salience.training.fitting import Listeners, fit
+from salience.training.fitting import Fitted, Listeners, fit
 from salience.training.folder import RunFolder, kept_precision
-from salience.training.inputs import checksums, input_files
+from salience.training.inputs import checksums, input_files, task_of
+from salience.training.passes import passes_per_step
 from salience.training.preparing import Prepared, check_recipe, prepare, silent
 from salience.training.recipe import Recipe
 from salience.training.results import measure, write_results
+from salience.training.robustness import corrupted_tests, robustness_scores
 from salience.training.trackers import Tracking, check_trackers
 
 
@@ -56,6 +58,7 @@ def train(
     config: Path | None = None,
     keep_model: bool = True,
     report_to: Sequence[str] = (),
+    robustness: bool = False,
 ) -> Run:
     """Trains a classifier by a recipe and writes the folder of the run.
 
@@ -71,6 +74,7 @@ def train(
         keep_model: whether to write the model, its tokenizer and its card, besides metrics, predictions and recipe.
         report_to: trackers of experiments that follow the run: "tensorboard", "mlflow", "wandb", "trackio"; see
             `salience.training.trackers.Tracking`.
+        robustness: whether the accuracy on corrupted test rows is measured too, see `salience.training.robustness`.
 
     Raises:
         InputError: the data, the model or the recipe does not fit, or another process writes the same output. Nothing
@@ -87,7 +91,7 @@ def train(
     listeners = Listeners(note if main else silent, callbacks, tracking=Tracking(tuple(report_to), folder.output))
     with folder.held() if main else nullcontext():
         prepared, task = prepare_files(recipe, listeners.note)
-        return fit_and_save(prepared, task, folder, started, listeners, keep_model)
+        return fit_and_save(prepared, task, folder, started, listeners, keep_model, robustness)
 
 
 def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple[Prepared, Task]:
@@ -97,20 +101,31 @@ def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple
         InputError: the data, the model or the recipe does not fit, or a file has changed since the recipe was written.
     """
     recipe = replace(recipe, checksums=checksums(recipe))
-    task = read_task(
-        recipe.data, recipe.test, recipe.validation, recipe.validation_share, recipe.seed, recipe.encoding,
-        recipe.bad_rows, note, recipe.size, text=recipe.text, text_pair=recipe.text_pair, label=recipe.label,
-    )  # fmt: skip
+    task = task_of(recipe, note)
     return prepare(recipe, task, note), task
 
 
+def text_passes(prepared: Prepared, fitted: Fitted) -> float:
+    """The passes of texts through the model that the training took, see `salience.training.passes`.
+
+    All steps count, also those after the best one. Of a training by turns, the compressor's turns do not count: they
+    run on stored states.
+    """
+    recipe = prepared.recipe
+    assert recipe.batch_size is not None
+    steps = sum(row["steps"] for row in fitted.iterations) or fitted.state.global_step
+    return round(steps * recipe.batch_size * passes_per_step(prepared.method, recipe.clean, prepared.model), 3)
+
+
 def fit_and_save(
-    prepared: Prepared, task: Task, folder: RunFolder, started: float, listeners: Listeners, keep_model: bool
-) -> Run:
+    prepared: Prepared, task: Task, folder: RunFolder, started: float, listeners: Listeners, keep_model: bool,
+    robustness: bool = False,
+) -> Run:  # fmt: skip
     """Trains, evaluates, writes the files of the run and moves them to the output.
 
     Args:
         started: time at which the run began, in seconds since the epoch.
+        robustness: whether the test rows are also predicted with corruptions. "seconds" does not count that.
     """
     recipe, main = prepared.recipe, is_main_process()
     if main:
@@ -128,10 +143,14 @@ def fit_and_save(
         "rows": {role: len(rows) for role, rows in encoded.items()},
         "steps": fitted.state.global_step,
         "best_step": fitted.state.best_global_step,
+        "text_passes": text_passes(prepared, fitted),
         "seconds": round(time.time() - started, 1),
     }
     if fitted.iterations:
         metrics["iterations"] = fitted.iterations
+    if robustness and len(task.test):
+        corrupted = {name: classifier.predict_proba(texts) for name, texts in corrupted_tests(task.test).items()}
+        metrics["robustness"] = robustness_scores(corrupted, task.test.known_labels)
     with using_files(folder.model):
         write_results(folder.model, classifier, recipe, task, metrics, probabilities, keep_model)
     folder.publish()

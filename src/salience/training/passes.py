@@ -1,0 +1,61 @@
+"""What a training step costs, in passes of its texts through the model.
+
+A pass is a forward and a backward pass of a text through all layers, with the gradients of all weights: what a step of
+plain training spends on each text of its batch. A backward pass costs as much as two forward passes, so a forward pass
+alone is a third of a pass. The cards in docs/methods state the same costs in forward passes: three are a pass.
+Embeddings and heads are left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+from salience.explainers.attention import Attention
+from salience.explainers.explainer import CleanPassGuide
+from salience.explainers.gradient import Gradient
+from salience.hooks.shared_layers import trunk_level
+from salience.hooks.stages import depth
+
+FORWARD = 1 / 3  # of a pass
+
+
+def passes_per_step(method: Any, clean: float, model: nn.Module) -> float:
+    """The passes of a training step for each text of its batch; their mean, if a step's level is drawn.
+
+    Args:
+        method: a mixing method with nothing left open; None is plain training.
+        clean: weight of the loss on the unmixed texts.
+        model: the classifier that is trained.
+    """
+    if method is None:
+        return 1.0
+    guide = method.guide
+    if clean == 0:
+        return 1 + guide_passes(guide, model)
+    if isinstance(guide, CleanPassGuide):  # it reads what the clean pass has computed
+        return 2.0
+    levels = getattr(method, "levels", None) or [getattr(method, "level", None)]
+    return 2 + guide_passes(guide, model) - sum(shared(model, level) for level in levels) / len(levels)
+
+
+def guide_passes(guide: Any, model: nn.Module) -> float:
+    """The passes of a guide that is called with the model, for each text of a batch.
+
+    An unknown guide counts as a whole pass.
+    """
+    if guide is None:
+        return 0.0
+    if isinstance(guide, Gradient):  # forward, and backward without the gradients of the weights
+        return 2 * FORWARD
+    if isinstance(guide, Attention):  # forward up to the layer, of which only the attention is computed
+        layers = depth(model)
+        return FORWARD * (guide.layer % layers) / layers if layers else 0.0
+    return 1.0
+
+
+def shared(model: nn.Module, level: str | int | float | None) -> float:
+    """The part of the layers that the clean and the mixed pass share, from 0 to 1, where texts meet at a level."""
+    last = None if level is None else trunk_level(model, level)
+    return 0.0 if last is None else last / depth(model)

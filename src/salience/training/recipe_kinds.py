@@ -1,0 +1,40 @@
+"""The kinds of values that only recipes have: options of a method or a model, weights of classes, checksums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from salience.settings import Kind, is_number
+
+
+def is_scalar(value: object) -> bool:
+    """Whether a value is null, true or false, a number, or a text."""
+    return value is None or isinstance(value, bool | str) or is_number(value)
+
+
+def is_option(value: object) -> bool:
+    """Whether a value is one that a field of a method or a model can have: a scalar, or a list of scalars."""
+    return is_scalar(value) or (isinstance(value, list | tuple) and all(map(is_scalar, value)))
+
+
+OPTIONS = Kind(
+    "names with a value each, or with a list of values",
+    lambda value: (
+        isinstance(value, Mapping)
+        and all(isinstance(name, str) and is_option(option) for name, option in value.items())
+    ),
+)
+WEIGHTS = Kind(
+    "a text such as none or auto, or names with a number each",
+    lambda value: (
+        isinstance(value, str)
+        or (
+            isinstance(value, Mapping)  # the names are labels, which may be numbers
+            and all(is_scalar(name) and (isinstance(each, str) or is_number(each)) for name, each in value.items())
+        )
+    ),
+)
+CHECKSUMS = Kind(
+    "names of files with the SHA-256 of each",
+    lambda value: isinstance(value, Mapping) and all(isinstance(text, str) for item in value.items() for text in item),
+)

@@ -1,0 +1,126 @@
+"""Runs of reference rows: classifiers without a training of the model, in folders as other runs have them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from salience.data.task import Task
+from salience.data.texts import Texts
+from salience.inference import choose_device
+from salience.inference.kept_vectors import KeptEncoder
+from salience.models.attention_options import WORD_ENCODERS, attention_options
+from salience.training.arguments import check_device
+from salience.training.baselines import encoder_probabilities, majority_probabilities, tfidf_probabilities
+from salience.training.checkpoints import using_files
+from salience.training.folder import RunFolder
+from salience.training.from_setfit import setfit_probabilities
+from salience.training.inputs import checksums, input_files, task_of
+from salience.training.preparing import silent
+from salience.training.recipe import Recipe
+from salience.training.references import check_reference
+from salience.training.results import measure, write_scores
+from salience.training.robustness import corrupted_tests, robustness_scores
+
+
+def make_reference(recipe: Recipe, folder: str | Path, robustness: bool = False) -> None:
+    """Makes a reference row and writes the folder of its run: scores, probabilities, predictions, and the recipe.
+
+    It learns from all labelled rows that the recipe draws, the validation rows included: nothing is chosen on them. So
+    it has as many labelled rows as the methods that it stands beside, which choose a checkpoint on theirs.
+
+    "seconds" in metrics.json is the reference's own time. Where it found vectors of the encoder that an earlier run
+    had computed, the time of computing them is added.
+
+    Args:
+        recipe: its method is a key of `salience.training.references.REFERENCES`; nothing is left open in it.
+        folder: created in one step when all is done.
+        robustness: whether the accuracy on corrupted test rows is measured too, from the same fit.
+
+    Raises:
+        InputError: the data or the recipe is at fault, or another process writes the same folder.
+    """
+    started = time.time()
+    check_device(recipe)
+    check_reference(recipe)
+    output = RunFolder(folder, resume=True, inputs=input_files(recipe))
+    with output.held():
+        recipe = replace(recipe, checksums=checksums(recipe))
+        task = task_of(recipe, silent)
+        output.open(recipe.as_mapping())
+        task = replace(task, training=all_labelled(task), validation=Texts([]))
+        corrupted = corrupted_tests(task.test) if robustness else {}
+        (probabilities, *others), saved = reference_probabilities(
+            recipe, task.training, [task.test, *corrupted.values()], len(task.labels)
+        )
+        by_part = {"test": probabilities}
+        seconds = round(time.time() - started + saved, 6)
+        rows = {"training": len(task.training), "test": len(task.test)}
+        metrics = measure(task, by_part) | {"rows": rows, "seconds": seconds}
+        if robustness:
+            found = dict(zip(corrupted, others, strict=True))
+            metrics["robustness"] = robustness_scores(found, task.test.known_labels)
+        with using_files(output.model):
+            write_scores(output.model, choose_device(recipe.device).type, recipe, task, metrics, by_part)
+        output.publish()
+
+
+def all_labelled(task: Task) -> Texts:
+    """The training rows and the validation rows of a task, in the order of their file if they are of one file."""
+    if not len(task.validation):
+        return task.training
+    rows = Texts.concatenated([task.training, task.validation])
+    if rows.rows is None or len(set(rows.rows)) < len(rows):  # row 1 of two files
+        return rows
+    return rows.take(np.argsort(rows.rows, kind="stable"))
+
+
+def reference_probabilities(
+    recipe: Recipe, training: Texts, parts: Sequence[Texts], classes: int
+) -> tuple[list[np.ndarray], float]:
+    """The probabilities of the rows of each part, from one fit.
+
+    Args:
+        recipe: its method is a key of `REFERENCES`.
+        training: the labelled rows.
+        parts: P lists of texts, the p-th of N_p.
+        classes: number of classes C.
+
+    Returns:
+        P arrays (N_p, C) float32, and the seconds that were saved because vectors had been computed before.
+    """
+    judged = Texts.concatenated(replace(part, marks=None) for part in parts)
+    ends = np.cumsum([len(part) for part in parts])[:-1]
+    saved = 0.0
+    if recipe.method == "majority":
+        found = majority_probabilities(training, judged, classes)
+    elif recipe.method == "tf-idf":
+        found = tfidf_probabilities(training, judged, classes)
+    elif recipe.method == "setfit":
+        found = setfit_probabilities(training, judged, classes, encoder_name(recipe), recipe.seed)
+    else:
+        encoder = encoder_of_recipe(recipe)
+        found = encoder_probabilities(training, judged, classes, encoder)
+        saved = encoder.saved
+    return np.split(found, ends), saved
+
+
+def encoder_name(recipe: Recipe) -> str:
+    """The pretrained encoder of a recipe; "minilm" for models over words, which have none."""
+    options = attention_options(recipe.model, recipe.model_options)
+    if options is None:
+        return recipe.model
+    return "minilm" if options.encoder in WORD_ENCODERS else options.encoder
+
+
+def encoder_of_recipe(recipe: Recipe) -> KeptEncoder:
+    """The frozen encoder with the length, device and precision of the recipe."""
+    name = encoder_name(recipe)
+    # The length that a model over words reads says nothing about another encoder; fp16 is for training only.
+    length = recipe.max_length if name == recipe.model else None
+    precision = "fp32" if recipe.precision == "fp16" else recipe.precision
+    return KeptEncoder(name, length, recipe.device, precision)
