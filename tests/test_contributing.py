@@ -159,7 +159,8 @@ def test_the_method_is_trained_from_a_file_of_the_new_format(answers, copy):
 
 def test_the_method_is_compared(answers, copy):
     compared = json.loads((copy.folder / "runs" / "compared" / "comparison.json").read_text(encoding="utf-8"))
-    assert list(compared["scores"]) == ["plain", "toy", "toy:weight=0.8"]
+    (results,) = compared["conditions"]
+    assert list(results["differences"]) == ["toy", "toy:weight=0.8"]
     assert "toy:weight=0.8: " in answers["compare train.toy"]
 
 

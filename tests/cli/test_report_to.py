@@ -90,7 +90,7 @@ def scalars(folder: Path) -> dict[str, list[int]]:
 def test_files_of_tensorboard(jobs, arguments, salience, tmp_path, monkeypatch):
     monkeypatch.delenv(trackers.PLACE, raising=False)
     out = tmp_path / "out"
-    answer = salience(*arguments(out, "--report-to", "tensorboard", "--jobs", jobs))
+    answer = salience(*arguments(out, "--report-to", "tensorboard", "--jobs", jobs, "--budget", "steps"))
     assert answer.code == 0, answer.err
     assert sorted(path.name for path in (out / "logs").iterdir()) == sorted(
         f"{m}-{s}" for m in METHODS for s in (0, 1)
@@ -100,7 +100,9 @@ def test_files_of_tensorboard(jobs, arguments, salience, tmp_path, monkeypatch):
         assert found["train/loss"] == found["eval/accuracy"] == [1, 2, 3, 4]
     assert not list((out / "plain-0").rglob("*events*")) and not list(out.glob(".*"))
     assert trackers.PLACE not in os.environ
-    assert salience(*arguments(out, "--report-to", "tensorboard")).code == 0  # nothing is left to make
+    assert (
+        salience(*arguments(out, "--report-to", "tensorboard", "--budget", "steps")).code == 0
+    )  # nothing is left to make
 
 
 def test_the_folder_of_tensorboard_may_be_set(place, salience, tmp_path, monkeypatch):

@@ -115,7 +115,8 @@ def test_a_channels_words_are_counted_on_the_training_rows(trained, folder, two_
     for label, name in enumerate(LABELS):
         preference = channels.importance(2)[label] - channels.importance(2)[1 - label]
         assert row["most preferred"][name] == pytest.approx(preference.max())
-        assert list(row["channels"][name]) == [str(own) for own in np.argsort(-preference, kind="stable")[:3]]
+        chosen = [int(channel) for channel in row["channels"][name]]  # channels can tie, up to rounding
+        assert preference[chosen] == pytest.approx(np.sort(preference)[:-4:-1]) and len(set(chosen)) == 3
         for channel, words in row["channels"][name].items():
             counted = channels.contributed(label, int(channel)).most_common(15)
             assert [(word, count) for word, count, _ in words] == [

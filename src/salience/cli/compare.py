@@ -11,7 +11,6 @@ from typer import Argument, Option
 from salience.assignments import several_with_options
 from salience.cli.options import Debug, Jobs, Part, Ray, ReportTo, options_of
 from salience.cli.settings import merged, read_config
-from salience.comparison.grid import data_sets_of, name_of, sizes_of
 from salience.errors import InputError
 from salience.training.recipe import Recipe
 
@@ -86,6 +85,10 @@ def compare(
 ) -> None:
     """Train methods over several seeds and test whether their differences are larger than chance."""
     settings = merged(read_config(config), dict(given) | ({} if data is None else {"data": data}))
+
+    # From here on torch is needed, which takes a while to import.
+    from salience.comparison.grid import data_sets_of, name_of, sizes_of
+
     source = f"--data-sets {data_sets}"
     sets = None if data_sets is None else data_sets_of(read_config(data_sets, "--data-sets"), source)
     if sets:

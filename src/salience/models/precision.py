@@ -95,8 +95,9 @@ def attending(model: nn.Module, half: bool) -> AbstractContextManager:
     Args:
         half: whether the model computes in bf16.
     """
-    on_cpu = next(model.parameters()).device.type == "cpu"
-    return differentiating_in_bf16(model) if half and on_cpu else nullcontext()
+    if half and next(model.parameters()).device.type == "cpu":
+        return differentiating_in_bf16(model)
+    return nullcontext()
 
 
 @cache
