@@ -126,11 +126,16 @@ def check_grid(grid: Grid) -> None:
     """Checks what needs neither data nor models.
 
     Raises:
-        InputError: fewer than two seeds, no test rows, or a recipe at fault.
+        InputError: fewer than two seeds, two models of one name, no test rows, or a recipe at fault.
     """
     if len(set(grid.seeds)) < max(2, len(grid.seeds)):
         raise InputError(
             "--seeds: name at least two different seeds, as in --seeds 0,1,2: a single run gives no interval"
+        )
+    if len({Path(model).name for model in grid.models}) < len(grid.models):
+        raise InputError(
+            f"--models {','.join(grid.models)}: two have the same name, which is that of a folder: give the folder of "
+            "one of them another name, or compare them one by one"
         )
     for condition in grid.conditions():
         for method in grid.recipes:

@@ -107,12 +107,12 @@ class Grid:
     def folder(self, condition: Condition) -> Path:
         """Where the runs of a condition are, below the folder of the comparison."""
         size = "all" if condition.size is None else str(condition.size)
-        axes = ((self.data_sets, condition.data), (self.models, name_of(condition.model)), (self.sizes, size))
+        axes = ((self.data_sets, condition.data), (self.models, Path(condition.model).name), (self.sizes, size))
         return Path(*(part for axis, part in axes if len(axis) > 1))
 
 
 def name_of(source: str) -> str:
-    """The name of a data set or model: the last part of its path, without suffixes."""
+    """The name of a data set: the last part of its path, without suffixes."""
     return Path(source).name.split(".")[0] or "data"
 
 

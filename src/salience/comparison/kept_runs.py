@@ -75,6 +75,11 @@ def read_run(folder: Path) -> KeptRun:
     Raises:
         InputError: the run has no test rows, or its files are damaged.
     """
+    if (folder / "predictions.jsonl").exists() and not (folder / PROBABILITIES).exists():
+        raise InputError(
+            f"{folder} was made by an earlier version, which kept no {PROBABILITIES}: remove this folder to run it "
+            "again, or choose another --output"
+        )
     try:
         metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
         if metrics.get("judged_on") == "test":

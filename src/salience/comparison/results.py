@@ -168,15 +168,10 @@ def comparison_of(runs: Mapping[Run, KeptRun], grid: Grid) -> Comparison:
     if len(grid.data_sets) > 1:
         here, elsewhere = (family(list(groups.values()), "accuracy", over_sets) for over_sets in (False, True))
         over = [
-            OverDataSets(model, size, replace_data(grid, group[0]), here[number], elsewhere[number])
+            OverDataSets(model, size, replace(grid, data_sets={}).title(group[0]), here[number], elsewhere[number])
             for number, ((model, size), group) in enumerate(groups.items())
         ]
     return Comparison(seeds, results, over)
-
-
-def replace_data(grid: Grid, condition: Condition) -> str:
-    """The title of a condition without its data set."""
-    return replace(grid, data_sets={}).title(condition)
 
 
 def values_of(run: KeptRun) -> dict[str, np.ndarray]:
