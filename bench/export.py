@@ -21,11 +21,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from transformers import pipeline
 
-from predict import BATCH_SIZE, LABELS, LONGEST, TOLERANCE, mixed_lengths, save_classifier
+from predict import BATCH_SIZE, LABELS, LONGEST, TOLERANCE, chosen, prediction_parser, save_classifier
 from salience import load
 from salience.export.folder import write_export
 from salience.inference import onnx_classifier
-from side_by_side import CLOCKS, Comparison, alternate, parser, prepare, save
+from side_by_side import Comparison, alternate, prepare, save
 
 GOALS = {"torch": 3, "pipeline": 6}  # times int8's
 BUDGETS = (64, 128, 256, 512, 1024, 2048)  # padded tokens in a batch, for each thread
@@ -91,17 +91,11 @@ def sweep(options: Namespace, folder: Path, texts: list[str]) -> Comparison:
 
 
 def main() -> int:
-    arguments = parser(__doc__)
-    arguments.add_argument("--data-dir", type=Path, required=True, help="folder that holds imdb/train.jsonl.gz")
-    arguments.add_argument("--texts", type=int, default=1000)
-    arguments.add_argument("--reviews", type=float, default=0.5, help="share of whole reviews among the texts")
-    arguments.add_argument("--repetitions", type=int, default=10, help="equal parts of the texts")
+    arguments = prediction_parser(__doc__, texts=1000)
     arguments.add_argument("--sweep-tokens", action="store_true", help="try several sizes of int8's batches instead")
-    arguments.add_argument("--clock", choices=CLOCKS, default="wall")
     options = arguments.parse_args()
     machine = prepare(options)
-    texts = mixed_lengths(options.data_dir, options.texts, options.reviews, options.seed)
-    title = f"{len(texts)} texts, {options.reviews:.0%} whole reviews, {options.clock} clock"
+    texts, title = chosen(options)
     with TemporaryDirectory() as folder:
         save_classifier(folder, texts[:BATCH_SIZE], options.seed)
         if options.sweep_tokens:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import random
 import re
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -115,19 +115,31 @@ def sweep(options: Namespace, folder: str, texts: list[str]) -> Comparison:
     return alternate(contestants, options.repetitions, options.clock)
 
 
-def main() -> int:
-    arguments = parser(__doc__)
+def prediction_parser(description: str, texts: int) -> ArgumentParser:
+    """The options of a comparison on reviews and sentences, of so many texts by default."""
+    arguments = parser(description)
     arguments.add_argument("--data-dir", type=Path, required=True, help="folder that holds imdb/train.jsonl.gz")
-    arguments.add_argument("--texts", type=int, default=5000)
+    arguments.add_argument("--texts", type=int, default=texts)
     arguments.add_argument("--reviews", type=float, default=0.5, help="share of whole reviews among the texts")
     arguments.add_argument("--repetitions", type=int, default=10, help="equal parts of the texts")
-    arguments.add_argument("--precision", default="fp32", help="of salience; the pipeline computes in fp32")
-    arguments.add_argument("--sweep-tokens", action="store_true", help="try several sizes of a batch instead")
     arguments.add_argument("--clock", choices=CLOCKS, default="wall")
-    options = arguments.parse_args()
-    machine = prepare(options)
+    return arguments
+
+
+def chosen(options: Namespace) -> tuple[list[str], str]:
+    """The texts that the options ask for, and a title that says so."""
     texts = mixed_lengths(options.data_dir, options.texts, options.reviews, options.seed)
     title = f"{len(texts)} texts, {options.reviews:.0%} whole reviews, {options.clock} clock"
+    return texts, title
+
+
+def main() -> int:
+    arguments = prediction_parser(__doc__, texts=5000)
+    arguments.add_argument("--precision", default="fp32", help="of salience; the pipeline computes in fp32")
+    arguments.add_argument("--sweep-tokens", action="store_true", help="try several sizes of a batch instead")
+    options = arguments.parse_args()
+    machine = prepare(options)
+    texts, title = chosen(options)
     with TemporaryDirectory() as folder:
         save_classifier(folder, texts[:BATCH_SIZE], options.seed)
         if options.sweep_tokens:
