@@ -1,4 +1,6 @@
-"""The attention weights of an attention classifier's pooling, as in VAT (Zhou et al., Findings of ACL 2021)."""
+"""The attention weights of a pooling: of an attention classifier's, as in VAT (Zhou et al., Findings of ACL 2021), or
+of a pooling layer's that was trained.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +8,27 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
+from salience.explainers.attention import ClsAttention
 from salience.hooks.hooks import evaluating
-from salience.hooks.stages import unwrapped
+from salience.hooks.stages import depth, encoder_of, has_pooling_layer, unwrapped
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.states import pooled_states
 
 
 def pooling_attention(model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-    """Attention weights (B, T), the mean over heads; 0 on padding and special tokens. `target` has no effect.
+    """Attention weights (B, T), the mean over heads; 0 on padding. `target` has no effect.
+
+    They are 0 on special tokens in attention classifiers, whose pooling reads words only. In a pooling layer, special
+    tokens have weights too: their states are pooled with the others.
 
     Raises:
-        ValueError: the model is not an attention classifier, or its pooling does not attend to words.
+        ValueError: the model has no pooling of this kind, or its pooling does not attend to words.
     """
     model = unwrapped(model)
+    if has_pooling_layer(model):
+        if encoder_of(model).config.pooling_layer == "mean":
+            raise ValueError("mean pooling weights all tokens alike; train one with --pooling trained-mean")
+        return ClsAttention(layer=depth(model))(model, batch)
     if not isinstance(model, AttentionClassifier):
         raise ValueError(f"{type(model).__name__} has no attention pooling; train one with --model attention:additive")
     if model.config.pooling == "first":

@@ -18,7 +18,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from salience.batch import Batch
 from salience.hooks.attention_functions import attending_by, has_interface, register
 from salience.hooks.hooks import evaluating, forward, observing
-from salience.hooks.stages import depth, encoder_of, unwrapped
+from salience.hooks.stages import depth, encoder_of, has_pooling_layer, unwrapped
 
 NAME = "salience_attention"
 
@@ -55,7 +55,8 @@ def attention(model: nn.Module, batch: Batch, layer: int, head: int | None = Non
     They are computed in evaluation mode (no dropout) and without a gradient. Rows of padding are arbitrary.
 
     Args:
-        layer: the layer's number; 0 is the first, negative numbers count from the last.
+        layer: the layer's number; 0 is the first, negative numbers count from the last. L is the pooling layer of a
+            model that has one; negative numbers do not count it.
         head: the head's number in the layer, from 0; None for all heads.
 
     Raises:
@@ -93,6 +94,8 @@ def checked_layer(model: nn.Module, layer: int, head: int | None) -> int:
     layers, heads = depth(model), getattr(encoder.config, "num_attention_heads", 0)
     if not heads:
         raise ValueError(f"{type(model).__name__} has no self-attention to read: its encoder is no transformer")
+    if layer == layers and has_pooling_layer(model):
+        return layer
     if not -layers <= layer < layers:
         raise ValueError(f"{type(model).__name__} has the layers 0 to {layers - 1}, not {layer}")
     if head is not None and not 0 <= head < heads:

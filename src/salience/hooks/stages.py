@@ -11,6 +11,8 @@ from typing import Any
 from torch import nn
 from transformers import PreTrainedModel
 
+POOLING = "pooling"  # the level of a pooling layer
+
 
 def unwrapped(model: nn.Module) -> PreTrainedModel:
     """The Hugging Face model inside `DistributedDataParallel`, `torch.compile` and PEFT wrappers.
@@ -44,7 +46,8 @@ def stages(model: nn.Module) -> dict[str | int, nn.Module]:
     "words" outputs the rows of the word-embedding table, "embeddings" the output of the embedding block (after
     positions and LayerNorm), and 1 to L the encoder layers. Their *outputs* are mixed. "sentence" is the last linear
     map of the head; its *input*, the pooled vector, is mixed. A module can stand for several levels: ALBERT has one
-    layer that is called L times.
+    layer that is called L times. A pooling layer, which has the place of layer L + 1 in the model, belongs to the
+    head: it is the level "pooling", between L and "sentence".
 
     Raises:
         ValueError: the model's embedding block or layers are not recognised.
@@ -54,13 +57,24 @@ def stages(model: nn.Module) -> dict[str | int, nn.Module]:
         raise ValueError(f"{type(classifier).__name__} has no embedding block that salience recognises")
     modules: dict[str | int, nn.Module] = {"words": encoder.get_input_embeddings()}
     modules["embeddings"] = encoder.get_submodule("embeddings")
-    modules |= dict(enumerate(encoder_layers(encoder), 1))
+    layers = encoder_layers(encoder)
+    pooling = {POOLING: layers.pop()} if has_pooling_layer(model) else {}
+    modules |= dict(enumerate(layers, 1)) | pooling
     modules["sentence"] = [module for module in classifier.modules() if isinstance(module, nn.Linear)][-1]
     return modules
 
 
+def has_pooling_layer(model: nn.Module) -> bool:
+    """Whether the last layer is a pooling layer, which `salience.models.mean_pooling` has added to the encoder's own.
+
+    Its configuration says so: `pooling_layer` is "mean" or "trained-mean".
+    """
+    return getattr(encoder_of(model).config, "pooling_layer", None) is not None
+
+
 def encoder_layers(encoder: PreTrainedModel) -> list[nn.Module]:
-    """The L layers of an encoder in order. A layer that is called several times is listed several times.
+    """The layers of an encoder in order, a pooling layer included. A layer that is called several times is listed
+    several times.
 
     Raises:
         ValueError: the encoder has no list of as many layers as its configuration says.
@@ -78,7 +92,7 @@ def encoder_layers(encoder: PreTrainedModel) -> list[nn.Module]:
 
 
 def depth(model: nn.Module) -> int:
-    """L, the number of encoder layers; 0 for encoders that are embeddings only."""
+    """L, the number of encoder layers without a pooling layer; 0 for encoders that are embeddings only."""
     return max((level for level in stages(model) if isinstance(level, int)), default=0)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from salience.errors import InputError
 from salience.models.configuration import read_configuration
+from salience.models.mean_pooling import without_pooling_layer
 from salience.models.sources import model_source
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def load_encoder(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         ),
     )
     _check_weights(name, encoder, loading_info)
-    return encoder.float(), _untrained_tokenizer(name)
+    return without_pooling_layer(encoder).float(), _untrained_tokenizer(name)
 
 
 def load_trained(folder: str | Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:

@@ -3,7 +3,7 @@
 A pass is a forward and a backward pass of a text through all layers, with the gradients of all weights: what a step of
 plain training spends on each text of its batch. A backward pass costs as much as two forward passes, so a forward pass
 alone is a third of a pass. The cards in docs/methods state the same costs in forward passes: three are a pass.
-Embeddings and heads are left out.
+Embeddings and heads are left out; a pooling layer counts as a layer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from salience.explainers.attention import Attention
 from salience.explainers.explainer import CleanPassGuide
 from salience.explainers.gradient import Gradient
 from salience.hooks.shared_layers import trunk_level
-from salience.hooks.stages import depth
+from salience.hooks.stages import depth, has_pooling_layer
 
 FORWARD = 1 / 3  # of a pass
 
@@ -50,12 +50,16 @@ def guide_passes(guide: Any, model: nn.Module) -> float:
     if isinstance(guide, Gradient):  # forward, and backward without the gradients of the weights
         return 2 * FORWARD
     if isinstance(guide, Attention):  # forward up to the layer, of which only the attention is computed
-        layers = depth(model)
-        return FORWARD * (guide.layer % layers) / layers if layers else 0.0
+        return FORWARD * (guide.layer % depth(model)) / all_layers(model) if depth(model) else 0.0
     return 1.0
 
 
 def shared(model: nn.Module, level: str | int | float | None) -> float:
     """The part of the layers that the clean and the mixed pass share, from 0 to 1, where texts meet at a level."""
     last = None if level is None else trunk_level(model, level)
-    return 0.0 if last is None else last / depth(model)
+    return 0.0 if last is None else last / all_layers(model)
+
+
+def all_layers(model: nn.Module) -> int:
+    """The number of layers that a forward pass goes through, with a pooling layer."""
+    return depth(model) + has_pooling_layer(model)

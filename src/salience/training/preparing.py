@@ -14,6 +14,7 @@ from salience.data.encoding import Encoded
 from salience.data.labels import class_weights
 from salience.data.task import Task
 from salience.data.texts import Texts
+from salience.errors import InputError
 from salience.inference import TextClassifier, choose_device
 from salience.mixing import dry_run
 from salience.mixing.choosing import choose_method
@@ -23,6 +24,7 @@ from salience.models.attention_models import attention_options, build_attention_
 from salience.models.loading import load_classifier, longest_text
 from salience.models.precision import resolve_precision
 from salience.models.procedure import required_procedure
+from salience.models.sentence_pooling import used_pooling, with_pooling
 from salience.training.arguments import check_device
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
@@ -100,11 +102,14 @@ def prepare(
         recipe = replace(recipe, text=columns.text, text_pair=columns.text_pair, label=columns.label)
     precision = resolve_precision(recipe.precision, choose_device(recipe.device), model)
     recipe = replace(recipe, max_length=classifier.max_length, precision=precision)
+    if recipe.pooling == "auto":
+        recipe = replace(recipe, pooling=used_pooling(model))
     # fp16 is for training only, where losses are scaled.
     classifier = replace(classifier, precision="fp32" if precision == "fp16" else precision)
     recipe = recipe.resolved(len(training), len(task.labels), width_of(model))
+    pooling = "" if recipe.pooling == "cls" else f" ({recipe.pooling} pooling)"
     note(
-        f"recipe: {recipe.method} on {recipe.model}, {recipe.steps} steps of {recipe.batch_size} texts, "
+        f"recipe: {recipe.method} on {recipe.model}{pooling}, {recipe.steps} steps of {recipe.batch_size} texts, "
         f"learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
     )
     procedure = choose_procedure(required_procedure(model), recipe.procedure_options)
@@ -123,18 +128,22 @@ def check_recipe(recipe: Recipe) -> None:
     """
     check_device(recipe)
     choose_method(recipe.method, recipe.method_options)
-    attention_options(recipe.model, recipe.model_options)
+    if attention_options(recipe.model, recipe.model_options) is not None and recipe.pooling not in ("auto", "cls"):
+        raise InputError(
+            f"--pooling {recipe.pooling}: {recipe.model} has a pooling of its own; leave --pooling out, or choose the "
+            "pooling by the name of the model, such as attention:mean"
+        )
 
 
 def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) -> TextClassifier:
     """The recipe's model with a fresh head. The tokenizer's `model_max_length`, saved with it, is the length read."""
     options = attention_options(recipe.model, recipe.model_options)
     set_seed(recipe.seed)  # the fresh head, then everything that is drawn
-    model, tokenizer = (
-        load_classifier(recipe.model, task.labels)
-        if options is None
-        else build_attention_classifier(options, task.labels, all_texts(task.training), note)
-    )
+    if options is None:
+        model, tokenizer = load_classifier(recipe.model, task.labels)
+        model = with_pooling(model, recipe.model, recipe.pooling)
+    else:
+        model, tokenizer = build_attention_classifier(options, task.labels, all_texts(task.training), note)
     longest = tokenizer.model_max_length = longest_text(model, tokenizer, recipe.max_length)
     return TextClassifier(model, tokenizer, longest)
 

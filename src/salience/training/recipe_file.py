@@ -17,7 +17,9 @@ QUICK = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # a grid of 1,000 runs ha
 
 
 def read_recipe(file: Path) -> dict[str, Any]:
-    """The settings in a recipe file, by today's names.
+    """The settings in the recipe file of a run, by today's names.
+
+    Earlier versions had no `pooling`: the value they stand for is added.
 
     Raises:
         InputError: the file is damaged.
@@ -29,7 +31,7 @@ def read_recipe(file: Path) -> dict[str, Any]:
         raise InputError(f"{file} is damaged: {' '.join(str(error).split())[:200]}") from error
     if not isinstance(recipe, dict):
         raise InputError(f"{file} is damaged: settings are lines of the form name: value")
-    return from_earlier(recipe)[0]
+    return {"pooling": "cls"} | from_earlier(recipe)[0]
 
 
 def trained_columns(model: str | Path) -> Columns | None:

@@ -21,6 +21,7 @@ from salience.training.checkpoints import using_files
 from salience.training.diverging import diverged
 from salience.training.loss import CrossEntropy, cross_entropy
 from salience.training.objectives import Objective, labels_of, mixed, penalised, plain
+from salience.training.pooling_rates import set_pooling_rates
 from salience.training.progress import TellProgress
 from salience.training.sampling import EpochOfSampler, length_grouped
 
@@ -118,11 +119,16 @@ class MixTrainer(Trainer):
         self.check_loss(total)
         return total
 
+    def create_optimizer(self, *args, **options) -> torch.optim.Optimizer:
+        """The Trainer's optimiser, with the learning rates of a pooling layer and its head."""
+        if self.optimizer is None:
+            set_pooling_rates(super().create_optimizer(*args, **options), self.model)
+        return self.optimizer
+
     def check_loss(self, loss: Tensor) -> None:
         """Stops training if the loss is not finite, before the weights are updated.
 
-        With fp16, single steps overflow and are skipped by the gradient scaler; only many consecutive ones are an
-        error.
+        With fp16, single steps overflow and the gradient scaler skips them; only many consecutive ones are an error.
 
         Args:
             loss: a scalar.
@@ -174,9 +180,8 @@ class MixTrainer(Trainer):
     def _save(self, output_dir: str | None = None, state_dict: dict | None = None) -> None:
         """Writes the weights under the names that the model's modules have.
 
-        By default, transformers writes the names under which the weights were loaded, such as `LayerNorm.gamma` of the
-        first BERTs. When it resumes a run or reloads the best checkpoint, it does not recognise these names and keeps
-        the current weights.
+        By default, transformers writes the names under which they were loaded, such as `LayerNorm.gamma` of the first
+        BERTs. When it resumes a run or reloads the best checkpoint, it ignores these names and keeps current weights.
         """
         if not isinstance(self.model, PreTrainedModel):
             return super()._save(output_dir, state_dict)
