@@ -21,6 +21,7 @@ from transformers import PreTrainedTokenizerFast
 from salience import Batch
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.attention_config import AttentionClassifierConfig
+from salience.models.mean_pooling import with_mean_pooling
 
 VOCABULARY = 104  # more than BERT's [UNK], which is 100
 POSITIONS = 64
@@ -30,8 +31,9 @@ LAYERS = 3
 BERT_SPECIALS = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
 ROBERTA_SPECIALS = {"[CLS]": 0, "[PAD]": 1, "[SEP]": 2, "[UNK]": 3, "[MASK]": 4}
 FIRST_WORD = 5
-TWO_SEPARATORS = {"roberta", "mpnet"}  # [CLS] a [SEP] [SEP] b [SEP], and padding id 1
-WITH_TOKEN_TYPES = {"bert", "electra", "albert", "attention"}  # the tiny models that read token_type_ids
+TWO_SEPARATORS = {"roberta", "mpnet", "roberta, mean"}  # [CLS] a [SEP] [SEP] b [SEP], and padding id 1
+# The tiny models that read token_type_ids.
+WITH_TOKEN_TYPES = {"bert", "electra", "albert", "attention", "bert, mean", "bert, trained mean"}
 
 
 def specials(family: str = "bert") -> dict[str, int]:
@@ -215,6 +217,15 @@ def attention_classifier(
     return model.eval()
 
 
+@built_once
+def with_mean(family: str, seed: int = 0, *arguments, trained: bool = False, **settings) -> nn.Module:
+    """A random classifier with mean pooling: its encoder has one more layer, which belongs to the head."""
+    model = build(family, seed, *arguments, **settings)
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        return with_mean_pooling(model, trained)
+
+
 FAMILIES = {
     name: partial(build, name)
     for name in (
@@ -229,7 +240,12 @@ FAMILIES = {
         "albert",
     )
 }
-MODELS = FAMILIES | {"attention": attention_classifier}  # with one of our own
+MODELS = FAMILIES | {
+    "attention": attention_classifier,  # one of our own
+    "bert, mean": partial(with_mean, "bert"),
+    "roberta, mean": partial(with_mean, "roberta"),
+    "bert, trained mean": partial(with_mean, "bert", trained=True),
+}
 
 LAYER_CLASSES = {
     "AlbertLayer",
@@ -244,8 +260,9 @@ LAYER_CLASSES = {
 
 
 def layer_modules(model: nn.Module) -> list[nn.Module]:
-    """The encoder's layers, each module once (ALBERT has one, called again and again)."""
-    return [module for module in model.modules() if type(module).__name__ in LAYER_CLASSES]
+    """The encoder's layers, each module once (ALBERT has one, called again and again); a pooling layer is none."""
+    layers = [module for module in model.modules() if type(module).__name__ in LAYER_CLASSES]
+    return layers[:-1] if hasattr(model.config, "pooling_layer") else layers
 
 
 # ------------------------------------------------------------------------------------------------------------ batches

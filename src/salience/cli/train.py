@@ -23,7 +23,7 @@ GROUPS = {"model_options": OF_MODEL, "procedure_options": OF_PROCEDURES}
 
 
 @options_of(
-    Recipe, Turns, Standard, AttentionOptions, names=[*NAMES, *OF_PROCEDURES, *OF_MODEL], into="given", only_given=True
+    AttentionOptions, Recipe, Turns, Standard, names=[*NAMES, *OF_PROCEDURES, *OF_MODEL], into="given", only_given=True
 )
 def train(
     given: Mapping[str, Any],

@@ -53,9 +53,9 @@ class Recipe:
     )  # fmt: skip
     model_options: dict[str, Any] = setting(dict, OPTIONS, "settings of an attention classifier")
     pooling: str = setting(
-        "cls", one_of("auto", "mean", "trained-mean", "cls"), "what the head reads: cls is the model's own head (first token); "
-        "mean the mean of all tokens; trained-mean begins as the mean and learns to attend; auto is mean "
-        "for encoders trained for it, else cls",
+        "cls", one_of("auto", "mean", "trained-mean", "cls"), "what the head reads: cls is the model's own head; mean "
+        "the mean of all tokens; trained-mean begins as the mean and learns to attend; auto is mean for encoders that "
+        "were trained for it, else cls",
     )  # fmt: skip
     max_length: int | None = setting(
         None, whole_between(1, 1_000_000), "number of tokens read from each text; longer texts are cut off",

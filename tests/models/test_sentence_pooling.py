@@ -1,0 +1,122 @@
+"""Which pooling a classifier gets: what the files of sentence-transformers say, names, and what is already there."""
+
+import json
+
+import pytest
+import torch
+
+import families
+from salience.models.embedded import embedded_folder
+from salience.models.loading import load_classifier
+from salience.models.mean_pooling import NARROW
+from salience.models.sentence_pooling import declared_modes, is_for_mean, used_pooling, with_pooling
+
+MODULES = [
+    {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+    {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+]
+
+
+def sentence_model(folder, settings, modules=MODULES, family="bert", classes=2):
+    families.save_tiny_model(folder, ["a good film"], family=family, classes=classes)
+    if modules is not None:
+        (folder / "modules.json").write_text(json.dumps(modules))
+    path = next((module["path"] for module in modules or [] if module["type"].endswith("Pooling")), "1_Pooling")
+    (folder / path).mkdir(exist_ok=True)
+    (folder / path / "config.json").write_text(settings if isinstance(settings, str) else json.dumps(settings))
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("settings", "modes"),
+    [
+        ({"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}, {"mean"}),
+        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, {"cls_token"}),
+        ({"pooling_mode_max_tokens": True, "pooling_mode_mean_tokens": True}, {"max", "mean"}),
+        ({"embedding_dimension": 16, "pooling_mode": "mean", "include_prompt": True}, {"mean"}),
+        ({"pooling_mode": "cls"}, {"cls"}),
+        ({"pooling_mode": ["mean", "max"]}, {"max", "mean"}),
+        ("{", None),
+        ("[]", None),
+    ],
+)
+def test_what_sentence_transformers_writes(settings, modes, tmp_path):
+    """Flags in earlier versions, one setting in version 6 (6.2, `Pooling.config_keys`)."""
+    name = sentence_model(tmp_path, settings)
+    assert declared_modes(name) == modes
+    assert is_for_mean(name) == (modes == {"mean"})
+
+
+def test_the_folder_is_named_in_modules_and_lies_in_the_model(tmp_path):
+    kind = "sentence_transformers.sentence_transformer.modules.pooling.Pooling"
+    renamed = [MODULES[0], {**MODULES[1], "path": "2_Pooling", "type": kind}]
+    assert declared_modes(sentence_model(tmp_path / "renamed", {"pooling_mode": "mean"}, renamed)) == {"mean"}
+    assert declared_modes(sentence_model(tmp_path / "without", {"pooling_mode": "mean"}, None)) == {"mean"}
+    elsewhere = [MODULES[0], {**MODULES[1], "path": "../renamed/2_Pooling"}]
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "modules.json").write_text(json.dumps(elsewhere))
+    assert declared_modes(str(tmp_path / "outside")) is None
+    (tmp_path / "outside" / "modules.json").write_text('{"not": "a list"}')
+    assert declared_modes(str(tmp_path / "outside")) is None
+
+
+def test_the_packaged_model_says_mean():
+    assert declared_modes(str(embedded_folder("minilm"))) == {"mean"}
+    model, _ = load_classifier("minilm", ["a", "b"])
+    assert used_pooling(with_pooling(model, "minilm", "cls")) == "cls"
+    assert used_pooling(with_pooling(model, "minilm", "auto")) == "mean"
+
+
+def test_known_names_where_no_file_says_it(tmp_path):
+    """A folder with nothing but the encoder; a trained classifier of such a name reads its first token."""
+    for kind, expected in (("BertModel", True), ("BertForSequenceClassification", False)):
+        folder = tmp_path / kind / "all-MiniLM-L12-v2"
+        families.save_tiny_model(folder, ["a"])
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps(config | {"architectures": [kind]}))
+        assert is_for_mean(str(folder)) is expected
+    other = families.save_tiny_model(tmp_path / "other", ["a"])
+    assert not is_for_mean(str(other))
+
+
+@pytest.mark.parametrize(
+    ("family", "settings", "expected"),
+    [
+        ("bert", {"pooling_mode": "mean"}, "mean"),
+        ("bert", {"pooling_mode": "cls"}, "cls"),
+        ("modernbert", {"pooling_mode": "mean"}, "mean"),
+        ("mpnet", {"pooling_mode": "mean"}, "cls"),  # trained for it, but the architecture does not admit it
+    ],
+)
+def test_auto(family, settings, expected, tmp_path):
+    name = sentence_model(tmp_path, settings, family=family)
+    model, _ = load_classifier(name, ["a", "b"])
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    chosen = with_pooling(model, name, "auto")
+    assert used_pooling(chosen) == expected
+    if expected == "cls":
+        assert all(torch.equal(value, before[key]) for key, value in chosen.state_dict().items())
+
+
+@pytest.mark.parametrize("pooling", ["cls", "auto", "mean"])
+def test_a_pooling_layer_is_kept_and_never_doubled(pooling, tmp_path):
+    families.save_tiny_model(tmp_path, ["a"], family="bert, mean", classes=2, dropout=0.5)
+    loaded, _ = load_classifier(str(tmp_path), ["a", "b"])
+    stored = loaded.classifier.weight.clone()
+    model = with_pooling(loaded, str(tmp_path), pooling)
+    assert model.config.num_hidden_layers == 3 and used_pooling(model) == "mean"
+    assert torch.equal(model.classifier.weight, stored)
+    layer = model.bert.encoder.layer[-1]
+    assert not any(weight.requires_grad for weight in layer.parameters())
+    assert layer.attention.output.dropout.p == 0 and model.bert.encoder.layer[0].attention.output.dropout.p == 0.5
+
+
+def test_a_pooling_layer_under_a_new_head(tmp_path):
+    """The head is drawn as wide as on the mean: 1 / NARROW times as wide as transformers draws it."""
+    families.save_tiny_model(tmp_path, ["a"], family="bert, mean", classes=2)
+    torch.manual_seed(0)
+    loaded, _ = load_classifier(str(tmp_path), [str(number) for number in range(200)])
+    model = with_pooling(loaded, str(tmp_path), "trained-mean")
+    assert used_pooling(model) == "trained-mean"
+    assert model.classifier.weight.std().item() == pytest.approx(model.config.initializer_range / NARROW, rel=0.05)
+    assert model.bert.encoder.layer[-1].attention.self.query.weight.requires_grad
