@@ -28,6 +28,7 @@ from salience.training.diverging import diverged
 from salience.training.metrics import scores, selection
 from salience.training.preparing import Prepared, silent
 from salience.training.procedures import Standard
+from salience.training.rates import Rates
 from salience.training.resuming import BestWeights, ResumePoints
 from salience.training.trackers import UNTRACKED, Tracking
 from salience.training.trainer import MixTrainer
@@ -109,6 +110,7 @@ def build_trainer(
         args=training_arguments(recipe, checkpoints, validation is not None, listeners.tracking),
         class_weights=prepared.class_weights,
         penalty=penalty,
+        rates=Rates(recipe.head_rate, recipe.layer_decay),
         train_dataset=prepared.training,
         eval_dataset=by_length(validation),
         processing_class=prepared.classifier.tokenizer,

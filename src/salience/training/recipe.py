@@ -78,6 +78,12 @@ class Recipe:
     learning_rate: float | None = setting(
         None, between(0, 10), "highest learning rate", "5e-5 * (768 / width)^2; 0.003 for models over words"
     )
+    head_rate: float = setting(
+        1.0, between(0.001, 1000), "learning rate of the head, as a multiple of that of the last encoder layer"
+    )
+    layer_decay: float = setting(
+        1.0, between(0.01, 1), "learning rate of each encoder layer, as a multiple of that of the layer above it"
+    )
     weight_decay: float = setting(0.01, between(0, 10), "weight decay of AdamW")
     warmup: float = setting(0.1, between(0, 1), "fraction of the steps in which the learning rate rises")
     evaluations: int = setting(20, whole_between(1, 10**6), "number of evaluations on the validation rows")

@@ -31,7 +31,7 @@ def read_recipe(file: Path) -> dict[str, Any]:
         raise InputError(f"{file} is damaged: {' '.join(str(error).split())[:200]}") from error
     if not isinstance(recipe, dict):
         raise InputError(f"{file} is damaged: settings are lines of the form name: value")
-    return {"pooling": "cls"} | from_earlier(recipe)[0]
+    return {"pooling": "cls", "head_rate": 1.0, "layer_decay": 1.0} | from_earlier(recipe)[0]
 
 
 def trained_columns(model: str | Path) -> Columns | None:

@@ -21,8 +21,8 @@ from salience.training.checkpoints import using_files
 from salience.training.diverging import diverged
 from salience.training.loss import CrossEntropy, cross_entropy
 from salience.training.objectives import Objective, labels_of, mixed, penalised, plain
-from salience.training.pooling_rates import set_pooling_rates
 from salience.training.progress import TellProgress
+from salience.training.rates import USUAL, Rates, set_rates
 from salience.training.sampling import EpochOfSampler, length_grouped
 
 OVERFLOWS = 20  # largest number of consecutive steps that fp16 may skip
@@ -42,6 +42,7 @@ class MixTrainer(Trainer):
             `salience.training.alignment.penalty`.
         group_by_length: whether batches consist of texts of similar length (`LengthGrouped`); all batches are full
             then.
+        rates: learning rates of head and layers, as multiples of that of the last layer.
         options: further arguments of the Trainer. `encode_texts` makes data sets with `input_ids` and `labels`.
 
     Texts are mixed within a batch on one device. The loss of a step is the mean over all its texts, however they are
@@ -65,6 +66,7 @@ class MixTrainer(Trainer):
         class_weights: Sequence[float] | None = None,
         penalty: Callable[[nn.Module], Tensor] | None = None,
         group_by_length: bool = True,
+        rates: Rates = USUAL,
         **options,
     ):
         tokenizer = options.get("processing_class")
@@ -88,6 +90,7 @@ class MixTrainer(Trainer):
         if penalty is not None:
             self.objective = penalised(self.objective, penalty)
         self.group_by_length = group_by_length
+        self.rates = rates
         self.overflows = 0  # consecutive steps whose loss was not finite
 
     def train(self, *args, **options) -> TrainOutput:
@@ -120,18 +123,15 @@ class MixTrainer(Trainer):
         return total
 
     def create_optimizer(self, *args, **options) -> torch.optim.Optimizer:
-        """The Trainer's optimiser, with the learning rates of a pooling layer and its head."""
+        """The Trainer's optimiser, with the learning rates of the model's parts."""
         if self.optimizer is None:
-            set_pooling_rates(super().create_optimizer(*args, **options), self.model)
+            set_rates(super().create_optimizer(*args, **options), self.model, self.rates)
         return self.optimizer
 
     def check_loss(self, loss: Tensor) -> None:
-        """Stops training if the loss is not finite, before the weights are updated.
+        """Stops training if the loss, a scalar, is not finite, before the weights are updated.
 
         With fp16, single steps overflow and the gradient scaler skips them; only many consecutive ones are an error.
-
-        Args:
-            loss: a scalar.
 
         Raises:
             InputError: names the step, and what to change.
