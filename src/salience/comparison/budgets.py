@@ -12,11 +12,11 @@ from tempfile import TemporaryDirectory
 import torch
 from transformers import TrainerCallback
 
-from salience.mixing.choosing import choose_method
+from salience.mixing.choosing import PLAIN, choose_method
 from salience.mixing.method import resolved
 from salience.training.fitting import Listeners, build_trainer, run_trainer
 from salience.training.passes import passes_per_step
-from salience.training.preparing import first_batches
+from salience.training.preparing import Prepared, first_batches
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
 
@@ -36,16 +36,20 @@ def steps_of(steps: int, cost: float, of_baseline: float) -> int:
 
 
 def by_passes(recipes: Mapping[str, Recipe]) -> Costs:
-    """The passes of each text in a step of each recipe. The recipes differ in the method only.
+    """The passes of each text in a step of each recipe.
 
-    The model is built once, for all methods. Methods that choose a head on the training rows choose it on those of the
-    recipes' seed.
+    The model is built once for recipes that differ in the method only. Methods that choose a head on the training rows
+    choose it on those of the recipes' seed.
     """
-    first = next(iter(recipes.values()))
-    prepared = prepare_files(first)[0]
-    classifier, found = prepared.classifier, {}
+    built: list[tuple[Recipe, Prepared]] = []
+    found = {}
     for name, recipe in recipes.items():
-        method = choose_method(recipe.method, recipe.method_options)
+        rest = replace(recipe, method=PLAIN, method_options={})
+        prepared = next((each for before, each in built if before == rest), None)
+        if prepared is None:
+            prepared = prepare_files(recipe)[0]
+            built.append((rest, prepared))
+        method, classifier = choose_method(recipe.method, recipe.method_options), prepared.classifier
         batches = first_batches(classifier.tokenizer, prepared.training)
         whole = resolved(method, classifier.model, classifier.tokenizer, batches)
         found[name] = passes_per_step(whole, recipe.clean, classifier.model)
