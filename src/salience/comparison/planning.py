@@ -79,7 +79,10 @@ def filled_in(
             plan[method] = of_method(whole, recipe)
         else:
             plan[method] = of_method(prepared_recipe(own, known, note), recipe)
-    return plan, {method for method, recipe in asked.items() if recipe.steps not in (None, base.steps)}
+    return plan, {
+        method for method, recipe in asked.items()
+        if recipe.steps not in (None, base.steps) or recipe.steps_factor != base.steps_factor
+    }  # fmt: skip
 
 
 def open_or(precision: str, found: str) -> str:

@@ -64,6 +64,9 @@ class Recipe:
     procedure_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the training procedure of the model")
 
     steps: int | None = setting(None, whole_between(1, 10**9), "number of training steps", "follows from the data")
+    steps_factor: float = setting(
+        1.0, between(0.01, 100), "multiple of the number of steps that follows from the data"
+    )
     batch_size: int | None = setting(
         None, whole_between(1, 10**6), "number of texts in a training step", "16; 32 from 2,000 rows on"
     )
@@ -109,7 +112,8 @@ class Recipe:
             width: number of hidden units of a transformer; None for a model over words.
         """
         batch_size = default_batch_size(rows) if self.batch_size is None else self.batch_size
-        steps = default_steps(rows, classes, batch_size) if self.steps is None else self.steps
+        usual = default_steps(rows, classes, batch_size)
+        steps = max(1, round(usual * self.steps_factor)) if self.steps is None else self.steps
         # 0 is a learning rate too: nothing is learnt, and that was asked for.
         learning_rate = default_learning_rate(width) if self.learning_rate is None else self.learning_rate
         return replace(self, batch_size=batch_size, steps=steps, learning_rate=learning_rate)
