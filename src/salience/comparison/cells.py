@@ -11,7 +11,7 @@ from pathlib import Path
 
 from transformers import TrainerCallback
 
-from salience.comparison.grid import Condition, Grid
+from salience.comparison.grid import Condition, Grid, with_method_of
 from salience.comparison.kept_runs import KeptRun, is_kept, read_run
 from salience.comparison.planning import Plan
 from salience.errors import InputError
@@ -119,7 +119,7 @@ def cells_of(grid: Grid, plans: Mapping[Condition, Plan], output: Path, robustne
                 cells.append(Cell(
                     condition, method, seed, f"{title}{', ' if title else ''}{method}, seed {seed}",
                     replace(recipe, checksums=whole.checksums, precision=whole.precision, steps=steps),
-                    replace(whole, method=recipe.method, method_options=recipe.method_options, seed=seed, steps=steps),
+                    replace(with_method_of(whole, recipe), seed=seed, steps=steps),
                     folder_of(output / grid.folder(condition), method, seed), robustness,
                 ))  # fmt: skip
     return cells

@@ -20,6 +20,7 @@ from salience.comparison.results import Comparison, comparison_of
 from salience.errors import InputError, listed
 from salience.jobs import QUIET, Display, Failure, FailureLog, Job, pool_of, run_jobs
 from salience.mixing.choosing import choose_method, written_method
+from salience.training.plain_stage import PLAIN_SHARE, split_name
 from salience.training.preparing import check_recipe
 from salience.training.recipe import Recipe
 from salience.training.references import REFERENCES, USUAL, check_reference, is_reference, trained
@@ -58,8 +59,9 @@ def compare(
 
     Args:
         base: all settings but the method and the seed. Its `method_options` are used if its method is compared
-            without options.
+            without options, and its `plain_share` for the methods that have a plain stage.
         methods: at least two names with their options, as "ssmix:window=0.2", or objects, as `SSMix(window=0.2)`.
+            A method that is named "plain+ssmix" goes on from a stage of plain training.
         seeds: at least two.
         output: the folder of all runs.
         note: called with a line of text for every run.
@@ -159,10 +161,12 @@ def recipes_of(base: Recipe, methods: Sequence[Any], references: Sequence[str] =
     recipes: dict[str, Recipe] = {}
     for method in methods:
         name, options = name_and_options(method, "--methods") if isinstance(method, str) else written_method(method)
+        staged, name = split_name(name, "--methods")
         if not options and name == base.method:
             options = base.method_options
-        recipe = replace(base, method=name, method_options=options)
-        if name not in REFERENCES:
+        plain_share = (base.plain_share or PLAIN_SHARE) if staged else 0.0
+        recipe = replace(base, method=name, method_options=options, plain_share=plain_share)
+        if staged or name not in REFERENCES:
             choose_method(name, options)
         recipes[table_name(recipe)] = recipe
     if len(methods) < 2 or len(recipes) < len(methods):
@@ -175,14 +179,20 @@ def recipes_of(base: Recipe, methods: Sequence[Any], references: Sequence[str] =
             f"the options {listed(base.method_options)} belong to the method {base.method}, which is not compared: "
             f"write them behind a method, as in --methods plain,{base.method}:field=value"
         )
-    rows = {name: replace(base, method=name, method_options={}) for name in references if name not in recipes}
+    if base.plain_share and not any(recipe.plain_share for recipe in recipes.values()):
+        raise InputError(
+            f"plain_share={base.plain_share} belongs to methods with a plain stage, and none is compared: write the "
+            "stage before a method, as in --methods plain,plain+ssmix"
+        )
+    alone = replace(base, method_options={}, plain_share=0.0)
+    rows = {name: replace(alone, method=name) for name in references if name not in recipes}
     return recipes | rows
 
 
 def table_name(recipe: Recipe) -> str:
-    """The name of a method in tables, with its options: ssmix:window=0.2."""
+    """The name of a method in tables, with its plain stage and its options: plain+ssmix:window=0.2."""
     options = ",".join(f"{name}={as_yaml(value)}" for name, value in recipe.method_options.items())
-    return recipe.method + (f":{options}" if options else "")
+    return recipe.staged_method + (f":{options}" if options else "")
 
 
 def as_yaml(value: object) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from salience.comparison.budgets import Costs, by_passes, by_time, steps_of
 from salience.comparison.files import Known, read_known, write_known
-from salience.comparison.grid import Condition, Grid
+from salience.comparison.grid import Condition, Grid, with_method_of
 from salience.errors import InputError, unknown
 from salience.outputs import locked
 from salience.training.inputs import checksums
@@ -65,7 +65,10 @@ def plans_of(
             assert recipe.steps is not None
             precision = recipe.precision
             costs = costs_of(grid, condition, recipe, budget, known, note)
-            steps = {method: steps_of(recipe.steps, cost, costs[grid.baseline]) for method, cost in costs.items()}
+            steps = {
+                method: steps_of(recipe.steps, cost, costs[grid.baseline], 1 + bool(grid.recipes[method].plain_share))
+                for method, cost in costs.items()
+            }
             plans[condition] = Plan(recipe, steps)
         write_known(output, known)
     return plans
@@ -90,9 +93,7 @@ def costs_of(
     A reference has no steps. If one is the baseline, the others spend as much as plain training.
     """
     recipes = {
-        method: replace(
-            whole, method=trained(recipe).method, method_options=trained(recipe).method_options, seed=0
-        )  # the same for whatever seeds
+        method: replace(with_method_of(whole, trained(recipe)), seed=0)  # the same for whatever seeds
         for method, recipe in grid.recipes.items() if method == grid.baseline or not is_reference(recipe)
     }  # fmt: skip
     measure = BUDGETS[budget]
