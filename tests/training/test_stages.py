@@ -88,9 +88,7 @@ def test_it_is_a_plain_training_and_then_one_with_mixing(validation, alignment, 
     one = replace(RECIPE, plain_share=0)
     first = ready(validation, replace(one, method="plain", steps=6, evaluations=3), None, alignment=alignment)
     plain = fit(first, tmp_path / "first")
-    second = ready(
-        validation, replace(one, steps=10, evaluations=5, learning_rate=0.004, seed=5), alignment=alignment
-    )
+    second = ready(validation, replace(one, steps=10, evaluations=5, learning_rate=0.004, seed=5), alignment=alignment)
     second.model.load_state_dict(plain.classifier.model.state_dict())
     mixed = fit(second, tmp_path / "second")
     assert bits(done.classifier.model) == bits(mixed.classifier.model) != bits(plain.classifier.model)
@@ -314,6 +312,19 @@ def test_a_killed_run_is_resumed(seed, place, tmp_path, monkeypatch):
     assert bits(again.classifier.model) == bits(whole.classifier.model)
     kept = [{name: value for name, value in run.metrics.items() if name != "seconds"} for run in (again, whole)]
     assert kept[0] == kept[1]
+
+
+def test_an_interrupted_run_of_an_earlier_version_is_resumed(place, tmp_path):
+    """Its recipe has no share of plain steps, because there were no stages."""
+    recipe = recipe_of(place, method="ssmix")
+    with pytest.raises(Killed):
+        train(recipe, tmp_path / "run", note=lambda line: None, callbacks=[Watch((0, 2))])
+    file = tmp_path / ".run.partial" / "recipe.yaml"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(line for line in lines if not line.startswith("plain_share")))
+    with pytest.raises(InputError, match=r"the interrupted run had plain_share=0\.0, not 0\.5"):
+        train(replace(recipe, plain_share=0.5), tmp_path / "run", note=lambda line: None, resume=True)
+    assert train(recipe, tmp_path / "run", note=lambda line: None, resume=True).metrics["steps"] == 8
 
 
 def test_models_trained_by_turns_have_no_plain_stage(place, tmp_path):
