@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
+from launching_stages import trained_in_stages
+from safetensors.torch import load_file
 from transformers import TrainerCallback
 
 import families
@@ -16,6 +21,7 @@ from salience import METHODS, SSMix
 from salience.data.encoding import encode_texts
 from salience.errors import InputError
 from salience.inference import TextClassifier
+from salience.jobs.watching import watched
 from salience.models.vocabulary import word_tokenizer
 from salience.training import phases, resuming, stages
 from salience.training.alignment import penalty
@@ -140,6 +146,13 @@ def test_a_share_of_0_trains_as_ever(tmp_path):
     done = fit(once, tmp_path)
     assert (done.plain_steps, done.steps, done.best_step) == (0, 16, done.state.best_global_step)
     assert not (tmp_path / "plain").exists() and not (tmp_path / "mixed").exists()
+
+
+def test_both_stages_tell_their_progress(tmp_path):
+    told = []
+    with watched(lambda step, steps, loss: told.append((step, steps))):
+        fitted(tmp_path, False)
+    assert told == [(step, 6) for step in range(1, 7)] + [(step, 10) for step in range(1, 11)]
 
 
 @pytest.mark.parametrize(
@@ -344,6 +357,22 @@ def test_a_single_step_has_no_two_stages(place, tmp_path):
     with pytest.raises(InputError, match=r"^a single step has no two stages: use --steps 2 or more.*$"):
         train(recipe_of(place, method="plain+ssmix", steps=1), tmp_path / "run", note=lambda line: None)
     assert train(recipe_of(place, method="plain+ssmix", steps=2), tmp_path / "run").metrics["steps"] == 2
+
+
+def test_two_processes_train_as_one_does(place, tmp_path):
+    """They share a folder, in which only one of them writes."""
+    alone = trained_in_stages(place.data, str(tmp_path / "alone"))
+    script = Path(__file__).with_name("launching_stages.py")
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script, place.data]
+    done = subprocess.run([sys.executable, *launch, tmp_path / "both"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    both, expected = (load_file(tmp_path / name / "model.safetensors") for name in ("both", "alone"))
+    assert both.keys() == expected.keys()
+    for name, weight in expected.items():
+        assert torch.allclose(weight, both[name], rtol=0, atol=1e-5), name
+    metrics = json.loads((tmp_path / "both" / "metrics.json").read_text())
+    for name in ("steps", "best_step", "text_passes"):
+        assert metrics[name] == alone.metrics[name]
 
 
 # --------------------------------------------------------------------------------------------------------------- names

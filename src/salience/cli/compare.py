@@ -28,7 +28,7 @@ def compare(
         str,
         Option(
             help="Methods with their options, separated by commas, such as plain,ssmix,ssmix:window=0.2. The first "
-            "method is the baseline."
+            "method is the baseline. plain+ssmix trains without mixing first."
         ),
     ] = "plain,ssmix",
     seeds: Annotated[str, Option(help="Seeds, separated by commas; each method is trained with each.")] = "0,1,2,3,4",
