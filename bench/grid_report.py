@@ -28,8 +28,7 @@ from salience.comparison.cells import Cell, cells_of
 from salience.comparison.comparing import compare
 from salience.comparison.evidence import GridEvidence
 from salience.comparison.files import Known, write_known
-from salience.comparison.grid import Grid
-from salience.comparison.planning import of_method
+from salience.comparison.grid import Grid, with_method_of
 from salience.comparison.variants import method_variants
 from salience.training.inputs import checksums
 from salience.training.metrics import detailed_scores
@@ -55,7 +54,7 @@ def write_grid(place: Path, options: argparse.Namespace) -> tuple[Recipe, dict, 
         asked = grid.recipe(condition, "plain", 0)
         asked = replace(asked, checksums=checksums(asked))
         whole = replace(asked, max_length=128, validation_share=0.2, text="text", label="label").resolved(80, 2, 384)
-        plans[condition] = {name: of_method(whole, recipe) for name, recipe in grid.recipes.items()}
+        plans[condition] = {name: with_method_of(whole, recipe) for name, recipe in grid.recipes.items()}
         known.recipes.append((asked, whole))
     write_known(place / "out", known)
     random = np.random.default_rng(0)

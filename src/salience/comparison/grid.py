@@ -23,6 +23,7 @@ OF_DATA = (
     "encoding",
     "bad_rows",
 )  # settings of a data set
+OF_METHOD = ("method", "method_options", "plain_share")  # settings of a method
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,11 @@ class Grid:
         size = "all" if condition.size is None else str(condition.size)
         axes = ((self.data_sets, condition.data), (self.models, Path(condition.model).name), (self.sizes, size))
         return Path(*(part for axis, part in axes if len(axis) > 1))
+
+
+def with_method_of(recipe: Recipe, other: Recipe) -> Recipe:
+    """A recipe with the method of another one, and its other settings unchanged."""
+    return replace(recipe, **{name: getattr(other, name) for name in OF_METHOD})
 
 
 def name_of(source: str) -> str:

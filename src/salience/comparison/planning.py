@@ -9,7 +9,7 @@ from pathlib import Path
 
 from salience.comparison.budgets import Costs, by_passes, by_time, steps_of
 from salience.comparison.files import Known, read_known, write_known
-from salience.comparison.grid import Condition, Grid
+from salience.comparison.grid import Condition, Grid, with_method_of
 from salience.errors import InputError, unknown
 from salience.outputs import locked
 from salience.training.inputs import checksums
@@ -75,10 +75,10 @@ def filled_in(
     plan = {}
     for method, recipe in asked.items():
         own = replace(trained(recipe), precision=open_or(recipe.precision, precision), checksums=base.checksums)
-        if of_method(own, base) == base:
-            plan[method] = of_method(whole, recipe)
+        if with_method_of(own, base) == base:
+            plan[method] = with_method_of(whole, recipe)
         else:
-            plan[method] = of_method(prepared_recipe(own, known, note), recipe)
+            plan[method] = with_method_of(prepared_recipe(own, known, note), recipe)
     return plan, {
         method for method, recipe in asked.items()
         if recipe.steps not in (None, base.steps) or recipe.steps_factor != base.steps_factor
@@ -88,11 +88,6 @@ def filled_in(
 def open_or(precision: str, found: str) -> str:
     """The precision of a recipe; if it is left open, the one that was found for others."""
     return found if precision == "auto" else precision
-
-
-def of_method(recipe: Recipe, other: Recipe) -> Recipe:
-    """The recipe with the method of another one."""
-    return replace(recipe, method=other.method, method_options=other.method_options)
 
 
 def prepared_recipe(asked: Recipe, known: Known, note: Callable[[str], None]) -> Recipe:
@@ -112,7 +107,7 @@ def costs_of(
     A reference has no steps. If one is the baseline, the others spend as much as plain training.
     """
     recipes = {
-        method: of_method(replace(recipe, seed=0), trained(recipe))  # the same for whatever seeds
+        method: replace(with_method_of(recipe, trained(recipe)), seed=0)  # the same for whatever seeds
         for method, recipe in plan.items() if method == grid.baseline or not is_reference(recipe)
     }  # fmt: skip
     measure = BUDGETS[budget]
@@ -146,6 +141,8 @@ def with_steps(plan: Plan, own_steps: set[str], costs: Costs, baseline: str) -> 
     assert steps is not None  # nothing is left open
     return {
         method: recipe if method in own_steps
-        else replace(recipe, steps=steps_of(steps, costs.get(method, costs[baseline]), costs[baseline]))
+        else replace(recipe, steps=steps_of(
+            steps, costs.get(method, costs[baseline]), costs[baseline], least=1 + bool(recipe.plain_share)
+        ))
         for method, recipe in plan.items()
     }  # fmt: skip

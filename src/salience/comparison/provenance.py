@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from salience.comparison.grid import Condition, Grid
+from salience.comparison.grid import OF_METHOD, Condition, Grid
 from salience.comparison.kept_runs import KeptRun
 from salience.settings import settings_of
 from salience.training.recipe import Recipe
 
-OF_RUNS = ("method", "method_options", "seed")  # settings that differ between the runs of every comparison
+OF_RUNS = (*OF_METHOD, "seed")  # settings that differ between the runs of every comparison
 
 
 @dataclass(frozen=True)

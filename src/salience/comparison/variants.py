@@ -11,20 +11,25 @@ from salience.assignments import name_and_options
 from salience.comparison.grid import OF_DATA, is_folder_name
 from salience.errors import InputError, listed, quoted, unknown
 from salience.mixing.choosing import choose_method, written_method
+from salience.training.plain_stage import PLAIN_SHARE, split_name
 from salience.training.recipe import Recipe
 from salience.training.references import REFERENCES
 
 # Settings that are axes of the grid, or the same for all runs: no variant has its own.
 SHARED = (*OF_DATA, "size", "seed", "device", "checksums")
-# Settings that belong to another one, and are not taken over when a variant changes that one.
-OWNERS = {"method": ("method_options",), "model": ("model_options", "procedure_options")}
+# Settings that belong to another one. A variant that changes that one begins with these values instead of the base's.
+OWNERS: dict[str, dict[str, Any]] = {
+    "method": {"method_options": {}, "plain_share": 0.0},
+    "model": {"model_options": {}, "procedure_options": {}},
+}
 
 
 def method_variants(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
     """The recipe of every method, by its name in tables, such as "ssmix:window=0.2".
 
     Args:
-        base: all settings but the method. Its `method_options` are used if its method is named without options.
+        base: all settings but the method. Its `method_options` are used if its method is named without options, and
+            its `plain_share` for methods that have a plain stage.
         methods: names with their options, or objects, as `SSMix(window=0.2)`.
 
     Raises:
@@ -33,10 +38,12 @@ def method_variants(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
     recipes: dict[str, Recipe] = {}
     for method in methods:
         name, options = name_and_options(method, "--methods") if isinstance(method, str) else written_method(method)
+        staged, name = split_name(name, "--methods")
         if not options and name == base.method:
             options = base.method_options
-        recipe = replace(base, method=name, method_options=options)
-        if name not in REFERENCES:
+        plain_share = (base.plain_share or PLAIN_SHARE) if staged else 0.0
+        recipe = replace(base, method=name, method_options=options, plain_share=plain_share)
+        if staged or name not in REFERENCES:
             choose_method(name, options)
         recipes[table_name(recipe)] = recipe
     if len(methods) < 2 or len(recipes) < len(methods):
@@ -48,6 +55,11 @@ def method_variants(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
         raise InputError(
             f"the options {listed(base.method_options)} belong to the method {base.method}, which is not compared: "
             f"write them behind a method, as in --methods plain,{base.method}:field=value"
+        )
+    if base.plain_share and not any(recipe.plain_share for recipe in recipes.values()):
+        raise InputError(
+            f"plain_share={base.plain_share} belongs to methods with a plain stage, and none is compared: write the "
+            "stage before a method, as in --methods plain,plain+ssmix"
         )
     return recipes
 
@@ -83,8 +95,8 @@ def setting_variants(
                 raise unknown(f"setting of a variant in {source}, {name}:", setting, settable)
         if "model" in changed and not own_models:
             raise InputError(f"{source}, {name}: name models either here or with --models, not both")
-        dropped: dict[str, Any] = {
-            option: {} for owner, options in OWNERS.items() if owner in changed for option in options
+        dropped = {
+            option: usual for owner, options in OWNERS.items() if owner in changed for option, usual in options.items()
         }
         recipes[name] = replace(base, **dropped | dict(changed))
         choose_method(recipes[name].method, recipes[name].method_options)
@@ -95,13 +107,13 @@ def setting_variants(
 
 def reference_variants(base: Recipe, references: Sequence[str]) -> dict[str, Recipe]:
     """The recipes of reference rows, by their names."""
-    return {name: replace(base, method=name, method_options={}) for name in references}
+    return {name: replace(base, method=name, method_options={}, plain_share=0.0) for name in references}
 
 
 def table_name(recipe: Recipe) -> str:
-    """The name of a method in tables, with its options: ssmix:window=0.2."""
+    """The name of a method in tables, with its plain stage and its options: plain+ssmix:window=0.2."""
     options = ",".join(f"{name}={as_yaml(value)}" for name, value in recipe.method_options.items())
-    return recipe.method + (f":{options}" if options else "")
+    return recipe.staged_method + (f":{options}" if options else "")
 
 
 def as_yaml(value: object) -> str:

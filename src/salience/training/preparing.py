@@ -24,6 +24,7 @@ from salience.models.loading import load_classifier, longest_text
 from salience.models.precision import resolve_precision
 from salience.models.procedure import required_procedure
 from salience.training.arguments import check_device
+from salience.training.plain_stage import check_plain_stage
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
 
@@ -104,10 +105,11 @@ def prepare(
     classifier = replace(classifier, precision="fp32" if precision == "fp16" else precision)
     recipe = recipe.resolved(len(training), len(task.labels), width_of(model))
     note(
-        f"recipe: {recipe.method} on {recipe.model}, {recipe.steps} steps of {recipe.batch_size} texts, "
+        f"recipe: {recipe.staged_method} on {recipe.model}, {recipe.steps} steps of {recipe.batch_size} texts, "
         f"learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
     )
     procedure = choose_procedure(required_procedure(model), recipe.procedure_options)
+    check_plain_stage(recipe.plain_share, recipe.steps, isinstance(procedure, Turns))
     method = resolved(method, model, tokenizer, first_batches(tokenizer, training), note)
     if method is not None:
         dry_run(method, model, as_batch(tokenizer, training, 0, 2))
@@ -123,7 +125,9 @@ def check_recipe(recipe: Recipe) -> None:
     """
     check_device(recipe)
     choose_method(recipe.method, recipe.method_options)
-    attention_options(recipe.model, recipe.model_options)
+    options = attention_options(recipe.model, recipe.model_options)
+    by_turns = options is not None and options.pooling == "variational"
+    check_plain_stage(recipe.plain_share, recipe.steps, by_turns)
 
 
 def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) -> TextClassifier:

@@ -11,6 +11,7 @@ from salience.assignments import name_and_options
 from salience.errors import InputError, listed, unknown
 from salience.settings import TEXT, as_option, between, check_settings, one_of, setting, whole_between
 from salience.training.earlier_recipes import from_earlier
+from salience.training.plain_stage import PLAIN_SHARE, PREFIX, split_name
 from salience.training.recipe_kinds import CHECKSUMS, OPTIONS, WEIGHTS
 
 
@@ -57,9 +58,14 @@ class Recipe:
         "the model's maximum, at most 512",
     )  # fmt: skip
     method: str = setting(
-        "ssmix", TEXT, "mixing method: plain, or one listed by `salience methods`, such as ssmix:window=0.2"
-    )
+        "ssmix", TEXT, "mixing method: plain, or one listed by `salience methods`, such as ssmix:window=0.2; "
+        "plain+ssmix trains without mixing first (--plain-share 0.375)",
+    )  # fmt: skip
     method_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the method")
+    plain_share: float = setting(
+        0.0, between(0, 0.95), "fraction of the steps that train without mixing first; the method then goes on from "
+        "the best checkpoint, at a fifth of the learning rate",
+    )  # fmt: skip
     clean: float = setting(0.5, between(0, 0.99), "weight of the loss on the original texts, from 0 to 1")
     procedure_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the training procedure of the model")
 
@@ -102,6 +108,15 @@ class Recipe:
             name, options = name_and_options(self.method)
             object.__setattr__(self, "method", name)
             object.__setattr__(self, "method_options", {**self.method_options, **options})
+        staged, name = split_name(self.method)
+        if staged:  # plain+ssmix
+            object.__setattr__(self, "method", name)
+            object.__setattr__(self, "plain_share", self.plain_share or PLAIN_SHARE)
+
+    @property
+    def staged_method(self) -> str:
+        """The name of the method, with that of the plain stage if there is one: ssmix, plain+ssmix."""
+        return PREFIX * bool(self.plain_share) + self.method
 
     def resolved(self, rows: int, classes: int, width: int | None) -> Recipe:
         """The recipe with every open value filled in.
