@@ -114,9 +114,9 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
     recipe = prepared.recipe
     assert recipe.batch_size is not None
     steps = sum(row["steps"] for row in fitted.iterations) or fitted.state.global_step
-    passes = steps * passes_per_step(prepared.method, recipe.clean, prepared.model)
-    plain = fitted.plain_steps * passes_per_step(None, recipe.clean, prepared.model)
-    return round((plain + passes) * recipe.batch_size, 3)
+    passes = steps * recipe.batch_size * passes_per_step(prepared.method, recipe.clean, prepared.model)
+    plain = fitted.plain_steps * recipe.batch_size * passes_per_step(None, recipe.clean, prepared.model)
+    return round(passes + plain, 3)
 
 
 def fit_and_save(
