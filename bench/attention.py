@@ -30,7 +30,7 @@ import torch
 from torch.nn.utils.rnn import pack_padded_sequence
 from transformers import set_seed
 
-from runs import read
+from development import read
 from salience.batch import Batch
 from salience.data.batching import Collator, LengthGrouped
 from salience.data.encoding import Encoded, encode_texts

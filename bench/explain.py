@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from captum.attr import LayerGradientXActivation
 
+from development import read
 from predict import save_classifier
-from runs import read
 from salience import EXPLAINERS
 from salience.data.encoding import encode_texts
 from salience.explainers.corpus import explain_tokens

@@ -25,10 +25,11 @@ import yaml
 
 from salience.commands.compare import show_and_report
 from salience.comparison.cells import Cell, cells_of
-from salience.comparison.comparing import compare, recipes_of
+from salience.comparison.comparing import compare
 from salience.comparison.evidence import GridEvidence
-from salience.comparison.files import write_filled_in
-from salience.comparison.grid import Grid
+from salience.comparison.files import Known, write_known
+from salience.comparison.grid import Grid, with_method_of
+from salience.comparison.variants import method_variants
 from salience.training.inputs import checksums
 from salience.training.metrics import detailed_scores
 from salience.training.recipe import Recipe
@@ -46,19 +47,19 @@ def write_grid(place: Path, options: argparse.Namespace) -> tuple[Recipe, dict, 
         sets[f"set{number}"] = {part: str(place / f"{part}{number}.csv") for part in ("data", "test")}
     methods = ["plain", *(f"ssmix:window={number / 20}" for number in range(1, options.methods))]
     base = Recipe(sets["set0"]["data"], precision="fp32")
-    grid = Grid(recipes_of(base, methods), range(options.seeds), SIZES, (), sets)
-    filled = {}
-    pairs = []
+    grid = Grid(method_variants(base, methods), range(options.seeds), SIZES, (), sets)
+    plans = {}
+    known = Known()
     for condition in grid.conditions():
         asked = grid.recipe(condition, "plain", 0)
         asked = replace(asked, checksums=checksums(asked))
-        known = replace(asked, max_length=128, validation_share=0.2, text="text", label="label").resolved(80, 2, 384)
-        filled[condition] = known
-        pairs.append((asked, known))
-    write_filled_in(place / "out", pairs)
+        whole = replace(asked, max_length=128, validation_share=0.2, text="text", label="label").resolved(80, 2, 384)
+        plans[condition] = {name: with_method_of(whole, recipe) for name, recipe in grid.recipes.items()}
+        known.recipes.append((asked, whole))
+    write_known(place / "out", known)
     random = np.random.default_rng(0)
     labels = random.integers(0, options.classes, options.rows)
-    cells = cells_of(grid, filled, place / "out")
+    cells = cells_of(grid, plans, place / "out")
     for cell in cells:
         write_run(cell, labels, options.classes, random)
     return base, sets, methods, len(cells)
@@ -110,7 +111,7 @@ def main() -> None:
         with timed("reading and comparing"):
             compare(
                 base, methods, range(options.seeds), place / "out", note=lambda line: None, sizes=SIZES,
-                data_sets=sets, finished=evidence.append,
+                data_sets=sets, references=(), budget="steps", finished=evidence.append,
             )  # fmt: skip
         with timed("reporting"), redirect_stdout(StringIO()):
             show_and_report(evidence[0], place / "out")

@@ -29,8 +29,8 @@ import torch
 from transformers import PrinterCallback, TrainingArguments, set_seed
 
 import salience
+from development import read
 from operations import Operations, products
-from runs import read
 from salience import EXPLAINERS, MixTrainer, TextClassifier
 from salience.data.batching import DIFFERENTIATED, TOKENS, Collator, length_batches
 from salience.data.encoding import Encoded, encode_texts

@@ -21,7 +21,7 @@ from scipy.stats import spearmanr
 
 import guides
 import salience
-from runs import drawn, read
+from development import drawn, read
 from salience import TextClassifier
 from salience.batch import Batch
 from salience.data.batching import Collator, LengthGrouped

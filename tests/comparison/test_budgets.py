@@ -23,6 +23,7 @@ def test_steps_are_those_whose_total_is_nearest():
     assert steps_of(120, 2, 1) == 60
     assert steps_of(120, 5 / 3, 1) == 72
     assert steps_of(1, 6, 1) == 1  # at least one
+    assert (steps_of(1, 6, 1, least=2), steps_of(120, 2, 1, least=2)) == (2, 60)
 
 
 def recipe_of(tmp_path, **settings) -> Recipe:
@@ -40,6 +41,36 @@ def test_passes_of_several_methods_from_one_model(tmp_path):
     assert any(abs(auto - (2 + layer / families.LAYERS / 3)) < 1e-9 for layer in range(families.LAYERS))
     mixtures = by_passes({name: recipe_of(tmp_path, method=name, clean=0.0) for name in methods[:3]})
     assert mixtures == pytest.approx({"plain": 1, "ssmix": 5 / 3, "senmixup": 1})
+
+
+def test_a_plain_stage_has_its_share_of_the_cost(tmp_path):
+    """By steps of both stages, summed up one by one: 3 of 8 are plain ones, or 1 of 4."""
+    expected = {
+        "plain+ssmix": sum([1.0] * 3 + [2.0] * 5) / 8,
+        "plain+plain": 1,
+        "plain+senmixup": 1,
+        "plain": 1,
+    }
+    found = by_passes({name: recipe_of(tmp_path, method=name) for name in expected})
+    assert found == pytest.approx(expected)
+    quarter = by_passes({"plain+ssmix": recipe_of(tmp_path, method="ssmix", plain_share=0.25, clean=0.0)})
+    assert quarter == pytest.approx({"plain+ssmix": sum([1.0] + [5 / 3] * 3) / 4})
+
+
+def test_a_step_of_a_method_is_timed_once_and_a_plain_one_too(tmp_path, monkeypatch):
+    timed = []
+
+    def seconds_per_step(recipe):
+        timed.append((recipe.method, recipe.method_options, recipe.plain_share))
+        return {"plain": 1.0, "ssmix": 3.0}[recipe.method] + recipe.method_options.get("window", 0)
+
+    monkeypatch.setattr("salience.comparison.budgets.seconds_per_step", seconds_per_step)
+    names = ["plain+ssmix:window=0.2", "plain+ssmix", "ssmix", "plain"]
+    found = by_time({name: recipe_of(tmp_path, method=name) for name in names})
+    assert found == pytest.approx(
+        {names[0]: (3 * 1 + 5 * 3.2) / 8, "plain+ssmix": (3 * 1 + 5 * 3) / 8, "ssmix": 3, "plain": 1}
+    )
+    assert timed == [("plain", {}, 0), ("ssmix", {"window": 0.2}, 0), ("ssmix", {}, 0)]
 
 
 def test_a_step_is_timed_after_some_that_do_not_count(tmp_path, monkeypatch):

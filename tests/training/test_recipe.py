@@ -42,7 +42,7 @@ def test_any_value_is_taken_or_refused_in_one_line(name, value):
 
 
 NUMBERS = ["validation_share", "clean", "learning_rate", "weight_decay", "warmup", "label_smoothing", "max_length",
-           "steps", "batch_size", "accumulation", "evaluations", "patience", "seed"]  # fmt: skip
+           "steps", "steps_factor", "batch_size", "accumulation", "evaluations", "patience", "seed"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -105,3 +105,10 @@ def test_a_recipe_of_an_earlier_version_is_read_and_one_line_says_so():
 def test_what_is_given_today_counts_more_than_an_earlier_recipe():
     recipe = Recipe.from_mapping(EARLIER | {"procedure_options": {"iterations": 5}})
     assert recipe.procedure_options == {"iterations": 5}
+
+
+@pytest.mark.parametrize(("factor", "steps"), [(1, 62), (0.5, 31), (2, 124), (0.01, 1)])
+def test_a_factor_of_the_steps_that_follow_from_the_data(factor, steps):
+    """50 rows of two classes: 100 / sqrt(25) = 20 epochs of 50 / 16 steps, 62 of them."""
+    assert Recipe("x", steps_factor=factor).resolved(50, 2, 384).steps == steps
+    assert Recipe("x", steps_factor=factor, steps=7).resolved(50, 2, 384).steps == 7

@@ -25,12 +25,19 @@ def compare(
     given: Mapping[str, Any],
     data: Annotated[str | None, Argument(help="Labelled texts, as for `salience train`.")] = None,
     methods: Annotated[
-        str,
+        str | None,
         Option(
             help="Methods with their options, separated by commas, such as plain,ssmix,ssmix:window=0.2. The first "
-            "method is the baseline."
+            "method is the baseline. plain+ssmix trains without mixing first.  [default: plain,ssmix]"
         ),
-    ] = "plain,ssmix",
+    ] = None,
+    variants: Annotated[
+        Path | None,
+        Option(
+            help="Yaml file of variants of the recipe, in place of --methods: lines of the form NAME: {learning_rate: "
+            "1e-4, method: ssmix}, with any settings of `salience train`. The first variant is the baseline."
+        ),
+    ] = None,
     seeds: Annotated[str, Option(help="Seeds, separated by commas; each method is trained with each.")] = "0,1,2,3,4",
     sizes: Annotated[
         str | None,
@@ -86,6 +93,12 @@ def compare(
     """Train methods over several seeds and test whether their differences are larger than chance."""
     settings = merged(read_config(config), dict(given) | ({} if data is None else {"data": data}))
 
+    if methods is not None and variants is not None:
+        raise InputError("name what is compared either with --methods or with --variants, not both")
+    compared = (
+        several_with_options(methods or "plain,ssmix") if variants is None else read_config(variants, "--variants")
+    )
+
     # From here on torch is needed, which takes a while to import.
     from salience.comparison.grid import data_sets_of, name_of, sizes_of
 
@@ -110,7 +123,7 @@ def compare(
         recipe = Recipe.from_mapping(settings, str(config or "the command line"), progress.note)
         output = output or Path("runs") / f"{name_of(str(data_sets or recipe.data))}-compared"
         run_comparison(
-            recipe, several_with_options(methods), numbers(seeds, ",", "--seeds 0,1,2"), output, progress.note,
+            recipe, compared, numbers(seeds, ",", "--seeds 0,1,2"), output, progress.note,
             jobs=jobs, ray=ray, part=part_of(part, progress.note), display=progress,
             report_to=report_to.split(",") if report_to else (), sizes=sizes_of(sizes) if sizes else (),
             models=[model.strip() for model in models.split(",")] if models else (), data_sets=sets,

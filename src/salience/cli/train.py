@@ -66,7 +66,7 @@ def train(
         recipe = Recipe.from_mapping(settings, str(config or "the command line"), progress.note)
         if output is None:
             stem = Path(recipe.data).name.split(".")[0] or "run"
-            output = Path("runs") / f"{stem}-{recipe.method}"
+            output = Path("runs") / f"{stem}-{recipe.staged_method}"
         run = run_training(
             recipe,
             output,

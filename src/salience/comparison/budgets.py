@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -12,11 +12,11 @@ from tempfile import TemporaryDirectory
 import torch
 from transformers import TrainerCallback
 
-from salience.mixing.choosing import choose_method
+from salience.mixing.choosing import PLAIN, choose_method
 from salience.mixing.method import resolved
 from salience.training.fitting import Listeners, build_trainer, run_trainer
 from salience.training.passes import passes_per_step
-from salience.training.preparing import first_batches
+from salience.training.preparing import Prepared, first_batches
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
 
@@ -24,37 +24,65 @@ UNTIMED, TIMED = 3, 10  # steps before the clock starts, in which memory is allo
 Costs = dict[str, float]  # of a step of each method, in passes or in seconds
 
 
-def steps_of(steps: int, cost: float, of_baseline: float) -> int:
-    """The steps of a method that spends as much as the baseline: `steps` * of_baseline / cost, rounded, at least 1.
+def steps_of(steps: int, cost: float, of_baseline: float, least: int = 1) -> int:
+    """The steps of a method that spends as much as the baseline: `steps` * of_baseline / cost, rounded.
 
     Args:
         steps: of the baseline.
         cost: of a step of the method, in any unit.
         of_baseline: of a step of the baseline, in the same unit.
+        least: the least number of steps that the method can have: 1 in each of its stages.
     """
-    return max(1, round(steps * of_baseline / cost))
+    return max(least, round(steps * of_baseline / cost))
 
 
 def by_passes(recipes: Mapping[str, Recipe]) -> Costs:
-    """The passes of each text in a step of each recipe. The recipes differ in the method only.
+    """The passes of each text in a step of each recipe, on average.
 
-    The model is built once, for all methods. Methods that choose a head on the training rows choose it on those of the
-    recipes' seed.
+    The model is built once for recipes that differ in the method only. Methods that choose a head on the training rows
+    choose it on those of the recipes' seed.
     """
-    first = next(iter(recipes.values()))
-    prepared = prepare_files(first)[0]
-    classifier, found = prepared.classifier, {}
-    for name, recipe in recipes.items():
-        method = choose_method(recipe.method, recipe.method_options)
+    built: list[tuple[Recipe, Prepared]] = []
+
+    def passes(recipe: Recipe) -> float:
+        rest = replace(recipe, method=PLAIN, method_options={})
+        prepared = next((each for before, each in built if before == rest), None)
+        if prepared is None:
+            prepared = prepare_files(recipe)[0]
+            built.append((rest, prepared))
+        classifier, method = prepared.classifier, choose_method(recipe.method, recipe.method_options)
         batches = first_batches(classifier.tokenizer, prepared.training)
         whole = resolved(method, classifier.model, classifier.tokenizer, batches)
-        found[name] = passes_per_step(whole, recipe.clean, classifier.model)
-    return found
+        return passes_per_step(whole, recipe.clean, classifier.model)
+
+    return mean_costs(recipes, passes)
 
 
 def by_time(recipes: Mapping[str, Recipe]) -> Costs:
-    """The seconds of a step of each recipe, measured here and now: the median of some steps."""
-    return {name: seconds_per_step(recipe) for name, recipe in recipes.items()}
+    """The seconds of a step of each recipe, on average, measured here and now: the median of some steps."""
+    return mean_costs(recipes, seconds_per_step)
+
+
+def mean_costs(recipes: Mapping[str, Recipe], cost: Callable[[Recipe], float]) -> Costs:
+    """What a step of each recipe costs on average: of one with a plain stage, the mean over the steps of both stages.
+
+    Args:
+        cost: what a step of a recipe without a plain stage costs; it is asked once for each method.
+    """
+    known: list[tuple[Recipe, float]] = []
+
+    def once(recipe: Recipe) -> float:
+        found = next((value for before, value in known if before == recipe), None)
+        if found is None:
+            known.append((recipe, found := cost(recipe)))
+        return found
+
+    found = {}
+    for name, recipe in recipes.items():
+        share, mixed = recipe.plain_share, replace(recipe, plain_share=0.0)
+        plain = replace(mixed, method=PLAIN, method_options={})
+        found[name] = (share * once(plain) if share else 0.0) + (1 - share) * once(mixed)
+    return found
 
 
 def seconds_per_step(recipe: Recipe) -> float:

@@ -103,25 +103,21 @@ def cells_of(grid: Grid, plans: Mapping[Condition, Plan], output: Path, robustne
     The references come last. They take little time, so that parts of the trained runs are equally large.
 
     Args:
-        plans: for every condition a recipe with nothing left open, whose settings other than method, steps and seed
-            are those of all runs; and the steps of each method.
+        plans: for every condition the recipe of each method, with nothing left open but the seed.
         output: the folder of all runs.
         robustness: whether all runs are tested on corrupted rows too.
     """
     cells = []
     compared = [method for method in grid.recipes if method not in grid.references]
     for methods, seed in product((compared, grid.references), grid.seeds):
-        for condition, plan in plans.items():
-            whole, title = plan.recipe, grid.title(condition)
-            for method in methods:
-                recipe = grid.recipe(condition, method, seed)
-                steps = plan.steps.get(method, whole.steps)  # references have none of their own
-                cells.append(Cell(
-                    condition, method, seed, f"{title}{', ' if title else ''}{method}, seed {seed}",
-                    replace(recipe, checksums=whole.checksums, precision=whole.precision, steps=steps),
-                    replace(whole, method=recipe.method, method_options=recipe.method_options, seed=seed, steps=steps),
-                    folder_of(output / grid.folder(condition), method, seed), robustness,
-                ))  # fmt: skip
+        for (condition, plan), method in product(plans.items(), methods):
+            wanted, title = replace(plan[method], seed=seed), grid.title(condition)
+            same = {name: getattr(wanted, name) for name in ("checksums", "precision", "steps")}
+            cells.append(Cell(
+                condition, method, seed, f"{title}{', ' if title else ''}{method}, seed {seed}",
+                replace(grid.recipe(condition, method, seed), **same), wanted,
+                folder_of(output / grid.folder(condition), method, seed), robustness,
+            ))  # fmt: skip
     return cells
 
 
@@ -131,9 +127,10 @@ def folder_of(place: Path, method: str, seed: int) -> Path:
 
 
 def precision_in(output: Path, grid: Grid) -> str:
-    """The precision of the runs that a comparison has made already; "auto" if it has none."""
+    """The precision of the runs that a comparison has made already, of those that leave it open; or "auto"."""
+    left_open = [method for method, recipe in grid.recipes.items() if recipe.precision == "auto"]
     folders = (
         folder_of(output / grid.folder(condition), method, seed)
-        for seed in grid.seeds for condition in grid.conditions() for method in grid.recipes
+        for seed in grid.seeds for condition in grid.conditions() for method in left_open
     )  # fmt: skip
     return next(filter(None, map(kept_precision, folders)), "auto")

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from transformers import TrainerCallback
 
-from salience.assignments import name_and_options
 from salience.comparison.cells import cells_of, precision_in
 from salience.comparison.evidence import GridEvidence, grid_evidence
 from salience.comparison.files import FAILURES, check_comparison, write_comparison
 from salience.comparison.grid import Grid
 from salience.comparison.planning import plans_of
 from salience.comparison.results import Comparison, comparison_of
-from salience.errors import InputError, listed
+from salience.comparison.variants import method_variants, reference_variants, setting_variants
+from salience.errors import InputError
 from salience.jobs import QUIET, Display, Failure, FailureLog, Job, pool_of, run_jobs
-from salience.mixing.choosing import choose_method, written_method
 from salience.training.preparing import check_recipe
 from salience.training.recipe import Recipe
-from salience.training.references import REFERENCES, USUAL, check_reference, is_reference, trained
+from salience.training.references import USUAL, check_reference, is_reference, trained
 from salience.training.trackers import check_trackers
 
 
 def compare(
     base: Recipe,
-    methods: Sequence[Any],
+    methods: Sequence[Any] | Mapping[str, Mapping[str, Any]],
     seeds: Sequence[int],
     output: Path,
     note: Callable[[str], None] = print,
@@ -58,8 +55,11 @@ def compare(
 
     Args:
         base: all settings but the method and the seed. Its `method_options` are used if its method is compared
-            without options.
-        methods: at least two names with their options, as "ssmix:window=0.2", or objects, as `SSMix(window=0.2)`.
+            without options, and its `plain_share` for the methods that have a plain stage.
+        methods: at least two names with their options, as "ssmix:window=0.2", or objects, as `SSMix(window=0.2)`; a
+            method that is named "plain+ssmix" goes on from a stage of plain training. Or variants of the recipe: a
+            mapping of names to the settings that each changes, such as {"usual": {}, "longer": {"steps": 400}}. The
+            first is the baseline.
         seeds: at least two.
         output: the folder of all runs.
         note: called with a line of text for every run.
@@ -77,8 +77,9 @@ def compare(
         references: rows beside the methods, with which no comparison is made: keys of
             `salience.training.references.REFERENCES`. They can also be named among the methods.
         budget: what all methods spend alike. "passes": passes of texts through the model (`salience.training.passes`);
-            "time": seconds on this machine, measured before the first run; "steps": training steps. The steps of
-            `base` are those of the first method, and the others have as many as they can pay for.
+            "time": seconds on this machine, measured before the first run; "steps": training steps. The steps are
+            those of the first method, and the others have as many as they can pay for. A variant with steps of its
+            own keeps them.
         robustness: whether the accuracy on test rows with typing errors and without some words is measured too.
         finished: called with what a report of the comparison shows, after the comparison is written.
 
@@ -90,13 +91,17 @@ def compare(
             or runs have failed.
     """
     check_trackers(report_to)
-    recipes = recipes_of(base, methods, references)
+    recipes = (
+        setting_variants(base, methods, own_models=not models) if isinstance(methods, Mapping)
+        else method_variants(base, methods)
+    )  # fmt: skip
+    baseline = next(iter(recipes.values()))
+    recipes |= reference_variants(baseline, [name for name in references if name not in recipes])
     grid = Grid(recipes, list(seeds), list(sizes), list(models), dict(data_sets or {}))
     check_grid(grid)
     pool = pool_of(jobs, ray)
     check_comparison(output)
-    precision = precision_in(output, grid) if base.precision == "auto" else base.precision
-    plans = plans_of(grid, precision, output, budget, note)
+    plans = plans_of(grid, precision_in(output, grid), output, budget, note)
     cells = {cell.name: cell for cell in cells_of(grid, plans, output, robustness)}
     done = {name for name, cell in cells.items() if cell.is_done()}  # runs with other settings are refused here
 
@@ -117,7 +122,7 @@ def compare(
     write_comparison(comparison, output)
     if finished is not None:
         folders = {key: cell.folder for key, cell in by_key.items()}
-        whole = {each: plan.recipe for each, plan in plans.items()}
+        whole = {each: plan[grid.baseline] for each, plan in plans.items()}
         finished(grid_evidence(comparison, grid, runs, folders, whole))
     return comparison
 
@@ -145,46 +150,3 @@ def check_grid(grid: Grid) -> None:
             check_recipe(trained(recipe))
             if is_reference(recipe):
                 check_reference(recipe)
-
-
-def recipes_of(base: Recipe, methods: Sequence[Any], references: Sequence[str] = ()) -> dict[str, Recipe]:
-    """The recipe of every method, by its name in tables, such as "ssmix:window=0.2".
-
-    Args:
-        references: reference rows, which are added at the end unless they are named among the methods.
-
-    Raises:
-        InputError: fewer than two methods, the same one twice, or options of the base that no method takes.
-    """
-    recipes: dict[str, Recipe] = {}
-    for method in methods:
-        name, options = name_and_options(method, "--methods") if isinstance(method, str) else written_method(method)
-        if not options and name == base.method:
-            options = base.method_options
-        recipe = replace(base, method=name, method_options=options)
-        if name not in REFERENCES:
-            choose_method(name, options)
-        recipes[table_name(recipe)] = recipe
-    if len(methods) < 2 or len(recipes) < len(methods):
-        raise InputError(
-            f"--methods {','.join(map(str, methods))}: name at least two different methods, as in "
-            "--methods plain,ssmix"
-        )
-    if base.method_options and all(recipe.method != base.method for recipe in recipes.values()):
-        raise InputError(
-            f"the options {listed(base.method_options)} belong to the method {base.method}, which is not compared: "
-            f"write them behind a method, as in --methods plain,{base.method}:field=value"
-        )
-    rows = {name: replace(base, method=name, method_options={}) for name in references if name not in recipes}
-    return recipes | rows
-
-
-def table_name(recipe: Recipe) -> str:
-    """The name of a method in tables, with its options: ssmix:window=0.2."""
-    options = ",".join(f"{name}={as_yaml(value)}" for name, value in recipe.method_options.items())
-    return recipe.method + (f":{options}" if options else "")
-
-
-def as_yaml(value: object) -> str:
-    """A value in YAML, without spaces: true, null, [2,32]."""
-    return json.dumps(value, separators=(",", ":")).strip('"')

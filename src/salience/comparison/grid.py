@@ -23,6 +23,7 @@ OF_DATA = (
     "encoding",
     "bad_rows",
 )  # settings of a data set
+OF_METHOD = ("method", "method_options", "plain_share")  # settings of a method
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,12 @@ class Grid:
         data_sets = self.data_sets or {name_of(self.base.data): {}}
         found = {}
         for data, model, size in product(data_sets, self.models or [self.base.model], self.sizes or [self.base.size]):
-            # The options of a model belong to the model that the recipes name.
-            other: dict[str, Any] = {} if model == self.base.model else {"model_options": {}, "procedure_options": {}}
-            found[Condition(data, model, size)] = {**data_sets[data], "model": model, "size": size, **other}
+            settings = {**data_sets[data], "size": size}
+            if self.models:  # else a variant may have a model of its own
+                settings["model"] = model
+            if model != self.base.model:  # the options of a model belong to the model that the recipes name
+                settings |= {"model_options": {}, "procedure_options": {}}
+            found[Condition(data, model, size)] = settings
         return found
 
     def recipe(self, condition: Condition, method: str, seed: int) -> Recipe:
@@ -111,9 +115,19 @@ class Grid:
         return Path(*(part for axis, part in axes if len(axis) > 1))
 
 
+def with_method_of(recipe: Recipe, other: Recipe) -> Recipe:
+    """A recipe with the method of another one, and its other settings unchanged."""
+    return replace(recipe, **{name: getattr(other, name) for name in OF_METHOD})
+
+
 def name_of(source: str) -> str:
     """The name of a data set: the last part of its path, without suffixes."""
     return Path(source).name.split(".")[0] or "data"
+
+
+def is_folder_name(name: str) -> bool:
+    """Whether a name can be that of a folder."""
+    return bool(name) and name not in (".", "..") and not set(name) & {"/", "\\", "\0"}
 
 
 def sizes_of(text: str) -> list[int | None]:
@@ -147,7 +161,7 @@ def data_sets_of(settings: Mapping[str, Any], source: str) -> dict[str, dict[str
             that cannot be that of a folder.
     """
     for name, chosen in settings.items():
-        if not name or name in (".", "..") or set(name) & {"/", "\\", "\0"}:
+        if not is_folder_name(name):
             raise InputError(f"{source}: {quoted(name)} cannot be the name of a folder; choose another name")
         if not isinstance(chosen, dict) or not {"data", "test"} <= chosen.keys():
             raise InputError(f"{source}: {name} needs settings of its own, at least `data: FILE` and `test: FILE`")

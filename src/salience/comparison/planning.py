@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from salience.comparison.budgets import Costs, by_passes, by_time, steps_of
 from salience.comparison.files import Known, read_known, write_known
-from salience.comparison.grid import Condition, Grid
+from salience.comparison.grid import Condition, Grid, with_method_of
 from salience.errors import InputError, unknown
 from salience.outputs import locked
 from salience.training.inputs import checksums
@@ -25,17 +25,7 @@ UNITS = {"passes": "passes of each text", "time": "seconds"}
 PATIENCE = 3600  # seconds to wait for another command that measures steps
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The settings of the runs of a condition.
-
-    Args:
-        recipe: of the baseline, with nothing left open.
-        steps: method to its number of training steps.
-    """
-
-    recipe: Recipe
-    steps: dict[str, int]
+Plan = dict[str, Recipe]  # method to its recipe with nothing left open; the seed is the first one
 
 
 def plans_of(
@@ -47,7 +37,7 @@ def plans_of(
     without data and models, and a grid that is continued has the steps with which it began.
 
     Args:
-        precision: of all runs; "auto" finds it out.
+        precision: of all runs that leave it open; "auto" finds it out.
         output: the folder of the comparison.
         budget: what all methods spend alike, a key of `BUDGETS`.
         note: called with a line of text for every choice and warning.
@@ -60,21 +50,48 @@ def plans_of(
     # Commands that measured at the same time would measure different steps.
     with locked(output / "measuring", PATIENCE) if budget == "time" else nullcontext():
         known, plans = read_known(output), {}
+        left_open = [method for method, recipe in grid.recipes.items() if recipe.precision == "auto"]
         for condition in grid.conditions():
-            recipe = filled_in(grid, condition, precision, known, note)
-            assert recipe.steps is not None
-            precision = recipe.precision
-            costs = costs_of(grid, condition, recipe, budget, known, note)
-            steps = {method: steps_of(recipe.steps, cost, costs[grid.baseline]) for method, cost in costs.items()}
-            plans[condition] = Plan(recipe, steps)
+            plan, own_steps = filled_in(grid, condition, precision, known, note)
+            precision = plan[left_open[0]].precision if left_open else precision
+            costs = costs_of(grid, condition, plan, budget, known, note)
+            plans[condition] = with_steps(plan, own_steps, costs, grid.baseline)
         write_known(output, known)
     return plans
 
 
-def filled_in(grid: Grid, condition: Condition, precision: str, known: Known, note: Callable[[str], None]) -> Recipe:
-    """The recipe of a condition's baseline with nothing left open; a new one is added to what is known."""
-    asked = replace(trained(grid.recipe(condition, grid.baseline, grid.seeds[0])), precision=precision)
-    asked = replace(asked, checksums=checksums(asked))
+def filled_in(
+    grid: Grid, condition: Condition, precision: str, known: Known, note: Callable[[str], None]
+) -> tuple[Plan, set[str]]:
+    """The recipes of a condition with nothing left open, and the variants whose steps are not those of the baseline.
+
+    What was found out is added to what is known. Recipes that differ from the baseline's in the method only follow
+    from it, without another preparation.
+    """
+    asked = {method: grid.recipe(condition, method, grid.seeds[0]) for method in grid.recipes}
+    base = trained(asked[grid.baseline])
+    base = replace(base, precision=open_or(base.precision, precision), checksums=checksums(base))
+    whole = prepared_recipe(base, known, note)
+    plan = {}
+    for method, recipe in asked.items():
+        own = replace(trained(recipe), precision=open_or(recipe.precision, precision), checksums=base.checksums)
+        if with_method_of(own, base) == base:
+            plan[method] = with_method_of(whole, recipe)
+        else:
+            plan[method] = with_method_of(prepared_recipe(own, known, note), recipe)
+    return plan, {
+        method for method, recipe in asked.items()
+        if recipe.steps not in (None, base.steps) or recipe.steps_factor != base.steps_factor
+    }  # fmt: skip
+
+
+def open_or(precision: str, found: str) -> str:
+    """The precision of a recipe; if it is left open, the one that was found for others."""
+    return found if precision == "auto" else precision
+
+
+def prepared_recipe(asked: Recipe, known: Known, note: Callable[[str], None]) -> Recipe:
+    """A recipe with nothing left open. A new one is added to what is known."""
     found = next((after for before, after in known.recipes if before == asked), None)
     if found is None:
         found = prepare_files(asked, note)[0].recipe
@@ -83,17 +100,15 @@ def filled_in(grid: Grid, condition: Condition, precision: str, known: Known, no
 
 
 def costs_of(
-    grid: Grid, condition: Condition, whole: Recipe, budget: str, known: Known, note: Callable[[str], None]
+    grid: Grid, condition: Condition, plan: Plan, budget: str, known: Known, note: Callable[[str], None]
 ) -> Costs:
     """What a step of each method costs in a condition, 1 with the budget "steps"; new costs are added to the known.
 
     A reference has no steps. If one is the baseline, the others spend as much as plain training.
     """
     recipes = {
-        method: replace(
-            whole, method=trained(recipe).method, method_options=trained(recipe).method_options, seed=0
-        )  # the same for whatever seeds
-        for method, recipe in grid.recipes.items() if method == grid.baseline or not is_reference(recipe)
+        method: replace(with_method_of(recipe, trained(recipe)), seed=0)  # the same for whatever seeds
+        for method, recipe in plan.items() if method == grid.baseline or not is_reference(recipe)
     }  # fmt: skip
     measure = BUDGETS[budget]
     if measure is None:
@@ -109,4 +124,25 @@ def costs_of(
         known.costs.append((budget, recipes[method], cost))
         found[method] = cost
         note(f"{grid.title(condition) or 'budget'}: a step of {method} costs {cost:.3g} {UNITS[budget]}")
-    return {method: cost for method, cost in found.items() if cost is not None}
+    # Passes are those of a text, so that larger batches cost more.
+    texts = {method: (recipe.batch_size or 1) if budget == "passes" else 1 for method, recipe in recipes.items()}
+    return {method: cost * texts[method] for method, cost in found.items() if cost is not None}
+
+
+def with_steps(plan: Plan, own_steps: set[str], costs: Costs, baseline: str) -> Plan:
+    """The recipes with the steps that spend as much as the baseline.
+
+    Args:
+        own_steps: methods that keep the steps of their recipes.
+        costs: of a step of each method that has steps.
+        baseline: whose steps are the measure.
+    """
+    steps = plan[baseline].steps
+    assert steps is not None  # nothing is left open
+    return {
+        method: recipe if method in own_steps
+        else replace(recipe, steps=steps_of(
+            steps, costs.get(method, costs[baseline]), costs[baseline], least=1 + bool(recipe.plain_share)
+        ))
+        for method, recipe in plan.items()
+    }  # fmt: skip

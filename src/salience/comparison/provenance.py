@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from salience.comparison.grid import Condition, Grid
+from salience.comparison.grid import OF_METHOD, Condition, Grid
 from salience.comparison.kept_runs import KeptRun
 from salience.settings import settings_of
 from salience.training.recipe import Recipe
 
-OF_RUNS = ("method", "method_options", "seed")  # settings that differ between the runs of a condition
+OF_RUNS = (*OF_METHOD, "seed")  # settings that differ between the runs of every comparison
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,14 @@ class Provenance:
 
     Attributes:
         runs: their number.
+        variants: name of a variant to the settings in which it differs from another one, beside the method.
         settings: all other settings.
         versions: name of a library to its versions, most often one.
         machine: what is known of the machines, such as "device", to its values, most often one.
     """
 
     runs: int
+    variants: dict[str, dict[str, str]]
     settings: list[SettingUsed]
     versions: dict[str, list[str]]
     machine: dict[str, list[str]]
@@ -57,31 +59,58 @@ def provenance_of(grid: Grid, runs: Iterable[KeptRun], filled_in: Mapping[Condit
     """
     metrics = [run.metrics for run in runs]
     return Provenance(
-        len(metrics), settings_used(grid, filled_in),
+        len(metrics), variants_in_words(grid), settings_used(grid, filled_in),
         *(distinct(each.get(part, {}) for each in metrics) for part in ("versions", "machine")),
     )  # fmt: skip
 
 
 def settings_used(grid: Grid, filled_in: Mapping[Condition, Recipe]) -> list[SettingUsed]:
     """Every setting that the runs of a condition share, with its values over all conditions."""
+    varied = varied_settings(grid)
     baseline = next(iter(grid.recipes))
     asked = {each: grid.recipe(each, baseline, grid.seeds[0]) for each in filled_in}
     used = []
     for name, declared in settings_of(Recipe).items():
-        if name in OF_RUNS:
+        if name in OF_RUNS or name in varied:
             continue
         values: dict[str, list[str]] = {}
         for condition, recipe in filled_in.items():
             value = getattr(recipe, name)
-            words = declared.unset or "none" if value is None else in_words(value)
-            values.setdefault(words, []).append(grid.title(condition))
+            values.setdefault(in_words(value, declared.unset), []).append(grid.title(condition))
         open_before = any(getattr(asked[each], name) != getattr(recipe, name) for each, recipe in filled_in.items())
         used.append(SettingUsed(name, values, open_before))
     return used
 
 
-def in_words(value: Any) -> str:
-    """A setting's value as text: a text as it is, anything else as JSON, an empty mapping as "none"."""
+def varied_settings(grid: Grid) -> list[str]:
+    """The settings in which the compared recipes differ, beside those that differ in every comparison."""
+    recipes = [recipe for name, recipe in grid.recipes.items() if name not in grid.references]
+    return [
+        name for name in settings_of(Recipe)
+        if name not in OF_RUNS and any(getattr(recipe, name) != getattr(grid.base, name) for recipe in recipes)
+    ]  # fmt: skip
+
+
+def variants_in_words(grid: Grid) -> dict[str, dict[str, str]]:
+    """What each variant sets, by its name: its method, and the settings that differ; empty if only methods differ."""
+    varied = varied_settings(grid)
+    if not varied:
+        return {}
+    unset = {name: declared.unset for name, declared in settings_of(Recipe).items()}
+    return {
+        variant: {name: in_words(getattr(recipe, name), unset[name]) for name in ("method", "method_options", *varied)}
+        for variant, recipe in grid.recipes.items() if variant not in grid.references
+    }  # fmt: skip
+
+
+def in_words(value: Any, unset: str = "") -> str:
+    """A setting's value as text: a text as it is, anything else as JSON, an empty mapping as "none".
+
+    Args:
+        unset: what None stands for.
+    """
+    if value is None:
+        return unset or "none"
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False) if value != {} else "none"

@@ -34,12 +34,14 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
     """A text classifier trained with a mixing method.
 
     Args:
-        method: an object such as `SSMix(window=0.2)`, a name of `salience.METHODS`, such as "ssmix", or "plain" for
-            training without mixing. `set_params` and searches can set its fields, as `method__window`.
+        method: an object such as `SSMix(window=0.2)`, a name of `salience.METHODS`, such as "ssmix", "plain" for
+            training without mixing, or "plain+ssmix" for both, one after the other. `set_params` and searches can set
+            its fields, as `method__window`.
         model: "minilm", a folder, a name on the hub, or an attention classifier such as "attention:dot".
         method_options: settings of a method that is given by name, such as {"window": 0.2}.
         model_options: settings of an attention classifier, such as {"encoder": "embeddings", "scale": 10}.
         clean: weight of the loss on the unmixed texts, from 0 to 0.99.
+        plain_share: fraction of the steps that train without mixing first, from 0 to 0.95.
         procedure: settings of the training procedure that the model needs: `Turns(iterations=2)` for VAT,
             `Standard(alignment=0.1)` for other attention classifiers. None for the defaults.
         steps: number of training steps. Here and below, None is replaced by a value that depends on the data.
@@ -69,6 +71,7 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
         method_options: dict[str, Any] | None = None,
         model_options: dict[str, Any] | None = None,
         clean: float = 0.5,
+        plain_share: float = 0.0,
         procedure: Standard | Turns | None = None,
         steps: int | None = None,
         batch_size: int | None = None,
@@ -86,6 +89,7 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
         self.method_options = method_options
         self.model_options = model_options
         self.clean = clean
+        self.plain_share = plain_share
         self.procedure = procedure
         self.steps = steps
         self.batch_size = batch_size

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from salience.errors import unknown
 from salience.mixing.choosing import choose_method, settable_fields
 from salience.mixing.method import Resolves
+from salience.training.plain_stage import split_name
 from salience.training.procedures import Standard, Turns
 
 
@@ -44,6 +45,15 @@ class NestedParameters(BaseEstimator):
         return self
 
 
+def name_of(method: str) -> str:
+    """The name of a method that is written with options or with a plain stage: "ssmix" of "plain+ssmix:window=0.2".
+
+    Raises:
+        InputError: there are two plain stages.
+    """
+    return split_name(method.partition(":")[0], "method")[1]
+
+
 def nested_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of the method and of the procedure, as `method__window` and `procedure__beta`.
 
@@ -53,7 +63,7 @@ def nested_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     method, procedure = parameters["method"], parameters["procedure"]
     try:
         if isinstance(method, str):
-            method = choose_method(method.partition(":")[0], parameters["method_options"])
+            method = choose_method(name_of(method), parameters["method_options"])
     except (TypeError, ValueError, AttributeError):  # `fit` reports the error
         method = None
     nested = {name: getattr(method, name) for name in settable_fields(method)} if isinstance(method, Resolves) else {}
@@ -83,7 +93,7 @@ def replaced_parameters(parameters: Mapping[str, Any], nested: Mapping[str, Any]
             raise unknown("parameter", name, [*parameters, *nested_parameters(parameters)])
         current = changed.get(owner, parameters[owner])
         if isinstance(current, str):  # a method given by name
-            known = [] if (method := choose_method(current.partition(":")[0])) is None else settable_fields(method)
+            known = [] if (method := choose_method(name_of(current))) is None else settable_fields(method)
             options = changed.get("method_options", parameters["method_options"]) or {}
             changed["method_options"] = options | {field: value}
         else:

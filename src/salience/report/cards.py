@@ -84,7 +84,8 @@ def show_index(console: Console | None = None) -> None:
     console.print(table)
     console.print(
         "\nThe cost of a step is in F, forward passes of the batch; plain training costs 3 F.\n"
-        "salience methods NAME explains a method, salience train --method NAME trains with it.",
+        "salience methods NAME explains a method, salience train --method NAME trains with it.\n"
+        "plain+NAME trains without mixing first, and then with the method.",
         markup=False,
         soft_wrap=True,
     )

@@ -97,13 +97,18 @@ def texts_of(predictions: Predictions, baseline: str) -> list[str]:
 
 
 def provenance_blocks(provenance: Provenance) -> list[str]:
-    """The recipe, and the versions and machines of the runs."""
+    """The recipe and its variants, and the versions and machines of the runs."""
+    variants = provenance.variants
     settings = [
         [each.name, "; ".join(setting_values(each)), "filled in" if each.filled_in else ""]
         for each in provenance.settings
     ]
     about = [[name, ", ".join(values)] for name, values in (provenance.versions | provenance.machine).items()]
-    blocks = ["## Recipe and runs", table(["setting", "value", ""], settings)]
+    blocks = ["## Recipe and runs"]
+    if variants:
+        head = ["variant", *next(iter(variants.values()))]
+        blocks.append(table(head, ([name, *changed.values()] for name, changed in variants.items())))
+    blocks.append(table(["setting", "value", ""], settings))
     return blocks + ([table(["of the runs", "value"], about)] if about else [])
 
 

@@ -105,6 +105,7 @@ def comparison_page(evidence: GridEvidence, title: str, heat_maps: HeatMaps | No
             (each.results.title, disputed_in_words(each, comparison.baseline), text_cards(each, heat_maps or {}))
             for each in evidence.predictions if each.texts
         ],
+        variants=evidence.provenance.variants,
         settings=[(each.name, setting_values(each), each.filled_in) for each in evidence.provenance.settings],
         versions=evidence.provenance.versions, machine=evidence.provenance.machine,
     )  # fmt: skip

@@ -12,6 +12,7 @@ from huggingface_hub import ModelCard, ModelCardData
 
 from salience.data.task import Task
 from salience.errors import printable
+from salience.training.plain_stage import RATE
 from salience.training.procedures import Turns
 from salience.training.recipe import Recipe
 
@@ -56,6 +57,9 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, needs_sal
 def training_summary(recipe: Recipe, metrics: dict) -> str:
     """Data, model, method and settings in one sentence."""
     method = "plain training" if recipe.method == "plain" else f"{recipe.method} with clean={recipe.clean}"
+    if recipe.plain_share:
+        share = f"{recipe.plain_share:g} of the steps"
+        method = f"a stage of plain training ({share}), then {method} at {RATE:g} times the learning rate"
     return (
         f"{metrics['rows']['training']} rows of {code(file_name(recipe.data))} on {code(file_name(recipe.model))}: "
         f"{method}, "

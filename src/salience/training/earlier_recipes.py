@@ -8,6 +8,10 @@ from typing import Any
 # Settings that every recipe held before they belonged to the training procedure, and their defaults then.
 EARLIER = {"iterations": 3, "beta": 0.1, "alignment": 0.0, "alignment_form": "absolute"}
 
+# Settings that recipes of earlier versions lack, with the values by which those versions trained. Settings whose
+# default is None need no entry.
+LACKING = {"plain_share": 0.0, "steps_factor": 1.0, "pooling": "cls", "head_rate": 1.0, "layer_decay": 1.0}
+
 
 def from_earlier(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Settings that an earlier version wrote under today's names, and the names that were changed.

@@ -26,6 +26,7 @@ from salience.models.precision import resolve_precision
 from salience.models.procedure import required_procedure
 from salience.models.sentence_pooling import used_pooling, with_pooling
 from salience.training.arguments import check_device
+from salience.training.plain_stage import check_plain_stage
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
 
@@ -109,10 +110,11 @@ def prepare(
     recipe = recipe.resolved(len(training), len(task.labels), width_of(model))
     pooling = "" if recipe.pooling == "cls" else f" ({recipe.pooling} pooling)"
     note(
-        f"recipe: {recipe.method} on {recipe.model}{pooling}, {recipe.steps} steps of {recipe.batch_size} texts, "
+        f"recipe: {recipe.staged_method} on {recipe.model}{pooling}, {recipe.steps} steps of {recipe.batch_size} texts, "
         f"learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
     )
     procedure = choose_procedure(required_procedure(model), recipe.procedure_options)
+    check_plain_stage(recipe.plain_share, recipe.steps, isinstance(procedure, Turns))
     method = resolved(method, model, tokenizer, first_batches(tokenizer, training), note)
     if method is not None:
         dry_run(method, model, as_batch(tokenizer, training, 0, 2))
@@ -128,11 +130,14 @@ def check_recipe(recipe: Recipe) -> None:
     """
     check_device(recipe)
     choose_method(recipe.method, recipe.method_options)
-    if attention_options(recipe.model, recipe.model_options) is not None and recipe.pooling not in ("auto", "cls"):
+    options = attention_options(recipe.model, recipe.model_options)
+    if options is not None and recipe.pooling not in ("auto", "cls"):
         raise InputError(
             f"--pooling {recipe.pooling}: {recipe.model} has a pooling of its own; leave --pooling out, or choose the "
             "pooling by the name of the model, such as attention:mean"
         )
+    by_turns = options is not None and options.pooling == "variational"
+    check_plain_stage(recipe.plain_share, recipe.steps, by_turns)
 
 
 def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) -> TextClassifier:

@@ -11,6 +11,7 @@ from salience.assignments import name_and_options
 from salience.errors import InputError, listed, unknown
 from salience.settings import TEXT, as_option, between, check_settings, one_of, setting, whole_between
 from salience.training.earlier_recipes import from_earlier
+from salience.training.plain_stage import PLAIN_SHARE, PREFIX, split_name
 from salience.training.recipe_kinds import CHECKSUMS, OPTIONS, WEIGHTS
 
 
@@ -62,13 +63,21 @@ class Recipe:
         "the model's maximum, at most 512",
     )  # fmt: skip
     method: str = setting(
-        "ssmix", TEXT, "mixing method: plain, or one listed by `salience methods`, such as ssmix:window=0.2"
-    )
+        "ssmix", TEXT, "mixing method: plain, or one listed by `salience methods`, such as ssmix:window=0.2; "
+        "plain+ssmix trains without mixing first (--plain-share 0.375)",
+    )  # fmt: skip
     method_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the method")
+    plain_share: float = setting(
+        0.0, between(0, 0.95), "fraction of the steps that train without mixing first; the method then goes on from "
+        "the best checkpoint, at a fifth of the learning rate",
+    )  # fmt: skip
     clean: float = setting(0.5, between(0, 0.99), "weight of the loss on the original texts, from 0 to 1")
     procedure_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the training procedure of the model")
 
     steps: int | None = setting(None, whole_between(1, 10**9), "number of training steps", "follows from the data")
+    steps_factor: float = setting(
+        1.0, between(0.01, 100), "multiple of the number of steps that follows from the data"
+    )
     batch_size: int | None = setting(
         None, whole_between(1, 10**6), "number of texts in a training step", "16; 32 from 2,000 rows on"
     )
@@ -110,6 +119,15 @@ class Recipe:
             name, options = name_and_options(self.method)
             object.__setattr__(self, "method", name)
             object.__setattr__(self, "method_options", {**self.method_options, **options})
+        staged, name = split_name(self.method)
+        if staged:  # plain+ssmix
+            object.__setattr__(self, "method", name)
+            object.__setattr__(self, "plain_share", self.plain_share or PLAIN_SHARE)
+
+    @property
+    def staged_method(self) -> str:
+        """The name of the method, with that of the plain stage if there is one: ssmix, plain+ssmix."""
+        return PREFIX * bool(self.plain_share) + self.method
 
     def resolved(self, rows: int, classes: int, width: int | None) -> Recipe:
         """The recipe with every open value filled in.
@@ -120,7 +138,8 @@ class Recipe:
             width: number of hidden units of a transformer; None for a model over words.
         """
         batch_size = default_batch_size(rows) if self.batch_size is None else self.batch_size
-        steps = default_steps(rows, classes, batch_size) if self.steps is None else self.steps
+        usual = default_steps(rows, classes, batch_size)
+        steps = max(1, round(usual * self.steps_factor)) if self.steps is None else self.steps
         # 0 is a learning rate too: nothing is learnt, and that was asked for.
         learning_rate = default_learning_rate(width) if self.learning_rate is None else self.learning_rate
         return replace(self, batch_size=batch_size, steps=steps, learning_rate=learning_rate)

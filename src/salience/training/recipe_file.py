@@ -10,16 +10,14 @@ import yaml
 
 from salience.data.columns import Columns
 from salience.errors import InputError, listed
-from salience.training.earlier_recipes import from_earlier
+from salience.training.earlier_recipes import LACKING, from_earlier
 from salience.training.manifest import RECIPE
 
 QUICK = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # a grid of 1,000 runs has 1,000 recipes
 
 
 def read_recipe(file: Path) -> dict[str, Any]:
-    """The settings in the recipe file of a run, by today's names.
-
-    Earlier versions had no `pooling`: the value they stand for is added.
+    """The settings in a recipe file, by today's names, with those that an earlier version lacked.
 
     Raises:
         InputError: the file is damaged.
@@ -31,7 +29,7 @@ def read_recipe(file: Path) -> dict[str, Any]:
         raise InputError(f"{file} is damaged: {' '.join(str(error).split())[:200]}") from error
     if not isinstance(recipe, dict):
         raise InputError(f"{file} is damaged: settings are lines of the form name: value")
-    return {"pooling": "cls", "head_rate": 1.0, "layer_decay": 1.0} | from_earlier(recipe)[0]
+    return LACKING | from_earlier(recipe)[0]
 
 
 def trained_columns(model: str | Path) -> Columns | None:

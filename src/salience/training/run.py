@@ -114,7 +114,9 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
     recipe = prepared.recipe
     assert recipe.batch_size is not None
     steps = sum(row["steps"] for row in fitted.iterations) or fitted.state.global_step
-    return round(steps * recipe.batch_size * passes_per_step(prepared.method, recipe.clean, prepared.model), 3)
+    passes = steps * recipe.batch_size * passes_per_step(prepared.method, recipe.clean, prepared.model)
+    plain = fitted.plain_steps * recipe.batch_size * passes_per_step(None, recipe.clean, prepared.model)
+    return round(passes + plain, 3)
 
 
 def fit_and_save(
@@ -141,8 +143,8 @@ def fit_and_save(
     probabilities = {role: classifier.probabilities(encoded[role]) for role in encoded if role != "training"}
     metrics = measure(task, probabilities) | {
         "rows": {role: len(rows) for role, rows in encoded.items()},
-        "steps": fitted.state.global_step,
-        "best_step": fitted.state.best_global_step,
+        "steps": fitted.steps,
+        "best_step": fitted.best_step,
         "text_passes": text_passes(prepared, fitted),
         "seconds": round(time.time() - started, 1),
     }

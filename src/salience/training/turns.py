@@ -11,7 +11,6 @@ Zhou et al. (Findings of ACL-IJCNLP 2021), "Attending via both Fine-tuning and C
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +20,6 @@ from typing import Any
 
 import numpy as np
 from accelerate import PartialState
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import PreTrainedModel, TrainerState, set_seed
 
@@ -31,6 +29,7 @@ from salience.processes import is_main_process
 from salience.training.compressing import compress, frozen
 from salience.training.features import encode_features
 from salience.training.fitting import Fitted, Listeners, build_trainer, run_trainer
+from salience.training.phases import read_phase, write_phase
 from salience.training.preparing import Prepared
 from salience.training.procedures import Turns
 from salience.training.recipe import Recipe
@@ -137,21 +136,3 @@ def validation_accuracy(trainer: MixTrainer) -> float | None:
         return None
     predicted = predict_probabilities(trainer.model, trainer.eval_dataset, "fp32").argmax(1)
     return float((predicted == np.asarray(trainer.eval_dataset.labels)).mean())
-
-
-def write_phase(model: PreTrainedModel, phase: Path, state: dict) -> None:
-    """Writes a finished phase: its weights, and then its state, whose presence marks the phase as finished."""
-    phase.mkdir(parents=True, exist_ok=True)
-    save_file(
-        {name: weight.contiguous() for name, weight in model.state_dict().items()}, phase / "weights.safetensors"
-    )
-    (phase / "unfinished.json").write_text(json.dumps(state), encoding="utf-8")
-    (phase / "unfinished.json").rename(phase / "state.json")
-
-
-def read_phase(model: PreTrainedModel, phase: Path) -> dict | None:
-    """Loads the weights of a finished phase into the model and gives its state; None if the phase is not finished."""
-    if not (phase / "state.json").is_file():
-        return None
-    model.load_state_dict(load_file(phase / "weights.safetensors", device=str(model.device)))
-    return json.loads((phase / "state.json").read_text(encoding="utf-8"))

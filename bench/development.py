@@ -1,0 +1,89 @@
+"""Development sets: rows of the data sets' training files, divided into rows to train on and rows to test on.
+
+Settings are chosen on them, so that the test files of the data sets stay untouched.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+COLUMNS = ("text", "text_pair", "label")
+TESTED = 1000  # rows of a set that are tested on, at most half of them
+SETS = {  # name: folder of the data directory
+    "trec": "trec",
+    "sst2": "sst2",
+    "sst5": "sst5",
+    "mr": "mr",
+    "subj": "subj",
+    "ag_news": "ag_news",
+    "banking77": "banking77",
+    "20news": "20news_moto_med_guns",
+    "movie_rationales": "movie_rationales",
+    "rte": "rte",
+}
+
+
+def read(file: Path) -> list[dict]:
+    """The rows of a gzipped file of JSON lines."""
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def development_set(name: str, data_dir: Path, place: Path) -> dict[str, str]:
+    """Writes a development set as two csv files, and gives their names as `compare` takes them.
+
+    The division is the same in every call. A text that occurs twice is kept once, so that none is in both files.
+
+    Args:
+        name: of `SETS`.
+        data_dir: the folder of the data sets.
+        place: the folder to write to.
+    """
+    rows = list(
+        {tuple(row.get(column) for column in COLUMNS[:2]): row for row in training_rows(name, data_dir)}.values()
+    )
+    order = np.random.default_rng(0).permutation(len(rows))
+    tested = min(TESTED, len(rows) // 2)
+    parts = {"test": order[:tested], "data": order[tested:]}
+    files = {role: place / f"{name}-{role}.csv" for role in parts}
+    place.mkdir(parents=True, exist_ok=True)
+    for role, chosen in parts.items():
+        write_csv(files[role], [rows[index] for index in chosen])
+    return {role: str(file) for role, file in files.items()}
+
+
+def training_rows(name: str, data_dir: Path) -> list[dict]:
+    """The rows of a set's training file."""
+    return read(data_dir / SETS[name] / "train.jsonl.gz")
+
+
+def write_csv(file: Path, rows: list[dict]) -> None:
+    """Writes texts, second texts if there are any, and labels."""
+    columns = [column for column in COLUMNS if column in rows[0]]
+    with file.open("w", encoding="utf-8", newline="") as opened:
+        writer = csv.writer(opened)
+        writer.writerow(columns)
+        writer.writerows([row[column] for column in columns] for row in rows)
+
+
+def drawn(rows: list[dict], count: int | None, seed: int) -> tuple[list[dict], list[dict]]:
+    """`count` rows, every class in proportion but two rows at least, so that one can be held out; and the rest."""
+    if count is None:
+        return rows, []
+    random = np.random.default_rng(seed)
+    shuffled = [rows[index] for index in random.permutation(len(rows))]
+    quota = {
+        label: max(2, round(number * count / len(rows))) for label, number in Counter(r["label"] for r in rows).items()
+    }
+    kept, left = [], []
+    for row in shuffled:
+        (kept if quota[row["label"]] > 0 else left).append(row)
+        quota[row["label"]] -= 1
+    known = {row["text"] for row in kept}
+    return kept, [row for row in left if row["text"] not in known]

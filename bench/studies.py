@@ -1,0 +1,67 @@
+"""The studies behind the defaults: each a question, and the variants of the recipe that answer it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Study:
+    """What `bench/study.py` runs.
+
+    Args:
+        question: printed above the answer.
+        variants: name to the settings that it changes; the first is the baseline.
+        settings: of all variants.
+        sets: names of development sets.
+        sizes: numbers of labelled rows that each seed draws.
+        references: rows beside the variants.
+        budget: what all variants spend alike, as of `salience compare --budget`.
+    """
+
+    question: str
+    variants: dict[str, dict[str, Any]]
+    settings: dict[str, Any] = field(default_factory=dict)
+    sets: tuple[str, ...] = ("trec", "mr", "subj", "ag_news")
+    sizes: tuple[int, ...] = (100, 500)
+    references: tuple[str, ...] = ()
+    budget: str = "passes"
+
+
+def guided_by(**options: Any) -> dict[str, Any]:
+    """AttentionMix on mixtures only, as its paper trains, with these options."""
+    return {"method": "attentionmix", "clean": 0.0, "method_options": options}
+
+
+STUDIES = {
+    "steps": Study(
+        "Does the default recipe train long enough?",
+        {
+            "usual": {"method": "plain"},
+            "half": {"method": "plain", "steps_factor": 0.5},
+            "twice": {"method": "plain", "steps_factor": 2.0},
+        },
+        sets=("trec", "mr", "ag_news", "banking77"),
+    ),
+    "heads": Study(
+        "Is the head that AttentionMix chooses by itself better than other heads, or than a layer's mean?",
+        {
+            "auto": guided_by(head="auto"),
+            "mean": guided_by(layer=0),
+            # Drawn once, of MiniLM's 6 layers with 12 heads each.
+            "head 3 of layer 1": guided_by(layer=1, head=3),
+            "head 9 of layer 2": guided_by(layer=2, head=9),
+            "head 6 of layer 4": guided_by(layer=4, head=6),
+            "plain": {"method": "plain"},
+        },
+        sets=("trec", "mr", "subj"),
+        sizes=(200,),
+    ),
+    "precision": Study(
+        "Does training in bf16 cost accuracy?",
+        {"fp32": {"method": "plain", "precision": "fp32"}, "bf16": {"method": "plain", "precision": "bf16"}},
+        sets=("trec", "sst2", "mr", "subj", "ag_news"),
+        sizes=(500,),
+    ),
+}

@@ -1,0 +1,57 @@
+"""A study of this project: variants of the recipe, compared on development sets by `salience compare`.
+
+    python bench/study.py steps --data-dir DATA --jobs 2
+    python bench/study.py precision --data-dir DATA --sets trec mr --sizes 500 --seeds 0 1 2
+
+A study is a list of runs, which `bench/studies.py` declares, and the report of the comparison. Its runs are in
+OUTPUT/STUDY; those that are finished are not made again. The table of all runs is written to RESULTS/STUDY.csv. The
+rows to train on and to test on are both of the training files: see `bench/development.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from development import SETS, development_set
+from salience.commands.compare import show_and_report
+from salience.comparison.comparing import compare
+from salience.comparison.evidence import GridEvidence
+from salience.training.recipe import Recipe
+from studies import STUDIES
+
+
+def main() -> None:
+    """Runs a study and prints its comparison."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("study", choices=STUDIES)
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--output", type=Path, default=Path("runs/studies"))
+    parser.add_argument("--results", type=Path, default=Path("results/studies"))
+    parser.add_argument("--sets", nargs="+", choices=SETS, help="default: those of the study")
+    parser.add_argument("--sizes", nargs="+", type=int, help="default: those of the study")
+    parser.add_argument("--seeds", nargs="+", type=int, default=list(range(5)))
+    parser.add_argument("--variants", nargs="+", help="some of the study's variants, the baseline first")
+    parser.add_argument("--precision", default="auto")
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args()
+    study = STUDIES[options.study]
+    place = options.output / options.study
+    sets = {
+        name: development_set(name, options.data_dir, options.output / "data") for name in options.sets or study.sets
+    }
+    base = Recipe(next(iter(sets.values()))["data"], precision=options.precision, **study.settings)
+    evidence: list[GridEvidence] = []
+    compare(
+        base, {name: study.variants[name] for name in options.variants or study.variants}, options.seeds, place,
+        sizes=options.sizes or study.sizes, data_sets=sets, jobs=options.jobs, references=study.references,
+        budget=study.budget, finished=evidence.append,
+    )  # fmt: skip
+    print(study.question)
+    show_and_report(evidence[0], place)
+    options.results.mkdir(parents=True, exist_ok=True)
+    (options.results / f"{options.study}.csv").write_bytes((place / "results.csv").read_bytes())
+
+
+if __name__ == "__main__":
+    main()

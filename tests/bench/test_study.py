@@ -1,0 +1,71 @@
+"""The studies of bench/: their variants are recipes, and their sets are training rows, divided without overlap."""
+
+import csv
+import gzip
+import json
+from itertools import product
+
+import pytest
+
+import development
+import study
+from development import development_set
+from salience.comparison.variants import setting_variants
+from salience.training.recipe import Recipe
+from studies import STUDIES
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_variants_of_a_study_are_recipes(name):
+    declared = STUDIES[name]
+    recipes = setting_variants(Recipe("rows.csv", **declared.settings), declared.variants)
+    assert len({str(recipe) for recipe in recipes.values()}) == len(declared.variants) >= 2
+    assert set(declared.sets) <= set(development.SETS)
+
+
+def rows_of(file) -> list[dict]:
+    with open(file, newline="") as opened:
+        return list(csv.DictReader(opened))
+
+
+@pytest.fixture
+def data_dir(tmp_path, monkeypatch):
+    """A data directory with one set: 30 texts, each of which stands there twice."""
+    monkeypatch.setattr(development, "SETS", {"made-up": "folder"})
+    words = {"good": "positive", "bad": "negative"}
+    rows = [
+        {"text": f"a {word} film {number % 30}", "label": label}
+        for number in range(60)
+        for word, label in words.items()
+    ]
+    (tmp_path / "folder").mkdir()
+    with gzip.open(tmp_path / "folder" / "train.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    return tmp_path
+
+
+def test_a_development_set_divides_the_training_rows(data_dir, tmp_path):
+    files = development_set("made-up", data_dir, tmp_path / "one")
+    texts = {role: [row["text"] for row in rows_of(file)] for role, file in files.items()}
+    assert len(texts["test"]) == len(texts["data"]) == 30
+    assert len({*texts["test"], *texts["data"]}) == 60
+    again = development_set("made-up", data_dir, tmp_path / "two")
+    assert {role: rows_of(file) for role, file in again.items()} == {
+        role: rows_of(file) for role, file in files.items()
+    }
+
+
+def test_a_study_is_run_and_its_table_written(data_dir, tmp_path, monkeypatch, capsys):
+    """The packaged model, two steps and no more than that."""
+    monkeypatch.setattr(study, "SETS", development.SETS)
+    arguments = ["study.py", "steps", "--data-dir", data_dir, "--output", tmp_path / "runs", "--results",
+                 tmp_path / "results", "--sets", "made-up", "--sizes", "8", "--seeds", "0", "1", "--variants", "half",
+                 "usual"]  # fmt: skip
+    monkeypatch.setattr("sys.argv", [str(argument) for argument in arguments])
+    monkeypatch.setitem(STUDIES["steps"].variants, "usual", {"method": "plain", "steps_factor": 0.2})
+    monkeypatch.setitem(STUDIES["steps"].variants, "half", {"method": "plain", "steps_factor": 0.1})
+    study.main()
+    assert "Does the default recipe train long enough?" in capsys.readouterr().out
+    rows = rows_of(tmp_path / "results" / "steps.csv")
+    assert [(row["method"], row["seed"]) for row in rows] == list(product(["half", "usual"], "01"))
+    assert float(rows[2]["text_passes"]) > float(rows[0]["text_passes"])  # steps of their own are no equal budget
