@@ -34,7 +34,49 @@ def guided_by(**options: Any) -> dict[str, Any]:
     return {"method": "attentionmix", "clean": 0.0, "method_options": options}
 
 
+EIGHT = ("trec", "sst2", "sst5", "mr", "subj", "ag_news", "banking77", "rte")
+ALL_ROWS = {"method": "plain", "validation_share": 0.0}
+MEAN = ALL_ROWS | {"pooling": "mean"}
+
 STUDIES = {
+    "pooling": Study(
+        "What should the head read, and does a validation part pay?",
+        {
+            "all rows": ALL_ROWS,
+            "held out": {"method": "plain"},
+            "mean": MEAN,
+            "trained mean": ALL_ROWS | {"pooling": "trained-mean"},
+        },
+        sets=EIGHT,
+        sizes=(50, 100, 200, 500),
+        references=("tf-idf", "frozen"),
+    ),
+    "rates": Study(
+        "Which learning rates?",
+        {
+            "usual": MEAN,
+            "head x 3": MEAN | {"head_rate": 3.0},
+            "head x 10": MEAN | {"head_rate": 10.0},
+            "layer decay 0.8": MEAN | {"layer_decay": 0.8},
+            "half": MEAN | {"learning_rate": 1e-4},
+            "twice": MEAN | {"learning_rate": 4e-4},
+        },
+        sets=EIGHT,
+        sizes=(50, 100, 200, 500),
+    ),
+    "schedule": Study(
+        "How long, and with how many texts a step?",
+        {
+            "usual": MEAN,
+            "half": MEAN | {"steps_factor": 0.5},
+            "twice": MEAN | {"steps_factor": 2.0},
+            "batches of 8": MEAN | {"batch_size": 8},
+            "batches of 32": MEAN | {"batch_size": 32},
+            "label smoothing": MEAN | {"label_smoothing": 0.1},
+        },
+        sets=EIGHT,
+        sizes=(50, 100, 200, 500),
+    ),
     "steps": Study(
         "Does the default recipe train long enough?",
         {
