@@ -110,8 +110,8 @@ def prepare(
     recipe = recipe.resolved(len(training), len(task.labels), width_of(model))
     pooling = "" if recipe.pooling == "cls" else f" ({recipe.pooling} pooling)"
     note(
-        f"recipe: {recipe.staged_method} on {recipe.model}{pooling}, {recipe.steps} steps of {recipe.batch_size} texts, "
-        f"learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
+        f"recipe: {recipe.staged_method} on {recipe.model}{pooling}, {recipe.steps} steps of {recipe.batch_size} "
+        f"texts, learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
     )
     procedure = choose_procedure(required_procedure(model), recipe.procedure_options)
     check_plain_stage(recipe.plain_share, recipe.steps, isinstance(procedure, Turns))
