@@ -9,6 +9,7 @@ import pytest
 import torch
 import yaml
 from test_bad_input import refused
+from test_resume import finish, kill, start, wait_for, weights  # noqa: F401  `start` is a fixture
 
 import salience as package
 from labelled import labelled_rows
@@ -95,6 +96,18 @@ def test_a_run_is_repeated_by_its_recipe_and_trained_further(pooled, place, sali
     assert answer.code == 0, answer.err
     config = json.loads((tmp_path / "further" / "config.json").read_text())
     assert (config["pooling_layer"], config["num_hidden_layers"]) == ("mean", 3)
+
+
+def test_a_killed_run_ends_with_the_same_weights(place, start, tmp_path):  # noqa: F811
+    """The optimiser has more groups of weights, and a part of the model is not trained."""
+    options = ("--steps", "36", "--evaluations", "12", "--patience", "12", "--pooling", "trained-mean")
+    finish(start(*place.train("--output", tmp_path / "whole", *options)))
+    process = start(*place.train("--output", tmp_path / "run", *options))
+    checkpoints = tmp_path / ".run.partial" / "checkpoints"
+    wait_for((checkpoints / "checkpoint-15" / "trainer_state.json").exists, process)
+    kill(process)
+    finish(start(*place.train("--output", tmp_path / "run", *options, "--resume")))
+    assert weights(tmp_path / "run") == weights(tmp_path / "whole")
 
 
 def test_auto_is_settled_in_the_recipe(place, salience, tmp_path):
