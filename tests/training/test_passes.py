@@ -56,6 +56,29 @@ def test_the_cards_state_the_same(entry, model):
         assert 3 * passes_per_step(method, clean, model) == pytest.approx(forward_passes, abs=0.005)
 
 
+@pytest.mark.parametrize("name", ["tmix", "mixupencoding", "senmixup", "attentionmix", "ssmix", "embedmix"])
+def test_a_pooling_layer_is_a_layer_that_is_never_shared(name):
+    """Counted in the model: all layers, the pooling layer among them, forward and backward, with a trained pooling."""
+    model, own = families.with_mean("bert", trained=True).train(), families.batch([5, 2, 9, 4])
+    method = METHODS[name]()
+    for level in getattr(method, "levels", [None]):
+        one = method if level is None else replace(method, levels=(level,))
+        rows = {"forward": 0, "backward": 0}
+
+        def after(module, arguments, result, rows=rows):
+            rows["forward"] += 1
+            if result.requires_grad:
+                result.register_hook(lambda gradient: rows.update(backward=rows["backward"] + 1))
+
+        handles = [layer.register_forward_hook(after) for layer in model.bert.encoder.layer]
+        for loss in mixed(one, 0.5)(model, own):
+            loss.backward()
+        for handle in handles:
+            handle.remove()
+        counted = (rows["forward"] + 2 * rows["backward"]) / 3 / (families.LAYERS + 1)
+        assert passes_per_step(one, 0.5, model) == pytest.approx(counted)
+
+
 def test_models_over_words():
     """An LSTM is a layer that two passes can share; embeddings alone have none, so both passes are whole ones."""
     model, own = word_models.word_classifier("lstm"), word_models.word_batch([5, 2, 9, 4])
