@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from grids import SEEDS, TEXTS, made_up
-from markupsafe import Markup
+from grids import SEEDS, TEXTS, made_up, with_heat_maps
 
 from salience.errors import InputError
 from salience.report.comparison import p_value
@@ -140,13 +139,43 @@ def test_texts_on_which_methods_disagree(tmp_path):
     assert "3 seeds,\nright" in page.text and "wrong)" in page.text
 
 
-def test_heat_maps_are_shown_where_there_are_any(tmp_path):
+def test_heat_maps_are_below_their_text(tmp_path):
+    """A line for each method that has one: its class, the probability of that, and each word with its score."""
     evidence = made_up(tmp_path, methods=("plain", "wrong"), skill={"plain": 50, "wrong": -50})
+    bare = comparison_page(evidence, "x")
+    assert "Heat maps" not in bare and 'class="map"' not in bare
+    page = comparison_page(with_heat_maps(evidence, ["wrong"], ["no heat maps of <b>one</b>"]), "x")
+    assert page.count('class="map"') == 10 and "No heat maps of &lt;b&gt;one" in page
+    assert "the model of each method with seed 3" in page and "explainer gradient" in page
     (predictions,) = evidence.predictions
-    key = predictions.results.condition, predictions.texts[3].row
-    page = comparison_page(evidence, "x", {key: Markup("<em>words</em>")})
-    assert page.count("<em>words</em>") == 1
-    assert page.index(predictions.texts[3].text) < page.index("<em>words</em>") < page.index(predictions.texts[4].text)
+    cards = page.split('<div class="disputed">')[1:]
+    for text, card in zip(predictions.texts, cards, strict=True):
+        assert text.text in card and "<b>wrong</b> bad 0.67" in card and "<b>plain</b>" not in card
+        assert re.findall(r'title="([^"]*)">([^<]*)<', card) == [
+            (score, word) for score, word in zip(("0.333", "0.667", "1"), text.text.split(), strict=True)
+        ]
+    assert "heat map" not in comparison_markdown(with_heat_maps(evidence), "x").lower()
+
+
+def test_words_have_the_colours_of_a_notebook(tmp_path):
+    evidence = with_heat_maps(made_up(tmp_path, methods=("plain", "wrong"), skill={"plain": 9, "wrong": -9}))
+    page = comparison_page(evidence, "x")
+    classes = re.findall(r'class="word (\S+)" title="([^"]*)"', page.split('<div class="map">', 1)[1])
+    shade = {name: re.search(rf"\.{name} {{ background: (\S+) }}", page)[1] for name, _ in classes}
+    assert {(score, shade[name]) for name, score in classes} == {
+        ("0.333", "rgba(217,71,58,0.25)"), ("0.667", "rgba(217,71,58,0.50)"), ("1", "rgba(217,71,58,0.75)")
+    }  # fmt: skip
+
+
+def test_a_heat_map_without_numbers(tmp_path):
+    """A diverged model gives neither probabilities nor scores; the page says so in place of a colour."""
+    evidence = with_heat_maps(made_up(tmp_path, methods=("plain", "wrong"), skill={"plain": 9, "wrong": -9}))
+    for by_method in evidence.heat_maps.of_texts.values():
+        by_method["plain"] = replace(
+            by_method["plain"], probabilities=np.full(3, np.nan), scores={"gradient": np.full(3, np.nan)}
+        )
+    page = comparison_page(evidence, "x")
+    assert "<b>plain</b> bad unknown" in page and 'title="nan"' in page and "rgba(217,71,58,nan" not in page
 
 
 def test_many_classes_are_listed(tmp_path):
@@ -189,6 +218,16 @@ def test_names_are_no_markup(tmp_path):
     assert "\x1b" not in text and "\x00" not in text
 
 
+def test_words_are_no_markup(tmp_path):
+    texts = [f"{HOSTILE[number % 5]} {number}" for number in range(30)]
+    evidence = made_up(tmp_path, HOSTILE[:3], labels=HOSTILE, texts=texts)
+    page = comparison_page(with_heat_maps(evidence, HOSTILE[:3], HOSTILE), "x")
+    found = Content(page)
+    assert page.count('class="map"') == 30
+    assert not {"script", "img", "i"} & set(found.tags) and found.tags.count("b") == 30  # the names of methods
+    assert all(word in found.text for text in texts[:5] for word in text.split(" ")[:-1])
+
+
 def test_nothing_comes_from_elsewhere(large):
     page = comparison_page(large, "Comparison")
     found = Content(page)
@@ -202,6 +241,12 @@ def test_long_texts_are_folded(tmp_path):
     texts = [f"{number} " + "word " * 400 for number in range(12)]
     page = content_of(made_up(tmp_path, texts=texts, skill={"plain": 9, "ssmix": -9, "tmix": 0}))
     assert page.tags.count("details") == page.tags.count("summary") == 10
+    evidence = made_up(tmp_path / "maps", texts=texts, skill={"plain": 9, "ssmix": -9, "tmix": 0})
+    page = comparison_page(with_heat_maps(evidence, ["plain"]), "x")
+    assert page.count("<details>") == 20
+    start, rest = page.split('<div class="map">')[1].split("<details>", 1)
+    shown = re.findall(r">(\w+)</span>", start)
+    assert 275 < len(" ".join(shown)) <= 280 and len(shown) + rest.split("</details>")[0].count("</span>") == 402
     for text in ("short", "x" * 1000, texts[0]):
         start, rest = cut(text, 100)
         assert start + rest == text and len(start) <= 100

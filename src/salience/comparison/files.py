@@ -13,7 +13,7 @@ from salience.files import whole_file
 from salience.training.recipe import Recipe
 
 COMPARISON, GRID, RUNS, FAILURES = "comparison.json", "grid.json", "results.csv", "failures.jsonl"
-REPORTS = ("report.html", "report.md")
+REPORTS, EXPLANATIONS = ("report.html", "report.md"), "explanations.jsonl"
 PATIENCE = 60  # seconds to wait for another command that writes the comparison
 
 
@@ -25,10 +25,10 @@ def check_comparison(output: Path) -> None:
     """
     file = output / COMPARISON
     if not os.path.lexists(file):
-        for report in REPORTS:
-            if os.path.lexists(output / report):
+        for name in (*REPORTS, EXPLANATIONS):
+            if os.path.lexists(output / name):
                 raise InputError(
-                    f"{output / report} is there without {COMPARISON} and is not replaced: remove it, or choose "
+                    f"{output / name} is there without {COMPARISON} and is not replaced: remove it, or choose "
                     "another --output"
                 )
         return
