@@ -117,7 +117,7 @@ def test_heat_maps_are_those_of_salience_explain(finished, place, salience, tmp_
         for method in ("plain", "embedmix"):
             row, line = by_text[method, number], next(on_page)
             assert line.startswith(
-                f"<span><b>{method}</b> {row['predicted']} {row['probabilities'][row['predicted']]:.2f}<"
+                f"<span><strong>{method}</strong> {row['predicted']} {row['probabilities'][row['predicted']]:.2f}<"
             )
             assert re.findall(r'title="([^"]*)">([^<]*)<', line) == [
                 (f"{score:.3g}", word) for score, word in zip(row["scores"]["gradient"], row["words"], strict=True)
@@ -169,7 +169,7 @@ def test_models_that_are_missing_or_damaged_are_named(again, tmp_path):
     line = "no heat maps of 1 run without a model (40/embedmix-3): remove the folder of a run to make it again"
     assert answer.out.count(line) == 1 and answer.err == "" and loaded == ["40/plain-3"]
     assert f"<p>N{line[1:]}" in (out / "report.html").read_text()
-    assert maps_of(out) and all(each.startswith("<span><b>plain</b>") for each in maps_of(out))
+    assert maps_of(out) and all(each.startswith("<span><strong>plain</strong>") for each in maps_of(out))
 
     (out / "explanations.jsonl").unlink()
     (out / "40" / "plain-3" / "model.safetensors").write_bytes(b"no weights")

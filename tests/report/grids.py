@@ -28,8 +28,11 @@ def made_up(
     texts=tuple(TEXTS),
     skill=None,
     keep_names=True,
+    more=lambda method, seed: {},
 ) -> GridEvidence:
     """The evidence of a grid whose predictions are random, and right more often by `skill` of a method.
+
+    `more` gives further metrics of a run.
 
     Only the folders that a report may read are there: the first run of the baseline with each size.
     """
@@ -50,7 +53,7 @@ def made_up(
                     "test": detailed_scores(probabilities, gold), "seconds": 10.0 + random.random(),
                     "rows": {"training": 160, "validation": 40, "test": len(texts)},
                     "versions": {"salience": "1.2.3"}, "machine": {"device": "cpu"},
-                }  # fmt: skip
+                } | more(method, seed)  # fmt: skip
                 names = labels if keep_names else ()
                 runs[condition, method, seed] = KeptRun(metrics, probabilities, gold, tuple(names))
                 folders[condition, method, seed] = place / str(number) / f"{method[:1]}-{seed}"

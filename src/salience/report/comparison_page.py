@@ -13,6 +13,7 @@ from salience.report.comparison import verdicts
 from salience.report.comparison_pictures import Drawing, gain_against_cost, learning_curves, runs_and_intervals
 from salience.report.comparison_words import (
     board,
+    class_rows,
     confused_pairs,
     disputed_in_words,
     grid_in_words,
@@ -28,7 +29,7 @@ from salience.report.prediction_pictures import MOST_CLASSES, confusion_matrices
 from salience.templating import render
 
 SHOWN = 280  # characters of a text; the rest is shown on demand
-FOLDED = 12  # verdicts from which on they are folded
+FOLDED = 12  # verdicts, and classes, from which on they are folded
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,8 @@ def comparison_page(evidence: GridEvidence, title: str) -> str:
             figures.drawn(reliability_diagrams(each), joined(each.results.title, "accuracy against confidence"))
             for each in evidence.predictions
         ],
+        classes=[(each.results.title, list(each.results.classes.f1), class_rows(each.results))
+                 for each in evidence.predictions],
         confusions=[
             (own_title, own, pairs)
             for own_title, own, pairs in (confusions(each, figures) for each in evidence.predictions)
