@@ -217,12 +217,12 @@ def test_scores_that_not_all_runs_have(tmp_path):
     page, text = content_of(evidence), comparison_markdown(evidence, "x")
     expected = {"plain": "0.03 ± 0.00", "ssmix": "0.02 ± 0.00 best", "majority": "-"}
     (head,) = [row for row in page.rows if row[0] == "method" and len(row) == 13]
-    for column, name in ((5, "calibration error with temperature"), (6, "accuracy, typing errors"),
-                         (7, "accuracy, words left out"), (11, "passes")):  # fmt: skip
+    for column, name in ((8, "calibration error with temperature"), (9, "accuracy, typing errors"),
+                         (10, "accuracy, words left out"), (11, "passes")):  # fmt: skip
         assert head[column].startswith(name) and name in text
     for method, error in expected.items():
         (cells,) = [row for row in page.rows_of(method) if len(row) == 12]
-        assert cells[4] == error and cells[5:7] == ["54.00 ± 1.00", "25.00 ± 0.00"]
+        assert cells[7] == error and cells[8:10] == ["54.00 ± 1.00", "25.00 ± 0.00"]
         assert cells[10] == ("-" if method == "majority" else "1,204")
         assert f"{error.removesuffix(' best')}** (best) |" in text or f"| {error} |" in text.replace("\\", "")
     frame = evidence.comparison.frame().set_index(["method", "seed"])

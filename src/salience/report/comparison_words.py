@@ -55,17 +55,15 @@ def board(results: ConditionResults) -> Board:
     Scores that no run has take no column.
     """
     known = {score for scores in results.scores.values() for score in scores}
-    shown = SCORES | {name: score for name, score in PARTIAL.items() if score in known}
-    head = [(name, f"{UNITS.get(score, '')}{'lower' if score in LOWER_IS_BETTER else 'higher'} is better")
-            for name, score in shown.items()]  # fmt: skip
-    head += [("difference in accuracy", "points [95 % interval]"), ("p", "Holm"),
-             ("difference in log loss", "nats [95 % interval]")]  # fmt: skip
+    partial = {name: score for name, score in PARTIAL.items() if score in known}
+    head = [*map(scored, SCORES.items()), ("difference in accuracy", "points [95 % interval]"), ("p", "Holm"),
+            ("difference in log loss", "nats [95 % interval]"), *map(scored, partial.items())]  # fmt: skip
     head += [("passes", "of texts")] if "text_passes" in known else []
     head.append(("time", "x baseline"))
-    best = {score: best_methods(results, score) for score in shown.values()}
+    best = {score: best_methods(results, score) for score in (SCORES | partial).values()}
     rows = {}
     for method, scores in results.scores.items():
-        cells = [Cell(known_spread(scores, score), method in best[score]) for score in shown.values()]
+        cells = {score: Cell(known_spread(scores, score), method in best[score]) for score in best}
         between = ["baseline", "", ""]
         if method in results.differences:
             accuracy = results.differences[method]["accuracy"]
@@ -73,9 +71,18 @@ def board(results: ConditionResults) -> Board:
         elif method in results.references:
             reference = results.references[method]
             between = [f"{reference['accuracy']:+.2f}", "reference", f"{reference['log_loss']:+.2f}"]
-        between += [passes(scores)] if "text_passes" in known else []
-        rows[method] = [*cells, *map(Cell, between), Cell(f"{results.times(method):.2f}")]
+        spent = [passes(scores)] if "text_passes" in known else []
+        rows[method] = [
+            *(cells[score] for score in SCORES.values()), *map(Cell, between),
+            *(cells[score] for score in partial.values()), *map(Cell, [*spent, f"{results.times(method):.2f}"]),
+        ]  # fmt: skip
     return Board(head, rows)
+
+
+def scored(column: tuple[str, str]) -> tuple[str, str]:
+    """The head of a column of scores: its name, and its unit with the direction that is better."""
+    name, score = column
+    return name, f"{UNITS.get(score, '')}{'lower' if score in LOWER_IS_BETTER else 'higher'} is better"
 
 
 def best_methods(results: ConditionResults, score: str) -> set[str]:
@@ -159,11 +166,11 @@ def disputed_in_words(predictions: Predictions, baseline: str) -> str:
 
 
 def class_rows(results: ConditionResults) -> list[tuple[str, str, list[str]]]:
-    """Each class with its number of test rows, and the mean F1 of each method, in percent."""
+    """Each class with its number of test rows, and the mean F1 of each method, in percent; '-' without rows."""
     classes = results.classes
     by_method = [np.array(values) for values in classes.f1.values()]
     return [
-        (name, f"{rows:,}", [spread(values[:, number]) for values in by_method])
+        (name, f"{rows:,}", [spread(values[:, number]) if rows else "-" for values in by_method])
         for number, (name, rows) in enumerate(zip(classes.names, classes.rows, strict=True))
     ]
 
