@@ -2,7 +2,7 @@
 
 The runs are made up: folders with recipe, metrics and probabilities as a run writes them, of five data sets, two
 sizes, ten methods and ten seeds, 1,000 runs with 2,000 test rows each. The time is that of `compare`, which finds all
-runs done, of its evidence, and of both reports.
+runs done, of its evidence, and of both reports, with stored heat maps of the texts on which methods disagree.
 
     python bench/grid_report.py
     python bench/grid_report.py --classes 20 --seeds 5
@@ -13,10 +13,12 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
+from functools import partial
 from io import StringIO
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -29,7 +31,12 @@ from salience.comparison.comparing import compare
 from salience.comparison.evidence import GridEvidence
 from salience.comparison.files import Known, write_known
 from salience.comparison.grid import Grid, with_method_of
+from salience.comparison.heat_maps import EXPLAINER
+from salience.comparison.kept_runs import read_run
+from salience.comparison.results import Run
+from salience.comparison.stored_explanations import ExplainedText, digest, write_explanations
 from salience.comparison.variants import method_variants
+from salience.explainers.explanations import Explanation
 from salience.training.inputs import checksums
 from salience.training.metrics import detailed_scores
 from salience.training.recipe import Recipe
@@ -38,8 +45,8 @@ from salience.training.results import PROBABILITIES, versions
 SIZES, SETS = [100, 1000], 5
 
 
-def write_grid(place: Path, options: argparse.Namespace) -> tuple[Recipe, dict, list[str], int]:
-    """Writes the folders of all runs; returns the arguments of the comparison and the number of runs."""
+def write_grid(place: Path, options: argparse.Namespace) -> tuple[Recipe, dict, list[str], dict[Run, Path]]:
+    """Writes the folders of all runs; returns the arguments of the comparison and these folders."""
     sets = {}
     for number in range(SETS):
         for part in ("data", "test"):
@@ -62,7 +69,7 @@ def write_grid(place: Path, options: argparse.Namespace) -> tuple[Recipe, dict, 
     cells = cells_of(grid, plans, place / "out")
     for cell in cells:
         write_run(cell, labels, options.classes, random)
-    return base, sets, methods, len(cells)
+    return base, sets, methods, {(cell.condition, cell.method, cell.seed): cell.folder for cell in cells}
 
 
 def write_run(cell: Cell, labels: np.ndarray, classes: int, random: np.random.Generator) -> None:
@@ -88,6 +95,23 @@ def write_run(cell: Cell, labels: np.ndarray, classes: int, random: np.random.Ge
     (cell.folder / "recipe.yaml").write_text(recipe, encoding="utf-8")
 
 
+def write_heat_maps(evidence: GridEvidence, methods: Sequence[str], folders: dict[Run, Path], output: Path) -> None:
+    """Stores made-up explanations of the texts on which methods disagree, as the models of a grid would."""
+    random = np.random.default_rng(0)
+    stored = {}
+    for predictions in evidence.predictions:
+        condition, classes = predictions.results.condition, len(predictions.labels)
+        for method, text in product(methods, predictions.texts):
+            words = text.text.split()
+            scores = {EXPLAINER: random.random(len(words))}
+            chances = random.dirichlet(np.ones(classes))
+            key = ExplainedText(condition, method, 0, digest(read_run(folders[condition, method, 0])), text.row)
+            stored[key] = Explanation(
+                words, None, predictions.labels, chances, int(chances.argmax()), None, scores, text.row
+            )
+    write_explanations(output, stored)
+
+
 @contextmanager
 def timed(what: str) -> Iterator[None]:
     """Prints the seconds of what the `with` does, by the clock and of the processor, which others may share."""
@@ -105,16 +129,20 @@ def main() -> None:
     options = parser.parse_args()
     with TemporaryDirectory() as folder:
         place = Path(folder)
-        base, sets, methods, runs = write_grid(place, options)
-        print(f"{runs:,} runs, {options.rows:,} test rows, {options.classes} classes")
+        base, sets, methods, folders = write_grid(place, options)
+        print(f"{len(folders):,} runs, {options.rows:,} test rows, {options.classes} classes")
         evidence: list[GridEvidence] = []
+        read = partial(
+            compare, base, methods, range(options.seeds), place / "out", note=lambda line: None, sizes=SIZES,
+            data_sets=sets, finished=evidence.append, references=(), budget="steps",
+        )  # fmt: skip
+        read(heat_maps=False)
+        write_heat_maps(evidence[0], methods, folders, place / "out")
         with timed("reading and comparing"):
-            compare(
-                base, methods, range(options.seeds), place / "out", note=lambda line: None, sizes=SIZES,
-                data_sets=sets, references=(), budget="steps", finished=evidence.append,
-            )  # fmt: skip
+            read()
+        assert not evidence[1].heat_maps.missing and evidence[1].heat_maps.of_texts
         with timed("reporting"), redirect_stdout(StringIO()):
-            show_and_report(evidence[0], place / "out")
+            show_and_report(evidence[1], place / "out")
         print(f"report.html: {(place / 'out' / 'report.html').stat().st_size / 1e6:.1f} MB")
 
 

@@ -1,9 +1,11 @@
 """Labels, tags and names of files are anybody's: no command fails by them, and none lets them steer the terminal."""
 
 import json
+import re
 from html.parser import HTMLParser
 
 import pytest
+from pandas import read_csv
 from test_analyse import read, saved_model
 from test_bad_input import refused
 
@@ -76,6 +78,27 @@ def test_faithfulness(given, salience, tmp_path):
     check_terminal(answer)
     check_page(tmp_path / "out" / "index.html", scripts=0)
     read(tmp_path / "out" / "faithfulness.json")
+
+
+def test_compare(given, salience, tmp_path):
+    """Labels, file, model and output are named by anybody; the report and the tables hold them as they are."""
+    labels, model, file = given
+    output = tmp_path / "[/b]<i>'\"\x1b[31m\u202e\n<script>"
+    asked = ["compare", file, "--test", file, "--model", model, "--text", "text", "--label", "label", "--steps", "2",
+             "--seeds", "0,1", "--references", "majority", "--device", "cpu", "--output", output]  # fmt: skip
+    answer = salience(*asked)
+    check_terminal(answer)
+    check_page(output / "report.html", scripts=0)
+    text = (output / "report.md").read_text(encoding="utf-8")
+    assert not [letter for letter in text if letter != "\n" and is_unprintable(letter)]
+    assert not re.search(r"(?<!\\)<", text)
+    assert {*read_csv(output / "classes.csv")["class"]} == set(labels)
+    stored = output / "explanations.jsonl"  # there is none where methods agree
+    lines = stored.read_text(encoding="utf-8").split("\n")[:-1] if stored.exists() else []
+    assert all(json.loads(line)["explained"] in labels for line in lines)
+    again = salience(*asked)
+    check_terminal(again)
+    assert "eat maps" not in again.out
 
 
 @pytest.mark.parametrize("kind", ["channels", "embeddings"])

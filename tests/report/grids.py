@@ -1,6 +1,7 @@
 """Grids of made-up runs, with the folders that a report reads."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ from salience.comparison.evidence import GridEvidence, grid_evidence
 from salience.comparison.grid import Grid
 from salience.comparison.kept_runs import KeptRun
 from salience.comparison.results import comparison_of
+from salience.comparison.stored_explanations import HeatMaps
+from salience.explainers.explanations import Explanation
 from salience.training.metrics import detailed_scores
 from salience.training.recipe import Recipe
 
@@ -25,8 +28,11 @@ def made_up(
     texts=tuple(TEXTS),
     skill=None,
     keep_names=True,
+    more=lambda method, seed: {},
 ) -> GridEvidence:
     """The evidence of a grid whose predictions are random, and right more often by `skill` of a method.
+
+    `more` gives further metrics of a run.
 
     Only the folders that a report may read are there: the first run of the baseline with each size.
     """
@@ -47,7 +53,7 @@ def made_up(
                     "test": detailed_scores(probabilities, gold), "seconds": 10.0 + random.random(),
                     "rows": {"training": 160, "validation": 40, "test": len(texts)},
                     "versions": {"salience": "1.2.3"}, "machine": {"device": "cpu"},
-                }  # fmt: skip
+                } | more(method, seed)  # fmt: skip
                 names = labels if keep_names else ()
                 runs[condition, method, seed] = KeptRun(metrics, probabilities, gold, tuple(names))
                 folders[condition, method, seed] = place / str(number) / f"{method[:1]}-{seed}"
@@ -58,6 +64,19 @@ def made_up(
         for condition in grid.conditions()
     }
     return grid_evidence(comparison_of(runs, grid), grid, runs, folders, filled)
+
+
+def with_heat_maps(evidence: GridEvidence, methods=("plain", "wrong"), missing=()) -> GridEvidence:
+    """The evidence with explanations of all its texts, whose n-th of W words has the score n / W."""
+    of_texts = {}
+    for predictions in evidence.predictions:
+        for text in predictions.texts:
+            words = text.text.split(" ")
+            scores = {"gradient": np.arange(1, len(words) + 1) / len(words)}
+            chances = np.eye(len(predictions.labels))[0] * 0.5 + 0.5 / len(predictions.labels)
+            explanation = Explanation(words, None, predictions.labels, chances, 0, None, scores, text.row)
+            of_texts[predictions.results.condition, text.row] = dict.fromkeys(methods, explanation)
+    return replace(evidence, heat_maps=HeatMaps(SEEDS[0], "gradient", of_texts, list(missing)))
 
 
 def write_predictions(folder: Path, run: KeptRun, labels, texts) -> None:

@@ -1,7 +1,7 @@
 """The report of a comparison as a browser shows it: pictures that can be seen, and texts that unfold."""
 
 import pytest
-from grids import made_up
+from grids import made_up, with_heat_maps
 from test_comparison_page import HOSTILE
 
 from salience.report.comparison_page import comparison_page
@@ -11,8 +11,9 @@ from salience.report.comparison_page import comparison_page
 def shown(page, tmp_path):
     """Opens the report of a made-up grid."""
 
-    def run(title="Comparison", **chosen):
-        (tmp_path / "report.html").write_text(comparison_page(made_up(tmp_path, **chosen), title), encoding="utf-8")
+    def run(title="Comparison", heat_maps=(), **chosen):
+        evidence = with_heat_maps(made_up(tmp_path, **chosen), heat_maps)
+        (tmp_path / "report.html").write_text(comparison_page(evidence, title), encoding="utf-8")
         page.goto((tmp_path / "report.html").as_uri())
         return page
 
@@ -69,4 +70,30 @@ def test_names_stay_names(shown):
 def test_a_small_window_loses_nothing(page, shown):
     page.set_viewport_size({"width": 400, "height": 800})
     shown(sets=("one", "two"), sizes=(100, None))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_heat_maps_are_coloured_and_fold(shown):
+    """The policy of the page lets the colours through, and the last of the words has the strongest."""
+    texts = [f"{number} " + "word " * 100 + "last" for number in range(12)]
+    page = shown(heat_maps=("plain", "ssmix"), texts=texts, skill={"plain": 9, "ssmix": -9, "tmix": 0})
+    assert page.locator(".map").count() == 20
+    line = page.locator(".map").first
+    last = line.locator(".word").last
+    assert last.text_content() == "last" and not last.is_visible()
+    line.locator("summary").click()
+    assert last.is_visible() and last.get_attribute("title") == "1"
+    colours = line.locator(".word").evaluate_all("all => all.map(own => getComputedStyle(own).backgroundColor)")
+    assert colours[-1] == "rgba(217, 71, 58, 0.75)" and len({*colours}) > 50
+    samples = page.locator(".legend .word")
+    assert samples.all_text_contents() == ["0%", "25%", "50%", "75%", "100%"]
+    assert samples.last.evaluate("own => getComputedStyle(own).backgroundColor") == colours[-1]
+
+
+def test_words_stay_words(shown):
+    texts = [f"{HOSTILE[number % 5]} {number} {'x' * 300}" for number in range(30)]
+    page = shown(HOSTILE[1], HOSTILE[:3], methods=HOSTILE[:3], labels=HOSTILE, texts=texts)
+    assert page.locator("script, img").count() == 0
+    assert page.locator(".map strong").all_text_contents() == HOSTILE[:3] * 10
+    page.set_viewport_size({"width": 400, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= 400

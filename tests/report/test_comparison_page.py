@@ -3,15 +3,17 @@
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
-from grids import SEEDS, TEXTS, made_up
-from markupsafe import Markup
+from grids import SEEDS, TEXTS, made_up, with_heat_maps
+from rich.console import Console
 
+from salience.comparison.statistics import spread
 from salience.errors import InputError
-from salience.report.comparison import p_value
+from salience.report.comparison import p_value, show_comparison
 from salience.report.comparison_markdown import comparison_markdown
 from salience.report.comparison_page import comparison_page, cut
 from salience.report.prediction_pictures import MOST_CLASSES
@@ -117,10 +119,15 @@ def test_parts_that_are_missing_leave_nothing(tmp_path):
     """One data set, one size, methods that are always right: no curves, no sets, no texts, and nothing is confused."""
     evidence = made_up(tmp_path, skill={"plain": 50, "ssmix": 50, "tmix": 50})
     page, text = content_of(evidence), comparison_markdown(evidence, "x")
-    assert page.sections == ["methods", "cost", "reliability", "confusions", "recipe"]
+    assert page.sections == ["methods", "cost", "reliability", "classes", "confusions", "recipe"]
     assert [address for address in page.addresses if address.startswith("#") and address[1:] in
             ("over", "curves", "disputed")] == []  # fmt: skip
-    assert [line for line in text.splitlines() if line.startswith("#")] == ["# x", "## Methods", "## Recipe and runs"]
+    assert [line for line in text.splitlines() if line.startswith("#")] == [
+        "# x",
+        "## Methods",
+        "## F1 of each class (%)",
+        "## Recipe and runs",
+    ]
     nothing = content_of(replace(evidence, predictions=[]))
     assert nothing.sections == ["methods", "recipe"]
 
@@ -140,13 +147,43 @@ def test_texts_on_which_methods_disagree(tmp_path):
     assert "3 seeds,\nright" in page.text and "wrong)" in page.text
 
 
-def test_heat_maps_are_shown_where_there_are_any(tmp_path):
+def test_heat_maps_are_below_their_text(tmp_path):
+    """A line for each method that has one: its class, the probability of that, and each word with its score."""
     evidence = made_up(tmp_path, methods=("plain", "wrong"), skill={"plain": 50, "wrong": -50})
+    bare = comparison_page(evidence, "x")
+    assert "Heat maps" not in bare and 'class="map"' not in bare
+    page = comparison_page(with_heat_maps(evidence, ["wrong"], ["no heat maps of <b>one</b>"]), "x")
+    assert page.count('class="map"') == 10 and "No heat maps of &lt;b&gt;one" in page
+    assert "the model of each method with seed 3" in page and "explainer gradient" in page
     (predictions,) = evidence.predictions
-    key = predictions.results.condition, predictions.texts[3].row
-    page = comparison_page(evidence, "x", {key: Markup("<em>words</em>")})
-    assert page.count("<em>words</em>") == 1
-    assert page.index(predictions.texts[3].text) < page.index("<em>words</em>") < page.index(predictions.texts[4].text)
+    cards = page.split('<div class="disputed">')[1:]
+    for text, card in zip(predictions.texts, cards, strict=True):
+        assert text.text in card and "<strong>wrong</strong> bad 0.67" in card and "<strong>plain</strong>" not in card
+        assert re.findall(r'title="([^"]*)">([^<]*)<', card) == [
+            (score, word) for score, word in zip(("0.333", "0.667", "1"), text.text.split(), strict=True)
+        ]
+    assert "heat map" not in comparison_markdown(with_heat_maps(evidence), "x").lower()
+
+
+def test_words_have_the_colours_of_a_notebook(tmp_path):
+    evidence = with_heat_maps(made_up(tmp_path, methods=("plain", "wrong"), skill={"plain": 9, "wrong": -9}))
+    page = comparison_page(evidence, "x")
+    classes = re.findall(r'class="word (\S+)" title="([^"]*)"', page.split('<div class="map">', 1)[1])
+    shade = {name: re.search(rf"\.{name} {{ background: (\S+) }}", page)[1] for name, _ in classes}
+    assert {(score, shade[name]) for name, score in classes} == {
+        ("0.333", "rgba(217,71,58,0.25)"), ("0.667", "rgba(217,71,58,0.50)"), ("1", "rgba(217,71,58,0.75)")
+    }  # fmt: skip
+
+
+def test_a_heat_map_without_numbers(tmp_path):
+    """A diverged model gives neither probabilities nor scores; the page says so in place of a colour."""
+    evidence = with_heat_maps(made_up(tmp_path, methods=("plain", "wrong"), skill={"plain": 9, "wrong": -9}))
+    for by_method in evidence.heat_maps.of_texts.values():
+        by_method["plain"] = replace(
+            by_method["plain"], probabilities=np.full(3, np.nan), scores={"gradient": np.full(3, np.nan)}
+        )
+    page = comparison_page(evidence, "x")
+    assert "<strong>plain</strong> bad unknown" in page and 'title="nan"' in page and "rgba(217,71,58,nan" not in page
 
 
 def test_many_classes_are_listed(tmp_path):
@@ -163,6 +200,75 @@ def test_many_classes_are_listed(tmp_path):
     assert [float(row[2]) for row in rows] == sorted((float(row[2]) for row in rows), reverse=True)
     few = content_of(made_up(tmp_path / "few", labels=labels[:MOST_CLASSES]))
     assert not [row for row in few.rows_of("plain") if len(row) == 4]
+
+
+def spent(method: str, seed: int) -> dict:
+    """What a run measures beside its scores; a reference has neither passes nor a temperature."""
+    robust = {"robustness": {"accuracy_typos": 0.5 + seed / 100, "accuracy_dropped_words": 0.25, "rate": 0.1}}
+    if method == "majority":
+        return robust
+    scaled = {"temperature": 1.5, "calibration_error_scaled": 0.03 if method == "plain" else 0.02}
+    return robust | {"temperature_scaling": scaled, "text_passes": 1200.0 + seed}
+
+
+def test_scores_that_not_all_runs_have(tmp_path):
+    """Calibration with temperature, accuracies on corrupted rows, and passes, in all tables; the best is marked."""
+    evidence = made_up(tmp_path, ("plain", "ssmix", "majority"), more=spent)
+    page, text = content_of(evidence), comparison_markdown(evidence, "x")
+    expected = {"plain": "0.03 ± 0.00", "ssmix": "0.02 ± 0.00 best", "majority": "-"}
+    (head,) = [row for row in page.rows if row[0] == "method" and len(row) == 13]
+    for column, name in ((8, "calibration error with temperature"), (9, "accuracy, typing errors"),
+                         (10, "accuracy, words left out"), (11, "passes")):  # fmt: skip
+        assert head[column].startswith(name) and name in text
+    for method, error in expected.items():
+        (cells,) = [row for row in page.rows_of(method) if len(row) == 12]
+        assert cells[7] == error and cells[8:10] == ["54.00 ± 1.00", "25.00 ± 0.00"]
+        assert cells[10] == ("-" if method == "majority" else "1,204")
+        assert f"{error.removesuffix(' best')}** (best) |" in text or f"| {error} |" in text.replace("\\", "")
+    frame = evidence.comparison.frame().set_index(["method", "seed"])
+    assert frame.loc[("ssmix", 4)][["temperature", "calibration_error_scaled"]].tolist() == [1.5, 0.02]
+    assert np.isnan(frame.loc[("majority", 4), "temperature"])
+
+
+def test_the_terminal_is_readable_at_100_columns(tmp_path):
+    """Every method has one line in each table, with all of its numbers."""
+    evidence = made_up(tmp_path, ("plain", "ssmix", "majority"), more=spent)
+    console = Console(width=100, file=StringIO(), highlight=False)
+    show_comparison(evidence.comparison, console)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines[: lines.index(next(line for line in lines if "difference to" in line))])) <= 100
+    scores, robust = (
+        [line.split("│")[1:-1] for line in lines if line.startswith("│ ssmix")][number] for number in (0, 1)
+    )
+    results = evidence.comparison.conditions[0]
+    assert scores[1].strip() == spread(results.scores["ssmix"]["accuracy"]) and scores[5].strip() == "1,204"
+    assert [cell.strip() for cell in robust[2:]] == ["54.00 ± 1.00", "25.00 ± 0.00"]
+    assert len([line for line in lines if line.startswith("│ majority")]) == 3
+    without = made_up(tmp_path / "without").comparison
+    console = Console(width=100, file=StringIO())
+    show_comparison(without, console)
+    assert "corrupted" not in console.file.getvalue()
+
+
+def test_classes_of_the_largest_size(tmp_path):
+    """F1 as of scikit-learn, mean over seeds; many classes are folded, and cut in Markdown."""
+    evidence = made_up(tmp_path / "few", sizes=(100, None))
+    page, results = content_of(evidence), evidence.comparison.conditions[1]
+    assert page.tags.count("details") == 0
+    for number, name in enumerate(("bad", "good", "so-so")):
+        (cells,) = [row for row in page.rows_of(name) if len(row) == 4]
+        values = np.array(results.classes.f1["ssmix"])[:, number]
+        assert cells[0] == str(results.classes.rows[number]) and cells[2] == spread(values)
+        assert spread(values) in comparison_markdown(evidence, "x")
+    frame = evidence.comparison.class_frame()
+    assert len(frame) == 2 * 3 * 3 * 3 and {*frame["class"]} == {"bad", "good", "so-so"}
+    means = frame.groupby(["size", "method", "seed"], dropna=False)["f1"].mean()
+    macro = evidence.comparison.frame().set_index(["size", "method", "seed"])["macro_f1"]
+    assert np.allclose(means.sort_index(), macro.sort_index())
+    labels = [f"class-{number:02}" for number in range(23)]
+    many = made_up(tmp_path / "many", labels=labels, texts=[f"text {number}" for number in range(60)])
+    assert "<details><summary>23 classes</summary>" in comparison_page(many, "x")
+    assert "3 more classes are in classes.csv." in comparison_markdown(many, "x")
 
 
 HOSTILE = [
@@ -182,11 +288,21 @@ def test_names_are_no_markup(tmp_path):
     assert not re.search(r"(?<!\\)<|(?<!\\)\]", text)
     headings = [line for line in text.splitlines() if line.startswith("#")]
     levels = [line.split(" ")[0] for line in headings]
-    assert (levels.count("#"), levels.count("##"), levels.count("###")) == (1, 6, 4 + 4 * 2)  # none is of a name
+    assert (levels.count("#"), levels.count("##"), levels.count("###")) == (1, 7, 4 + 5 * 2)  # none is of a name
     for block in text.split("\n\n"):
         bars = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
         assert len(bars) == 1, "a table whose rows differ in their number of cells"
     assert "\x1b" not in text and "\x00" not in text
+
+
+def test_words_are_no_markup(tmp_path):
+    texts = [f"{HOSTILE[number % 5]} {number}" for number in range(30)]
+    evidence = made_up(tmp_path, HOSTILE[:3], labels=HOSTILE, texts=texts)
+    page = comparison_page(with_heat_maps(evidence, HOSTILE[:3], HOSTILE), "x")
+    found = Content(page)
+    assert page.count('class="map"') == 30
+    assert not {"script", "img", "b", "i"} & set(found.tags)
+    assert all(word in found.text for text in texts[:5] for word in text.split(" ")[:-1])
 
 
 def test_nothing_comes_from_elsewhere(large):
@@ -202,6 +318,12 @@ def test_long_texts_are_folded(tmp_path):
     texts = [f"{number} " + "word " * 400 for number in range(12)]
     page = content_of(made_up(tmp_path, texts=texts, skill={"plain": 9, "ssmix": -9, "tmix": 0}))
     assert page.tags.count("details") == page.tags.count("summary") == 10
+    evidence = made_up(tmp_path / "maps", texts=texts, skill={"plain": 9, "ssmix": -9, "tmix": 0})
+    page = comparison_page(with_heat_maps(evidence, ["plain"]), "x")
+    assert page.count("<details>") == 20
+    start, rest = page.split('<div class="map">')[1].split("<details>", 1)
+    shown = re.findall(r">(\w+)</span>", start)
+    assert 275 < len(" ".join(shown)) <= 280 and len(shown) + rest.split("</details>")[0].count("</span>") == 402
     for text in ("short", "x" * 1000, texts[0]):
         start, rest = cut(text, 100)
         assert start + rest == text and len(start) <= 100

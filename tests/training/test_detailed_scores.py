@@ -160,3 +160,18 @@ def test_a_probability_of_nought_costs_what_its_type_can_tell():
     assert detailed_scores(probabilities, np.array([1, 0]))["log_loss"] == pytest.approx(
         (-np.log(np.finfo(np.float32).eps) + np.log(2)) / 2
     )
+
+
+@pytest.mark.parametrize("classes", [2, 5, 30])
+def test_class_scores_are_those_of_scikit_learn(classes):
+    """Also of classes that are never predicted, and of those without rows."""
+    from sklearn.metrics import precision_recall_fscore_support
+
+    random = np.random.default_rng(classes)
+    labels = random.integers(0, max(classes - 1, 2), 40)
+    probabilities = random.dirichlet(np.ones(classes), 40)
+    expected = precision_recall_fscore_support(
+        labels, probabilities.argmax(1), labels=np.arange(classes), zero_division=0
+    )
+    for found, values in zip(class_scores(probabilities, labels).values(), expected, strict=True):
+        assert found.tolist() == values.tolist()

@@ -80,6 +80,14 @@ def compare(
             help="Also measure the accuracy on test rows with typing errors, and without some words (a tenth each).",
         ),
     ] = False,
+    heat_maps: Annotated[
+        bool,
+        Option(
+            "--heat-maps/--no-heat-maps",
+            help="Explain the texts on which methods disagree, in the report. The models of the first seed at the "
+            "largest size are kept for it; all others are not.",
+        ),
+    ] = True,
     output: Annotated[
         Path | None,
         Option(help="Folder of the runs; a stopped comparison is continued in it.  [default: runs/DATA-compared]"),
@@ -129,6 +137,7 @@ def compare(
             models=[model.strip() for model in models.split(",")] if models else (), data_sets=sets,
             finished=evidence.append,
             references=references_of(references), budget=budget, robustness=robustness,
+            heat_maps=heat_maps,
         )  # fmt: skip
     for each in evidence:  # none while runs of other parts are missing
         show_and_report(each, output)

@@ -19,12 +19,13 @@ from salience.data.values import well_formed
 from salience.data.writing import writing
 from salience.errors import InputError, counted, json_printable, unknown
 from salience.explainers import EXPLAINERS, Attention, ClsAttention
+from salience.explainers.explanation_rows import as_json
 from salience.explainers.explanations import Explanation, explain_texts
 from salience.explainers.from_captum import FromCaptum
 from salience.files import whole_file
 from salience.inference import load
 from salience.outputs import check_output_file
-from salience.report.explanation_page import explanation_page, finite
+from salience.report.explanation_page import explanation_page
 from salience.report.terminal import cut_off, explanation_line, tell
 from salience.training.recipe_file import trained_columns
 
@@ -181,18 +182,3 @@ def print_rows(rows: list[dict]) -> None:
     """Rows as JSON lines to standard output."""
     for row in rows:
         print(json_printable(json.dumps(row, ensure_ascii=False)))
-
-
-def as_json(explanation: Explanation) -> dict:
-    """An explanation as a row of a JSON lines file; probabilities and scores that are NaN are None."""
-    labels = explanation.labels
-    probabilities = [finite(round(float(value), 6)) for value in explanation.probabilities]
-    return {
-        "row": explanation.row, "words": explanation.words, "second": explanation.second, "cut": explanation.cut,
-        "predicted": labels[explanation.predicted], "explained": labels[explanation.target],
-        "label": None if explanation.gold is None else labels[explanation.gold],
-        "probabilities": dict(zip(labels, probabilities, strict=True)),
-        "scores": {
-            name: [finite(float(f"{value:.6g}")) for value in scores] for name, scores in explanation.scores.items()
-        },
-    }  # fmt: skip

@@ -38,6 +38,7 @@ class Cell:
         wanted: the same recipe with nothing left open, with which a kept run is compared.
         folder: of the run.
         robustness: whether it is tested on corrupted rows too.
+        keep_model: whether its model is kept.
     """
 
     condition: Condition
@@ -48,6 +49,7 @@ class Cell:
     wanted: Recipe
     folder: Path
     robustness: bool = False
+    keep_model: bool = False
 
     def is_done(self) -> bool:
         """Whether the folder has the finished run.
@@ -58,7 +60,7 @@ class Cell:
         kept = is_kept(self.wanted, self.folder)
         if kept and self.robustness and "robustness" not in self.read().metrics:
             raise InputError(
-                f"{self.folder} was run without --robustness, and its model is not kept: choose another --output"
+                f"{self.folder} was run without --robustness, which is measured during a run: choose another --output"
             )
         if kept and work_of(self.folder).exists():
             with suppress(Occupied):  # a process is about to remove it, or was killed before it could
@@ -71,7 +73,7 @@ class Cell:
 
     def job(self, callbacks: Sequence[TrainerCallback] = (), report_to: Sequence[str] = ()) -> Job:
         """The run as a job. What it writes is the folder, so that it has no result of its own to keep."""
-        work = partial(make, self.recipe, self.folder, callbacks, report_to, self.robustness)
+        work = partial(make, self.recipe, self.folder, callbacks, report_to, self.robustness, self.keep_model)
         if is_reference(self.recipe):
             work = partial(make_reference, self.wanted, self.folder, self.robustness)
         return Job(
@@ -86,18 +88,21 @@ def make(
     callbacks: Sequence[TrainerCallback] = (),
     report_to: Sequence[str] = (),
     robustness: bool = False,
+    keep_model: bool = False,
 ) -> None:
     """Makes a run, or continues it where it was interrupted.
 
-    Models are not kept: ten of them take gigabytes, and each can be trained again by its recipe.
+    Most models are not kept: ten of them take gigabytes, and each can be trained again by its recipe.
     """
     train(
-        recipe, folder, resume=True, note=silent, callbacks=callbacks, keep_model=False, report_to=report_to,
+        recipe, folder, resume=True, note=silent, callbacks=callbacks, keep_model=keep_model, report_to=report_to,
         robustness=robustness,
     )  # fmt: skip
 
 
-def cells_of(grid: Grid, plans: Mapping[Condition, Plan], output: Path, robustness: bool = False) -> list[Cell]:
+def cells_of(
+    grid: Grid, plans: Mapping[Condition, Plan], output: Path, robustness: bool = False, heat_maps: bool = False
+) -> list[Cell]:
     """The runs of a comparison, seed by seed: an interrupted comparison has all methods for its first seeds.
 
     The references come last. They take little time, so that parts of the trained runs are equally large.
@@ -106,8 +111,9 @@ def cells_of(grid: Grid, plans: Mapping[Condition, Plan], output: Path, robustne
         plans: for every condition the recipe of each method, with nothing left open but the seed.
         output: the folder of all runs.
         robustness: whether all runs are tested on corrupted rows too.
+        heat_maps: whether the models that explain texts are kept: those of the first seed at the largest size.
     """
-    cells = []
+    cells, explained = [], grid.largest() if heat_maps else set()
     compared = [method for method in grid.recipes if method not in grid.references]
     for methods, seed in product((compared, grid.references), grid.seeds):
         for (condition, plan), method in product(plans.items(), methods):
@@ -117,6 +123,7 @@ def cells_of(grid: Grid, plans: Mapping[Condition, Plan], output: Path, robustne
                 condition, method, seed, f"{title}{', ' if title else ''}{method}, seed {seed}",
                 replace(grid.recipe(condition, method, seed), **same), wanted,
                 folder_of(output / grid.folder(condition), method, seed), robustness,
+                keep_model=condition in explained and seed == grid.seeds[0],
             ))  # fmt: skip
     return cells
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from salience.comparison.cells import cells_of, precision_in
 from salience.comparison.evidence import GridEvidence, grid_evidence
 from salience.comparison.files import FAILURES, check_comparison, write_comparison
 from salience.comparison.grid import Grid
+from salience.comparison.heat_maps import heat_maps_of
 from salience.comparison.planning import plans_of
 from salience.comparison.results import Comparison, comparison_of
 from salience.comparison.variants import method_variants, reference_variants, setting_variants
@@ -42,6 +44,7 @@ def compare(
     references: Sequence[str] = USUAL,
     budget: str = "passes",
     robustness: bool = False,
+    heat_maps: bool = True,
     finished: Callable[[GridEvidence], None] | None = None,
 ) -> Comparison | None:
     """Trains every method with every seed and compares them with the first one.
@@ -81,7 +84,10 @@ def compare(
             those of the first method, and the others have as many as they can pay for. A variant with steps of its
             own keeps them.
         robustness: whether the accuracy on test rows with typing errors and without some words is measured too.
-        finished: called with what a report of the comparison shows, after the comparison is written.
+        heat_maps: whether texts on which methods disagree are explained, by the models of the first seed at the
+            largest size, which are then kept in the folders of their runs. All other runs keep no models.
+        finished: called with what a report of the comparison shows, after the comparison is written. Without it,
+            nothing is explained.
 
     Returns:
         The comparison; None if runs of other parts are still missing.
@@ -102,7 +108,7 @@ def compare(
     pool = pool_of(jobs, ray)
     check_comparison(output)
     plans = plans_of(grid, precision_in(output, grid), output, budget, note)
-    cells = {cell.name: cell for cell in cells_of(grid, plans, output, robustness)}
+    cells = {cell.name: cell for cell in cells_of(grid, plans, output, robustness, heat_maps)}
     done = {name for name, cell in cells.items() if cell.is_done()}  # runs with other settings are refused here
 
     def tell(job: Job, failure: Failure | None) -> None:
@@ -123,7 +129,10 @@ def compare(
     if finished is not None:
         folders = {key: cell.folder for key, cell in by_key.items()}
         whole = {each: plan[grid.baseline] for each, plan in plans.items()}
-        finished(grid_evidence(comparison, grid, runs, folders, whole))
+        evidence = grid_evidence(comparison, grid, runs, folders, whole)
+        if heat_maps:
+            evidence = replace(evidence, heat_maps=heat_maps_of(evidence, grid, runs, folders, whole, output, note))
+        finished(evidence)
     return comparison
 
 

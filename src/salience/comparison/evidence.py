@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from salience.comparison.kept_runs import KeptRun, read_test_rows
 from salience.comparison.predictions import Bin, disagreement, majority, mean_confusion, reliability, votes
 from salience.comparison.provenance import Provenance, provenance_of
 from salience.comparison.results import Comparison, ConditionResults, Run
+from salience.comparison.stored_explanations import HeatMaps
 from salience.training.recipe import Recipe
 
 TEXTS = 10  # shown of those that methods disagree on
@@ -82,12 +83,14 @@ class GridEvidence:
         curves: learning curves of each data set and model; empty if there is one size.
         predictions: those of each data set and model with the largest number of training rows.
         provenance: the recipe, the versions and the machines of the runs.
+        heat_maps: explanations of the texts on which methods disagree.
     """
 
     comparison: Comparison
     curves: list[LearningCurves]
     predictions: list[Predictions]
     provenance: Provenance
+    heat_maps: HeatMaps = field(default_factory=HeatMaps)
 
 
 def grid_evidence(
@@ -119,7 +122,7 @@ def grid_evidence(
     def drawn(results: ConditionResults) -> int:
         return rows_drawn(results.condition, first[results.condition], filled_in[results.condition])
 
-    ordered = [sorted(group, key=drawn) for group in groups.values()]
+    ordered, largest = [sorted(group, key=drawn) for group in groups.values()], grid.largest()
     return GridEvidence(
         comparison,
         [
@@ -129,7 +132,10 @@ def grid_evidence(
             )
             for group in ordered if len(group) > 1
         ],
-        [predictions_of(group[-1], grid, runs, folders) for group in ordered],
+        [
+            predictions_of(results, grid, runs, folders)
+            for results in comparison.conditions if results.condition in largest
+        ],
         provenance_of(grid, runs.values(), filled_in),
     )  # fmt: skip
 

@@ -13,7 +13,8 @@ from salience.files import whole_file
 from salience.training.recipe import Recipe
 
 COMPARISON, GRID, RUNS, FAILURES = "comparison.json", "grid.json", "results.csv", "failures.jsonl"
-REPORTS = ("report.html", "report.md")
+CLASSES = "classes.csv"
+REPORTS, EXPLANATIONS = ("report.html", "report.md"), "explanations.jsonl"
 PATIENCE = 60  # seconds to wait for another command that writes the comparison
 
 
@@ -25,10 +26,10 @@ def check_comparison(output: Path) -> None:
     """
     file = output / COMPARISON
     if not os.path.lexists(file):
-        for report in REPORTS:
-            if os.path.lexists(output / report):
+        for name in (*REPORTS, EXPLANATIONS):
+            if os.path.lexists(output / name):
                 raise InputError(
-                    f"{output / report} is there without {COMPARISON} and is not replaced: remove it, or choose "
+                    f"{output / name} is there without {COMPARISON} and is not replaced: remove it, or choose "
                     "another --output"
                 )
         return
@@ -42,11 +43,12 @@ def check_comparison(output: Path) -> None:
 
 
 def write_comparison(comparison: Comparison, output: Path) -> None:
-    """Writes the result, and the table of all runs."""
+    """Writes the result, the table of all runs, and that of all classes."""
     with whole_file(output / COMPARISON, PATIENCE) as unfinished:
         unfinished.write_text(json.dumps(comparison.as_json(), indent=2) + "\n", encoding="utf-8")
-    with whole_file(output / RUNS, PATIENCE) as unfinished:
-        comparison.frame().to_csv(unfinished, index=False, lineterminator="\n")
+    for name, table in ((RUNS, comparison.frame()), (CLASSES, comparison.class_frame())):
+        with whole_file(output / name, PATIENCE) as unfinished:
+            table.to_csv(unfinished, index=False, lineterminator="\n")
 
 
 def write_reports(page: str, markdown: str, output: Path) -> None:

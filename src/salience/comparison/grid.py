@@ -94,6 +94,15 @@ class Grid:
             found[Condition(data, model, size)] = settings
         return found
 
+    def largest(self) -> set[Condition]:
+        """The conditions with the largest number of training rows, one of each data set and model."""
+        found: dict[tuple[str, str], Condition] = {}
+        for each in self.conditions():
+            before = found.setdefault((each.data, each.model), each)
+            if before.size is not None and (each.size is None or each.size > before.size):
+                found[each.data, each.model] = each
+        return set(found.values())
+
     def recipe(self, condition: Condition, method: str, seed: int) -> Recipe:
         """The recipe of a run, with its open values left open."""
         return replace(self.recipes[method], **self.conditions()[condition], seed=seed)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from salience.comparison.class_scores import ClassScores, class_scores_of
 from salience.comparison.grid import Condition, Grid
 from salience.comparison.kept_runs import KeptRun
 from salience.comparison.paired_difference import PairedDifference, adjusted, paired_difference
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 ROBUST = tuple(CORRUPTED.values())
+SCALED = "calibration_error_scaled"  # with the temperature that validation rows choose
 IN_PERCENT = dict.fromkeys(("accuracy", "macro_f1", *ROBUST), 100)
 COMPARED = ("accuracy", "macro_f1", "log_loss", "calibration_error")  # scores whose differences are computed
 Run = tuple[Condition, str, int]  # condition, method, seed
@@ -39,6 +41,7 @@ class ConditionResults:
             none, and neither have references.
         references: reference row to score to its mean difference from the baseline. No claim is made about it, so it
             has no interval and no p-value.
+        classes: the F1 of every class.
     """
 
     condition: Condition
@@ -47,6 +50,7 @@ class ConditionResults:
     scores: dict[str, dict[str, list[float]]]
     differences: dict[str, dict[str, PairedDifference]]
     references: dict[str, dict[str, float]]
+    classes: ClassScores
 
     @property
     def baseline(self) -> str:
@@ -114,6 +118,14 @@ class Comparison:
             for row, seed in enumerate(self.seeds)
         ])  # fmt: skip
 
+    def class_frame(self) -> DataFrame:
+        """A row for every run and class: condition, method, seed, class, its number of test rows, and its F1."""
+        from pandas import DataFrame
+
+        return DataFrame([
+            asdict(each.condition) | row for each in self.conditions for row in each.classes.by_run(self.seeds)
+        ])  # fmt: skip
+
     def as_json(self) -> dict[str, Any]:
         """All values, as JSON knows them: null stands for an infinite number of draws."""
         return finite(asdict(self))
@@ -161,6 +173,7 @@ def comparison_of(runs: Mapping[Run, KeptRun], grid: Grid) -> Comparison:
             {method: {score: by_score[score][number][method] for score in COMPARED} for method in compared},
             {name: {score: float((drawn(condition, name, score) - drawn(condition, baseline, score)).mean())
                     for score in COMPARED} for name in grid.references},
+            class_scores_of(runs, condition, methods, seeds),
         )
         for number, condition in enumerate(conditions)
     ]  # fmt: skip
@@ -178,6 +191,8 @@ def values_of(run: KeptRun) -> dict[str, np.ndarray]:
     """The scores of a run: those of each test row (N,), or one number; accuracy and macro-F1 in percent."""
     by_row = row_scores(run.probabilities, run.labels)
     whole = {name: np.array(math.nan if value is None else value) for name, value in run.metrics["test"].items()}
+    scaled = run.metrics.get("temperature_scaling", {})  # references have no validation rows
+    whole |= {name: np.array(scaled[name]) for name in ("temperature", SCALED) if name in scaled}
     # References have no passes, and earlier versions did not count them.
     spent = {name: np.array(run.metrics[name]) for name in ("text_passes", "seconds") if name in run.metrics}
     robust = {name: np.array(value) for name, value in run.metrics.get("robustness", {}).items() if name in ROBUST}

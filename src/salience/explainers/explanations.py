@@ -56,17 +56,27 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """In a notebook: the label, and the words with a colour as strong as their score."""
-        name, scores = next(iter(self.scores.items()))
-        largest = max(np.abs(scores).max(initial=0), 1e-12)
+        name = next(iter(self.scores))
         return render(
             "salience.explainers", "explanation.html.jinja",
             label=f"{self.labels[self.predicted]} ({self.probabilities.max():.2f})",
             about=name if self.target == self.predicted else f"{name} for {self.labels[self.target]}",
-            words=[
-                (word, f"{score:.3g}", colour(score / largest)) for word, score in zip(self.words, scores, strict=True)
-            ],
-            second=self.second,
+            words=self.coloured(name), second=self.second,
         )  # fmt: skip
+
+    def coloured(self, name: str) -> list[tuple[str, str, str]]:
+        """Each word with its score in figures and the colour of that, relative to the largest one in the text.
+
+        Args:
+            name: of the explainer.
+        """
+        scores = self.scores[name]
+        known = np.nan_to_num(scores)  # a diverged model gives NaN, which has no colour
+        strengths = known / max(np.abs(known).max(initial=0), 1e-12)
+        return [
+            (word, f"{score:.3g}", colour(strength))
+            for word, score, strength in zip(self.words, scores, strengths, strict=True)
+        ]
 
 
 def colour(strength: float) -> str:

@@ -19,6 +19,7 @@ SCORES = {
     "log loss": "log_loss",
     "calibration error": "calibration_error",
 }
+ROBUST_SCORES = {"typing errors": "accuracy_typos", "words left out": "accuracy_dropped_words"}
 
 
 def show_comparison(comparison: Comparison, console: Console | None = None) -> None:
@@ -26,6 +27,8 @@ def show_comparison(comparison: Comparison, console: Console | None = None) -> N
     console = console or Console(highlight=False)
     for results in comparison.conditions:
         console.print(score_table(results))
+        if any(score in scores for scores in results.scores.values() for score in ROBUST_SCORES.values()):
+            console.print(robustness_table(results))
         console.print(difference_table(results))
     for over in comparison.over_data_sets:
         console.print(over_table(over, comparison.baseline, len(comparison.conditions)))
@@ -39,12 +42,35 @@ def score_table(results: ConditionResults) -> Table:
     title = f"{results.title}: " if results.title else ""
     table = titled(f"{title}{results.rows} test rows, mean ± standard deviation over {seeds} seeds")
     table.add_column("", overflow="fold")
-    for name in (*SCORES, "time"):
+    for name in (*SCORES, "passes", "time"):
         table.add_column(name, justify="right")
     for method, scores in results.scores.items():
         cells = (spread(scores[score]) for score in SCORES.values())
-        table.add_row(literal(method), *cells, f"x {results.times(method):.2f}")
+        table.add_row(literal(method), *cells, passes(scores), f"x {results.times(method):.2f}")
     return table
+
+
+def robustness_table(results: ConditionResults) -> Table:
+    """The accuracies on test rows as they are and on corrupted ones, a row for each method."""
+    table = titled("accuracy on corrupted test rows")
+    table.add_column("", overflow="fold")
+    for name in ("as they are", *ROBUST_SCORES):
+        table.add_column(name, justify="right")
+    for method, scores in results.scores.items():
+        table.add_row(literal(method), *(known_spread(scores, each) for each in ("accuracy", *ROBUST_SCORES.values())))
+    return table
+
+
+def known_spread(scores: Mapping[str, list[float]], score: str) -> str:
+    """Mean and standard deviation of a score that not all runs have; '-' if one has not."""
+    values = scores.get(score, [math.nan])
+    return spread(values) if all(map(math.isfinite, values)) else "-"
+
+
+def passes(scores: Mapping[str, list[float]]) -> str:
+    """The passes of texts through the model, a mean over seeds: '960'; '-' for references, which have none."""
+    values = scores.get("text_passes", [math.nan])
+    return f"{sum(values) / len(values):,.0f}" if all(map(math.isfinite, values)) else "-"
 
 
 def difference_table(results: ConditionResults) -> Table:

@@ -10,7 +10,9 @@ from salience.comparison.results import ConditionResults
 from salience.comparison.statistics import spread
 from salience.report.comparison import verdicts
 from salience.report.comparison_words import (
+    LISTED_CLASSES,
     board,
+    class_rows,
     confused_pairs,
     disputed_in_words,
     grid_in_words,
@@ -49,6 +51,8 @@ def comparison_markdown(evidence: GridEvidence, title: str) -> str:
     if evidence.curves:
         blocks.append("## Learning curves: accuracy (%) by labelled rows")
     blocks += [block for curves in evidence.curves for block in curves_of(curves)]
+    blocks += ["## F1 of each class (%)"] if evidence.predictions else []
+    blocks += [block for each in evidence.predictions for block in classes_of(each.results)]
     confusions = [block for each in evidence.predictions for block in confusions_of(each)]
     blocks += ["## Most confused classes, mean over seeds", *confusions] if confusions else []
     if any(each.texts for each in evidence.predictions):
@@ -75,6 +79,15 @@ def curves_of(curves: LearningCurves) -> list[str]:
     """A table of means and standard deviations, a column for each number of rows."""
     rows = [[method, *map(spread, values)] for method, values in curves.accuracy.items()]
     return [*heading(curves.title), table(["method", *(f"{size:,}" for size in curves.rows)], rows)]
+
+
+def classes_of(results: ConditionResults) -> list[str]:
+    """A table of the F1 of each class and method."""
+    rows = [[name, count, *values] for name, count, values in class_rows(results)]
+    more = len(rows) - LISTED_CLASSES
+    made = table(["class", "test rows", *results.classes.f1], rows[:LISTED_CLASSES])
+    rest = [f"{more:,} more {'class is' if more == 1 else 'classes are'} in classes.csv."] if more > 0 else []
+    return [*heading(results.title), made, *rest]
 
 
 def confusions_of(predictions: Predictions) -> list[str]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from salience.comparison.evidence import DisputedText, GridEvidence, Predictions
-from salience.comparison.grid import Condition
+from salience.comparison.stored_explanations import HeatMaps
 from salience.errors import printable
 from salience.report.comparison import verdicts
 from salience.report.comparison_pictures import Drawing, gain_against_cost, learning_curves, runs_and_intervals
 from salience.report.comparison_words import (
     board,
+    class_rows,
     confused_pairs,
     disputed_in_words,
     grid_in_words,
@@ -21,6 +21,7 @@ from salience.report.comparison_words import (
     setting_values,
     statistics_in_words,
 )
+from salience.report.heat_maps import HeatMap, heat_maps_of_text, legend
 from salience.report.inline_svg import Styles, inline
 from salience.report.page import PACKAGE, asset, framed
 from salience.report.pictures import picture
@@ -28,9 +29,7 @@ from salience.report.prediction_pictures import MOST_CLASSES, confusion_matrices
 from salience.templating import render
 
 SHOWN = 280  # characters of a text; the rest is shown on demand
-FOLDED = 12  # verdicts from which on they are folded
-
-HeatMaps = Mapping[tuple[Condition, int], Markup]  # of a text: its condition and the number of its row
+FOLDED = 12  # verdicts, and classes, from which on they are folded
 
 
 @dataclass(frozen=True)
@@ -60,16 +59,14 @@ class Figures:
         return Figure(caption, inline(svg, self.styles, printable(caption)))
 
 
-def comparison_page(evidence: GridEvidence, title: str, heat_maps: HeatMaps | None = None) -> str:
+def comparison_page(evidence: GridEvidence, title: str) -> str:
     """The page as HTML.
 
     Args:
         evidence: what it shows.
         title: a title as plain text.
-        heat_maps: for texts on which methods disagree, their explanations as HTML. A grid keeps no models, which
-            explanations need, so that whoever has models makes them; None shows the texts alone.
     """
-    figures, comparison = Figures(), evidence.comparison
+    figures, comparison, heat_maps = Figures(), evidence.comparison, evidence.heat_maps
     body = render(
         PACKAGE, "comparison.html.jinja",
         title=title, about=grid_in_words(evidence), statistics=statistics_in_words(comparison),
@@ -96,20 +93,26 @@ def comparison_page(evidence: GridEvidence, title: str, heat_maps: HeatMaps | No
             figures.drawn(reliability_diagrams(each), joined(each.results.title, "accuracy against confidence"))
             for each in evidence.predictions
         ],
+        classes=[(each.results.title, list(each.results.classes.f1), class_rows(each.results))
+                 for each in evidence.predictions],
         confusions=[
             (own_title, own, pairs)
             for own_title, own, pairs in (confusions(each, figures) for each in evidence.predictions)
             if own is not None or any(pairs.values())
         ],
         disputed=[
-            (each.results.title, disputed_in_words(each, comparison.baseline), text_cards(each, heat_maps or {}))
+            (
+                each.results.title, disputed_in_words(each, comparison.baseline),
+                text_cards(each, heat_maps, figures.styles),
+            )
             for each in evidence.predictions if each.texts
         ],
         variants=evidence.provenance.variants,
+        heat_maps=heat_maps, legend=legend(figures.styles) if heat_maps.of_texts else [],
         settings=[(each.name, setting_values(each), each.filled_in) for each in evidence.provenance.settings],
         versions=evidence.provenance.versions, machine=evidence.provenance.machine,
     )  # fmt: skip
-    return framed(title, asset("comparison.css") + figures.styles.sheet(), body)
+    return framed(title, asset("words.css") + asset("comparison.css") + figures.styles.sheet(), body)
 
 
 def joined(title: str, words: str) -> str:
@@ -135,20 +138,23 @@ class TextCard:
     Attributes:
         text: the text with its predictions.
         parts: the text, and the second one of a pair; each as its beginning and the rest.
-        heat_map: explanations as HTML; None if there are none.
+        heat_maps: explanations by the models of the methods; none of a method without a model.
     """
 
     text: DisputedText
     parts: list[tuple[str, str]]
-    heat_map: Markup | None
+    heat_maps: list[HeatMap]
 
 
-def text_cards(predictions: Predictions, heat_maps: HeatMaps) -> list[TextCard]:
+def text_cards(predictions: Predictions, heat_maps: HeatMaps, styles: Styles) -> list[TextCard]:
     """The texts of a condition on which methods disagree, with the explanations that there are."""
     return [
         TextCard(
             each, [cut(part) for part in (each.text, each.second) if part is not None],
-            heat_maps.get((predictions.results.condition, each.row)),
+            heat_maps_of_text(
+                heat_maps.of_texts.get((predictions.results.condition, each.row), {}), heat_maps.explainer, styles,
+                SHOWN,
+            ),
         )
         for each in predictions.texts
     ]  # fmt: skip

@@ -13,11 +13,14 @@ from salience.comparison.provenance import SettingUsed
 from salience.comparison.results import Comparison, ConditionResults, OverDataSets
 from salience.comparison.statistics import spread
 from salience.errors import counted
-from salience.report.comparison import SCORES, p_value
+from salience.report.comparison import ROBUST_SCORES, SCORES, known_spread, p_value, passes
 
-LOWER_IS_BETTER = ("log_loss", "calibration_error")
+SCALED = {"calibration error with temperature": "calibration_error_scaled"}
+PARTIAL = SCALED | {f"accuracy, {name}": score for name, score in ROBUST_SCORES.items()}  # not of all runs
+LOWER_IS_BETTER = ("log_loss", "calibration_error", *SCALED.values())
+LISTED_CLASSES = 20  # in Markdown
 LISTED_PAIRS = 10  # of classes that are confused, for each method
-UNITS = {"accuracy": "%, ", "macro_f1": "%, ", "log_loss": "nats, ", "calibration_error": ""}
+UNITS = dict.fromkeys(("accuracy", "macro_f1", *ROBUST_SCORES.values()), "%, ") | {"log_loss": "nats, "}
 
 
 @dataclass(frozen=True)
@@ -47,15 +50,20 @@ class Board:
 
 
 def board(results: ConditionResults) -> Board:
-    """Scores, differences in accuracy and log loss, and times of all methods in a condition."""
-    head = [(name, f"{UNITS[score]}{'lower' if score in LOWER_IS_BETTER else 'higher'} is better")
-            for name, score in SCORES.items()]  # fmt: skip
-    head += [("difference in accuracy", "points [95 % interval]"), ("p", "Holm"),
-             ("difference in log loss", "nats [95 % interval]"), ("time", "x baseline")]  # fmt: skip
-    best = {score: best_methods(results, score) for score in SCORES.values()}
+    """Scores, differences in accuracy and log loss, passes and times of all methods in a condition.
+
+    Scores that no run has take no column.
+    """
+    known = {score for scores in results.scores.values() for score in scores}
+    partial = {name: score for name, score in PARTIAL.items() if score in known}
+    head = [*map(scored, SCORES.items()), ("difference in accuracy", "points [95 % interval]"), ("p", "Holm"),
+            ("difference in log loss", "nats [95 % interval]"), *map(scored, partial.items())]  # fmt: skip
+    head += [("passes", "of texts")] if "text_passes" in known else []
+    head.append(("time", "x baseline"))
+    best = {score: best_methods(results, score) for score in (SCORES | partial).values()}
     rows = {}
     for method, scores in results.scores.items():
-        cells = [Cell(spread(scores[score]), method in best[score]) for score in SCORES.values()]
+        cells = {score: Cell(known_spread(scores, score), method in best[score]) for score in best}
         between = ["baseline", "", ""]
         if method in results.differences:
             accuracy = results.differences[method]["accuracy"]
@@ -63,14 +71,27 @@ def board(results: ConditionResults) -> Board:
         elif method in results.references:
             reference = results.references[method]
             between = [f"{reference['accuracy']:+.2f}", "reference", f"{reference['log_loss']:+.2f}"]
-        rows[method] = [*cells, *map(Cell, between), Cell(f"{results.times(method):.2f}")]
+        spent = [passes(scores)] if "text_passes" in known else []
+        rows[method] = [
+            *(cells[score] for score in SCORES.values()), *map(Cell, between),
+            *(cells[score] for score in partial.values()), *map(Cell, [*spent, f"{results.times(method):.2f}"]),
+        ]  # fmt: skip
     return Board(head, rows)
 
 
+def scored(column: tuple[str, str]) -> tuple[str, str]:
+    """The head of a column of scores: its name, and its unit with the direction that is better."""
+    name, score = column
+    return name, f"{UNITS.get(score, '')}{'lower' if score in LOWER_IS_BETTER else 'higher'} is better"
+
+
 def best_methods(results: ConditionResults, score: str) -> set[str]:
-    """The methods with the best mean of a score; none if all are equal."""
-    means = {method: float(np.mean(scores[score])) for method, scores in results.scores.items()}
-    best = (min if score in LOWER_IS_BETTER else max)(means.values())
+    """The methods with the best mean of a score; none if all are equal. Methods without the score do not count."""
+    means = {
+        method: float(np.mean(scores[score]))
+        for method, scores in results.scores.items() if np.isfinite(scores.get(score, np.nan)).all()
+    }  # fmt: skip
+    best = (min if score in LOWER_IS_BETTER else max)(means.values(), default=0)
     found = {method for method, mean in means.items() if mean == best}
     return set() if len(found) == len(means) else found
 
@@ -142,6 +163,16 @@ def disputed_in_words(predictions: Predictions, baseline: str) -> str:
         f"predicts is another one with some method than with {baseline}. "
         + (f"Shown are the {shown} with the largest disagreement." if shown < predictions.disputed else "")
     ).strip()
+
+
+def class_rows(results: ConditionResults) -> list[tuple[str, str, list[str]]]:
+    """Each class with its number of test rows, and the mean F1 of each method, in percent; '-' without rows."""
+    classes = results.classes
+    by_method = [np.array(values) for values in classes.f1.values()]
+    return [
+        (name, f"{rows:,}", [spread(values[:, number]) if rows else "-" for values in by_method])
+        for number, (name, rows) in enumerate(zip(classes.names, classes.rows, strict=True))
+    ]
 
 
 def times_in_words(results: ConditionResults, method: str, difference: PairedDifference) -> str:

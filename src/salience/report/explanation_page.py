@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import isfinite
 
+from salience.explainers.explanation_rows import finite
 from salience.explainers.explanations import Explanation
 from salience.report.page import PACKAGE, asset, framed
 from salience.templating import render
@@ -27,9 +27,4 @@ def explanation_page(explanations: Iterable[Explanation], title: str) -> str:
         })  # fmt: skip
     data = {"labels": labels, "explainers": explainers, "rows": rows}
     body = render(PACKAGE, "explanations.html.jinja", title=title, data=data)
-    return framed(title, asset("explanations.css"), body, asset("explanations.js"))
-
-
-def finite(value: float) -> float | None:
-    """None for NaN and infinity, which JSON cannot write; a diverged model gives them."""
-    return value if isfinite(value) else None
+    return framed(title, asset("words.css") + asset("explanations.css"), body, asset("explanations.js"))

@@ -15,7 +15,7 @@ REFERENCE = re.compile(r"^(?:url\()?#([^)]*)\)?$")
 
 @dataclass
 class Styles:
-    """The styles of all pictures of a page, as classes of one style sheet."""
+    """The styles of all pictures and coloured words of a page, as classes of one style sheet."""
 
     rules: list[str] = field(default_factory=list)
     classes: dict[str, str] = field(default_factory=dict)  # declarations -> name of the class

@@ -163,12 +163,15 @@ def class_scores(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, np.
         "precision", "recall" and "f1" to (C,) float, and "support" to (C,) int. The precision of a class that is
         never predicted is 0, as is the recall of a class without rows; F1 is 0 if both are.
     """
-    from sklearn.metrics import precision_recall_fscore_support
-
-    values = precision_recall_fscore_support(
-        labels, probabilities.argmax(1), labels=np.arange(probabilities.shape[1]), zero_division=0
-    )
-    return dict(zip(("precision", "recall", "f1", "support"), values, strict=True))
+    classes, predicted = probabilities.shape[1], probabilities.argmax(1)
+    right = np.bincount(labels[predicted == labels], minlength=classes)
+    named, support = np.bincount(predicted, minlength=classes), np.bincount(labels, minlength=classes)
+    return {
+        "precision": right / np.maximum(named, 1),
+        "recall": right / np.maximum(support, 1),
+        "f1": 2 * right / np.maximum(named + support, 1),
+        "support": support,
+    }
 
 
 def selection(probabilities: np.ndarray, labels: np.ndarray, progress: float) -> float:
