@@ -64,6 +64,16 @@ STUDIES = {
         sets=EIGHT,
         sizes=(50, 100, 200, 500),
     ),
+    "methods": Study(
+        "Does mixing help on top of the mean, at equal passes of texts?",
+        {"plain": MEAN}
+        | {
+            name: MEAN | {"method": name}
+            for name in ("ssmix", "attentionmix", "dropmix-g", "tmix", "embedmix", "senmixup", "mixupencoding")
+        },
+        sets=EIGHT,
+        sizes=(50, 100, 200, 500),
+    ),
     "schedule": Study(
         "How long, and with how many texts a step?",
         {
