@@ -93,7 +93,7 @@ def make(
     """
     train(
         recipe, folder, resume=True, note=silent, callbacks=callbacks, keep_model=False, report_to=report_to,
-        robustness=robustness,
+        robustness=robustness, estimating=False,
     )  # fmt: skip
 
 
