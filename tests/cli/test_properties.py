@@ -205,6 +205,7 @@ def trained_at_once(monkeypatch):
         return Fitted(prepared.classifier, build_trainer(prepared, checkpoints).state)
 
     monkeypatch.setattr(salience.training.run, "fit", fit)
+    monkeypatch.setattr(salience.training.estimating, "fit", fit)
 
 
 YAML_VALUES = st.recursive(
