@@ -94,7 +94,7 @@ def test_a_row_without_a_group(place, salience, tmp_path):
     assert answer.code == 2 and '1 row of 12 with an empty or missing value: 1 in "author" (row 1)' in answer.err
 
 
-@pytest.mark.parametrize("setting", ["estimate: folds:2", "group: text"])
+@pytest.mark.parametrize("setting", ["estimate: folds:2", "group: text", "calibrate: true"])
 def test_a_comparison_makes_no_estimate(setting, place, salience, tmp_path):
     (tmp_path / "config.yaml").write_text(f"{setting}\n")
     (tmp_path / "variants.yaml").write_text(f"one: {{}}\ntwo: {{{setting}}}\n")

@@ -119,7 +119,7 @@ def check_no_estimate(recipes: Mapping[str, Recipe]) -> None:
     for name, recipe in recipes.items():
         for setting in OF_ESTIMATE:
             value = getattr(recipe, setting)
-            if value not in (None, "none"):
+            if value not in (None, "none", False):
                 raise InputError(
                     f"{name}: {setting}={value} has no effect in a comparison, whose models are measured on test "
                     f"rows: leave out {setting}"

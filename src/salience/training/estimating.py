@@ -20,6 +20,7 @@ from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.files import replacing
 from salience.processes import is_main_process
+from salience.training.calibrating import calibration_sentence, cross_fitted
 from salience.training.fitting import Listeners, fit
 from salience.training.folds import Folds, recipe_of_folds
 from salience.training.intervals import accuracy_interval, macro_f1_interval
@@ -59,6 +60,11 @@ class Estimated:
     folds: np.ndarray
     probabilities: np.ndarray
     metrics: dict
+
+    @property
+    def temperature(self) -> float:
+        """The temperature that is fitted on all predicted rows."""
+        return self.metrics["temperature_scaling"]["temperature"]
 
 
 def estimate(prepared: Prepared, task: Task, folds: Folds, place: Path, listeners: Listeners) -> Estimated | None:
@@ -158,6 +164,7 @@ def estimated(folds: Folds, results: list[FoldResult], seed: int) -> Estimated:
         "training_rows": list(seen), "steps": list(steps), "text_passes": round(sum(passes), 3),
         "seconds": round(sum(seconds), 1),
     }  # fmt: skip
+    metrics["temperature_scaling"] = cross_fitted(probabilities, texts.known_labels, groups, seed)
     return Estimated(texts, folds.numbers[rows], probabilities, metrics)
 
 
@@ -191,11 +198,12 @@ def estimate_sentence(metrics: dict) -> str:
     seen = sorted(set(estimate["training_rows"]))
     rows = f"{seen[0]:,}" if len(seen) == 1 else f"{seen[0]:,} to {seen[-1]:,}"
     unit = "rows" if "groups" not in estimate else f"rows of {estimate['groups']:,} groups"
+    calibrated = f"; {calibration_sentence(estimate['temperature_scaling'])}" * estimate["calibrated"]
     return (
         f"estimated on {estimate['rows']:,} labelled {unit} by {estimate['kind']}: accuracy "
         f"{with_interval(estimate, 'accuracy')}, macro-F1 {with_interval(estimate, 'macro_f1')} (95 % intervals over "
         f"{'groups' if 'groups' in estimate else 'rows'}), by models trained on {rows} rows; the model itself is "
-        f"trained on {trained:,}{', and is likely to be a little better' * (trained > seen[-1])}"
+        f"trained on {trained:,}{', and is likely to be a little better' * (trained > seen[-1])}{calibrated}"
     )
 
 

@@ -60,15 +60,13 @@ def choose_folds(recipe: Recipe, task: Task, note: Callable[[str], None]) -> Fol
         note: called with a line of text if a class is not in all folds.
 
     Raises:
-        InputError: the rows cannot be divided as they are to be, or groups are named without an estimate.
+        InputError: the rows cannot be divided as they are to be, or an option needs an estimate and there is none.
     """
     kind = usual_estimate(task) if recipe.estimate is None else recipe.estimate
     if kind == "none":
-        if recipe.group is not None:
-            raise InputError(
-                f"--group {quoted(recipe.group)} has no effect without an estimate: add --estimate folds:2, or leave "
-                "it out"
-            )
+        named = [] if recipe.group is None else [f"--group {quoted(recipe.group)}"]
+        for option in [*named, *["--calibrate"] * recipe.calibrate]:
+            raise InputError(f"{option} has no effect without an estimate: add --estimate folds:2, or leave it out")
         if recipe.estimate is None and not len(task.validation) and not len(task.test):
             note(f"no estimate: {obstacle(task.training, 2)}")
         return None

@@ -9,7 +9,7 @@ from typing import Any
 
 from salience.assignments import name_and_options
 from salience.errors import InputError, listed, unknown
-from salience.settings import TEXT, as_option, between, check_settings, one_of, setting, whole_between
+from salience.settings import BOOL, TEXT, as_option, between, check_settings, one_of, setting, whole_between
 from salience.training.earlier_recipes import from_earlier
 from salience.training.plain_stage import PLAIN_SHARE, PREFIX, split_name
 from salience.training.recipe_kinds import CHECKSUMS, ESTIMATE, OPTIONS, WEIGHTS
@@ -47,6 +47,7 @@ class Recipe:
         None, ESTIMATE, "further models that estimate the scores on new rows, each trained on a part of the labelled "
         "rows: none, holdout (one model), or folds:K (K models)", "folds:2 if all rows train and none test, else none",
     )  # fmt: skip
+    calibrate: bool = setting(False, BOOL, "fold a temperature into the model, fitted on the rows of the estimate")
 
     size: int | None = setting(
         None, whole_between(1, 10**9), "number of rows of the data that are drawn, stratified by class", "all"

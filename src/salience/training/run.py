@@ -15,6 +15,7 @@ from transformers import TrainerCallback
 from salience.data.task import Task
 from salience.inference import TextClassifier
 from salience.processes import is_main_process
+from salience.training.calibrating import check_divisible, divide_logits
 from salience.training.checkpoints import using_files
 from salience.training.estimating import estimate
 from salience.training.fitting import Listeners, fit
@@ -22,7 +23,7 @@ from salience.training.folder import RunFolder, kept_precision
 from salience.training.folds import Folds, choose_folds
 from salience.training.inputs import checksums, input_files, task_of
 from salience.training.passes import text_passes
-from salience.training.preparing import Prepared, check_recipe, prepare, silent
+from salience.training.preparing import Prepared, as_batch, check_recipe, prepare, silent
 from salience.training.recipe import Recipe
 from salience.training.results import measure, write_results
 from salience.training.robustness import corrupted_tests, robustness_scores
@@ -96,6 +97,8 @@ def train(
     with folder.held() if main else nullcontext():
         prepared, task = prepare_files(recipe, listeners.note)
         folds = choose_folds(recipe, task, listeners.note) if estimating else None
+        if recipe.calibrate and folds is not None:
+            check_divisible(prepared.model, as_batch(prepared.classifier.tokenizer, prepared.training, 0))
         return fit_and_save(prepared, task, folder, started, listeners, keep_model, robustness, folds)
 
 
@@ -131,6 +134,8 @@ def fit_and_save(
         listeners.note("the model itself is trained")
     fitted = fit(prepared, folder.checkpoints, listeners)
     classifier = fitted.classifier
+    if estimated is not None and recipe.calibrate:
+        divide_logits(classifier.model, estimated.temperature)
     if not main:
         PartialState().wait_for_everyone()
         return Run(folder.output, recipe, task, {}, classifier, None)
@@ -147,7 +152,7 @@ def fit_and_save(
     if fitted.iterations:
         metrics["iterations"] = fitted.iterations
     if estimated is not None:
-        metrics["estimate"] = estimated.metrics
+        metrics["estimate"] = estimated.metrics | {"calibrated": recipe.calibrate}
     if robustness and len(task.test):
         corrupted = {name: classifier.predict_proba(texts) for name, texts in corrupted_tests(task.test).items()}
         metrics["robustness"] = robustness_scores(corrupted, task.test.known_labels)
