@@ -252,8 +252,8 @@ ODD = st.sampled_from(
     ["", "0", "-1", "nan", "1e9", "none", "auto", "x", "é", "\x1b[31m", "a=b", "[", "{", "null", "~", "/", "."]
 )
 OPTIONS = {
-    "train": ["--validation-share", "--text", "--label", "--encoding", "--bad-rows", "--encoder", "--scale",
-              "--embeddings", "--set-model", "--max-length", "--method", "--set", "--iterations", "--beta",
+    "train": ["--validation-share", "--estimate", "--group", "--text", "--label", "--encoding", "--bad-rows",
+              "--encoder", "--scale", "--embeddings", "--set-model", "--max-length", "--method", "--set", "--iterations", "--beta",
               "--alignment", "--clean",
               "--batch-size", "--accumulation", "--learning-rate", "--weight-decay", "--evaluations", "--patience",
               "--class-weights", "--label-smoothing", "--seed", "--precision", "--test", "--validation", "--config"],
