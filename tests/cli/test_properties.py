@@ -253,8 +253,8 @@ ODD = st.sampled_from(
 )
 OPTIONS = {
     "train": ["--validation-share", "--estimate", "--group", "--text", "--label", "--encoding", "--bad-rows",
-              "--encoder", "--scale", "--embeddings", "--set-model", "--max-length", "--method", "--set", "--iterations", "--beta",
-              "--alignment", "--clean",
+              "--encoder", "--scale", "--embeddings", "--set-model", "--max-length", "--method", "--set",
+              "--iterations", "--beta", "--alignment", "--clean",
               "--batch-size", "--accumulation", "--learning-rate", "--weight-decay", "--evaluations", "--patience",
               "--class-weights", "--label-smoothing", "--seed", "--precision", "--test", "--validation", "--config"],
     "predict": ["--text", "--text-pair", "--encoding", "--max-length", "--window", "--precision", "--output"],
