@@ -205,6 +205,7 @@ def trained_at_once(monkeypatch):
         return Fitted(prepared.classifier, build_trainer(prepared, checkpoints).state)
 
     monkeypatch.setattr(salience.training.run, "fit", fit)
+    monkeypatch.setattr(salience.training.estimating, "fit", fit)
 
 
 YAML_VALUES = st.recursive(
@@ -251,9 +252,9 @@ ODD = st.sampled_from(
     ["", "0", "-1", "nan", "1e9", "none", "auto", "x", "é", "\x1b[31m", "a=b", "[", "{", "null", "~", "/", "."]
 )
 OPTIONS = {
-    "train": ["--validation-share", "--text", "--label", "--encoding", "--bad-rows", "--encoder", "--scale",
-              "--embeddings", "--set-model", "--max-length", "--method", "--set", "--iterations", "--beta",
-              "--alignment", "--clean",
+    "train": ["--validation-share", "--estimate", "--group", "--text", "--label", "--encoding", "--bad-rows",
+              "--encoder", "--scale", "--embeddings", "--set-model", "--max-length", "--method", "--set",
+              "--iterations", "--beta", "--alignment", "--clean",
               "--batch-size", "--accumulation", "--learning-rate", "--weight-decay", "--evaluations", "--patience",
               "--class-weights", "--label-smoothing", "--seed", "--precision", "--test", "--validation", "--config"],
     "predict": ["--text", "--text-pair", "--encoding", "--max-length", "--window", "--precision", "--output"],

@@ -168,7 +168,13 @@ def test_without_validation_it_trains_to_the_end(place, salience, tmp_path):
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert metrics["rows"] == {"training": 60}
     assert metrics["steps"] == 6
-    assert "No rows were held out" in (tmp_path / "run" / "README.md").read_text()
+    assert "No rows were held out" not in (tmp_path / "run" / "README.md").read_text()
+
+
+def test_without_rows_and_estimate_nothing_is_measured(place, salience, tmp_path):
+    options = ["--validation-share", "0", "--estimate", "none", "--output", tmp_path / "run"]
+    assert salience(*place.train(*options)).code == 0
+    assert "No rows were held out, so nothing was measured." in (tmp_path / "run" / "README.md").read_text()
 
 
 def test_an_older_run_is_replaced_when_asked(place, salience, tmp_path):

@@ -25,6 +25,18 @@ def test_pairs_and_rows_without_labels():
     assert collect(pair, Columns("text"), "a.csv") == (Texts(["a"], rows=[1]), None, [])
 
 
+def test_groups_are_words_or_numbers(complaint):
+    columns = Columns("text", label="label", group="author")
+    rows_of = [{"text": "a", "label": "x", "author": author} for author in ("Ann ", 7, True, 2.5)]
+    texts, _, _ = collect(rows_of, columns, "a.csv")
+    assert texts.groups == ["Ann ", "7", "True", "2.5"]
+    for missing in (None, "", float("nan")):
+        message = complaint(collect, [*rows_of, {"text": "a", "label": "x", "author": missing}], columns, "a.csv")
+        assert '1 row of 5 with an empty or missing value: 1 in "author" (row 5)' in message
+    message = complaint(collect, [{"text": "a", "label": "x", "author": ["b"]}], columns, "a.csv")
+    assert message.startswith('a.csv: row 1, column "author": a group is a word or a number')
+
+
 @pytest.mark.parametrize(
     ("value", "label"),
     [(3, "3"), (-1, "-1"), (True, "True"), (2.0, "2"), ("2.0", "2.0"), ("007", "007"), ("NA", "NA"), ("[x]", "[x]")],

@@ -37,6 +37,12 @@ def test_named_columns_are_taken_and_not_reported():
     assert choose_columns(["a", "b", "c"], "c", "a", "b") == (Columns("c", "a", "b"), [])
 
 
+def test_a_group_is_named_and_no_other_column_is_it():
+    chosen, guesses = choose_columns(["text", "label", "title"], group="text")
+    assert chosen == Columns("title", None, "label", "text") and chosen.names == {"title", "label", "text"}
+    assert len(guesses) == 2
+
+
 def test_a_second_text_is_not_guessed_beside_a_named_one():
     chosen, guesses = choose_columns(["sentence1", "sentence2", "label"], text="sentence1")
     assert chosen == Columns("sentence1", None, "label")

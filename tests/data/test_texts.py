@@ -6,7 +6,7 @@ import pytest
 import salience
 from salience.data.texts import UNKNOWN, Texts
 
-FULL = Texts(["a b", "c"], ["d", "e"], [1, UNKNOWN], [4, 7], [["x", "y"], ["z"]])
+FULL = Texts(["a b", "c"], ["d", "e"], [1, UNKNOWN], [4, 7], [["x", "y"], ["z"]], ["Ann", "Bea"])
 
 
 def test_what_users_give_becomes_texts():
@@ -49,10 +49,12 @@ def test_labels_are_numbers(complaint):
 
 
 def test_take_keeps_the_order_that_is_asked_for():
-    assert FULL.take([1, 0]) == Texts(["c", "a b"], ["e", "d"], [UNKNOWN, 1], [7, 4], [["z"], ["x", "y"]])
+    assert FULL.take([1, 0]) == Texts(
+        ["c", "a b"], ["e", "d"], [UNKNOWN, 1], [7, 4], [["z"], ["x", "y"]], ["Bea", "Ann"]
+    )
     assert FULL.take(np.array([1, 1])).rows == [7, 7]
     assert Texts(["a", "b"], rows=[1, 2]).take(range(1, 2)) == Texts(["b"], rows=[2])
-    assert FULL.take([]) == Texts([], [], [], [], [])
+    assert FULL.take([]) == Texts([], [], [], [], [], [])
 
 
 def test_parts_are_concatenated():

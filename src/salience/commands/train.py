@@ -8,6 +8,7 @@ from rich.console import Console
 from salience.explainers.explanations import explain_texts
 from salience.explainers.gradient import gradient
 from salience.report.terminal import explanation_line, literal, score_table
+from salience.training.estimating import estimate_sentence
 from salience.training.run import Run
 
 EXAMPLES = 3  # texts that are shown
@@ -21,6 +22,8 @@ def show_run(run: Run, console: Console | None = None) -> None:
         console.print(score_table(run.metrics))
     if judge == "test":
         show_decisions(run, console)
+    if "estimate" in run.metrics:
+        console.print(literal(estimate_sentence(run.metrics)), soft_wrap=True)
     console.print(literal(f"saved: {run.folder}"), soft_wrap=True)
 
 

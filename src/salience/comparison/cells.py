@@ -96,7 +96,7 @@ def make(
     """
     train(
         recipe, folder, resume=True, note=silent, callbacks=callbacks, keep_model=keep_model, report_to=report_to,
-        robustness=robustness,
+        robustness=robustness, estimating=False,
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from salience.comparison.grid import Grid
 from salience.comparison.heat_maps import heat_maps_of
 from salience.comparison.planning import plans_of
 from salience.comparison.results import Comparison, comparison_of
-from salience.comparison.variants import method_variants, reference_variants, setting_variants
+from salience.comparison.variants import check_no_estimate, method_variants, reference_variants, setting_variants
 from salience.errors import InputError
 from salience.jobs import QUIET, Display, Failure, FailureLog, Job, pool_of, run_jobs
 from salience.training.preparing import check_recipe
@@ -101,6 +101,8 @@ def compare(
         setting_variants(base, methods, own_models=not models) if isinstance(methods, Mapping)
         else method_variants(base, methods)
     )  # fmt: skip
+    check_no_estimate(recipes)
+    recipes = {name: replace(recipe, estimate=None) for name, recipe in recipes.items()}
     baseline = next(iter(recipes.values()))
     recipes |= reference_variants(baseline, [name for name in references if name not in recipes])
     grid = Grid(recipes, list(seeds), list(sizes), list(models), dict(data_sets or {}))

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from salience.comparison.grid import OF_METHOD, Condition, Grid
+from salience.comparison.grid import OF_ESTIMATE, OF_METHOD, Condition, Grid
 from salience.comparison.kept_runs import KeptRun
 from salience.settings import settings_of
 from salience.training.recipe import Recipe
 
-OF_RUNS = (*OF_METHOD, "seed")  # settings that differ between the runs of every comparison
+# Settings that differ between the runs of every comparison, or have no effect on any.
+OF_RUNS = (*OF_METHOD, *OF_ESTIMATE, "seed")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from salience.assignments import name_and_options
-from salience.comparison.grid import OF_DATA, is_folder_name
+from salience.comparison.grid import OF_DATA, OF_ESTIMATE, is_folder_name
 from salience.errors import InputError, listed, quoted, unknown
 from salience.mixing.choosing import choose_method, written_method
 from salience.training.plain_stage import PLAIN_SHARE, split_name
@@ -108,6 +108,22 @@ def setting_variants(
 def reference_variants(base: Recipe, references: Sequence[str]) -> dict[str, Recipe]:
     """The recipes of reference rows, by their names."""
     return {name: replace(base, method=name, method_options={}, plain_share=0.0) for name in references}
+
+
+def check_no_estimate(recipes: Mapping[str, Recipe]) -> None:
+    """Checks that no recipe asks for an estimate: the test rows of a comparison measure its models.
+
+    Raises:
+        InputError: one asks for it, or names groups for it.
+    """
+    for name, recipe in recipes.items():
+        for setting in OF_ESTIMATE:
+            value = getattr(recipe, setting)
+            if value not in (None, "none", False):
+                raise InputError(
+                    f"{name}: {setting}={value} has no effect in a comparison, whose models are measured on test "
+                    f"rows: leave out {setting}"
+                )
 
 
 def table_name(recipe: Recipe) -> str:

@@ -7,18 +7,18 @@ from collections.abc import Iterable
 from salience.data.columns import Columns
 from salience.data.multilabel import joined_labels
 from salience.data.texts import Texts
-from salience.data.values import label_of, text_of, value_in
+from salience.data.values import group_of, label_of, text_of, value_in
 from salience.errors import InputError, counted, quoted, rows_listed, unknown
 
 
 def collect(
     rows: Iterable[dict], columns: Columns, source: str, bad_rows: str = "error"
 ) -> tuple[Texts, list[str] | None, list[str]]:
-    """The texts of all rows, with the numbers of their rows, and their labels.
+    """The texts of all rows, with the numbers of their rows and their groups, and their labels.
 
     Args:
         rows: the rows by the names of the columns.
-        columns: the columns that hold the texts and the label.
+        columns: the columns that hold the texts, the label and the group.
         source: the name of the data, for messages.
         bad_rows: "error" refuses rows in which a text or the label is empty or missing, "skip" leaves them out.
 
@@ -31,7 +31,9 @@ def collect(
     """
     if bad_rows not in ("error", "skip"):
         raise unknown("choice for --bad-rows", bad_rows, ["error", "skip"])
-    roles = ((columns.text, text_of), (columns.text_pair, text_of), (columns.label, label_of))
+    roles = (
+        (columns.text, text_of), (columns.text_pair, text_of), (columns.label, label_of), (columns.group, group_of)
+    )  # fmt: skip
     readers = {name: kind for name, kind in roles if name is not None}
     complete: dict[str, list[str]] = {name: [] for name in readers}
     empty: dict[str, list[int]] = {name: [] for name in readers}
@@ -51,10 +53,12 @@ def collect(
                 empty[name].append(number)
 
     warnings = report_empty(empty, number, source, bad_rows)
-    labels, second = (None if name is None else complete[name] for name in (columns.label, columns.text_pair))
+    labels, second, groups = (
+        None if name is None else complete[name] for name in (columns.label, columns.text_pair, columns.group)
+    )
     if labels and (both := joined_labels(labels)):
         raise InputError(f"{source}: column {quoted(columns.label)}: {both}; salience gives one label a text")
-    return Texts(complete[columns.text], second, rows=numbers), labels, warnings
+    return Texts(complete[columns.text], second, rows=numbers, groups=groups), labels, warnings
 
 
 def report_empty(empty: dict[str, list[int]], total: int, source: str, bad_rows: str) -> list[str]:

@@ -33,16 +33,18 @@ class Columns:
         text: the column of the texts, or of the first texts of pairs.
         text_pair: the column of the second texts; None for single texts.
         label: the column of the labels; None if they are not read.
+        group: the column of the groups that rows belong to; None if there are none.
     """
 
     text: str
     text_pair: str | None = None
     label: str | None = None
+    group: str | None = None
 
     @property
     def names(self) -> set[str]:
         """The names of all columns that are read."""
-        return {name for name in (self.text, self.text_pair, self.label) if name is not None}
+        return {name for name in (self.text, self.text_pair, self.label, self.group) if name is not None}
 
 
 def choose_columns(
@@ -53,6 +55,7 @@ def choose_columns(
     need_label: bool = True,
     source: str = "",
     text_option: str = "--text",
+    group: str | None = None,
 ) -> tuple[Columns, list[str]]:
     """Chooses the columns: those that are named, and for the others a guess from usual names.
 
@@ -64,6 +67,7 @@ def choose_columns(
         need_label: whether a label column must be found.
         source: the name of the data, for error messages.
         text_option: the option that names the text column, for error messages.
+        group: name of the column of the groups; it is never guessed.
 
     Returns:
         The columns, and a note for each guess: 'text column: "sentence" (guessed)'.
@@ -71,7 +75,7 @@ def choose_columns(
     Raises:
         InputError: there is no column of a given name, a column is named twice, or a column cannot be guessed.
     """
-    options = {text_option: text, "--text-pair": text_pair, "--label": label}
+    options = {text_option: text, "--text-pair": text_pair, "--label": label, "--group": group}
     check_named(options, names, source)
     free = [name for name in names if name not in options.values()]
     guessed: list[str] = []
@@ -97,7 +101,7 @@ def choose_columns(
                 f"{listed(map(quoted, names))}"
             )
     assert text is not None  # refused above otherwise
-    return Columns(text, text_pair, label), guessed
+    return Columns(text, text_pair, label, group), guessed
 
 
 def choose_as_trained(

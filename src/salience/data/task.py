@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from salience.data.collecting import collect
 from salience.data.columns import Columns, choose_columns
 from salience.data.drawing import draw
@@ -48,7 +50,7 @@ def read_part(
         columns: the columns of the training data; None chooses columns.
         encoding: of a text file.
         bad_rows: as in `collect`.
-        chosen: `text`, `text_pair` and `label`, the names of columns that are not to be guessed.
+        chosen: `text`, `text_pair`, `label` and `group`, the names of columns that are not to be guessed.
 
     Returns:
         N texts, the names of their N labels, the columns they are from, and notes of one line each.
@@ -102,7 +104,8 @@ def read_task(
         bad_rows: as in `collect`.
         note: is called with each guess and each warning.
         size: the number of rows of `data` that are drawn, as `draw` draws them; None takes all.
-        chosen: `text`, `text_pair` and `label`, the names of columns that are not to be guessed.
+        chosen: `text`, `text_pair`, `label` and `group`, the names of columns that are not to be guessed. Groups are
+            those of `data`; other files need none.
 
     Raises:
         InputError: the data are at fault; names file and row.
@@ -142,6 +145,16 @@ def read_task(
     for line in notes:
         note(line)
     return Task(names, training, held_out, tested, columns)
+
+
+def all_labelled(task: Task) -> Texts:
+    """The training rows and the validation rows of a task, in the order of their file if they are of one file."""
+    if not len(task.validation):
+        return task.training
+    rows = Texts.concatenated([task.training, task.validation])
+    if rows.rows is None or len(set(rows.rows)) < len(rows):  # row 1 of two files
+        return rows
+    return rows.take(np.argsort(rows.rows, kind="stable"))
 
 
 def same_source(one: str, other: str) -> bool:

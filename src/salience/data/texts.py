@@ -25,6 +25,7 @@ class Texts:
         rows: the number of each text's row in its file, 1 for the first row below the header; None for texts that
             come from no file.
         marks: for each text, one mark for each of its words (separated by white space), as a person has set them.
+        groups: the group of each text, such as its author; None if no groups are known.
 
     Raises:
         InputError: the values are not of one length, or labels are not whole numbers.
@@ -35,6 +36,7 @@ class Texts:
     labels: np.ndarray | None = None
     rows: list[int] | None = None
     marks: list[list[str]] | None = None
+    groups: list[str] | None = None
 
     def __post_init__(self):
         if self.labels is not None:
@@ -82,6 +84,7 @@ class Texts:
             None if labels is None else np.array(labels),
             joined("rows"),
             joined("marks"),
+            joined("groups"),
         )
 
     @property
@@ -106,7 +109,7 @@ class Texts:
         else:
             labels_equal = np.array_equal(self.labels, other.labels)
         return labels_equal and all(
-            getattr(self, name) == getattr(other, name) for name in ("texts", "second", "rows", "marks")
+            getattr(self, name) == getattr(other, name) for name in ("texts", "second", "rows", "marks", "groups")
         )
 
     def take(self, indices: Sequence[int] | np.ndarray) -> Texts:
@@ -116,7 +119,8 @@ class Texts:
             return None if values is None else [values[index] for index in indices]
 
         labels = None if self.labels is None else self.labels[np.asarray(indices, int)]
-        return Texts(taken(self.texts) or [], taken(self.second), labels, taken(self.rows), taken(self.marks))
+        columns = (taken(values) for values in (self.rows, self.marks, self.groups))
+        return Texts(taken(self.texts) or [], taken(self.second), labels, *columns)
 
 
 TextsLike: TypeAlias = Texts | Sequence[str] | Sequence[tuple[str, str]]

@@ -48,11 +48,22 @@ def label_of(value: object) -> str | None:
         ) from None
 
 
+def group_of(value: object) -> str | None:
+    """A value as the name of a group: a text as it is, anything else as it is written. None if it is missing.
+
+    Raises:
+        TypeError: it is a list or an object.
+    """
+    if isinstance(value, list | tuple | dict | set):
+        raise TypeError("a group is a word or a number, not a list or an object; choose another column with --group")
+    return text_of(value if value is None or isinstance(value, float) else str(value))
+
+
 def value_in(row: Mapping, column: str, kind: Callable[[object], str | None], number: int, source: str) -> str | None:
     """The value of a row in a column, as a text or as a label.
 
     Args:
-        kind: `text_of` or `label_of`.
+        kind: `text_of`, `label_of` or `group_of`.
         number, source: the number of the row and the name of the data, for error messages.
 
     Raises:

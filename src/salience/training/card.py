@@ -12,6 +12,7 @@ from huggingface_hub import ModelCard, ModelCardData
 
 from salience.data.task import Task
 from salience.errors import printable
+from salience.training.estimating import estimate_sentence
 from salience.training.plain_stage import RATE
 from salience.training.procedures import Turns
 from salience.training.recipe import Recipe
@@ -48,6 +49,7 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, needs_sal
         names=[markdown(name) for name in task.labels],
         training=training_summary(recipe, metrics),
         table=score_table(metrics),
+        estimated=estimate_sentence(metrics) if "estimate" in metrics else "",
         metrics=metrics,
         about=about,
     )

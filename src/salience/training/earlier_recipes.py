@@ -10,7 +10,9 @@ EARLIER = {"iterations": 3, "beta": 0.1, "alignment": 0.0, "alignment_form": "ab
 
 # Settings that recipes of earlier versions lack, with the values by which those versions trained. Settings whose
 # default is None need no entry.
-LACKING = {"plain_share": 0.0, "steps_factor": 1.0, "pooling": "cls", "head_rate": 1.0, "layer_decay": 1.0}
+LACKING = {
+    "plain_share": 0.0, "steps_factor": 1.0, "pooling": "cls", "head_rate": 1.0, "layer_decay": 1.0, "calibrate": False,
+}  # fmt: skip
 
 
 def from_earlier(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

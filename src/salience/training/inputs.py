@@ -25,6 +25,7 @@ def task_of(recipe: Recipe, note: Callable[[str], None]) -> Task:
     task = read_task(
         recipe.data, recipe.test, recipe.validation, recipe.validation_share, recipe.seed, recipe.encoding,
         recipe.bad_rows, note, recipe.size, text=recipe.text, text_pair=recipe.text_pair, label=recipe.label,
+        group=recipe.group,
     )  # fmt: skip
     if not recipe.label_noise:
         return task

@@ -8,7 +8,7 @@ Embeddings and heads are left out; a pooling layer counts as a layer.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
@@ -18,7 +18,25 @@ from salience.explainers.gradient import Gradient
 from salience.hooks.shared_layers import trunk_level
 from salience.hooks.stages import depth, has_pooling_layer
 
+if TYPE_CHECKING:
+    from salience.training.fitting import Fitted
+    from salience.training.preparing import Prepared
+
 FORWARD = 1 / 3  # of a pass
+
+
+def text_passes(prepared: Prepared, fitted: Fitted) -> float:
+    """The passes of texts through the model that the training took.
+
+    All steps count, also those after the best one. Of a training by turns, the compressor's turns do not count: they
+    run on stored states.
+    """
+    recipe = prepared.recipe
+    assert recipe.batch_size is not None
+    steps = sum(row["steps"] for row in fitted.iterations) or fitted.state.global_step
+    passes = steps * recipe.batch_size * passes_per_step(prepared.method, recipe.clean, prepared.model)
+    plain = fitted.plain_steps * recipe.batch_size * passes_per_step(None, recipe.clean, prepared.model)
+    return round(passes + plain, 3)
 
 
 def passes_per_step(method: Any, clean: float, model: nn.Module) -> float:

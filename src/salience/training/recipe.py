@@ -9,10 +9,10 @@ from typing import Any
 
 from salience.assignments import name_and_options
 from salience.errors import InputError, listed, unknown
-from salience.settings import TEXT, as_option, between, check_settings, one_of, setting, whole_between
+from salience.settings import BOOL, TEXT, as_option, between, check_settings, one_of, setting, whole_between
 from salience.training.earlier_recipes import from_earlier
 from salience.training.plain_stage import PLAIN_SHARE, PREFIX, split_name
-from salience.training.recipe_kinds import CHECKSUMS, OPTIONS, WEIGHTS
+from salience.training.recipe_kinds import CHECKSUMS, ESTIMATE, OPTIONS, WEIGHTS
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,20 @@ class Recipe:
     text: str | None = setting(None, TEXT, "column of the text", "guessed")
     text_pair: str | None = setting(None, TEXT, "column of a second text, for pairs of texts", "guessed")
     label: str | None = setting(None, TEXT, "column of the label", "guessed")
+    group: str | None = setting(
+        None, TEXT, "column of groups, such as authors, that the estimate does not divide", "none"
+    )
     encoding: str = setting("utf-8", TEXT, "character encoding of csv and tsv files")
     bad_rows: str = setting("error", one_of("error", "skip"), "how rows without a text or a label are treated")
     validation_share: float | None = setting(
         None, between(0, 0.9), "fraction of the training rows held out for validation; 0 trains on all rows",
         "0.2; 0.1 from 1,000 rows on",
     )  # fmt: skip
+    estimate: str | None = setting(
+        None, ESTIMATE, "further models that estimate the scores on new rows, each trained on a part of the labelled "
+        "rows: none, holdout (one model), or folds:K (K models)", "folds:2 if all rows train and none test, else none",
+    )  # fmt: skip
+    calibrate: bool = setting(False, BOOL, "fold a temperature into the model, fitted on the rows of the estimate")
 
     size: int | None = setting(
         None, whole_between(1, 10**9), "number of rows of the data that are drawn, stratified by class", "all"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from salience.settings import Kind, is_number
@@ -15,6 +16,14 @@ def is_scalar(value: object) -> bool:
 def is_option(value: object) -> bool:
     """Whether a value is one that a field of a method or a model can have: a scalar, or a list of scalars."""
     return is_scalar(value) or (isinstance(value, list | tuple) and all(map(is_scalar, value)))
+
+
+def is_estimate(value: object) -> bool:
+    """Whether a value is none, holdout, or folds:K with K from 2 to 20."""
+    if not isinstance(value, str):
+        return False
+    folds = re.fullmatch("folds:([0-9]{1,2})", value)
+    return value in ("none", "holdout") or (folds is not None and 2 <= int(folds[1]) <= 20)
 
 
 OPTIONS = Kind(
@@ -38,3 +47,4 @@ CHECKSUMS = Kind(
     "names of files with the SHA-256 of each",
     lambda value: isinstance(value, Mapping) and all(isinstance(text, str) for item in value.items() for text in item),
 )
+ESTIMATE = Kind("none, holdout, or folds:K with a whole number K from 2 to 20, such as folds:5", is_estimate)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from salience.data.task import Task
+from salience.data.task import all_labelled
 from salience.data.texts import Texts
 from salience.inference import choose_device
 from salience.inference.kept_vectors import KeptEncoder
@@ -67,16 +67,6 @@ def make_reference(recipe: Recipe, folder: str | Path, robustness: bool = False)
         with using_files(output.model):
             write_scores(output.model, choose_device(recipe.device).type, recipe, task, metrics, by_part)
         output.publish()
-
-
-def all_labelled(task: Task) -> Texts:
-    """The training rows and the validation rows of a task, in the order of their file if they are of one file."""
-    if not len(task.validation):
-        return task.training
-    rows = Texts.concatenated([task.training, task.validation])
-    if rows.rows is None or len(set(rows.rows)) < len(rows):  # row 1 of two files
-        return rows
-    return rows.take(np.argsort(rows.rows, kind="stable"))
 
 
 def reference_probabilities(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import platform
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,13 +21,15 @@ from salience.inference import TextClassifier
 from salience.models.attention_classifier import AttentionClassifier
 from salience.training.baselines import baseline_scores
 from salience.training.card import model_card
+from salience.training.estimating import Estimated
 from salience.training.manifest import RECIPE
 from salience.training.metrics import detailed_scores
 from salience.training.recipe import Recipe
 from salience.training.temperature import temperature_scores
 
 # Of the rows in predictions.jsonl (N, C), with their class numbers (N,), and the names of the classes (C,).
-PROBABILITIES = "probabilities.npz"
+PREDICTIONS, PROBABILITIES = "predictions.jsonl", "probabilities.npz"
+OUT_OF_FOLD = ("out_of_fold.jsonl", "out_of_fold.npz")  # the same of the rows of an estimate, with their folds
 
 
 def measure(task: Task, probabilities: dict[str, np.ndarray]) -> dict:
@@ -63,6 +67,7 @@ def write_results(
     metrics: dict,
     probabilities: dict[str, np.ndarray],
     keep_model: bool = True,
+    estimated: Estimated | None = None,
 ) -> None:
     """Writes the files of a run to a new folder.
 
@@ -77,9 +82,10 @@ def write_results(
         metrics: the content of metrics.json, to which versions and machine are added.
         probabilities: "validation" and "test" to predicted probabilities (N, C).
         keep_model: whether to write the model, its tokenizer and its card too.
+        estimated: the rows of the estimate with their predictions; None if there is none.
     """
     model, tokenizer = classifier.model, classifier.tokenizer
-    about = write_scores(folder, model.device.type, recipe, task, metrics, probabilities)
+    about = write_scores(folder, model.device.type, recipe, task, metrics, probabilities, estimated)
     if not keep_model:
         return
     # The name under which the model was loaded, without the path on this machine.
@@ -91,14 +97,15 @@ def write_results(
 
 
 def write_scores(
-    folder: Path, device: str, recipe: Recipe, task: Task, metrics: dict, probabilities: dict[str, np.ndarray]
-) -> dict:
+    folder: Path, device: str, recipe: Recipe, task: Task, metrics: dict, probabilities: dict[str, np.ndarray],
+    estimated: Estimated | None = None,
+) -> dict:  # fmt: skip
     """Writes the files of a run but the model to a new folder.
 
     Args:
         folder: replaced if it exists.
         device: on which the run was made, such as "cpu".
-        recipe, task, metrics, probabilities: as of `write_results`.
+        recipe, task, metrics, probabilities, estimated: as of `write_results`.
 
     Returns:
         "versions" and "machine", as they are written into metrics.json.
@@ -112,13 +119,32 @@ def write_scores(
     judge = metrics.get("judged_on")
     if judge:
         part = task.test if judge == "test" else task.validation
-        write_lines(folder / "predictions.jsonl", prediction_rows(part, probabilities[judge], task.labels))
-        with replacing(folder / PROBABILITIES) as unfinished, open(unfinished, "wb") as file:
-            np.savez(
-                file, probabilities=probabilities[judge], labels=part.known_labels, names=np.array(task.labels, str)
-            )
+        write_predictions(folder, part, probabilities[judge], task.labels)
+    if estimated is not None:
+        rows, found = estimated.texts, estimated.probabilities
+        write_predictions(folder, rows, found, task.labels, OUT_OF_FOLD, {"fold": estimated.folds})
     write_whole(folder / RECIPE, yaml.safe_dump(recipe.as_mapping(), sort_keys=False, allow_unicode=True))
     return about
+
+
+def write_predictions(
+    folder: Path, texts: Texts, probabilities: np.ndarray, labels: list[str],
+    names: tuple[str, str] = (PREDICTIONS, PROBABILITIES), more: Mapping[str, Any] = MappingProxyType({}),
+) -> None:  # fmt: skip
+    """Writes predictions as lines and as arrays.
+
+    Args:
+        texts: N texts of a file, with labels.
+        probabilities: (N, C), in the order of `labels`.
+        names: of both files.
+        more: by name, arrays (N,) of further whole numbers of the rows.
+    """
+    rows = prediction_rows(texts, probabilities, labels)
+    columns = [{name: int(values[index]) for name, values in more.items()} for index in range(len(texts))]
+    write_lines(folder / names[0], (row | column for row, column in zip(rows, columns, strict=True)))
+    with replacing(folder / names[1]) as unfinished, open(unfinished, "wb") as file:
+        arrays: dict[str, Any] = {"probabilities": probabilities, "labels": texts.known_labels}
+        np.savez(file, **arrays, names=np.array(labels, str), **more)
 
 
 def prediction_rows(texts: Texts, probabilities: np.ndarray, labels: list[str]) -> Iterator[dict]:

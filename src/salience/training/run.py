@@ -15,12 +15,15 @@ from transformers import TrainerCallback
 from salience.data.task import Task
 from salience.inference import TextClassifier
 from salience.processes import is_main_process
+from salience.training.calibrating import check_divisible, divide_logits
 from salience.training.checkpoints import using_files
-from salience.training.fitting import Fitted, Listeners, fit
+from salience.training.estimating import estimate
+from salience.training.fitting import Listeners, fit
 from salience.training.folder import RunFolder, kept_precision
+from salience.training.folds import Folds, choose_folds
 from salience.training.inputs import checksums, input_files, task_of
-from salience.training.passes import passes_per_step
-from salience.training.preparing import Prepared, check_recipe, prepare, silent
+from salience.training.passes import text_passes
+from salience.training.preparing import Prepared, as_batch, check_recipe, prepare, silent
 from salience.training.recipe import Recipe
 from salience.training.results import measure, write_results
 from salience.training.robustness import corrupted_tests, robustness_scores
@@ -59,6 +62,7 @@ def train(
     keep_model: bool = True,
     report_to: Sequence[str] = (),
     robustness: bool = False,
+    estimating: bool = True,
 ) -> Run:
     """Trains a classifier by a recipe and writes the folder of the run.
 
@@ -75,6 +79,7 @@ def train(
         report_to: trackers of experiments that follow the run: "tensorboard", "mlflow", "wandb", "trackio"; see
             `salience.training.trackers.Tracking`.
         robustness: whether the accuracy on corrupted test rows is measured too, see `salience.training.robustness`.
+        estimating: whether the recipe's estimate is made, see `salience.training.estimating`. If not, none is.
 
     Raises:
         InputError: the data, the model or the recipe does not fit, or another process writes the same output. Nothing
@@ -91,7 +96,10 @@ def train(
     listeners = Listeners(note if main else silent, callbacks, tracking=Tracking(tuple(report_to), folder.output))
     with folder.held() if main else nullcontext():
         prepared, task = prepare_files(recipe, listeners.note)
-        return fit_and_save(prepared, task, folder, started, listeners, keep_model, robustness)
+        folds = choose_folds(recipe, task, listeners.note) if estimating else None
+        if recipe.calibrate and folds is not None:
+            check_divisible(prepared.model, as_batch(prepared.classifier.tokenizer, prepared.training, 0))
+        return fit_and_save(prepared, task, folder, started, listeners, keep_model, robustness, folds)
 
 
 def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple[Prepared, Task]:
@@ -105,36 +113,29 @@ def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple
     return prepare(recipe, task, note), task
 
 
-def text_passes(prepared: Prepared, fitted: Fitted) -> float:
-    """The passes of texts through the model that the training took, see `salience.training.passes`.
-
-    All steps count, also those after the best one. Of a training by turns, the compressor's turns do not count: they
-    run on stored states.
-    """
-    recipe = prepared.recipe
-    assert recipe.batch_size is not None
-    steps = sum(row["steps"] for row in fitted.iterations) or fitted.state.global_step
-    passes = steps * recipe.batch_size * passes_per_step(prepared.method, recipe.clean, prepared.model)
-    plain = fitted.plain_steps * recipe.batch_size * passes_per_step(None, recipe.clean, prepared.model)
-    return round(passes + plain, 3)
-
-
 def fit_and_save(
     prepared: Prepared, task: Task, folder: RunFolder, started: float, listeners: Listeners, keep_model: bool,
-    robustness: bool = False,
+    robustness: bool = False, folds: Folds | None = None,
 ) -> Run:  # fmt: skip
     """Trains, evaluates, writes the files of the run and moves them to the output.
 
     Args:
         started: time at which the run began, in seconds since the epoch.
         robustness: whether the test rows are also predicted with corruptions. "seconds" does not count that.
+        folds: of the labelled rows, for the estimate, which is made first; None makes none.
     """
     recipe, main = prepared.recipe, is_main_process()
     if main:
         folder.open(recipe.as_mapping())
     PartialState().wait_for_everyone()  # the main process has prepared the folder
+    estimated = None
+    if folds is not None:
+        estimated = estimate(prepared, task, folds, folder.checkpoints / "estimate", listeners)
+        listeners.note("the model itself is trained")
     fitted = fit(prepared, folder.checkpoints, listeners)
     classifier = fitted.classifier
+    if estimated is not None and recipe.calibrate:
+        divide_logits(classifier.model, estimated.temperature)
     if not main:
         PartialState().wait_for_everyone()
         return Run(folder.output, recipe, task, {}, classifier, None)
@@ -150,11 +151,13 @@ def fit_and_save(
     }
     if fitted.iterations:
         metrics["iterations"] = fitted.iterations
+    if estimated is not None:
+        metrics["estimate"] = estimated.metrics | {"calibrated": recipe.calibrate}
     if robustness and len(task.test):
         corrupted = {name: classifier.predict_proba(texts) for name, texts in corrupted_tests(task.test).items()}
         metrics["robustness"] = robustness_scores(corrupted, task.test.known_labels)
     with using_files(folder.model):
-        write_results(folder.model, classifier, recipe, task, metrics, probabilities, keep_model)
+        write_results(folder.model, classifier, recipe, task, metrics, probabilities, keep_model, estimated)
     folder.publish()
     PartialState().wait_for_everyone()
     return Run(folder.output, recipe, task, metrics, classifier, probabilities.get("test"))

@@ -1,0 +1,214 @@
+"""The estimate of a run: models of the same recipe, each trained on a part of the labelled rows, predict the others.
+
+They choose nothing: they have no validation rows, and end with the last checkpoint. On how the estimate errs, see
+docs/estimate.md.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from accelerate import PartialState
+
+from salience.data.task import Task
+from salience.data.texts import Texts
+from salience.files import replacing
+from salience.processes import is_main_process
+from salience.training.calibrating import calibration_sentence, cross_fitted
+from salience.training.fitting import Listeners, fit
+from salience.training.folds import Folds, recipe_of_folds
+from salience.training.intervals import accuracy_interval, macro_f1_interval
+from salience.training.metrics import detailed_scores
+from salience.training.passes import text_passes
+from salience.training.preparing import Prepared, prepare
+from salience.training.trackers import UNTRACKED
+
+
+@dataclass(frozen=True)
+class FoldResult:
+    """What the model of one fold gave.
+
+    Args:
+        rows: (R,) the numbers of the predicted rows among the labelled ones.
+        probabilities: (R, C) float32.
+        numbers: number of training rows, steps, passes of texts, and seconds.
+    """
+
+    rows: np.ndarray
+    probabilities: np.ndarray
+    numbers: tuple[int, int, float, float]
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """The predictions of all models of an estimate.
+
+    Attributes:
+        texts: the predicted rows, N of them, in the order of the file.
+        folds: (N,) the fold of each row, from 1 on.
+        probabilities: (N, C) float32, each by the model that has not seen the row.
+        metrics: what metrics.json says of the estimate.
+    """
+
+    texts: Texts
+    folds: np.ndarray
+    probabilities: np.ndarray
+    metrics: dict
+
+    @property
+    def temperature(self) -> float:
+        """The temperature that is fitted on all predicted rows."""
+        return self.metrics["temperature_scaling"]["temperature"]
+
+
+def estimate(prepared: Prepared, task: Task, folds: Folds, place: Path, listeners: Listeners) -> Estimated | None:
+    """Trains the models of an estimate and predicts the rows that they have not seen.
+
+    Every process trains; the main one predicts.
+
+    Args:
+        prepared: the run; its model is not changed.
+        task: the data of the run.
+        folds: the labelled rows and their folds.
+        place: a folder for checkpoints and finished folds, from which an interrupted estimate is continued.
+        listeners: what is called during training; trackers are not told.
+
+    Returns:
+        None in all processes but the main one.
+
+    Raises:
+        InputError: the loss or the weights of a model are not finite.
+    """
+    own = replace(listeners, tracking=UNTRACKED, iteration=lambda model: None)
+    recipe = recipe_of_folds(prepared.recipe, len(prepared.training), len(task.labels))
+    found = []
+    for number in folds.predicted:
+        file, rows = place / f"fold-{number}.npz", np.flatnonzero(folds.numbers == number)
+        finished = read_fold(file, rows, len(task.labels))
+        if finished is None:
+            training = folds.texts.take(np.flatnonzero(folds.numbers != number))
+            listeners.note(
+                f"estimate by {folds.kind}: model {number} of {len(folds.predicted)} is trained on {len(training):,} "
+                f"rows and predicts {len(rows):,}"
+            )
+            part = replace(task, training=training, validation=Texts([]), test=folds.texts.take(rows))
+            finished = fit_fold(partial(prepare, recipe, part), rows, place / f"fold-{number}", own)
+            if is_main_process():
+                write_fold(file, finished)
+                shutil.rmtree(place / f"fold-{number}", ignore_errors=True)
+            PartialState().wait_for_everyone()  # the others may look for the file of the fold
+        found.append(finished)
+    return estimated(folds, found, prepared.recipe.seed) if is_main_process() else None
+
+
+def fit_fold(ready: Callable[[], Prepared], rows: np.ndarray, checkpoints: Path, listeners: Listeners) -> FoldResult:
+    """Trains the model of a fold and predicts its rows, which are the test rows of what `ready` prepares."""
+    started = time.time()
+    prepared = ready()
+    assert prepared.test is not None  # no fold is empty
+    fitted = fit(prepared, checkpoints, listeners)
+    seen = len(prepared.training)
+    if not is_main_process():
+        return FoldResult(rows, np.zeros((0, 0), np.float32), (seen, fitted.steps, 0.0, 0.0))
+    probabilities = fitted.classifier.probabilities(prepared.test)
+    numbers = (seen, fitted.steps, text_passes(prepared, fitted), time.time() - started)
+    return FoldResult(rows, probabilities, numbers)
+
+
+def write_fold(file: Path, result: FoldResult) -> None:
+    """Writes a finished fold, in one step."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(file) as unfinished, open(unfinished, "wb") as opened:
+        np.savez(opened, rows=result.rows, probabilities=result.probabilities, numbers=np.array(result.numbers))
+
+
+def read_fold(file: Path, rows: np.ndarray, classes: int) -> FoldResult | None:
+    """A finished fold; None if it is not finished, or was one of other rows.
+
+    Args:
+        rows: (R,) the rows that it must have predicted.
+        classes: number of labels.
+    """
+    if not file.is_file():
+        return None
+    with np.load(file, allow_pickle=False) as arrays:
+        if not np.array_equal(arrays["rows"], rows) or arrays["probabilities"].shape != (len(rows), classes):
+            return None
+        seen, steps, passes, seconds = arrays["numbers"].tolist()
+        return FoldResult(rows, arrays["probabilities"], (int(seen), int(steps), passes, seconds))
+
+
+def estimated(folds: Folds, results: list[FoldResult], seed: int) -> Estimated:
+    """The predictions of all folds in the order of the rows, and their scores.
+
+    Args:
+        seed: of the bootstrap.
+    """
+    rows = np.concatenate([result.rows for result in results])
+    order = np.argsort(rows)
+    probabilities = np.concatenate([result.probabilities for result in results])[order]
+    rows = rows[order]
+    texts = folds.texts.take(rows)
+    groups = None if folds.groups is None else folds.groups[rows]
+    seen, steps, passes, seconds = zip(*(result.numbers for result in results), strict=True)
+    metrics = {"kind": folds.kind, "rows": len(rows)}
+    if groups is not None:
+        metrics["groups"] = len(np.unique(groups))
+    metrics |= scores_with_intervals(probabilities, texts.known_labels, groups, seed) | {
+        "training_rows": list(seen), "steps": list(steps), "text_passes": round(sum(passes), 3),
+        "seconds": round(sum(seconds), 1),
+    }  # fmt: skip
+    metrics["temperature_scaling"] = cross_fitted(probabilities, texts.known_labels, groups, seed)
+    return Estimated(texts, folds.numbers[rows], probabilities, metrics)
+
+
+def scores_with_intervals(
+    probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None, seed: int
+) -> dict[str, object]:
+    """The scores of `detailed_scores`, and "accuracy_interval" and "macro_f1_interval", lists of two bounds.
+
+    Args:
+        probabilities: (N, C).
+        labels: (N,), class numbers.
+        groups: (N,) the group of each row; None for rows that are independent.
+        seed: of the bootstrap.
+    """
+    predicted = probabilities.argmax(1)
+    of_accuracy = accuracy_interval(labels, predicted, groups, seed)
+    of_macro_f1 = macro_f1_interval(labels, predicted, groups, seed)
+    return detailed_scores(probabilities, labels) | {
+        "accuracy_interval": list(of_accuracy),
+        "macro_f1_interval": None if of_macro_f1 is None else list(of_macro_f1),
+    }
+
+
+def estimate_sentence(metrics: dict) -> str:
+    """What the estimate of a run says, and in which direction it errs, in one line.
+
+    Args:
+        metrics: of the run, as metrics.json has them.
+    """
+    estimate, trained = metrics["estimate"], metrics["rows"]["training"]
+    seen = sorted(set(estimate["training_rows"]))
+    rows = f"{seen[0]:,}" if len(seen) == 1 else f"{seen[0]:,} to {seen[-1]:,}"
+    unit = "rows" if "groups" not in estimate else f"rows of {estimate['groups']:,} groups"
+    calibrated = f"; {calibration_sentence(estimate['temperature_scaling'])}" * estimate["calibrated"]
+    return (
+        f"estimated on {estimate['rows']:,} labelled {unit} by {estimate['kind']}: accuracy "
+        f"{with_interval(estimate, 'accuracy')}, macro-F1 {with_interval(estimate, 'macro_f1')} (95 % intervals over "
+        f"{'groups' if 'groups' in estimate else 'rows'}), by models trained on {rows} rows; the model itself is "
+        f"trained on {trained:,}{', and is likely to be a little better' * (trained > seen[-1])}{calibrated}"
+    )
+
+
+def with_interval(estimate: dict, score: str) -> str:
+    """A score with its interval, if it has one: "0.842 [0.758, 0.901]"."""
+    bounds = estimate[f"{score}_interval"]
+    interval = "" if bounds is None else f" [{bounds[0]:.3f}, {bounds[1]:.3f}]"
+    return f"{estimate[score]:.3f}{interval}"

@@ -1,0 +1,117 @@
+"""`salience train --estimate` and `--group`, as a user meets them."""
+
+import json
+
+import pytest
+import yaml
+
+from labelled import labelled_rows, write_csv
+
+
+@pytest.fixture
+def authors(tmp_path):
+    """60 rows of 12 authors."""
+    rows = [(*row, f"author {number % 12}") for number, row in enumerate(labelled_rows(60))]
+    return write_csv(tmp_path / "authors.csv", rows, ("text", "label", "author"))
+
+
+def estimated(folder) -> tuple[dict, list[dict]]:
+    lines = (folder / "out_of_fold.jsonl").read_text(encoding="utf-8").splitlines()
+    return json.loads((folder / "metrics.json").read_text()), [json.loads(line) for line in lines]
+
+
+def test_a_run_of_all_rows_is_estimated_and_says_so(place, salience, tmp_path):
+    answer = salience(*place.train("--validation-share", "0", "--output", tmp_path / "run"))
+    assert answer.code == 0, answer.err
+    metrics, lines = estimated(tmp_path / "run")
+    found = metrics["estimate"]
+    (low, high), (least, most) = found["accuracy_interval"], found["macro_f1_interval"]
+    sentence = (
+        f"estimated on 60 labelled rows by folds:2: accuracy {found['accuracy']:.3f} [{low:.3f}, {high:.3f}], "
+        f"macro-F1 {found['macro_f1']:.3f} [{least:.3f}, {most:.3f}] (95 % intervals over rows), by models trained on "
+        "30 rows; the model itself is trained on 60, and is likely to be a little better"
+    )
+    assert sentence in answer.out.splitlines()
+    assert f"The scores on new rows were {sentence}." in (tmp_path / "run" / "README.md").read_text()
+    assert len(lines) == 60 and metrics["rows"] == {"training": 60}
+    assert "estimate by folds:2: model 1 of 2 is trained on 30 rows and predicts 30" in answer.out
+
+
+def test_a_run_with_test_rows_has_both_on_request(place, salience, tmp_path):
+    options = ["--test", place.test, "--estimate", "holdout", "--output", tmp_path / "run"]
+    assert salience(*place.train(*options)).code == 0
+    card = (tmp_path / "run" / "README.md").read_text()
+    assert "by holdout: accuracy" in card and "| this model |" in card
+    metrics, _ = estimated(tmp_path / "run")
+    # Four fifths of the 60 labelled rows; the model has as many, because validation rows are held out of them.
+    assert metrics["estimate"]["training_rows"] == [48] and metrics["rows"]["training"] == 48
+    assert "little better" not in card
+
+
+def test_groups_are_not_divided(authors, place, salience, tmp_path):
+    options = ["--group", "author", "--estimate", "folds:3", "--validation-share", "0", "--output", tmp_path / "run"]
+    answer = salience(*place.train(*options, data=authors))
+    assert answer.code == 0, answer.err
+    metrics, lines = estimated(tmp_path / "run")
+    folds = {}
+    for line in lines:
+        folds.setdefault((line["row"] - 1) % 12, set()).add(line["fold"])
+    assert len(folds) == 12 and all(len(found) == 1 for found in folds.values())
+    assert {line["fold"] for line in lines} == {1, 2, 3} and metrics["estimate"]["groups"] == 12
+    assert "on 60 labelled rows of 12 groups by folds:3" in answer.out and "intervals over groups" in answer.out
+    assert yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text())["group"] == "author"
+
+
+def test_a_group_column_is_not_needed_in_test_files(authors, place, salience, tmp_path):
+    options = ["--group", "author", "--estimate", "folds:2", "--test", place.test, "--output", tmp_path / "run"]
+    assert salience(*place.train(*options, data=authors)).code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--group", "autor", "--estimate", "folds:2"], 'no column "autor" (--group); the columns are "text", '
+         '"label", "author". Did you mean "author"?'),
+        (["--group", "label", "--label", "label", "--estimate", "folds:2"], "--label and --group must each name"),
+        (["--group", "author"], '--group "author" has no effect without an estimate: add --estimate folds:2'),
+        (["--estimate", "folds:20"], ""),
+        (["--estimate", "folds:21"], "--estimate is 'folds:21': give none, holdout, or folds:K"),
+        (["--estimate", "folds:20", "--group", "author"], "into 20 parts, but there are only 12 groups"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_before_anything_is_trained(options, message, authors, place, salience, tmp_path):
+    if not message:  # 60 rows can be divided into 20 parts; that would take a while
+        options, message = [*options, "--size", "9"], "into 20 parts, but no class has more than 3 rows"
+    answer = salience(*place.train(*options, "--output", tmp_path / "run", data=authors))
+    assert answer.code == 2 and message in answer.err and len(answer.err.strip().splitlines()) == 1
+    assert {file.name for file in tmp_path.iterdir()} == {"authors.csv"}
+
+
+def test_a_row_without_a_group(place, salience, tmp_path):
+    rows = [(*row, "a" if number else "") for number, row in enumerate(labelled_rows(12))]
+    file = write_csv(tmp_path / "rows.csv", rows, ("text", "label", "author"))
+    answer = salience(*place.train("--group", "author", "--estimate", "holdout", data=file))
+    assert answer.code == 2 and '1 row of 12 with an empty or missing value: 1 in "author" (row 1)' in answer.err
+
+
+@pytest.mark.parametrize("setting", ["estimate: folds:2", "group: text", "calibrate: true"])
+def test_a_comparison_makes_no_estimate(setting, place, salience, tmp_path):
+    (tmp_path / "config.yaml").write_text(f"{setting}\n")
+    (tmp_path / "variants.yaml").write_text(f"one: {{}}\ntwo: {{{setting}}}\n")
+    usual = ["compare", place.data, "--test", place.test, "--model", place.model, "--output", tmp_path / "out"]
+    for options in (["--config", tmp_path / "config.yaml"], ["--variants", tmp_path / "variants.yaml"]):
+        answer = salience(*usual, *options)
+        assert answer.code == 2 and f"test rows: leave out {setting.partition(':')[0]}" in answer.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_runs_of_a_comparison_have_none_whatever_the_usual_estimate_is(place, salience, tmp_path, monkeypatch):
+    monkeypatch.setattr("salience.training.folds.usual_estimate", lambda task: "holdout")
+    (tmp_path / "config.yaml").write_text("estimate: none\n")
+    answer = salience("compare", place.data, "--test", place.test, "--model", place.model, "--steps", "2", "--seeds",
+                      "0,1", "--methods", "plain,embedmix", "--references", "none", "--device", "cpu", "--config",
+                      tmp_path / "config.yaml", "--output", tmp_path / "out")  # fmt: skip
+    assert answer.code == 0, answer.err
+    run = tmp_path / "out" / "plain-0"
+    assert "estimate" not in json.loads((run / "metrics.json").read_text())
+    assert yaml.safe_load((run / "recipe.yaml").read_text())["estimate"] is None  # as in runs of earlier versions
