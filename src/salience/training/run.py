@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,11 +19,12 @@ from salience.training.checkpoints import using_files
 from salience.training.fitting import Fitted, Listeners, fit
 from salience.training.folder import RunFolder, kept_precision
 from salience.training.inputs import checksums, input_files, task_of
+from salience.training.measured_scores import Measure
+from salience.training.measures import Measures, measures_named
 from salience.training.passes import passes_per_step
 from salience.training.preparing import Prepared, check_recipe, prepare, silent
 from salience.training.recipe import Recipe
 from salience.training.results import measure, write_results
-from salience.training.robustness import corrupted_tests, robustness_scores
 from salience.training.trackers import Tracking, check_trackers
 
 
@@ -58,7 +59,7 @@ def train(
     config: Path | None = None,
     keep_model: bool = True,
     report_to: Sequence[str] = (),
-    robustness: bool = False,
+    measures: Measures = (),
 ) -> Run:
     """Trains a classifier by a recipe and writes the folder of the run.
 
@@ -74,15 +75,17 @@ def train(
         keep_model: whether to write the model, its tokenizer and its card, besides metrics, predictions and recipe.
         report_to: trackers of experiments that follow the run: "tensorboard", "mlflow", "wandb", "trackio"; see
             `salience.training.trackers.Tracking`.
-        robustness: whether the accuracy on corrupted test rows is measured too, see `salience.training.robustness`.
+        measures: what is measured beside the scores if there are test rows: names of
+            `salience.training.measures.MEASURES`, or such names with measures of other settings.
 
     Raises:
-        InputError: the data, the model or the recipe does not fit, or another process writes the same output. Nothing
-            has been written then.
+        InputError: the data, the model, the recipe or a measure does not fit, or another process writes the same
+            output. Nothing has been written then.
     """
     started = time.time()
     check_trackers(report_to)
     check_recipe(recipe)
+    wanted = measures_named(measures)
     main = is_main_process()
     inputs = input_files(recipe) | ({} if config is None else {"--config": config})
     folder = RunFolder(output, overwrite, resume, inputs)
@@ -91,7 +94,7 @@ def train(
     listeners = Listeners(note if main else silent, callbacks, tracking=Tracking(tuple(report_to), folder.output))
     with folder.held() if main else nullcontext():
         prepared, task = prepare_files(recipe, listeners.note)
-        return fit_and_save(prepared, task, folder, started, listeners, keep_model, robustness)
+        return fit_and_save(prepared, task, folder, started, listeners, keep_model, wanted)
 
 
 def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple[Prepared, Task]:
@@ -121,13 +124,13 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
 
 def fit_and_save(
     prepared: Prepared, task: Task, folder: RunFolder, started: float, listeners: Listeners, keep_model: bool,
-    robustness: bool = False,
+    measures: Mapping[str, Measure],
 ) -> Run:  # fmt: skip
     """Trains, evaluates, writes the files of the run and moves them to the output.
 
     Args:
         started: time at which the run began, in seconds since the epoch.
-        robustness: whether the test rows are also predicted with corruptions. "seconds" does not count that.
+        measures: what is measured beside the scores, by name. "seconds" does not count that.
     """
     recipe, main = prepared.recipe, is_main_process()
     if main:
@@ -150,9 +153,8 @@ def fit_and_save(
     }
     if fitted.iterations:
         metrics["iterations"] = fitted.iterations
-    if robustness and len(task.test):
-        corrupted = {name: classifier.predict_proba(texts) for name, texts in corrupted_tests(task.test).items()}
-        metrics["robustness"] = robustness_scores(corrupted, task.test.known_labels)
+    if len(task.test):
+        metrics |= {name: each(classifier, task, recipe.seed) for name, each in measures.items()}
     with using_files(folder.model):
         write_results(folder.model, classifier, recipe, task, metrics, probabilities, keep_model)
     folder.publish()
