@@ -36,8 +36,8 @@ class ConditionResults:
         scores: method to score to values (S,), one for each seed. "seconds" is the time of a run.
         differences: method to score to its difference from the baseline, over draws and test rows. The baseline has
             none, and neither have references.
-        references: reference row to score to its mean difference from the baseline, where it has the score. No claim is
-            made about it, so it has no interval and no p-value.
+        references: reference row to score to its mean difference from the baseline, where it has the score. No claim
+            is made about it, so it has no interval and no p-value.
         classes: the F1 of every class.
         measured: those of the scores that are of measures, by name. Their differences are computed if all runs of
             methods have them.
