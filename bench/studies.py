@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from salience.explainers import EXPLAINERS, IntegratedGradients
+from salience.faithfulness import ZHOU, Metric, metrics_named
+from salience.faithfulness.accuracy import mean_accuracy_drop
+from salience.training.faithfulness import Faithfulness
+from salience.training.measured_scores import Measure
 
 
 @dataclass(frozen=True)
@@ -18,6 +25,7 @@ class Study:
         sizes: numbers of labelled rows that each seed draws.
         references: rows beside the variants.
         budget: what all variants spend alike, as of `salience compare --budget`.
+        measures: what is measured of each run beside its scores, by name.
     """
 
     question: str
@@ -27,6 +35,7 @@ class Study:
     sizes: tuple[int, ...] = (100, 500)
     references: tuple[str, ...] = ()
     budget: str = "passes"
+    measures: Mapping[str, Measure] = field(default_factory=dict)
 
 
 def guided_by(**options: Any) -> dict[str, Any]:
@@ -37,6 +46,14 @@ def guided_by(**options: Any) -> dict[str, Any]:
 EIGHT = ("trec", "sst2", "sst5", "mr", "subj", "ag_news", "banking77", "rte")
 ALL_ROWS = {"method": "plain", "validation_share": 0.0}
 MEAN = ALL_ROWS | {"pooling": "mean"}
+# The metrics of VAT, and agreement with leave-one-out for 100 texts.
+AS_VAT = Faithfulness(
+    {name: EXPLAINERS[name] for name in ("gradient", "gradient-x-input")}
+    | {"integrated-gradients": IntegratedGradients(8)},
+    metrics_named(["accuracy-drop@5", "post-hoc-accuracy@5", "loo-tau"])
+    | {"mean-accuracy-drop": Metric(mean_accuracy_drop, "percentage points", True, f"{ZHOU}: AOPC", "labels")},
+    texts=200, most=5, leave_one_out_texts=100,
+)  # fmt: skip
 
 STUDIES = {
     "pooling": Study(
@@ -115,5 +132,19 @@ STUDIES = {
         {"fp32": {"method": "plain", "precision": "fp32"}, "bf16": {"method": "plain", "precision": "bf16"}},
         sets=("trec", "sst2", "mr", "subj", "ag_news"),
         sizes=(500,),
+    ),
+    # Steps are equal, not passes, as in the earlier study of this question, which results/faithful-training.jsonl has.
+    "faithful-training": Study(
+        "Are classifiers that were trained on mixtures, or by turns, explained more faithfully?",
+        {name: {"method": name} for name in ("plain", "ssmix", "attentionmix", "dropmix-g")}
+        | {
+            "att": {"method": "plain", "model": "bert-att"},
+            "vat": {"method": "plain", "model": "bert-vat", "procedure_options": {"iterations": 1}},
+        },
+        {"max_length": 128},
+        sets=("sst2", "trec"),
+        sizes=(500,),  # 400 to train on, 100 for validation
+        budget="steps",
+        measures={"faithfulness": AS_VAT},
     ),
 }

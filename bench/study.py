@@ -45,7 +45,7 @@ def main() -> None:
     compare(
         base, {name: study.variants[name] for name in options.variants or study.variants}, options.seeds, place,
         sizes=options.sizes or study.sizes, data_sets=sets, jobs=options.jobs, references=study.references,
-        budget=study.budget, finished=evidence.append,
+        budget=study.budget, measures=study.measures, finished=evidence.append,
     )  # fmt: skip
     print(study.question)
     show_and_report(evidence[0], place)

@@ -1,7 +1,9 @@
 """docs/reproduction.md shows what results/ holds."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 
@@ -9,13 +11,21 @@ from salience.reproduce import TABLES
 
 HERE = Path(__file__).parents[1]
 PAGE = (HERE / "docs" / "reproduction.md").read_text(encoding="utf-8").splitlines()
-RUN = sorted(file.stem for file in (HERE / "results").glob("*.jsonl") if file.stem in TABLES)
+OF_STUDIES = {"faithful-training": "faithful_training.py"}  # results that a script of bench/ prints
+RUN = sorted(file.stem for file in (HERE / "results").glob("*.jsonl") if file.stem in {*TABLES, *OF_STUDIES})
+
+
+def report_of(table: str) -> Callable[[list[dict]], str]:
+    """What prints the rows of a results file: the command's table, or a script."""
+    if table in OF_STUDIES:
+        return run_path(str(HERE / "bench" / OF_STUDIES[table]))["report"]
+    return TABLES[table]().report
 
 
 def printed(table: str) -> list[str]:
     """What the command prints from what is kept, line by line."""
     rows = [json.loads(line) for line in (HERE / "results" / f"{table}.jsonl").read_text("utf-8").splitlines()]
-    return TABLES[table]().report(rows).splitlines()
+    return report_of(table)(rows).splitlines()
 
 
 def tables(page: list[str]) -> list[list[str]]:
@@ -27,6 +37,10 @@ def tables(page: list[str]) -> list[list[str]]:
         elif blocks[-1]:
             blocks.append([])
     return [block for block in blocks if block]
+
+
+def test_results_of_every_study_are_checked():
+    assert set(OF_STUDIES) <= set(RUN)
 
 
 @pytest.mark.parametrize("table", RUN)

@@ -250,6 +250,38 @@ def test_the_terminal_is_readable_at_100_columns(tmp_path):
     assert "corrupted" not in console.file.getvalue()
 
 
+def explained(method: str, seed: int) -> dict:
+    """What the measure faithfulness gives; of one method an excess is undefined with one seed."""
+    numbers = {f"sufficiency_{name}_over_random": -0.03 * seed - 0.1 * (method == "ssmix") for name in EXPLAINED}
+    if (method, seed) == ("tmix", 5):
+        numbers["sufficiency_gradient_over_random"] = None
+    return {"faithfulness": numbers}
+
+
+EXPLAINED = ("gradient", "integrated_gradients")
+
+
+def test_faithfulness_has_a_table_of_its_own(tmp_path):
+    """Means of the baseline and differences of the others; means of all where one run lacks the score."""
+    evidence = made_up(tmp_path, more=explained)
+    found = {
+        "sufficiency, gradient": ["-12.00 ± 3.00", "-22.00 ± 3.00", "-"],
+        "sufficiency, integrated-gradients": ["-12.00 ± 3.00", "-10.00", "+0.00"],
+    }
+    page, text = content_of(evidence), comparison_markdown(evidence, "x").replace("\\", "")
+    for name, cells in found.items():
+        ((unit, *shown),) = page.rows_of(name)
+        assert unit == "points, lower is better" and shown == cells
+        assert f"| {name} | {unit} | {' | '.join(cells)} |" in text
+    assert "excess over random scores" in page.text and "comprehensiveness" not in page.text
+    (head,) = [row for row in page.rows if row[0] == "method" and len(row) == 11]
+    assert not [name for name in head if "sufficiency" in name]  # the scores' own table is as without the measure
+    for methods, printed in ((("plain", "ssmix", "tmix"), True), (("plain", "ssmix", "tmix", "embedmix"), False)):
+        console = Console(width=100, file=StringIO(), highlight=False)
+        show_comparison(made_up(tmp_path / str(len(methods)), methods, more=explained).comparison, console)
+        assert ("-22.00 ± 3.00" in console.file.getvalue()) == printed  # four methods are wider than a terminal
+
+
 def test_classes_of_the_largest_size(tmp_path):
     """F1 as of scikit-learn, mean over seeds; many classes are folded, and cut in Markdown."""
     evidence = made_up(tmp_path / "few", sizes=(100, None))

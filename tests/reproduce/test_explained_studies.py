@@ -6,16 +6,12 @@ import numpy as np
 import pytest
 from test_datasets import write
 
-import families
-from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.faithfulness.erasure import as_judged
 from salience.inference import TextClassifier
 from salience.models.vocabulary import word_tokenizer
-from salience.reproduce import faithful_training, training
 from salience.reproduce.vat import judging
 from salience.reproduce.vat import tables as vat
-from word_models import word_classifier
 
 GOOD, BAD, PLAIN = ("lovely", "great"), ("dull", "awful"), ("film", "plot", "cast", "scene", "story")
 
@@ -80,66 +76,6 @@ def test_marked_words_are_found_polarity_by_polarity():
     assert found["positive"][:3] == [100, 100, 100]  # the fourth text's words are not parted as its marks are
     assert found["negative"][:3] == [0, 0, 0]
     assert found["negative"][4] == 100  # recall at 5: all three words are taken
-
-
-def test_trainings_are_compared_beyond_chance(tmp_path, monkeypatch):
-    """One cell on a tiny BERT; its excess over random scores is what the report shows."""
-    labelled = [{"text": row["text"], "label": row["label"].split()[-1]} for row in rows(120, seed=1)]
-    labelled = [row for row in labelled if row["label"] != "neutral"]
-    for part, own in (("train", labelled[:60]), ("dev", labelled[60:75]), ("test", labelled[75:])):
-        write(tmp_path / "sst2", part, own)
-    texts = [row["text"] for row in labelled]
-
-    def tiny(name, labels):
-        model = families.build("bert", classes=2, vocabulary=300)
-        model.config.id2label = dict(enumerate(labels))
-        return model, families.tiny_tokenizer(texts)
-
-    monkeypatch.setattr(training, "load_classifier", tiny)
-    monkeypatch.setattr(faithful_training, "TAU_TEXTS", 5)
-    runs = []
-    for name in faithful_training.TRAININGS:
-        for seed in (0, 1):
-            cell = faithful_training.Cell("sst2", name, seed)
-            if name in ("plain", "ssmix") and seed == 0:
-                runs.append({"set": "sst2", "training": name, "seed": 0} | faithful_training.run(cell, tmp_path))
-            else:
-                runs.append(runs[0] | {"training": name, "seed": seed})
-    plain = runs[0]
-    assert set(plain["explainers"]) == set(faithful_training.EXPLAINED)
-    for found in (plain["random"], *plain["explainers"].values()):
-        assert set(found) == set(faithful_training.METRICS)
-    line = next(row for row in faithful_training.report(runs).splitlines() if "| gradient | AOPC@5" in row)
-    excess = plain["explainers"]["gradient"]["AOPC@5"] - plain["random"]["AOPC@5"]
-    assert f"| {excess:.2f} ± 0.00 |" in line and line.count("+0.00") >= 2
-
-
-def test_turns_are_held_against_the_same_classifier_without_them():
-    found = {"plain": [1.0, 2.0], "att": [2.0, 5.0], "vat": [5.5, 6.5]}
-    plain, att, vat_to_plain, vat_to_att = faithful_training.against_plain(found).split(" | ")
-    assert plain == "1.50 ± 0.71"
-    assert [own.split()[0] for own in (att, vat_to_plain, vat_to_att)] == ["+2.00", "+4.50", "+2.50"]
-
-
-def test_every_training_is_by_its_own_method(monkeypatch):
-    """ATT, VAT and plain training read the texts as they are, the first two with classifiers of their own."""
-    asked, built, data = [], [], Task(["negative", "positive"], *[Texts(["a film"], labels=[0])] * 3)
-    for module in (training, faithful_training):
-        monkeypatch.setattr(
-            module, "train_classifier", lambda reader, data, recipe: asked.append(recipe) or (reader, [])
-        )
-    monkeypatch.setattr(training, "load_classifier", lambda *values: (None, None))
-    monkeypatch.setattr(
-        faithful_training,
-        "build_attention_classifier",
-        lambda own, *rest: built.append(own) or (word_classifier("lstm", pooling=own.pooling), None),
-    )
-    for name in faithful_training.TRAININGS:
-        faithful_training.train(faithful_training.Cell("sst2", name, 7), data)
-    assert [own.method for own in asked] == ["plain", "ssmix", "attentionmix", "dropmix-g", "plain", "plain"]
-    assert [own.pooling for own in built] == ["additive", "variational"]
-    assert [own.procedure_options for own in asked] == [{}] * 5 + [{"iterations": 1}]
-    assert {own.seed for own in asked} == {7}
 
 
 def test_scores_of_a_pair_stay_with_their_words_where_the_judge_reads_more():

@@ -6,20 +6,20 @@ import pytest
 from labelled import labelled_rows
 from salience.data.corruptions import corrupted
 from salience.data.texts import Texts
-from salience.training.robustness import corrupted_tests, robustness_scores
+from salience.training.robustness import Robustness
 
 
 def test_a_worked_example():
     labels = np.array([0, 1, 1, 0])
     always_first, right = np.tile([0.9, 0.1], (4, 1)), np.eye(2)[labels]
-    found = robustness_scores({"typos": always_first, "dropped-words": right}, labels)
+    found = Robustness().of_predictions({"typos": always_first, "dropped-words": right}, labels)
     assert found == {"accuracy_typos": 0.5, "accuracy_dropped_words": 1.0, "rate": 0.1}
 
 
 def test_the_texts_depend_on_the_rows_alone():
     texts = [f"{text} and {text}" for text, _ in labelled_rows(40)]
     test = Texts(texts, labels=[0] * 40, rows=list(range(1, 41)))
-    whole, part = corrupted_tests(test), corrupted_tests(test.take([30, 7]))
+    whole, part = (Robustness().further_texts(each) for each in (test, test.take([30, 7])))
     assert list(whole) == ["typos", "dropped-words"]
     for name, found in whole.items():
         assert found == corrupted(test, name, 0.1, 0)

@@ -80,6 +80,14 @@ def compare(
             help="Also measure the accuracy on test rows with typing errors, and without some words (a tenth each).",
         ),
     ] = False,
+    faithfulness: Annotated[
+        bool,
+        Option(
+            "--faithfulness",
+            help="Also measure how faithful the explanations of each model are: comprehensiveness and sufficiency on "
+            "200 test texts, in excess over random scores.",
+        ),
+    ] = False,
     heat_maps: Annotated[
         bool,
         Option(
@@ -126,6 +134,7 @@ def compare(
     from salience.reproduce.running import numbers
     from salience.training.references import references_of
 
+    measures = {"robustness": robustness, "faithfulness": faithfulness}
     evidence: list[GridEvidence] = []
     with GridProgress() as progress:
         recipe = Recipe.from_mapping(settings, str(config or "the command line"), progress.note)
@@ -136,8 +145,8 @@ def compare(
             report_to=report_to.split(",") if report_to else (), sizes=sizes_of(sizes) if sizes else (),
             models=[model.strip() for model in models.split(",")] if models else (), data_sets=sets,
             finished=evidence.append,
-            references=references_of(references), budget=budget, robustness=robustness,
-            heat_maps=heat_maps,
+            references=references_of(references), budget=budget, heat_maps=heat_maps,
+            measures=[name for name, asked in measures.items() if asked],
         )  # fmt: skip
     for each in evidence:  # none while runs of other parts are missing
         show_and_report(each, output)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -14,13 +14,14 @@ from transformers import TrainerCallback
 from salience.comparison.grid import Condition, Grid
 from salience.comparison.kept_runs import KeptRun, is_kept, read_run
 from salience.comparison.planning import Plan
-from salience.errors import InputError
 from salience.jobs import Job
 from salience.outputs import Occupied
 from salience.training.folder import RunFolder, kept_precision, work_of
+from salience.training.measured_scores import Measure
+from salience.training.measures import check_measured
 from salience.training.preparing import silent
 from salience.training.recipe import Recipe
-from salience.training.reference_runs import make_reference
+from salience.training.reference_runs import make_reference, of_predictions
 from salience.training.references import is_reference
 from salience.training.run import train
 
@@ -37,7 +38,7 @@ class Cell:
         recipe: as the user gave it, for this run.
         wanted: the same recipe with nothing left open, with which a kept run is compared.
         folder: of the run.
-        robustness: whether it is tested on corrupted rows too.
+        measures: what is measured beside its scores, by name.
         keep_model: whether its model is kept.
     """
 
@@ -48,20 +49,19 @@ class Cell:
     recipe: Recipe
     wanted: Recipe
     folder: Path
-    robustness: bool = False
+    measures: Mapping[str, Measure] = field(default_factory=dict)
     keep_model: bool = False
 
     def is_done(self) -> bool:
         """Whether the folder has the finished run.
 
         Raises:
-            InputError: the folder has a run with other settings or data, or without the wanted scores.
+            InputError: the folder has a run with other settings or data, or without the wanted measures.
         """
         kept = is_kept(self.wanted, self.folder)
-        if kept and self.robustness and "robustness" not in self.read().metrics:
-            raise InputError(
-                f"{self.folder} was run without --robustness, which is measured during a run: choose another --output"
-            )
+        wanted = of_predictions(self.measures) if is_reference(self.recipe) else self.measures
+        if kept and wanted:
+            check_measured(wanted, self.read().metrics, self.folder)
         if kept and work_of(self.folder).exists():
             with suppress(Occupied):  # a process is about to remove it, or was killed before it could
                 RunFolder(self.folder).discard_work()
@@ -73,9 +73,9 @@ class Cell:
 
     def job(self, callbacks: Sequence[TrainerCallback] = (), report_to: Sequence[str] = ()) -> Job:
         """The run as a job. What it writes is the folder, so that it has no result of its own to keep."""
-        work = partial(make, self.recipe, self.folder, callbacks, report_to, self.robustness, self.keep_model)
+        work = partial(make, self.recipe, self.folder, callbacks, report_to, self.measures, self.keep_model)
         if is_reference(self.recipe):
-            work = partial(make_reference, self.wanted, self.folder, self.robustness)
+            work = partial(make_reference, self.wanted, self.folder, self.measures)
         return Job(
             self.name, work, self.is_done,
             keep=lambda result: None, lock=self.folder.with_name(f"{self.folder.name}.run"),
@@ -87,7 +87,7 @@ def make(
     folder: Path,
     callbacks: Sequence[TrainerCallback] = (),
     report_to: Sequence[str] = (),
-    robustness: bool = False,
+    measures: Mapping[str, Measure] | None = None,
     keep_model: bool = False,
 ) -> None:
     """Makes a run, or continues it where it was interrupted.
@@ -96,13 +96,14 @@ def make(
     """
     train(
         recipe, folder, resume=True, note=silent, callbacks=callbacks, keep_model=keep_model, report_to=report_to,
-        robustness=robustness, estimating=False,
+        measures=measures or (), estimating=False,
     )  # fmt: skip
 
 
 def cells_of(
-    grid: Grid, plans: Mapping[Condition, Plan], output: Path, robustness: bool = False, heat_maps: bool = False
-) -> list[Cell]:
+    grid: Grid, plans: Mapping[Condition, Plan], output: Path, measures: Mapping[str, Measure] | None = None,
+    heat_maps: bool = False,
+) -> list[Cell]:  # fmt: skip
     """The runs of a comparison, seed by seed: an interrupted comparison has all methods for its first seeds.
 
     The references come last. They take little time, so that parts of the trained runs are equally large.
@@ -110,7 +111,7 @@ def cells_of(
     Args:
         plans: for every condition the recipe of each method, with nothing left open but the seed.
         output: the folder of all runs.
-        robustness: whether all runs are tested on corrupted rows too.
+        measures: what is measured of all runs, by name.
         heat_maps: whether the models that explain texts are kept: those of the first seed at the largest size.
     """
     cells, explained = [], grid.largest() if heat_maps else set()
@@ -122,7 +123,7 @@ def cells_of(
             cells.append(Cell(
                 condition, method, seed, f"{title}{', ' if title else ''}{method}, seed {seed}",
                 replace(grid.recipe(condition, method, seed), **same), wanted,
-                folder_of(output / grid.folder(condition), method, seed), robustness,
+                folder_of(output / grid.folder(condition), method, seed), measures or {},
                 keep_model=condition in explained and seed == grid.seeds[0],
             ))  # fmt: skip
     return cells

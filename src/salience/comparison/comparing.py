@@ -19,6 +19,7 @@ from salience.comparison.results import Comparison, comparison_of
 from salience.comparison.variants import check_no_estimate, method_variants, reference_variants, setting_variants
 from salience.errors import InputError
 from salience.jobs import QUIET, Display, Failure, FailureLog, Job, pool_of, run_jobs
+from salience.training.measures import Measures, measures_named
 from salience.training.preparing import check_recipe
 from salience.training.recipe import Recipe
 from salience.training.references import USUAL, check_reference, is_reference, trained
@@ -43,7 +44,7 @@ def compare(
     report_to: Sequence[str] = (),
     references: Sequence[str] = USUAL,
     budget: str = "passes",
-    robustness: bool = False,
+    measures: Measures = (),
     heat_maps: bool = True,
     finished: Callable[[GridEvidence], None] | None = None,
 ) -> Comparison | None:
@@ -83,7 +84,9 @@ def compare(
             "time": seconds on this machine, measured before the first run; "steps": training steps. The steps are
             those of the first method, and the others have as many as they can pay for. A variant with steps of its
             own keeps them.
-        robustness: whether the accuracy on test rows with typing errors and without some words is measured too.
+        measures: what is measured of each run beside its scores: names of `salience.training.measures.MEASURES`,
+            "robustness" or "faithfulness", or such names with measures of other settings, such as
+            {"faithfulness": Faithfulness(texts=50)}; picklable with several jobs.
         heat_maps: whether texts on which methods disagree are explained, by the models of the first seed at the
             largest size, which are then kept in the folders of their runs. All other runs keep no models.
         finished: called with what a report of the comparison shows, after the comparison is written. Without it,
@@ -97,6 +100,7 @@ def compare(
             or runs have failed.
     """
     check_trackers(report_to)
+    wanted = measures_named(measures)
     recipes = (
         setting_variants(base, methods, own_models=not models) if isinstance(methods, Mapping)
         else method_variants(base, methods)
@@ -110,7 +114,7 @@ def compare(
     pool = pool_of(jobs, ray)
     check_comparison(output)
     plans = plans_of(grid, precision_in(output, grid), output, budget, note)
-    cells = {cell.name: cell for cell in cells_of(grid, plans, output, robustness, heat_maps)}
+    cells = {cell.name: cell for cell in cells_of(grid, plans, output, wanted, heat_maps)}
     done = {name for name, cell in cells.items() if cell.is_done()}  # runs with other settings are refused here
 
     def tell(job: Job, failure: Failure | None) -> None:
@@ -126,7 +130,7 @@ def compare(
         return None
     by_key = {(cell.condition, cell.method, cell.seed): cell for cell in cells.values()}
     runs = {key: cell.read() for key, cell in by_key.items()}
-    comparison = comparison_of(runs, grid)
+    comparison = comparison_of(runs, grid, wanted)
     write_comparison(comparison, output)
     if finished is not None:
         folders = {key: cell.folder for key, cell in by_key.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,15 +13,12 @@ from salience.comparison.class_scores import ClassScores, class_scores_of
 from salience.comparison.grid import Condition, Grid
 from salience.comparison.kept_runs import KeptRun
 from salience.comparison.paired_difference import PairedDifference, adjusted, paired_difference
-from salience.training.metrics import row_scores
-from salience.training.robustness import SCORES as CORRUPTED
+from salience.comparison.run_scores import columns_of, values_of
+from salience.training.measured_scores import Column, Measure
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-ROBUST = tuple(CORRUPTED.values())
-SCALED = "calibration_error_scaled"  # with the temperature that validation rows choose
-IN_PERCENT = dict.fromkeys(("accuracy", "macro_f1", *ROBUST), 100)
 COMPARED = ("accuracy", "macro_f1", "log_loss", "calibration_error")  # scores whose differences are computed
 Run = tuple[Condition, str, int]  # condition, method, seed
 
@@ -39,9 +36,11 @@ class ConditionResults:
         scores: method to score to values (S,), one for each seed. "seconds" is the time of a run.
         differences: method to score to its difference from the baseline, over draws and test rows. The baseline has
             none, and neither have references.
-        references: reference row to score to its mean difference from the baseline. No claim is made about it, so it
-            has no interval and no p-value.
+        references: reference row to score to its mean difference from the baseline, where it has the score. No claim
+            is made about it, so it has no interval and no p-value.
         classes: the F1 of every class.
+        measured: those of the scores that are of measures, by name. Their differences are computed if all runs of
+            methods have them.
     """
 
     condition: Condition
@@ -51,6 +50,7 @@ class ConditionResults:
     differences: dict[str, dict[str, PairedDifference]]
     references: dict[str, dict[str, float]]
     classes: ClassScores
+    measured: dict[str, Column] = field(default_factory=dict)
 
     @property
     def baseline(self) -> str:
@@ -131,15 +131,19 @@ class Comparison:
         return finite(asdict(self))
 
 
-def comparison_of(runs: Mapping[Run, KeptRun], grid: Grid) -> Comparison:
+def comparison_of(
+    runs: Mapping[Run, KeptRun], grid: Grid, measures: Mapping[str, Measure] | None = None
+) -> Comparison:
     """The comparison of all runs. The values of each method are paired with those of the first one.
 
     Args:
         runs: the finished runs.
         grid: the grid that they are of.
+        measures: those whose numbers are shown beside those of `salience.training.measures.MEASURES`, by name.
     """
     conditions, methods, seeds = list(grid.conditions()), list(grid.recipes), list(grid.seeds)
-    values = {key: values_of(run) for key, run in runs.items()}
+    columns = columns_of(runs.values(), measures or {})
+    values = {key: values_of(run, columns) for key, run in runs.items()}
     baseline, *compared = (method for method in methods if method not in grid.references)
     groups = {(each.model, each.size): [] for each in conditions}  # type: dict[tuple, list[Condition]]
     for condition in conditions:
@@ -164,16 +168,20 @@ def comparison_of(runs: Mapping[Run, KeptRun], grid: Grid) -> Comparison:
         rows = iter(adjusted(found))
         return [{method: next(rows) for method in compared} for _ in members]
 
-    by_score = {score: family([[each] for each in conditions], score, False) for score in COMPARED}
+    measured = {score: column for of_measure in columns.values() for score, column in of_measure.items()}
+    trained = [key for key in values if key[1] not in grid.references]
+    scores = [*COMPARED, *(each for each in measured
+                           if all(np.isfinite(values[key].get(each, math.nan)) for key in trained))]  # fmt: skip
+    by_score = {score: family([[each] for each in conditions], score, False) for score in scores}
     results = [
         ConditionResults(
             condition, grid.title(condition), len(runs[condition, baseline, seeds[0]].labels),
             {method: {score: drawn(condition, method, score).reshape(len(seeds), -1).mean(1).tolist()
                       for score in values[condition, method, seeds[0]]} for method in methods},
-            {method: {score: by_score[score][number][method] for score in COMPARED} for method in compared},
+            {method: {score: by_score[score][number][method] for score in scores} for method in compared},
             {name: {score: float((drawn(condition, name, score) - drawn(condition, baseline, score)).mean())
-                    for score in COMPARED} for name in grid.references},
-            class_scores_of(runs, condition, methods, seeds),
+                    for score in scores if score in values[condition, name, seeds[0]]} for name in grid.references},
+            class_scores_of(runs, condition, methods, seeds), measured,
         )
         for number, condition in enumerate(conditions)
     ]  # fmt: skip
@@ -185,19 +193,6 @@ def comparison_of(runs: Mapping[Run, KeptRun], grid: Grid) -> Comparison:
             for number, ((model, size), group) in enumerate(groups.items())
         ]
     return Comparison(seeds, results, over)
-
-
-def values_of(run: KeptRun) -> dict[str, np.ndarray]:
-    """The scores of a run: those of each test row (N,), or one number; accuracy and macro-F1 in percent."""
-    by_row = row_scores(run.probabilities, run.labels)
-    whole = {name: np.array(math.nan if value is None else value) for name, value in run.metrics["test"].items()}
-    scaled = run.metrics.get("temperature_scaling", {})  # references have no validation rows
-    whole |= {name: np.array(scaled[name]) for name in ("temperature", SCALED) if name in scaled}
-    # References have no passes, and earlier versions did not count them.
-    spent = {name: np.array(run.metrics[name]) for name in ("text_passes", "seconds") if name in run.metrics}
-    robust = {name: np.array(value) for name, value in run.metrics.get("robustness", {}).items() if name in ROBUST}
-    found = whole | by_row | robust | spent
-    return {name: value * IN_PERCENT.get(name, 1) for name, value in found.items()}
 
 
 def finite(value: Any) -> Any:

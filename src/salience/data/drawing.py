@@ -1,4 +1,4 @@
-"""Drawing a part of the labelled rows, stratified by class and nested, as learning curves need it.
+"""Drawing a part of labelled rows, stratified by class and nested, as learning curves need it; or of any texts.
 
 The part of 50 rows that a seed draws is contained in its part of 100 rows, and so on.
 """
@@ -9,6 +9,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from salience.data.texts import Texts
 from salience.errors import InputError, counted
 
 LEAST = 2  # rows of a class, if there is room for them: one to train on, and one that can be held out
@@ -60,3 +61,10 @@ def drawing_order(labels: Sequence[Hashable], seed: int) -> np.ndarray:
     sizes = np.array([counts[label] for label in labels])
     places = np.where(ranks < LEAST, ranks - LEAST, (ranks + 0.5) / sizes)
     return order[np.argsort(places[order], kind="stable")]
+
+
+def drawn(texts: Texts, most: int, seed: int) -> Texts:
+    """At most `most` texts, drawn at random; all, in their order, if there are no more."""
+    if len(texts) <= most:
+        return texts
+    return texts.take(np.random.default_rng(seed).permutation(len(texts))[:most])

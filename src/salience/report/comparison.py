@@ -19,7 +19,7 @@ SCORES = {
     "log loss": "log_loss",
     "calibration error": "calibration_error",
 }
-ROBUST_SCORES = {"typing errors": "accuracy_typos", "words left out": "accuracy_dropped_words"}
+WIDEST = 3  # methods beside which a table of its own fits into a terminal
 
 
 def show_comparison(comparison: Comparison, console: Console | None = None) -> None:
@@ -27,9 +27,12 @@ def show_comparison(comparison: Comparison, console: Console | None = None) -> N
     console = console or Console(highlight=False)
     for results in comparison.conditions:
         console.print(score_table(results))
-        if any(score in scores for scores in results.scores.values() for score in ROBUST_SCORES.values()):
-            console.print(robustness_table(results))
+        if any(not column.apart for column in results.measured.values()):
+            console.print(accuracies_table(results))
         console.print(difference_table(results))
+        if 1 + len(results.differences) <= WIDEST:  # wider ones are in the report
+            for title, head, rows in measured_tables(results):
+                console.print(measured_table(title, head, rows))
     for over in comparison.over_data_sets:
         console.print(over_table(over, comparison.baseline, len(comparison.conditions)))
     for line in verdicts(comparison):
@@ -50,14 +53,50 @@ def score_table(results: ConditionResults) -> Table:
     return table
 
 
-def robustness_table(results: ConditionResults) -> Table:
+def accuracies_table(results: ConditionResults) -> Table:
     """The accuracies on test rows as they are and on corrupted ones, a row for each method."""
-    table = titled("accuracy on corrupted test rows")
+    columns = {score: column for score, column in results.measured.items() if not column.apart}
+    table = titled(next(iter(columns.values())).table)
     table.add_column("", overflow="fold")
-    for name in ("as they are", *ROBUST_SCORES):
+    for name in ("as they are", *(column.of for column in columns.values())):
         table.add_column(name, justify="right")
     for method, scores in results.scores.items():
-        table.add_row(literal(method), *(known_spread(scores, each) for each in ("accuracy", *ROBUST_SCORES.values())))
+        table.add_row(literal(method), *(known_spread(scores, each) for each in ("accuracy", *columns)))
+    return table
+
+
+def measured_tables(results: ConditionResults) -> list[tuple[str, list[str], list[list[str]]]]:
+    """The tables of measures apart from the scores: title, head, and a row for each score.
+
+    A row has the score of the baseline, and the differences of the other methods from it with their intervals; the
+    scores of all methods where no difference can be computed.
+    """
+    titles = dict.fromkeys(column.table for column in results.measured.values() if column.apart)
+    methods = [results.baseline, *results.differences]
+    tables = []
+    for title in titles:
+        columns = {score: column for score, column in results.measured.items() if column.table == title}
+        rows = [
+            [column.title, column.direction, *(measured_cell(results, method, score) for method in methods)]
+            for score, column in columns.items()
+        ]  # fmt: skip
+        tables.append((title, ["score", "unit", *methods], rows))
+    return tables
+
+
+def measured_cell(results: ConditionResults, method: str, score: str) -> str:
+    """The difference of a method from the baseline; the mean and standard deviation where there is none."""
+    found = results.differences.get(method, {}).get(score)
+    return known_spread(results.scores[method], score) if found is None else str(found)
+
+
+def measured_table(title: str, head: list[str], rows: list[list[str]]) -> Table:
+    """A table of a measure in the terminal."""
+    table = titled(title)
+    for number, name in enumerate(head):
+        table.add_column(literal(name), justify="left" if number < 2 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*map(literal, row))
     return table
 
 

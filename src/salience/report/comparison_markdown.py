@@ -8,7 +8,7 @@ from salience.comparison.evidence import GridEvidence, LearningCurves, Predictio
 from salience.comparison.provenance import Provenance
 from salience.comparison.results import ConditionResults
 from salience.comparison.statistics import spread
-from salience.report.comparison import verdicts
+from salience.report.comparison import measured_tables, verdicts
 from salience.report.comparison_words import (
     LISTED_CLASSES,
     board,
@@ -16,6 +16,7 @@ from salience.report.comparison_words import (
     confused_pairs,
     disputed_in_words,
     grid_in_words,
+    measured_in_words,
     over_rows,
     setting_values,
     statistics_in_words,
@@ -72,7 +73,11 @@ def methods_of(results: ConditionResults) -> list[str]:
         for method, cells in made.rows.items()
     ]  # fmt: skip
     head = ["method", *(f"{name} ({unit})" for name, unit in made.head)]
-    return [*heading(results.title), f"{results.rows:,} test rows", "\n".join([table(head, []), *rows])]
+    blocks = [*heading(results.title), f"{results.rows:,} test rows", "\n".join([table(head, []), *rows])]
+    for title, own_head, own_rows in measured_tables(results):
+        words = f"{title[0].upper()}{title[1:]}. {measured_in_words(results.baseline)}"
+        blocks += [line_of(words), table(own_head, own_rows)]
+    return blocks
 
 
 def curves_of(curves: LearningCurves) -> list[str]:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from salience.comparison.evidence import DisputedText, GridEvidence, Predictions
 from salience.comparison.stored_explanations import HeatMaps
 from salience.errors import printable
-from salience.report.comparison import verdicts
+from salience.report.comparison import measured_tables, verdicts
 from salience.report.comparison_pictures import Drawing, gain_against_cost, learning_curves, runs_and_intervals
 from salience.report.comparison_words import (
     board,
@@ -17,6 +17,7 @@ from salience.report.comparison_words import (
     confused_pairs,
     disputed_in_words,
     grid_in_words,
+    measured_in_words,
     over_rows,
     setting_values,
     statistics_in_words,
@@ -71,12 +72,13 @@ def comparison_page(evidence: GridEvidence, title: str) -> str:
         PACKAGE, "comparison.html.jinja",
         title=title, about=grid_in_words(evidence), statistics=statistics_in_words(comparison),
         verdicts=verdicts(comparison), folded=FOLDED, baseline=comparison.baseline,
+        measured_words=measured_in_words(comparison.baseline),
         over=[(over.title, over_rows(over)) for over in comparison.over_data_sets],
         boards=[
             (results.title, results.rows, board(results), figures.drawn(
                 runs_and_intervals(results, comparison.seeds),
                 joined(results.title, "accuracy of every run, and differences with their intervals"),
-            ))
+            ), measured_tables(results))
             for results in comparison.conditions
         ],
         curves=[

@@ -13,14 +13,13 @@ from salience.comparison.provenance import SettingUsed
 from salience.comparison.results import Comparison, ConditionResults, OverDataSets
 from salience.comparison.statistics import spread
 from salience.errors import counted
-from salience.report.comparison import ROBUST_SCORES, SCORES, known_spread, p_value, passes
+from salience.report.comparison import SCORES, known_spread, p_value, passes
 
 SCALED = {"calibration error with temperature": "calibration_error_scaled"}
-PARTIAL = SCALED | {f"accuracy, {name}": score for name, score in ROBUST_SCORES.items()}  # not of all runs
 LOWER_IS_BETTER = ("log_loss", "calibration_error", *SCALED.values())
 LISTED_CLASSES = 20  # in Markdown
 LISTED_PAIRS = 10  # of classes that are confused, for each method
-UNITS = dict.fromkeys(("accuracy", "macro_f1", *ROBUST_SCORES.values()), "%, ") | {"log_loss": "nats, "}
+UNITS = {"accuracy": "%, ", "macro_f1": "%, ", "log_loss": "nats, "}
 
 
 @dataclass(frozen=True)
@@ -55,12 +54,14 @@ def board(results: ConditionResults) -> Board:
     Scores that no run has take no column.
     """
     known = {score for scores in results.scores.values() for score in scores}
-    partial = {name: score for name, score in PARTIAL.items() if score in known}
+    beside = {score: column for score, column in results.measured.items() if not column.apart}
+    partial = {name: score for name, score in SCALED.items() if score in known}
     head = [*map(scored, SCORES.items()), ("difference in accuracy", "points [95 % interval]"), ("p", "Holm"),
-            ("difference in log loss", "nats [95 % interval]"), *map(scored, partial.items())]  # fmt: skip
+            ("difference in log loss", "nats [95 % interval]"), *map(scored, partial.items()),
+            *((column.title, column.direction) for column in beside.values())]  # fmt: skip
     head += [("passes", "of texts")] if "text_passes" in known else []
     head.append(("time", "x baseline"))
-    best = {score: best_methods(results, score) for score in (SCORES | partial).values()}
+    best = {score: best_methods(results, score) for score in (*SCORES.values(), *partial.values(), *beside)}
     rows = {}
     for method, scores in results.scores.items():
         cells = {score: Cell(known_spread(scores, score), method in best[score]) for score in best}
@@ -74,9 +75,18 @@ def board(results: ConditionResults) -> Board:
         spent = [passes(scores)] if "text_passes" in known else []
         rows[method] = [
             *(cells[score] for score in SCORES.values()), *map(Cell, between),
-            *(cells[score] for score in partial.values()), *map(Cell, [*spent, f"{results.times(method):.2f}"]),
+            *(cells[score] for score in (*partial.values(), *beside)),
+            *map(Cell, [*spent, f"{results.times(method):.2f}"]),
         ]  # fmt: skip
     return Board(head, rows)
+
+
+def measured_in_words(baseline: str) -> str:
+    """What the tables of measures show."""
+    return (
+        f"Mean ± standard deviation over seeds of {baseline}; of the others the difference to it, with the 95 % "
+        "interval over seeds."
+    )
 
 
 def scored(column: tuple[str, str]) -> tuple[str, str]:
@@ -91,7 +101,9 @@ def best_methods(results: ConditionResults, score: str) -> set[str]:
         method: float(np.mean(scores[score]))
         for method, scores in results.scores.items() if np.isfinite(scores.get(score, np.nan)).all()
     }  # fmt: skip
-    best = (min if score in LOWER_IS_BETTER else max)(means.values(), default=0)
+    column = results.measured.get(score)
+    lower = score in LOWER_IS_BETTER if column is None else not column.higher_is_better
+    best = (min if lower else max)(means.values(), default=0)
     found = {method for method, mean in means.items() if mean == best}
     return set() if len(found) == len(means) else found
 

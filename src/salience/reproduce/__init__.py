@@ -47,12 +47,6 @@ def _vat() -> Table[Any]:
     return TABLE
 
 
-def _faithful_training() -> Table[Any]:
-    from salience.reproduce.faithful_training import TABLE
-
-    return TABLE
-
-
 # Name on the command line -> loader. A table's module imports torch, for which `salience --help` must not wait.
 TABLES: dict[str, Callable[[], Table[Any]]] = {
     "uaftc-table2": _uaftc_table2,
@@ -61,7 +55,6 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "attentionmix-figures": _attentionmix_figures,
     "dropmix-table5": _dropmix_table5,
     "vat": _vat,
-    "faithful-training": _faithful_training,
 }
 
 __all__ = ["TABLES", "Table"]

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
 from transformers import set_seed
 
 from salience.data.task import Task
@@ -52,10 +51,3 @@ def train_classifier(
     with TemporaryDirectory() as folder:
         fitted = fit(prepared, Path(folder), listeners)
     return fitted.classifier, fitted.iterations
-
-
-def drawn(texts: Texts, most: int, seed: int) -> Texts:
-    """At most `most` texts, drawn at random; all, in their order, if there are no more."""
-    if len(texts) <= most:
-        return texts
-    return texts.take(np.random.default_rng(seed).permutation(len(texts))[:most])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,14 +20,14 @@ from salience.training.checkpoints import using_files
 from salience.training.folder import RunFolder
 from salience.training.from_setfit import setfit_probabilities
 from salience.training.inputs import checksums, input_files, task_of
+from salience.training.measured_scores import Measure, MeasureOfPredictions
 from salience.training.preparing import silent
 from salience.training.recipe import Recipe
 from salience.training.references import check_reference
 from salience.training.results import measure, write_scores
-from salience.training.robustness import corrupted_tests, robustness_scores
 
 
-def make_reference(recipe: Recipe, folder: str | Path, robustness: bool = False) -> None:
+def make_reference(recipe: Recipe, folder: str | Path, measures: Mapping[str, Measure] | None = None) -> None:
     """Makes a reference row and writes the folder of its run: scores, probabilities, predictions, and the recipe.
 
     It learns from all labelled rows that the recipe draws, the validation rows included: nothing is chosen on them. So
@@ -39,7 +39,7 @@ def make_reference(recipe: Recipe, folder: str | Path, robustness: bool = False)
     Args:
         recipe: its method is a key of `salience.training.references.REFERENCES`; nothing is left open in it.
         folder: created in one step when all is done.
-        robustness: whether the accuracy on corrupted test rows is measured too, from the same fit.
+        measures: what is measured too, from the same fit, by name. Those that need a model are left out.
 
     Raises:
         InputError: the data or the recipe is at fault, or another process writes the same folder.
@@ -53,20 +53,28 @@ def make_reference(recipe: Recipe, folder: str | Path, robustness: bool = False)
         task = task_of(recipe, silent)
         output.open(recipe.as_mapping())
         task = replace(task, training=all_labelled(task), validation=Texts([]))
-        corrupted = corrupted_tests(task.test) if robustness else {}
+        wanted = of_predictions(measures or {})
+        further = {name: measure.further_texts(task.test) for name, measure in wanted.items()}
+        parts = [texts for own in further.values() for texts in own.values()]
         (probabilities, *others), saved = reference_probabilities(
-            recipe, task.training, [task.test, *corrupted.values()], len(task.labels)
+            recipe, task.training, [task.test, *parts], len(task.labels)
         )
         by_part = {"test": probabilities}
         seconds = round(time.time() - started + saved, 6)
         rows = {"training": len(task.training), "test": len(task.test)}
         metrics = measure(task, by_part) | {"rows": rows, "seconds": seconds}
-        if robustness:
-            found = dict(zip(corrupted, others, strict=True))
-            metrics["robustness"] = robustness_scores(found, task.test.known_labels)
+        predicted = iter(others)
+        for name, own in further.items():
+            found = {text: next(predicted) for text in own}
+            metrics[name] = wanted[name].of_predictions(found, task.test.known_labels)
         with using_files(output.model):
             write_scores(output.model, choose_device(recipe.device).type, recipe, task, metrics, by_part)
         output.publish()
+
+
+def of_predictions(measures: Mapping[str, Measure]) -> dict[str, MeasureOfPredictions]:
+    """Those of the measures that a reference has, by name."""
+    return {name: measure for name, measure in measures.items() if isinstance(measure, MeasureOfPredictions)}
 
 
 def reference_probabilities(

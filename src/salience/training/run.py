@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,11 +22,12 @@ from salience.training.fitting import Listeners, fit
 from salience.training.folder import RunFolder, kept_precision
 from salience.training.folds import Folds, choose_folds
 from salience.training.inputs import checksums, input_files, task_of
+from salience.training.measured_scores import Measure
+from salience.training.measures import Measures, measures_named
 from salience.training.passes import text_passes
 from salience.training.preparing import Prepared, as_batch, check_recipe, prepare, silent
 from salience.training.recipe import Recipe
 from salience.training.results import measure, write_results
-from salience.training.robustness import corrupted_tests, robustness_scores
 from salience.training.trackers import Tracking, check_trackers
 
 
@@ -61,7 +62,7 @@ def train(
     config: Path | None = None,
     keep_model: bool = True,
     report_to: Sequence[str] = (),
-    robustness: bool = False,
+    measures: Measures = (),
     estimating: bool = True,
 ) -> Run:
     """Trains a classifier by a recipe and writes the folder of the run.
@@ -78,16 +79,18 @@ def train(
         keep_model: whether to write the model, its tokenizer and its card, besides metrics, predictions and recipe.
         report_to: trackers of experiments that follow the run: "tensorboard", "mlflow", "wandb", "trackio"; see
             `salience.training.trackers.Tracking`.
-        robustness: whether the accuracy on corrupted test rows is measured too, see `salience.training.robustness`.
+        measures: what is measured beside the scores if there are test rows: names of
+            `salience.training.measures.MEASURES`, or such names with measures of other settings.
         estimating: whether the recipe's estimate is made, see `salience.training.estimating`. If not, none is.
 
     Raises:
-        InputError: the data, the model or the recipe does not fit, or another process writes the same output. Nothing
-            has been written then.
+        InputError: the data, the model, the recipe or a measure does not fit, or another process writes the same
+            output. Nothing has been written then.
     """
     started = time.time()
     check_trackers(report_to)
     check_recipe(recipe)
+    wanted = measures_named(measures)
     main = is_main_process()
     inputs = input_files(recipe) | ({} if config is None else {"--config": config})
     folder = RunFolder(output, overwrite, resume, inputs)
@@ -99,7 +102,7 @@ def train(
         folds = choose_folds(recipe, task, listeners.note) if estimating else None
         if recipe.calibrate and folds is not None:
             check_divisible(prepared.model, as_batch(prepared.classifier.tokenizer, prepared.training, 0))
-        return fit_and_save(prepared, task, folder, started, listeners, keep_model, robustness, folds)
+        return fit_and_save(prepared, task, folder, started, listeners, keep_model, wanted, folds)
 
 
 def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple[Prepared, Task]:
@@ -115,13 +118,13 @@ def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple
 
 def fit_and_save(
     prepared: Prepared, task: Task, folder: RunFolder, started: float, listeners: Listeners, keep_model: bool,
-    robustness: bool = False, folds: Folds | None = None,
+    measures: Mapping[str, Measure], folds: Folds | None,
 ) -> Run:  # fmt: skip
     """Trains, evaluates, writes the files of the run and moves them to the output.
 
     Args:
         started: time at which the run began, in seconds since the epoch.
-        robustness: whether the test rows are also predicted with corruptions. "seconds" does not count that.
+        measures: what is measured beside the scores, by name. "seconds" does not count that.
         folds: of the labelled rows, for the estimate, which is made first; None makes none.
     """
     recipe, main = prepared.recipe, is_main_process()
@@ -153,9 +156,8 @@ def fit_and_save(
         metrics["iterations"] = fitted.iterations
     if estimated is not None:
         metrics["estimate"] = estimated.metrics | {"calibrated": recipe.calibrate}
-    if robustness and len(task.test):
-        corrupted = {name: classifier.predict_proba(texts) for name, texts in corrupted_tests(task.test).items()}
-        metrics["robustness"] = robustness_scores(corrupted, task.test.known_labels)
+    if len(task.test):
+        metrics |= {name: each(classifier, task, recipe.seed) for name, each in measures.items()}
     with using_files(folder.model):
         write_results(folder.model, classifier, recipe, task, metrics, probabilities, keep_model, estimated)
     folder.publish()

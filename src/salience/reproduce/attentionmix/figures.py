@@ -21,6 +21,7 @@ from salience.analysis.tagging import SpacyTagger
 from salience.batch import Batch
 from salience.comparison.statistics import spread
 from salience.data.batching import DIFFERENTIATED, like_length
+from salience.data.drawing import drawn
 from salience.explainers.attention import received
 from salience.hooks.attention_weights import attention
 from salience.hooks.stages import depth
@@ -29,7 +30,7 @@ from salience.report.parts_of_speech import bars, named
 from salience.report.pictures import save
 from salience.reproduce.datasets import load
 from salience.reproduce.table import Cell, Row, Table, every_set_and_seed, first_seed_rows
-from salience.reproduce.training import drawn, train_minilm
+from salience.reproduce.training import train_minilm
 from salience.training.word_models import accuracy
 
 ROWS = 1000  # for training

@@ -17,10 +17,11 @@ import numpy as np
 
 from salience.analysis.channels import scan_channels
 from salience.comparison.statistics import spread
+from salience.data.drawing import drawn
 from salience.data.encoding import Encoded
 from salience.reproduce.datasets import load
 from salience.reproduce.table import Cell, Row, Table, every_set_and_seed
-from salience.reproduce.training import drawn, train_minilm
+from salience.reproduce.training import train_minilm
 from salience.training.word_models import accuracy
 
 RATIO = 0.1  # share of the channels that count as important for a text

@@ -16,6 +16,7 @@ from transformers import set_seed
 
 from salience.comparison.attention import Analysis, analyse
 from salience.comparison.attention_sweep import sweep
+from salience.data.drawing import drawn
 from salience.data.task import Task
 from salience.inference import TextClassifier
 from salience.models.attention_models import AttentionOptions, build_attention_classifier
@@ -23,7 +24,7 @@ from salience.report.attention_pictures import by_frequency, weight_boxes
 from salience.report.pictures import COLOURS, GREY, save
 from salience.reproduce.datasets import load
 from salience.reproduce.table import Cell, Row, Table, every_set_and_seed, first_seed_rows
-from salience.reproduce.training import drawn, train_classifier
+from salience.reproduce.training import train_classifier
 from salience.reproduce.uaftc.table2 import L2, LONGEST, RECIPES
 from salience.reproduce.uaftc.word_categories import points, separation
 from salience.training.recipe import Recipe

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from transformers import set_seed
 
+from salience.data.drawing import drawn
 from salience.data.task import Task
 from salience.explainers.corpus import explain_words
 from salience.explainers.pooling import pooling_attention
@@ -30,7 +31,7 @@ from salience.models.attention_models import PRESETS, build_attention_classifier
 from salience.models.procedure import required_procedure
 from salience.reproduce.datasets import load
 from salience.reproduce.table import Row, Table
-from salience.reproduce.training import drawn, train_classifier
+from salience.reproduce.training import train_classifier
 from salience.reproduce.vat.judging import judge, judge_chance
 from salience.reproduce.vat.published import PUBLISHED
 from salience.reproduce.vat.report import family, pictures, report
