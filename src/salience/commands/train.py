@@ -8,7 +8,7 @@ from rich.console import Console
 from salience.explainers.explanations import explain_texts
 from salience.explainers.gradient import gradient
 from salience.report.terminal import explanation_line, literal, score_table
-from salience.training.estimating import estimate_sentence
+from salience.training.estimate_words import estimate_sentence
 from salience.training.run import Run
 
 EXAMPLES = 3  # texts that are shown

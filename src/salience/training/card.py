@@ -12,7 +12,7 @@ from huggingface_hub import ModelCard, ModelCardData
 
 from salience.data.task import Task
 from salience.errors import printable
-from salience.training.estimating import estimate_sentence
+from salience.training.estimate_words import estimate_sentence
 from salience.training.plain_stage import RATE
 from salience.training.procedures import Turns
 from salience.training.recipe import Recipe
