@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from salience.training.calibrating import calibration_sentence
+
 
 def estimate_sentence(metrics: dict) -> str:
     """What the estimate of a run says, and in which direction it errs, in one line.
