@@ -70,8 +70,8 @@ def scores_of(classifier, text: str, explainer) -> list[float]:
 
 @cache
 def predicted(classifier, words: tuple[str, ...]) -> np.ndarray:
-    """The probabilities of one text. No word is left: a character that the vocabulary lacks stands for the text."""
-    return classifier.predict_proba([" ".join(words) or "§"])[0]
+    """The probabilities of one text; of no word, those of [CLS] [SEP]."""
+    return classifier.predict_proba([" ".join(words)])[0]
 
 
 def in_a_loop(classifier, judged, scores, most: int, at: int, tau_texts: int) -> dict[str, float]:
