@@ -224,7 +224,7 @@ def test_a_kill_while_the_working_folder_is_removed(train, tmp_path, monkeypatch
 
 def test_a_comparison_removes_what_a_killed_run_left(salience, place, tmp_path, monkeypatch):
     compare = ["compare", place.data, "--test", place.test, "--model", place.model, "--steps", "2", "--device", "cpu",
-               "--seeds", "0,1", "--references", "none", "--output", tmp_path / "out"]  # fmt: skip
+               "--seeds", "0,1", "--references", "none", "--no-heat-maps", "--output", tmp_path / "out"]  # fmt: skip
     monkeypatch.setattr(shutil, "rmtree", killed_at("checkpoints"))
     salience(*compare)
     monkeypatch.undo()
@@ -234,7 +234,7 @@ def test_a_comparison_removes_what_a_killed_run_left(salience, place, tmp_path, 
     assert answer.code == 0, answer.err
     runs = {"plain-0", "plain-1", "ssmix-0", "ssmix-1"}
     assert set(os.listdir(tmp_path / "out")) == {
-        "comparison.json", "grid.json", "results.csv", "report.html", "report.md", *runs
+        "comparison.json", "grid.json", "results.csv", "classes.csv", "report.html", "report.md", *runs
     }  # fmt: skip
     kept = {"manifest.json", "metrics.json", "predictions.jsonl", "probabilities.npz", "recipe.yaml"}
     assert all(set(os.listdir(tmp_path / "out" / run)) == kept for run in runs)
