@@ -45,32 +45,14 @@ def main() -> None:
         place = Path(folder)
         files = development_set(options.set, options.data_dir, place)
         # Equal steps, which `train` takes too; a comparison would give mixing half as many.
-        common = [
-            files["data"],
-            "--test",
-            files["test"],
-            "--size",
-            str(options.rows),
-            "--precision",
-            options.precision,
-        ]
+        common = [files["data"], "--test", files["test"], "--precision", options.precision]
         alone = 0.0
         for seed in options.seeds:
             for method in options.methods:
-                alone += processor_seconds(
-                    [
-                        "train",
-                        *common,
-                        "--size",
-                        str(options.rows),
-                        "--method",
-                        method,
-                        "--seed",
-                        str(seed),
-                        "--output",
-                        f"{place}/{method}-{seed}",
-                    ]
-                )
+                alone += processor_seconds([
+                    "train", *common, "--size", str(options.rows), "--method", method, "--seed", str(seed),
+                    "--output", f"{place}/{method}-{seed}",
+                ])  # fmt: skip
         together = processor_seconds([
             "compare", *common, "--sizes", str(options.rows),
             "--methods", ",".join(options.methods), "--seeds", ",".join(map(str, options.seeds)),
