@@ -4,14 +4,17 @@
     python bench/study.py precision --data-dir DATA --sets trec mr --sizes 500 --seeds 0 1 2
 
 A study is a list of runs, which `bench/studies.py` declares, and the report of the comparison. Its runs are in
-OUTPUT/STUDY; those that are finished are not made again. The table of all runs is written to RESULTS/STUDY.csv. The
-rows to train on and to test on are both of the training files: see `bench/development.py`.
+OUTPUT/STUDY; those that are finished are not made again. They are added to the table RESULTS/STUDY.csv, from which
+`bench/study_table.py` prints the differences, so that a study can be made in parts. The rows to train on and to test
+on are both of the training files: see `bench/development.py`.
 """
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+
+import pandas as pd
 
 from development import SETS, development_set
 from salience.commands.compare import show_and_report
@@ -50,7 +53,14 @@ def main() -> None:
     print(study.question)
     show_and_report(evidence[0], place)
     options.results.mkdir(parents=True, exist_ok=True)
-    (options.results / f"{options.study}.csv").write_bytes((place / "results.csv").read_bytes())
+    add_runs(place / "results.csv", options.results / f"{options.study}.csv")
+
+
+def add_runs(new: Path, table: Path) -> None:
+    """Adds the runs of a grid to the table of a study; they take the place of earlier runs of the same settings."""
+    parts = [pd.read_csv(file) for file in (table, new) if file.exists()]
+    key = ["data", "model", "size", "method", "seed"]
+    pd.concat(parts).drop_duplicates(key, keep="last").to_csv(table, index=False)
 
 
 if __name__ == "__main__":

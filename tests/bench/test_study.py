@@ -58,14 +58,14 @@ def test_a_development_set_divides_the_training_rows(data_dir, tmp_path):
 def test_a_study_is_run_and_its_table_written(data_dir, tmp_path, monkeypatch, capsys):
     """The packaged model, two steps and no more than that."""
     monkeypatch.setattr(study, "SETS", development.SETS)
-    arguments = ["study.py", "steps", "--data-dir", data_dir, "--output", tmp_path / "runs", "--results",
-                 tmp_path / "results", "--sets", "made-up", "--sizes", "8", "--seeds", "0", "1", "--variants", "half",
-                 "usual"]  # fmt: skip
+    arguments = ["study.py", "recipe", "--data-dir", data_dir, "--output", tmp_path / "runs", "--results",
+                 tmp_path / "results", "--sets", "made-up", "--sizes", "8", "--seeds", "0", "1", "--variants",
+                 "mean, half the steps", "mean"]  # fmt: skip
     monkeypatch.setattr("sys.argv", [str(argument) for argument in arguments])
-    monkeypatch.setitem(STUDIES["steps"].variants, "usual", {"method": "plain", "steps_factor": 0.2})
-    monkeypatch.setitem(STUDIES["steps"].variants, "half", {"method": "plain", "steps_factor": 0.1})
+    for name, factor in (("mean", 0.2), ("mean, half the steps", 0.1)):
+        monkeypatch.setitem(STUDIES["recipe"].variants, name, {"method": "plain", "steps_factor": factor})
     study.main()
-    assert "Does the default recipe train long enough?" in capsys.readouterr().out
-    rows = rows_of(tmp_path / "results" / "steps.csv")
-    assert [(row["method"], row["seed"]) for row in rows] == list(product(["half", "usual"], "01"))
+    assert "Which recipe is best with few labels?" in capsys.readouterr().out
+    rows = [row for row in rows_of(tmp_path / "results" / "recipe.csv") if float(row["text_passes"] or 0)]
+    assert [(row["method"], row["seed"]) for row in rows] == list(product(["mean, half the steps", "mean"], "01"))
     assert float(rows[2]["text_passes"]) > float(rows[0]["text_passes"])  # steps of their own are no equal budget

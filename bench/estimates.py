@@ -1,0 +1,151 @@
+"""How far the estimate of a run is from the scores of its model on new rows, and what its temperature brings.
+
+    python bench/estimates.py --data-dir DATA --sets trec mr subj --sizes 100 200 --seeds 0 1 2
+
+Each run trains the model once and makes every kind of estimate for it. The new rows are 1,000 other rows of the same
+training file (`bench/development.py`). Runs are appended to RESULTS, and those that it has are not made again. The
+table gives, for each number of rows and each kind:
+
+- bias: mean of estimated accuracy minus accuracy on the new rows, in percentage points;
+- error: root mean square of the same;
+- covered: share of runs in which the 95 % interval contains the accuracy on the new rows;
+- calibration error: with 15 equal-mass bins on the new rows, without temperature and with that of the estimate; and
+  the noise floor, that of a model whose probabilities are right: labels drawn from the scaled probabilities;
+- log loss: on the new rows, without temperature and with it;
+- cost: processor seconds of the estimate as a share of those of the training.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from development import SETS, development_set
+from salience.training.estimating import estimate
+from salience.training.fitting import Listeners, fit
+from salience.training.folds import choose_folds
+from salience.training.metrics import detailed_scores, equal_mass_calibration_error
+from salience.training.preparing import silent
+from salience.training.recipe import Recipe
+from salience.training.run import prepare_files
+from salience.training.temperature import with_temperature
+
+DRAWS = 200  # of labels, for the noise floor
+COLUMNS = (
+    "bias", "error", "covered", "calibration error", "with temperature", "noise floor", "log loss",
+    "log loss with temperature", "cost",
+)  # fmt: skip
+
+
+def rows_of_run(recipe: Recipe, kinds: list[str]) -> Iterator[dict]:
+    """Trains a model and makes estimates for it: a row for each kind."""
+    prepared, task = prepare_files(recipe)
+    assert prepared.test is not None
+    labels = task.test.known_labels
+    with TemporaryDirectory() as folder:
+        place = Path(folder)
+        found = {}
+        for kind in kinds:  # before the model is trained, as in a run
+            folds = choose_folds(replace(prepared.recipe, estimate=kind), task, silent)
+            assert folds is not None
+            started = time.process_time()
+            made = estimate(prepared, task, folds, place / kind, Listeners())
+            assert made is not None
+            found[kind] = made.metrics, made.temperature, time.process_time() - started
+        started = time.process_time()
+        probabilities = fit(prepared, place / "model").classifier.probabilities(prepared.test)
+        seconds = time.process_time() - started
+    plain = detailed_scores(probabilities, labels)
+    for kind, (metrics, temperature, cost) in found.items():
+        scaled = with_temperature(probabilities, temperature)
+        new = detailed_scores(scaled, labels)
+        yield {
+            "kind": kind, "estimated": metrics["accuracy"], "interval": metrics["accuracy_interval"],
+            "accuracy": plain["accuracy"], "temperature": temperature,
+            "calibration_error": plain["equal_mass_calibration_error"],
+            "scaled_calibration_error": new["equal_mass_calibration_error"], "noise_floor": noise_floor(scaled),
+            "log_loss": plain["log_loss"], "scaled_log_loss": new["log_loss"],
+            "seconds": round(seconds, 1), "estimate_seconds": round(cost, 1),
+        }  # fmt: skip
+
+
+def noise_floor(probabilities: np.ndarray) -> float:
+    """The mean calibration error of these probabilities (N, C) on labels that are drawn from them."""
+    random = np.random.default_rng(0)
+    upper = probabilities.cumsum(1)
+    drawn = [
+        (random.random(len(upper))[:, None] * upper[:, -1:] > upper).sum(1).clip(max=upper.shape[1] - 1)
+        for _ in range(DRAWS)
+    ]
+    return float(np.mean([equal_mass_calibration_error(probabilities, labels) for labels in drawn]))
+
+
+def summary(rows: list[dict]) -> dict[str, float]:
+    """The numbers of `COLUMNS` over runs of one number of rows and one kind."""
+    gaps = np.array([row["estimated"] - row["accuracy"] for row in rows])
+
+    def mean(name: str) -> float:
+        return float(np.mean([row[name] for row in rows]))
+
+    values = (
+        100 * gaps.mean(), 100 * np.sqrt((gaps**2).mean()),
+        np.mean([row["interval"][0] <= row["accuracy"] <= row["interval"][1] for row in rows]),
+        mean("calibration_error"), mean("scaled_calibration_error"), mean("noise_floor"), mean("log_loss"),
+        mean("scaled_log_loss"), sum(row["estimate_seconds"] for row in rows) / sum(row["seconds"] for row in rows),
+    )  # fmt: skip
+    return dict(zip(COLUMNS, map(float, values), strict=True))
+
+
+def table(rows: list[dict]) -> str:
+    """The summaries in Markdown."""
+    lines = [f"| rows | kind | runs | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 3) + "|"]
+    for size, kind in sorted({(row["size"], row["kind"]) for row in rows}):
+        own = [row for row in rows if (row["size"], row["kind"]) == (size, kind)]
+        values = [f"{value:+.1f}" if name == "bias" else f"{value:.3g}" for name, value in summary(own).items()]
+        lines.append(f"| {size} | {kind} | {len(own)} | {' | '.join(values)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Makes the runs that are missing and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--results", type=Path, default=Path("results/estimates.jsonl"))
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=["trec", "mr", "subj", "sst2", "ag_news"])
+    parser.add_argument("--sizes", nargs="+", type=int, default=[100, 200])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--kinds", nargs="+", default=["folds:2", "holdout"])
+    parser.add_argument("--precision", default="auto")
+    options = parser.parse_args()
+    results = options.results
+    rows = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+    done = {(row["set"], row["size"], row["seed"]) for row in rows}
+    with TemporaryDirectory() as folder:
+        for seed in options.seeds:
+            for size in options.sizes:
+                for name in options.sets:
+                    if (name, size, seed) in done:
+                        continue
+                    recipe = Recipe(
+                        **development_set(name, options.data_dir, Path(folder)), size=size, seed=seed,
+                        precision=options.precision,
+                    )  # fmt: skip
+                    new = [
+                        row | {"set": name, "size": size, "seed": seed} for row in rows_of_run(recipe, options.kinds)
+                    ]
+                    with results.open("a", encoding="utf-8") as file:
+                        file.writelines(json.dumps(row) + "\n" for row in new)
+                    rows += new
+                    print(name, size, seed, flush=True)
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()

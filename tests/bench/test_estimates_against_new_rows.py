@@ -1,0 +1,79 @@
+"""bench/estimates.py: the estimate of a run beside the scores of its model on other rows."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import estimates
+import families
+from labelled import FILLER, WORDS, labelled_rows, write_csv
+from salience.training.recipe import Recipe
+
+
+def run_of(estimated: float, accuracy: float, interval: list[float]) -> dict:
+    return {
+        "set": "made-up", "size": 50, "seed": 7, "kind": "folds:2", "estimated": estimated, "accuracy": accuracy,
+        "interval": interval, "calibration_error": 0.2, "scaled_calibration_error": 0.1, "noise_floor": 0.03,
+        "log_loss": 0.9, "scaled_log_loss": 0.7, "seconds": 10.0, "estimate_seconds": 9.0,
+    }  # fmt: skip
+
+
+def test_the_numbers_of_the_table():
+    rows = [run_of(0.70, 0.73, [0.6, 0.8]), run_of(0.79, 0.78, [0.75, 0.83]), run_of(0.5, 0.6, [0.4, 0.55])]
+    found = estimates.summary(rows)
+    assert found["bias"] == pytest.approx(-4)  # (-3 + 1 - 10) / 3
+    assert found["error"] == pytest.approx((110 / 3) ** 0.5)
+    assert found["covered"] == pytest.approx(2 / 3) and found["cost"] == pytest.approx(0.9)
+    assert estimates.table(rows).splitlines()[-1].startswith("| 50 | folds:2 | 3 | -4.0 | 6.06 | 0.667 | 0.2 | 0.1 |")
+
+
+def test_the_noise_floor_is_that_of_labels_which_the_probabilities_give():
+    """Certain predictions are never wrong; fair coins are off by the mean deviation of a bin's share."""
+    assert estimates.noise_floor(np.eye(3)[[0, 2, 1, 1]]) == 0
+    nearly_fair = np.linspace(0.5, 0.501, 1500)  # equal ones would all be in one bin
+    floor = estimates.noise_floor(np.stack([nearly_fair, 1 - nearly_fair], 1))
+    # 15 bins of 100 coins: the mean of |share - 1/2| is sqrt(2 / pi) * 0.05.
+    assert floor == pytest.approx((2 / np.pi) ** 0.5 * 0.05, rel=0.05)
+
+
+def test_a_model_is_trained_once_for_all_kinds(tmp_path):
+    data, test = (
+        write_csv(tmp_path / "rows.csv", labelled_rows(30)),
+        write_csv(tmp_path / "new.csv", labelled_rows(9, 1)),
+    )
+    model = families.save_tiny_model(tmp_path / "tiny", [*WORDS.values(), " ".join(FILLER)])
+    recipe = Recipe(str(data), test=str(test), model=str(model), steps=3, device="cpu", precision="fp32")
+    rows = list(estimates.rows_of_run(recipe, ["folds:2", "holdout"]))
+    assert [row["kind"] for row in rows] == ["folds:2", "holdout"]
+    assert len({row["accuracy"] for row in rows}) == 1
+    assert all(row["estimate_seconds"] > 0 and row["seconds"] > 0 for row in rows)
+
+
+def test_finished_runs_are_not_made_again(tmp_path, monkeypatch, capsys):
+    made = []
+    monkeypatch.setattr(estimates, "development_set", lambda name, *_: {"data": f"{name}.csv"})
+
+    def rows_of_run(recipe, kinds):
+        made.append((recipe.data, recipe.size, recipe.seed))
+        return [run_of(0.7, 0.7, [0.6, 0.8])]
+
+    monkeypatch.setattr(estimates, "rows_of_run", rows_of_run)
+    asked = [
+        "bench",
+        "--data-dir",
+        "data",
+        "--results",
+        str(tmp_path / "rows.jsonl"),
+        "--sets",
+        "trec",
+        "--sizes",
+        "50",
+    ]
+    for seeds in (["0"], ["0", "1"]):
+        monkeypatch.setattr(sys, "argv", [*asked, "--seeds", *seeds])
+        estimates.main()
+    assert made == [("trec.csv", 50, 0), ("trec.csv", 50, 1)]
+    # The set, size and seed of a row are those that the command names.
+    assert [json.loads(line)["seed"] for line in (tmp_path / "rows.jsonl").read_text().splitlines()] == [0, 1]
