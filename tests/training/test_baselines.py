@@ -19,7 +19,7 @@ from salience.training.baselines import (
 )
 from salience.training.metrics import detailed_scores
 from salience.training.results import measure
-from salience.training.temperature import temperature_scores
+from salience.training.temperature import cross_fitted, temperature_scores
 
 NAMES = list(WORDS)
 
@@ -128,12 +128,13 @@ def test_a_run_is_measured_with_its_baselines_and_its_temperature():
     measured = measure(task, probabilities)
     assert measured["judged_on"] == "test"
     assert measured["test"] == detailed_scores(probabilities["test"], test.labels)
-    assert measured["baselines"] == baseline_scores(training, test, 3)
+    assert measured["baselines"] == baseline_scores([(training, test)], 3)
     assert list(measured["baselines"]) == ["majority class", "TF-IDF + logistic regression"]
     assert measured["temperature_scaling"] == temperature_scores(
         probabilities["validation"], validation.labels, probabilities["test"], test.labels
     )
-    assert "temperature_scaling" not in measure(task, {"test": probabilities["test"]})
+    without = measure(Task(NAMES, training, test=test), {"test": probabilities["test"]})
+    assert without["temperature_scaling"] == cross_fitted(probabilities["test"], test.labels)
     of_validation = measure(Task(NAMES, training, validation), {"validation": probabilities["validation"]})
     assert of_validation["judged_on"] == "validation"
     assert "temperature_scaling" not in of_validation

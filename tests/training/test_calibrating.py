@@ -17,10 +17,11 @@ import salience
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience.errors import InputError
 from salience.hooks.hooks import evaluating, forward
-from salience.training.calibrating import check_divisible, cross_fitted, divide_logits, half_of_rows, temperature_of
+from salience.training.calibrating import choose_calibration, divide_logits, divisible
 from salience.training.metrics import calibration_error
 from salience.training.recipe import Recipe
 from salience.training.run import train
+from salience.training.temperature import cross_fitted, half_of_rows, temperature_of
 from word_models import word_classifier
 
 BATCH = families.batch([3, 5, 1])
@@ -36,7 +37,7 @@ def logits_of(model, batch=BATCH) -> torch.Tensor:
 def test_the_logits_times_the_temperature_are_those_before(family, temperature):
     model, batch = families.FAMILIES[family](), families.batch([3, 5, 1], family=family)
     before, weights = logits_of(model, batch), deepcopy(model.state_dict())
-    check_divisible(model, batch)
+    assert divisible(model, batch)
     assert all(torch.equal(weight, weights[name]) for name, weight in model.state_dict().items())
     divide_logits(model, temperature)
     after = logits_of(model, batch)
@@ -56,7 +57,7 @@ def test_the_logits_times_the_temperature_are_those_before(family, temperature):
 def test_attention_classifiers_have_several_heads(settings):
     model = word_classifier("lstm", 0, **{"pooling": "additive", "vocab_size": 200} | settings)
     before = logits_of(model)
-    check_divisible(model, BATCH)
+    assert divisible(model, BATCH)
     divide_logits(model, 1.7)
     assert torch.allclose(logits_of(model) * 1.7, before, rtol=1e-5, atol=1e-6)
 
@@ -76,8 +77,24 @@ def test_a_model_whose_logits_are_something_else_is_refused():
     model.classifier = Squared()
     weights = deepcopy(model.state_dict())
     with pytest.raises(InputError, match=r"^--calibrate: the logits of .* leave --calibrate out$"):
-        check_divisible(model, BATCH)
+        choose_calibration(True, model, BATCH, pytest.fail)
+    said: list[str] = []
+    assert not choose_calibration(None, model, BATCH, said.append)
+    assert said == [
+        "not calibrated: the logits of BertForSequenceClassification are not those of its last linear map, so no "
+        "temperature can be folded into it"
+    ]
+    assert not choose_calibration(False, model, BATCH, pytest.fail)
     assert all(torch.equal(weight, weights[name]) for name, weight in model.state_dict().items())
+
+
+def test_a_model_is_calibrated_unless_that_is_declined():
+    model = families.FAMILIES["bert"]()
+    assert [choose_calibration(asked, model, BATCH, pytest.fail) for asked in (None, True, False)] == [
+        True,
+        True,
+        False,
+    ]
 
 
 def overconfident(rows: int) -> tuple[np.ndarray, np.ndarray]:

@@ -9,6 +9,7 @@ from salience.explainers.explanations import explain_texts
 from salience.explainers.gradient import gradient
 from salience.report.terminal import explanation_line, literal, score_table
 from salience.training.estimate_words import estimate_sentence
+from salience.training.judged_scores import judged_scores
 from salience.training.run import Run
 
 EXAMPLES = 3  # texts that are shown
@@ -17,10 +18,10 @@ EXAMPLES = 3  # texts that are shown
 def show_run(run: Run, console: Console | None = None) -> None:
     """Prints the scores beside those of the baselines, three explained test texts, and the folder of the run."""
     console = console or Console(highlight=False)
-    judge = run.metrics.get("judged_on")
-    if judge:
-        console.print(score_table(run.metrics))
-    if judge == "test":
+    judged = judged_scores(run.metrics)
+    if judged is not None:
+        console.print(score_table(*judged))
+    if run.probabilities is not None:
         show_decisions(run, console)
     if "estimate" in run.metrics:
         console.print(literal(estimate_sentence(run.metrics)), soft_wrap=True)
@@ -30,7 +31,7 @@ def show_run(run: Run, console: Console | None = None) -> None:
 def show_decisions(run: Run, console: Console) -> None:
     """Prints three test texts with their decisive words: see `rows_to_show`."""
     test = run.task.test
-    assert run.probabilities is not None  # there are test rows
+    assert run.probabilities is not None
     texts = test.take(rows_to_show(run.probabilities, test.known_labels))
     console.print("three test texts; the words that decided most are marked *so*:", soft_wrap=True)
     for explanation in explain_texts(run.classifier, texts, {"gradient": gradient}):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -48,15 +49,18 @@ def cut_off(cut: int, texts: int, longest: int) -> str:
     return f"{cut} of {texts} texts are longer than the {longest} tokens read of each; the rest was cut off"
 
 
-def score_table(metrics: dict) -> Table:
-    """The scores of a training run beside those of the baselines, as metrics.json has them."""
-    judge = metrics["judged_on"]
-    caution = ", on which the checkpoint was chosen" if judge == "validation" else ""
-    table = titled(f"{metrics['rows'][judge]} {judge} rows{caution}")
+def score_table(rows: str, models: Mapping[str, dict]) -> Table:
+    """The scores of a training run beside those of the baselines.
+
+    Args:
+        rows: on which the scores are, in words.
+        models: name to scores, as `salience.training.judged_scores.judged_scores` gives them.
+    """
+    table = titled(rows)
     table.add_column("")
     for name in ("accuracy", "macro-F1", "calibration error"):
         table.add_column(name, justify="right")
-    for name, scores in ({"this model": metrics[judge]} | metrics["baselines"]).items():
+    for name, scores in models.items():
         cells = (f"{scores[metric]:.3f}" for metric in ("accuracy", "macro_f1", "calibration_error"))
         table.add_row(literal(name), *cells)
     return table

@@ -7,6 +7,7 @@ is its label's number. Classes without a training row get the probability 0.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -28,20 +29,21 @@ class GivesVectors(Protocol):
         ...
 
 
-def baseline_scores(training: Texts, judged: Texts, classes: int) -> dict[str, dict[str, float | None]]:
+def baseline_scores(parts: Sequence[tuple[Texts, Texts]], classes: int) -> dict[str, dict[str, float | None]]:
     """The scores of the two baselines that are computed after every run.
 
     Args:
-        training: the training rows.
-        judged: the rows on which both are evaluated.
+        parts: training rows, and the rows on which a baseline that is fitted to them is evaluated; a pair for a run's
+            test rows, several for the folds of an estimate. The scores are of the evaluated rows of all pairs.
         classes: number of classes C.
 
     Returns:
         Name of the baseline to its scores, as `salience.training.metrics.detailed_scores` gives them.
     """
     baselines = {"majority class": majority_probabilities, "TF-IDF + logistic regression": tfidf_probabilities}
+    labels = np.concatenate([judged.known_labels for _, judged in parts])
     return {
-        name: detailed_scores(baseline(training, judged, classes), judged.known_labels)
+        name: detailed_scores(np.concatenate([baseline(*part, classes) for part in parts]), labels)
         for name, baseline in baselines.items()
     }
 

@@ -13,6 +13,7 @@ from huggingface_hub import ModelCard, ModelCardData
 from salience.data.task import Task
 from salience.errors import printable
 from salience.training.estimate_words import estimate_sentence
+from salience.training.judged_scores import judged_scores
 from salience.training.plain_stage import RATE
 from salience.training.procedures import Turns
 from salience.training.recipe import Recipe
@@ -108,13 +109,12 @@ def file_name(source: str) -> str:
 
 def score_table(metrics: dict) -> str:
     """The scores of the model and of the baselines as a table in Markdown; empty if nothing was measured."""
-    part = metrics.get("judged_on")
-    if not part:
+    judged = judged_scores(metrics)
+    if judged is None:
         return ""
-    rows = {"this model": metrics[part]} | metrics["baselines"]
     lines = ["| | accuracy | macro-F1 | calibration error |", "|---|---|---|---|"]
     lines += [
         f"| {markdown(name)} | {row['accuracy']:.3f} | {row['macro_f1']:.3f} | {row['calibration_error']:.3f} |"
-        for name, row in rows.items()
+        for name, row in judged[1].items()
     ]
     return "\n".join(lines)

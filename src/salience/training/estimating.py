@@ -20,13 +20,14 @@ from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.files import replacing
 from salience.processes import is_main_process
-from salience.training.calibrating import cross_fitted
+from salience.training.baselines import baseline_scores
 from salience.training.fitting import Listeners, fit
 from salience.training.folds import Folds, recipe_of_folds
 from salience.training.intervals import accuracy_interval, macro_f1_interval
 from salience.training.metrics import detailed_scores
 from salience.training.passes import text_passes
 from salience.training.preparing import Prepared, prepare
+from salience.training.temperature import cross_fitted
 from salience.training.trackers import UNTRACKED
 
 
@@ -92,12 +93,12 @@ def estimate(prepared: Prepared, task: Task, folds: Folds, place: Path, listener
         file, rows = place / f"fold-{number}.npz", np.flatnonzero(folds.numbers == number)
         finished = read_fold(file, rows, len(task.labels))
         if finished is None:
-            training = folds.texts.take(np.flatnonzero(folds.numbers != number))
+            training, predicted = folds.divided(number)
             listeners.note(
                 f"estimate by {folds.kind}: model {number} of {len(folds.predicted)} is trained on {len(training):,} "
                 f"rows and predicts {len(rows):,}"
             )
-            part = replace(task, training=training, validation=Texts([]), test=folds.texts.take(rows))
+            part = replace(task, training=training, validation=Texts([]), test=predicted)
             finished = fit_fold(partial(prepare, recipe, part), rows, place / f"fold-{number}", own)
             if is_main_process():
                 write_fold(file, finished)
@@ -161,6 +162,7 @@ def estimated(folds: Folds, results: list[FoldResult], seed: int) -> Estimated:
     if groups is not None:
         metrics["groups"] = len(np.unique(groups))
     metrics |= scores_with_intervals(probabilities, texts.known_labels, groups, seed) | {
+        "baselines": baseline_scores([folds.divided(fold) for fold in folds.predicted], probabilities.shape[1]),
         "training_rows": list(seen), "steps": list(steps), "text_passes": round(sum(passes), 3),
         "seconds": round(sum(seconds), 1),
     }  # fmt: skip

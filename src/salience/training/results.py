@@ -25,7 +25,7 @@ from salience.training.estimating import Estimated
 from salience.training.manifest import RECIPE
 from salience.training.metrics import detailed_scores
 from salience.training.recipe import Recipe
-from salience.training.temperature import temperature_scores
+from salience.training.temperature import cross_fitted, temperature_scores
 
 # Of the rows in predictions.jsonl (N, C), with their class numbers (N,), and the names of the classes (C,).
 PREDICTIONS, PROBABILITIES = "predictions.jsonl", "probabilities.npz"
@@ -41,8 +41,9 @@ def measure(task: Task, probabilities: dict[str, np.ndarray]) -> dict:
 
     Returns:
         "validation" and "test" to scores, "baselines" to the scores of each, and "judged_on", the part on which the
-        baselines are scored; if there are validation and test rows, also "temperature_scaling", the calibration of the
-        test rows with a temperature fitted on the validation rows. Empty if nothing was held out.
+        baselines are scored; if there are test rows, also "temperature_scaling", their calibration with a temperature
+        that is fitted on the validation rows, or without these on the other half of the test rows (`cross_fitted`).
+        Empty if nothing was held out.
     """
     parts = {"validation": task.validation, "test": task.test}
     measured: dict = {
@@ -51,11 +52,13 @@ def measure(task: Task, probabilities: dict[str, np.ndarray]) -> dict:
     judge = "test" if "test" in measured else "validation"
     if judge not in measured:
         return {}
-    if judge == "test" and "validation" in probabilities:
-        measured["temperature_scaling"] = temperature_scores(
-            probabilities["validation"], task.validation.known_labels, probabilities["test"], task.test.known_labels
-        )
-    baselines = baseline_scores(task.training, parts[judge], len(task.labels))
+    if judge == "test":
+        tested = probabilities["test"], task.test.known_labels
+        measured["temperature_scaling"] = (
+            temperature_scores(probabilities["validation"], task.validation.known_labels, *tested)
+            if "validation" in probabilities else cross_fitted(*tested)
+        )  # fmt: skip
+    baselines = baseline_scores([(task.training, parts[judge])], len(task.labels))
     return measured | {"baselines": baselines, "judged_on": judge}
 
 

@@ -90,3 +90,56 @@ def temperature_scores(
         "equal_mass_calibration_error": equal_mass_calibration_error(test, labels),
         "equal_mass_calibration_error_scaled": equal_mass_calibration_error(scaled, labels),
     }
+
+
+def cross_fitted(
+    probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None, seed: int = 0
+) -> dict[str, float | None]:
+    """The temperature of some rows, and the calibration errors before and after scaling, without further rows.
+
+    The errors after scaling are cross-fitted: each half of the rows is scaled by the temperature of the other half.
+
+    Args:
+        probabilities: (N, C).
+        labels: (N,), class numbers.
+        groups: (N,) the group of each row, which is in one half; None for rows that are independent.
+        seed: of the halves.
+
+    Returns:
+        "temperature", fitted on all rows; "calibration_error" and "equal_mass_calibration_error", each also with
+        "_scaled" appended, after scaling; these are None if there is a single row or group.
+    """
+    first = half_of_rows(len(labels) if groups is None else groups, seed)
+    scaled = probabilities.copy()
+    for rows in (first, ~first):
+        scaled[rows] = with_temperature(probabilities[rows], temperature_of(probabilities[~rows], labels[~rows]))
+    found: dict[str, float | None] = {"temperature": temperature_of(probabilities, labels)}
+    for name, error in (
+        ("calibration_error", calibration_error), ("equal_mass_calibration_error", equal_mass_calibration_error)
+    ):  # fmt: skip
+        found[name] = error(probabilities, labels)
+        found[f"{name}_scaled"] = error(scaled, labels) if first.any() else None
+    return found
+
+
+def temperature_of(probabilities: np.ndarray, labels: np.ndarray) -> float:
+    """The temperature that minimises the log loss of probabilities (N, C) with their labels (N,).
+
+    It is 1 where all rows are right: then they do not say how confident the model should be, and the minimum would be
+    at full confidence.
+    """
+    if (probabilities.argmax(1) == labels).all():
+        return 1.0
+    with np.errstate(divide="ignore"):
+        return fit_temperature(np.log(np.asarray(probabilities, np.float64)), labels)
+
+
+def half_of_rows(groups: np.ndarray | int, seed: int) -> np.ndarray:
+    """Whether each row is in the first half (N,): half of the groups, drawn at random.
+
+    Args:
+        groups: (N,) the group of each row, or the number N of rows that are independent.
+    """
+    numbers = np.arange(groups) if isinstance(groups, int) else np.unique(groups, return_inverse=True)[1].ravel()
+    count = int(numbers.max()) + 1
+    return np.isin(numbers, np.random.default_rng(seed).permutation(count)[: count // 2])

@@ -1,0 +1,27 @@
+"""On which rows a run is judged, and the scores there."""
+
+from __future__ import annotations
+
+
+def judged_scores(metrics: dict) -> tuple[str, dict[str, dict]] | None:
+    """The rows that a run is judged on, in words, and the scores on them by name: of the model and of the baselines.
+
+    Test rows come before validation rows, and both before the rows of an estimate, which other models predict.
+
+    Args:
+        metrics: of the run, as metrics.json has them.
+
+    Returns:
+        None if nothing was measured.
+    """
+    judge = metrics.get("judged_on")
+    if judge:
+        caution = ", on which the checkpoint was chosen" if judge == "validation" else ""
+        return f"{metrics['rows'][judge]:,} {judge} rows{caution}", {"this model": metrics[judge]} | metrics[
+            "baselines"
+        ]
+    if "estimate" in metrics:
+        estimate = metrics["estimate"]
+        models = {"models like this one": estimate} | estimate["baselines"]
+        return f"estimate by {estimate['kind']}: {estimate['rows']:,} labelled rows, each new to the model", models
+    return None
