@@ -82,7 +82,8 @@ def test_one_class_only(train):
 
 
 def test_a_class_with_too_few_rows_to_split(train):
-    refused(train([*ROWS, ("a dog", "pets")]), 'the class "pets" has a single row', "--validation FILE")
+    rows = [*ROWS, ("a dog", "pets")]
+    refused(train(rows, "--validation-share", "0.2"), 'the class "pets" has a single row', "--validation FILE")
 
 
 def test_labels_that_training_never_saw(train, tmp_path):
@@ -118,7 +119,11 @@ def test_unknown_method(train):
 
 
 def test_unknown_option_of_a_method(train):
-    refused(train(ROWS, "--set", "windw=0.2"), 'unknown option of ssmix "windw"', 'Did you mean "window"?')
+    refused(
+        train(ROWS, "--method", "ssmix", "--set", "windw=0.2"),
+        'unknown option of ssmix "windw"',
+        'Did you mean "window"?',
+    )
 
 
 BAD_FIELDS = {  # method: a field of it as a user may write it, and what the line asks for
@@ -236,7 +241,7 @@ def test_disk_full_while_writing(place, salience, tmp_path, monkeypatch, error):
     assert not output.exists()
     monkeypatch.undo()
     assert salience(*place.train("--output", output, "--resume")).code == 0  # nothing was lost
-    assert (output / "predictions.jsonl").is_file()
+    assert (output / "out_of_fold.jsonl").is_file()
 
 
 def test_a_file_that_the_system_refuses(place, salience, tmp_path, monkeypatch):

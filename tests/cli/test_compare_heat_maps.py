@@ -31,7 +31,7 @@ def finished(place, tmp_path_factory):
 
 def options(place, output, methods="plain,embedmix"):
     return ["compare", place.data, "--test", place.test, "--model", place.model, "--methods", methods,
-            "--seeds", "3,1", "--sizes", "20,40", "--steps", "20", "--device", "cpu", "--references", "tf-idf",
+            "--seeds", "3,1", "--sizes", "20,40", "--steps", "6", "--device", "cpu", "--references", "tf-idf",
             "--output", output]  # fmt: skip
 
 

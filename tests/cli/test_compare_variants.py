@@ -50,7 +50,7 @@ def test_each_variant_is_the_run_that_train_makes(compare, salience, place, tmp_
     alone = tmp_path / "alone"
     assert salience("train", place.data, "--test", place.test, "--model", place.model, "--method", "plain",
                     "--device", "cpu", "--seed", 1, "--steps", 8, "--batch-size", 8, "--learning-rate", 0.01,
-                    "--output", alone).code == 0  # fmt: skip
+                    "--estimate", "none", "--output", alone).code == 0  # fmt: skip
     assert (probabilities(out / "fast-1") == probabilities(alone)).all()
     result = json.loads((out / "comparison.json").read_text())
     assert list(result["conditions"][0]["scores"]) == [*VARIANTS, "frozen"]
@@ -71,7 +71,7 @@ def test_variants_over_data_sets_and_sizes(compare, place, tmp_path):
     sets = {name: {"data": str(place.data), "test": str(place.test)} for name in ("one", "two")}
     (tmp_path / "sets.yaml").write_text(yaml.safe_dump(sets))
     answer = compare(
-        {"all": {"validation_share": 0.0}, "held": {}}, "--data-sets", tmp_path / "sets.yaml", "--sizes", "20,all"
+        {"all": {}, "held": {"validation_share": 0.2}}, "--data-sets", tmp_path / "sets.yaml", "--sizes", "20,all"
     )
     assert answer.code == 0, answer.err
     for name, rows in (("all", {"training": 20, "test": 30}), ("held", {"training": 16, "validation": 4, "test": 30})):

@@ -21,7 +21,7 @@ def estimated(folder) -> tuple[dict, list[dict]]:
 
 
 def test_a_run_of_all_rows_is_estimated_and_says_so(place, salience, tmp_path):
-    answer = salience(*place.train("--validation-share", "0", "--output", tmp_path / "run"))
+    answer = salience(*place.train("--no-calibrate", "--output", tmp_path / "run"))
     assert answer.code == 0, answer.err
     metrics, lines = estimated(tmp_path / "run")
     found = metrics["estimate"]
@@ -43,9 +43,17 @@ def test_a_run_with_test_rows_has_both_on_request(place, salience, tmp_path):
     card = (tmp_path / "run" / "README.md").read_text()
     assert "by holdout: accuracy" in card and "| this model |" in card
     metrics, _ = estimated(tmp_path / "run")
-    # Four fifths of the 60 labelled rows; the model has as many, because validation rows are held out of them.
+    # Four fifths of the 60 labelled rows; the model is trained on all.
+    assert metrics["estimate"]["training_rows"] == [48] and metrics["rows"]["training"] == 60
+    assert "little better" in card
+
+
+def test_a_model_with_validation_rows_has_seen_as_many_as_that_of_a_holdout(place, salience, tmp_path):
+    options = ["--validation-share", "0.2", "--estimate", "holdout", "--output", tmp_path / "run"]
+    assert salience(*place.train(*options)).code == 0
+    metrics, _ = estimated(tmp_path / "run")
     assert metrics["estimate"]["training_rows"] == [48] and metrics["rows"]["training"] == 48
-    assert "little better" not in card
+    assert "little better" not in (tmp_path / "run" / "README.md").read_text()
 
 
 def test_groups_are_not_divided(authors, place, salience, tmp_path):
@@ -73,7 +81,8 @@ def test_a_group_column_is_not_needed_in_test_files(authors, place, salience, tm
         (["--group", "autor", "--estimate", "folds:2"], 'no column "autor" (--group); the columns are "text", '
          '"label", "author". Did you mean "author"?'),
         (["--group", "label", "--label", "label", "--estimate", "folds:2"], "--label and --group must each name"),
-        (["--group", "author"], '--group "author" has no effect without an estimate: add --estimate folds:2'),
+        (["--group", "author", "--estimate", "none"],
+         '--group "author" has no effect without an estimate: add --estimate folds:2'),
         (["--estimate", "folds:20"], ""),
         (["--estimate", "folds:21"], "--estimate is 'folds:21': give none, holdout, or folds:K"),
         (["--estimate", "folds:20", "--group", "author"], "into 20 parts, but there are only 12 groups"),

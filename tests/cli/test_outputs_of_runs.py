@@ -20,7 +20,7 @@ from labelled import labelled_rows, started, write_csv
 def train(place, salience):
     """Trains for two steps."""
     return lambda output, *options, **more: salience(
-        *place.train("--output", output, "--steps", "2", "--evaluations", "1", *options, **more)
+        *place.train("--test", place.test, "--estimate", "none", "--output", output, "--steps", "2", *options, **more)
     )
 
 

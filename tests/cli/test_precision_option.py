@@ -105,8 +105,11 @@ def test_commands_compute_in_it(run, place, salience, tmp_path, monkeypatch):
         assert answer.code == 2 and 'unknown --precision "half"' in answer.err
 
 
-def test_explanations_in_bf16_rank_words_as_in_fp32(run):
+def test_explanations_in_bf16_rank_words_as_in_fp32(place, salience, tmp_path):
     """Measured with a fine-tuned MiniLM: rank correlations from 0.94 on (docs/benchmarks.md). Occlusion is exact."""
+    run = tmp_path / "run"
+    options = ["--method", "ssmix", "--validation-share", "0.2", "--test", place.test, "--output", run]
+    assert salience(*place.train(*options)).code == 0
     rows = [json.loads(line) for line in (run / "predictions.jsonl").read_text().splitlines()]
     texts = [row["text"] for row in rows if len(row["text"].split()) > 4]
     names = ("gradient", "gradient-x-input", "attention", "cls-attention", "integrated-gradients", "occlusion")

@@ -17,10 +17,14 @@ METHODS = ["plain", "embedmix"]
 
 
 @pytest.fixture
-def arguments(place):
+def arguments(place, tmp_path_factory):
+    """A comparison whose runs evaluate themselves on validation rows."""
+    config = tmp_path_factory.mktemp("config") / "held-out.yaml"
+    config.write_text("validation_share: 0.2\n")
+
     def of_comparison(output, *options) -> list:
-        return ["compare", place.data, "--test", place.test, "--model", place.model, "--methods", ",".join(METHODS),
-                "--seeds", "0,1", "--steps", "4", "--device", "cpu", "--output", output,
+        return ["compare", place.data, "--config", config, "--test", place.test, "--model", place.model, "--methods",
+                ",".join(METHODS), "--seeds", "0,1", "--steps", "4", "--device", "cpu", "--output", output,
                 *options]  # fmt: skip
 
     return of_comparison
@@ -44,7 +48,9 @@ def told(monkeypatch) -> list:
 def test_a_run_is_reported_under_its_name(place, told, salience, tmp_path):
     recipes = []
     for name, options in (("told", ["--report-to", "mlflow"]), ("untold", [])):
-        answer = salience(*place.train("--test", place.test, "--output", tmp_path / name, *options))
+        answer = salience(
+            *place.train("--test", place.test, "--validation-share", "0.2", "--output", tmp_path / name, *options)
+        )
         assert answer.code == 0, answer.err
         recipes.append(yaml.safe_load((tmp_path / name / "recipe.yaml").read_text()))
     assert recipes[0] == recipes[1]

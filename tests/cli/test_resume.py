@@ -17,7 +17,7 @@ from salience.training.checkpoints import last_checkpoint
 def arguments(place, output, *options):
     """A run of a few seconds with a dozen checkpoints, dropout, and two pieces a step."""
     return place.train("--output", output, "--steps", "36", "--evaluations", "12", "--patience", "12",
-                       "--accumulation", "2", *options)  # fmt: skip
+                       "--validation-share", "0.2", "--accumulation", "2", *options)  # fmt: skip
 
 
 def weights(folder) -> str:

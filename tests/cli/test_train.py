@@ -23,7 +23,20 @@ def weights(folder) -> str:
 def run(place):
     """One run of the command line as a user starts it, and all that was printed."""
     folder = place.folder / "as-a-user-starts-it"
-    options = ["--test", place.test, "--steps", "60", "--learning-rate", "0.01", "--output", folder]
+    options = [
+        "--test",
+        place.test,
+        "--method",
+        "ssmix",
+        "--validation-share",
+        "0.2",
+        "--steps",
+        "60",
+        "--learning-rate",
+        "0.01",
+        "--output",
+        folder,
+    ]
     command = [sys.executable, "-m", "salience", *place.train(*options)]
     # Sums come out otherwise on another number of threads; conftest.py sets one for the tests of this process.
     one_thread = os.environ | {"OMP_NUM_THREADS": "1"}
@@ -124,7 +137,7 @@ def test_options_of_a_method_reach_it(place, salience, tmp_path):
     found = {}
     for window in ("0.1", "0.9"):
         folder = tmp_path / window
-        assert salience(*place.train("--set", f"window={window}", "--output", folder)).code == 0
+        assert salience(*place.train("--method", "ssmix", "--set", f"window={window}", "--output", folder)).code == 0
         found[window] = weights(folder)
         assert yaml.safe_load((folder / "recipe.yaml").read_text())["method_options"] == {"window": float(window)}
     assert found["0.1"] != found["0.9"]

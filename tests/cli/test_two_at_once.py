@@ -24,9 +24,9 @@ def commands(place, run, tmp_path):
     output = tmp_path / "out"
     seeds = ["--seeds", "0,1", "--methods", "plain,embedmix", "--steps", "2", "--device", "cpu"]
     return {
-        "train": place.train("--output", output),
-        "train --overwrite": place.train("--output", output, "--overwrite"),
-        "train --resume": place.train("--output", output, "--resume"),
+        "train": place.train("--estimate", "none", "--output", output),
+        "train --overwrite": place.train("--estimate", "none", "--output", output, "--overwrite"),
+        "train --resume": place.train("--estimate", "none", "--output", output, "--resume"),
         "predict": ["predict", run, place.test, "--output", output / "labels.csv"],
         "predict --overwrite": ["predict", run, place.test, "--output", output / "labels.csv", "--overwrite"],
         "compare": ["compare", place.data, "--test", place.test, "--model", place.model, "--output", output, *seeds],

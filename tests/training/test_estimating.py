@@ -17,8 +17,10 @@ from transformers import TrainerCallback
 
 import families
 from labelled import FILLER, WORDS, labelled_rows, untimed, write_csv
+from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.training import estimating, resuming
+from salience.training.baselines import tfidf_probabilities
 from salience.training.folds import choose_folds
 from salience.training.inputs import task_of
 from salience.training.metrics import detailed_scores
@@ -62,7 +64,7 @@ def place(tmp_path_factory):
 
 def recipe_of(place, **settings) -> Recipe:
     usual = {"data": place.data, "model": place.model, "method": "plain", "steps": 4, "batch_size": 8,
-             "device": "cpu", "validation_share": 0}  # fmt: skip
+             "device": "cpu", "calibrate": False}  # fmt: skip
     return Recipe(**usual | settings)
 
 
@@ -139,6 +141,20 @@ def test_scores_are_those_of_the_rows_in_their_order(whole):
         assert low < estimate[score] < high
 
 
+def test_baselines_predict_the_same_rows_without_having_seen_them(whole):
+    metrics, lines, arrays = read(whole.folder)
+    labels, texts = arrays["labels"], [line["text"] for line in lines]
+    shares, regressed = np.zeros((30, 3), np.float32), np.zeros((30, 3), np.float32)
+    for row in range(30):
+        others = np.flatnonzero(arrays["fold"] != arrays["fold"][row])
+        shares[row] = [np.mean(labels[others] == number) for number in range(3)]
+        seen = Texts([texts[other] for other in others], labels=labels[others])
+        regressed[row] = tfidf_probabilities(seen, Texts([texts[row]]), 3)
+    scores = metrics["estimate"]["baselines"]
+    assert scores["majority class"] == detailed_scores(shares, labels)
+    assert scores["TF-IDF + logistic regression"] == pytest.approx(detailed_scores(regressed, labels), nan_ok=True)
+
+
 def test_the_cost_is_counted_beside_that_of_the_run(whole):
     metrics = whole.run.metrics
     estimate = metrics["estimate"]
@@ -188,8 +204,8 @@ def test_rows_held_out_of_the_same_file_are_labelled_rows_too(place, tmp_path):
 
 @pytest.mark.parametrize(
     ("settings", "kind"),
-    [({}, "folds:2"), ({"test": True}, None), ({"validation_share": 0.2}, None), ({"validation": True}, None),
-     ({"estimate": "none"}, None), ({"test": True, "estimate": "folds:2"}, "folds:2")],
+    [({}, "folds:2"), ({"test": True}, "folds:2"), ({"validation_share": 0.2}, None), ({"validation": True}, None),
+     ({"estimate": "none"}, None), ({"validation": True, "estimate": "holdout"}, "holdout")],
 )  # fmt: skip
 def test_the_usual_estimate(settings, kind, place):
     files = {name: place.test for name in ("test", "validation") if name in settings}

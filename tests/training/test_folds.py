@@ -101,7 +101,10 @@ def test_a_run_that_leaves_the_estimate_open_goes_on_without_one():
     assert usual_estimate(task_of(texts_of([0, 1, 2]))) == "none"
     rows = texts_of([0, 1] * 4)
     assert usual_estimate(task_of(rows)) == "folds:2"
-    assert usual_estimate(task_of(rows, test=rows)) == usual_estimate(task_of(rows, validation=rows)) == "none"
+    assert usual_estimate(task_of(rows, test=rows)) == "folds:2"
+    assert usual_estimate(task_of(rows, validation=rows)) == "none"
+    many = texts_of([0, 1] * 2500)
+    assert usual_estimate(task_of(many)) == "folds:2" and usual_estimate(task_of(many, test=rows)) == "none"
 
 
 def test_classes_in_one_part_are_named_once():

@@ -16,7 +16,7 @@ from salience.training.recipe import Recipe
 def recipe(tmp_path):
     return Recipe(
         data=str(write_csv(tmp_path / "train.csv", labelled_rows(60))),
-        test=str(write_csv(tmp_path / "test.csv", labelled_rows(30, seed=1))), seed=3,
+        test=str(write_csv(tmp_path / "test.csv", labelled_rows(30, seed=1))), seed=3, validation_share=0.2,
     )  # fmt: skip
 
 

@@ -260,7 +260,7 @@ def place(tmp_path_factory):
 
 def recipe_of(place, **settings) -> Recipe:
     usual = {"data": place.data, "test": place.test, "model": place.model, "steps": 8, "evaluations": 4,
-             "batch_size": 8, "device": "cpu"}  # fmt: skip
+             "batch_size": 8, "device": "cpu", "validation_share": 0.2}  # fmt: skip
     return Recipe(**usual | settings)
 
 

@@ -679,7 +679,7 @@ def place(tmp_path_factory):
 def run(place, output, model: str, **settings):
     options = {"encoder": place.encoder} if model.startswith("bert") else {"width": 8}
     usual = {"data": place.data, "model": model, "model_options": options, "steps": 3, "evaluations": 1,
-             "learning_rate": 0.01, "device": "cpu"}  # fmt: skip
+             "learning_rate": 0.01, "device": "cpu", "validation_share": 0.2}  # fmt: skip
     if model.endswith("-vat"):
         usual |= {"procedure_options": {"iterations": 1, "beta": 0.5}}
     resume = settings.pop("resume", False)

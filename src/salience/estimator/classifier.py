@@ -65,7 +65,7 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
 
     def __init__(
         self,
-        method: Any = "ssmix",
+        method: Any = "plain",
         model: str = "minilm",
         *,
         method_options: dict[str, Any] | None = None,
@@ -77,7 +77,7 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
         batch_size: int | None = None,
         learning_rate: float | None = None,
         max_length: int | None = None,
-        validation_share: float | None = None,
+        validation_share: float | None = 0.0,
         class_weights: str | Mapping[str, float] = "none",
         label_smoothing: float = 0.0,
         precision: str = "auto",

@@ -13,6 +13,7 @@ from salience.errors import InputError, counted, listed, quoted
 from salience.training.recipe import Recipe
 
 HOLDOUT_FOLDS = 5  # of which the first one is held out
+MANY = 5000  # training rows, from which on few epochs leave a model nearly calibrated
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Folds:
         """The folds that are predicted, in order: all of them, or the first one of a holdout."""
         return [1] if self.kind == "holdout" else sorted(set(self.numbers.tolist()))
 
+    def divided(self, number: int) -> tuple[Texts, Texts]:
+        """The rows of all other folds, and those of this one."""
+        inside = self.numbers == number
+        return self.texts.take(np.flatnonzero(~inside)), self.texts.take(np.flatnonzero(inside))
+
 
 def usual_estimate(task: Task) -> str:
     """The kind of estimate of a run that leaves it open.
@@ -44,9 +50,10 @@ def usual_estimate(task: Task) -> str:
         task: the data of the run.
 
     Returns:
-        "none" if validation or test rows measure the model, or if the rows cannot be divided; else "folds:2".
+        "none" if there are validation rows, if there are test rows and the model hardly needs a temperature, or if the
+        rows cannot be divided; else "folds:2".
     """
-    if len(task.validation) or len(task.test):
+    if len(task.validation) or (len(task.test) and len(task.training) >= MANY):
         return "none"
     return "none" if obstacle(task.training, 2) else "folds:2"
 
@@ -65,10 +72,10 @@ def choose_folds(recipe: Recipe, task: Task, note: Callable[[str], None]) -> Fol
     kind = usual_estimate(task) if recipe.estimate is None else recipe.estimate
     if kind == "none":
         named = [] if recipe.group is None else [f"--group {quoted(recipe.group)}"]
-        for option in [*named, *["--calibrate"] * recipe.calibrate]:
+        for option in [*named, *["--calibrate"] * bool(recipe.calibrate)]:
             raise InputError(f"{option} has no effect without an estimate: add --estimate folds:2, or leave it out")
-        if recipe.estimate is None and not len(task.validation) and not len(task.test):
-            note(f"no estimate: {obstacle(task.training, 2)}")
+        if recipe.estimate is None and not len(task.validation) and (reason := obstacle(task.training, 2)):
+            note(f"no estimate: {reason}")
         return None
     texts = task.training if recipe.validation else all_labelled(task)
     count = HOLDOUT_FOLDS if kind == "holdout" else int(kind.partition(":")[2])

@@ -15,7 +15,7 @@ from transformers import TrainerCallback
 from salience.data.task import Task
 from salience.inference import TextClassifier
 from salience.processes import is_main_process
-from salience.training.calibrating import check_divisible, divide_logits
+from salience.training.calibrating import choose_calibration, divide_logits
 from salience.training.checkpoints import using_files
 from salience.training.estimating import estimate
 from salience.training.fitting import Listeners, fit
@@ -100,9 +100,11 @@ def train(
     with folder.held() if main else nullcontext():
         prepared, task = prepare_files(recipe, listeners.note)
         folds = choose_folds(recipe, task, listeners.note) if estimating else None
-        if recipe.calibrate and folds is not None:
-            check_divisible(prepared.model, as_batch(prepared.classifier.tokenizer, prepared.training, 0))
-        return fit_and_save(prepared, task, folder, started, listeners, keep_model, wanted, folds)
+        calibrated = False
+        if folds is not None:
+            batch = as_batch(prepared.classifier.tokenizer, prepared.training, 0)
+            calibrated = choose_calibration(recipe.calibrate, prepared.model, batch, listeners.note)
+        return fit_and_save(prepared, task, folder, started, listeners, keep_model, wanted, folds, calibrated)
 
 
 def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple[Prepared, Task]:
@@ -118,7 +120,7 @@ def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple
 
 def fit_and_save(
     prepared: Prepared, task: Task, folder: RunFolder, started: float, listeners: Listeners, keep_model: bool,
-    measures: Mapping[str, Measure], folds: Folds | None,
+    measures: Mapping[str, Measure], folds: Folds | None, calibrated: bool,
 ) -> Run:  # fmt: skip
     """Trains, evaluates, writes the files of the run and moves them to the output.
 
@@ -126,6 +128,7 @@ def fit_and_save(
         started: time at which the run began, in seconds since the epoch.
         measures: what is measured beside the scores, by name. "seconds" does not count that.
         folds: of the labelled rows, for the estimate, which is made first; None makes none.
+        calibrated: whether the temperature of the estimate is folded into the model.
     """
     recipe, main = prepared.recipe, is_main_process()
     if main:
@@ -137,7 +140,7 @@ def fit_and_save(
         listeners.note("the model itself is trained")
     fitted = fit(prepared, folder.checkpoints, listeners)
     classifier = fitted.classifier
-    if estimated is not None and recipe.calibrate:
+    if estimated is not None and calibrated:
         divide_logits(classifier.model, estimated.temperature)
     if not main:
         PartialState().wait_for_everyone()
@@ -155,7 +158,7 @@ def fit_and_save(
     if fitted.iterations:
         metrics["iterations"] = fitted.iterations
     if estimated is not None:
-        metrics["estimate"] = estimated.metrics | {"calibrated": recipe.calibrate}
+        metrics["estimate"] = estimated.metrics | {"calibrated": calibrated}
     if len(task.test):
         metrics |= {name: each(classifier, task, recipe.seed) for name, each in measures.items()}
     with using_files(folder.model):
