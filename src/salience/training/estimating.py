@@ -52,12 +52,14 @@ class Estimated:
     Attributes:
         texts: the predicted rows, N of them, in the order of the file.
         folds: (N,) the fold of each row, from 1 on.
+        groups: (N,) the number of the group of each row, if a column of groups is named; else None.
         probabilities: (N, C) float32, each by the model that has not seen the row.
         metrics: what metrics.json says of the estimate.
     """
 
     texts: Texts
     folds: np.ndarray
+    groups: np.ndarray | None
     probabilities: np.ndarray
     metrics: dict
 
@@ -165,7 +167,7 @@ def estimated(folds: Folds, results: list[FoldResult], seed: int) -> Estimated:
         "seconds": round(sum(seconds), 1),
     }  # fmt: skip
     metrics["temperature_scaling"] = cross_fitted(probabilities, texts.known_labels, groups, seed)
-    return Estimated(texts, folds.numbers[rows], probabilities, metrics)
+    return Estimated(texts, folds.numbers[rows], groups, probabilities, metrics)
 
 
 def scores_with_intervals(

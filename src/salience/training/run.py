@@ -15,6 +15,7 @@ from transformers import TrainerCallback
 from salience.data.task import Task
 from salience.inference import TextClassifier
 from salience.processes import is_main_process
+from salience.training.abstaining import abstention, abstention_sentences, check_target, decided_scores
 from salience.training.calibrating import check_divisible, divide_logits
 from salience.training.checkpoints import using_files
 from salience.training.estimating import estimate
@@ -102,6 +103,8 @@ def train(
         folds = choose_folds(recipe, task, listeners.note) if estimating else None
         if recipe.calibrate and folds is not None:
             check_divisible(prepared.model, as_batch(prepared.classifier.tokenizer, prepared.training, 0))
+        if recipe.target_precision is not None and folds is not None:
+            check_target(recipe.target_precision, folds)
         return fit_and_save(prepared, task, folder, started, listeners, keep_model, wanted, folds)
 
 
@@ -131,9 +134,15 @@ def fit_and_save(
     if main:
         folder.open(recipe.as_mapping())
     PartialState().wait_for_everyone()  # the main process has prepared the folder
-    estimated = None
+    estimated = thresholds = abstained = None
     if folds is not None:
         estimated = estimate(prepared, task, folds, folder.checkpoints / "estimate", listeners)
+        if estimated is not None and recipe.target_precision is not None:
+            thresholds, abstained = abstention(
+                estimated.probabilities, estimated.texts.known_labels, task.labels, recipe.target_precision,
+                estimated.temperature if recipe.calibrate else 1.0, estimated.groups, recipe.seed,
+            )  # fmt: skip
+            listeners.note(abstention_sentences(abstained)[0])
         listeners.note("the model itself is trained")
     fitted = fit(prepared, folder.checkpoints, listeners)
     classifier = fitted.classifier
@@ -156,6 +165,11 @@ def fit_and_save(
         metrics["iterations"] = fitted.iterations
     if estimated is not None:
         metrics["estimate"] = estimated.metrics | {"calibrated": recipe.calibrate}
+    if thresholds is not None and abstained is not None:
+        if "test" in probabilities:
+            labels = task.test.known_labels
+            abstained["test"] = decided_scores(probabilities["test"], labels, thresholds, task.labels)
+        metrics["abstention"] = abstained
     if len(task.test):
         metrics |= {name: each(classifier, task, recipe.seed) for name, each in measures.items()}
     with using_files(folder.model):
