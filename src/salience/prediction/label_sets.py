@@ -1,9 +1,9 @@
 """Sets of labels that hold the right one with a given probability: conformal prediction.
 
 The score of a row is the probability of its label (least ambiguous sets; Sadinle, Lei and Wasserman, 2019,
-arXiv:1609.00451). A set holds every label whose probability is at least a quantile of these scores, as in section 1 of
-Angelopoulos and Bates (2021), arXiv:2107.07511. The scores are those of out-of-fold predictions, by models that had not
-seen the rows.
+arXiv:1609.00451). A set holds every label whose probability is at least a quantile of these scores, as in section 1
+of Angelopoulos and Bates (2021), arXiv:2107.07511. The scores are those of out-of-fold predictions, by models that had
+not seen the rows.
 """
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ class Predictor:
         sets: adds `label_set`, sets that hold the right label with this probability; see docs/abstaining.md.
 
     Raises:
-        InputError: the precision is unknown, or a threshold does not fit. When it is called: the model cannot be loaded,
-            a column is missing, a value is no text, or a column has the name of an added one.
+        InputError: the precision is unknown, or a threshold does not fit. When it is called: the model cannot be
+            loaded, a column is missing, a value is no text, or a column has the name of an added one.
 
     Example:
         >>> predictor = Predictor("runs/reviews")

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from accelerate import PartialState
@@ -69,7 +70,9 @@ class Estimated:
         return self.metrics["temperature_scaling"]["temperature"]
 
 
-def estimate(prepared: Prepared, task: Task, folds: Folds, place: Path, listeners: Listeners) -> Estimated | None:
+def estimate(
+    prepared: Prepared, task: Task, folds: Folds, place: Path, listeners: Listeners, method: Any = None
+) -> Estimated | None:
     """Trains the models of an estimate and predicts the rows that they have not seen.
 
     Every process trains; the main one predicts.
@@ -80,6 +83,7 @@ def estimate(prepared: Prepared, task: Task, folds: Folds, place: Path, listener
         folds: the labelled rows and their folds.
         place: a folder for checkpoints and finished folds, from which an interrupted estimate is continued.
         listeners: what is called during training; trackers are not told.
+        method: an object that is used instead of the method of the recipe, as of `prepare`.
 
     Returns:
         None in all processes but the main one.
@@ -100,7 +104,7 @@ def estimate(prepared: Prepared, task: Task, folds: Folds, place: Path, listener
                 f"rows and predicts {len(rows):,}"
             )
             part = replace(task, training=training, validation=Texts([]), test=folds.texts.take(rows))
-            finished = fit_fold(partial(prepare, recipe, part), rows, place / f"fold-{number}", own)
+            finished = fit_fold(partial(prepare, recipe, part, method=method), rows, place / f"fold-{number}", own)
             if is_main_process():
                 write_fold(file, finished)
                 shutil.rmtree(place / f"fold-{number}", ignore_errors=True)

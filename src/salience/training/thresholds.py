@@ -1,10 +1,11 @@
 """Thresholds above which predictions have a given precision, with certainty: learn then test.
 
-Angelopoulos, Bates, Candès, Jordan and Lei (2021), arXiv:2110.01052: the hypothesis that the precision above a threshold
-is too low is tested for one candidate after the other, in a fixed sequence from the highest threshold down, to the first
-one that is not rejected. This controls the probability that any true hypothesis is rejected. The test is the exact one of
-a binomial proportion, whose interval is that of Clopper and Pearson (1934), doi 10.1093/biomet/26.4.404. Selective
-classification with such a guarantee is that of Geifman and El-Yaniv (2017), arXiv:1705.08500.
+Angelopoulos, Bates, Candès, Jordan and Lei (2021), arXiv:2110.01052: the hypothesis that the precision above a
+threshold is too low is tested for one candidate after the other, in a fixed sequence from the highest threshold down,
+to the first one that is not rejected. This controls the probability that any true hypothesis is rejected. The test is
+the exact one of a binomial proportion, whose interval is that of Clopper and Pearson (1934), doi
+10.1093/biomet/26.4.404. Selective classification with such a guarantee is that of Geifman and El-Yaniv (2017),
+arXiv:1705.08500.
 """
 
 from __future__ import annotations
