@@ -224,7 +224,7 @@ def test_what_the_estimate_does_not_show_is_said_and_nothing_is_decided(place, s
     answer = salience(*place.train(*options, tmp_path / "run", data=data))
     assert answer.code == 0, answer.err
     line = "a precision of 0.9 is out of reach: on 60 rows of the estimate, not even 0.5 can be stated with 95 % certain"
-    assert line in answer.out and line in (tmp_path / "run" / "README.md").read_text()
+    assert line in answer.out and "precision of 0.9 is out of reach" in (tmp_path / "run" / "README.md").read_text()
     found = json.loads((tmp_path / "run" / "metrics.json").read_text())["abstention"]
     assert found["reachable"] is None and set(found["thresholds"].values()) == {1.0} and found["precision"] is None
     answer = salience("predict", tmp_path / "run", data)
