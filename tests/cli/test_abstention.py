@@ -100,7 +100,9 @@ def test_undecided_rows_keep_their_best_guess(suffix, strict, place, salience, t
     for row in rows:
         assert bool(row["predicted"]) == (float(row["probability"]) > middle)
         assert row["predicted"] in (None, "", row["most_probable"]) and row["most_probable"]
-    line = f"{len(undecided)} of 30 rows are undecided: their probability is not above the threshold of its label for a"
+    line = (
+        f"{len(undecided)} of 30 rows are undecided: their probability is not above the threshold of its label for a"
+    )
     assert line in answer.err and '"most_probable" has their most probable label' in answer.err
 
 
@@ -223,7 +225,9 @@ def test_what_the_estimate_does_not_show_is_said_and_nothing_is_decided(place, s
     options = ["--estimate", "folds:2", "--validation-share", "0", "--target-precision", "0.9", "--output"]
     answer = salience(*place.train(*options, tmp_path / "run", data=data))
     assert answer.code == 0, answer.err
-    line = "a precision of 0.9 is out of reach: on 60 rows of the estimate, not even 0.5 can be stated with 95 % certain"
+    line = (
+        "a precision of 0.9 is out of reach: on 60 rows of the estimate, not even 0.5 can be stated with 95 % certain"
+    )
     assert line in answer.out and "precision of 0.9 is out of reach" in (tmp_path / "run" / "README.md").read_text()
     found = json.loads((tmp_path / "run" / "metrics.json").read_text())["abstention"]
     assert found["reachable"] is None and set(found["thresholds"].values()) == {1.0} and found["precision"] is None

@@ -138,7 +138,11 @@ def test_it_decides_nearly_all_that_it_could():
 
 def test_frequent_classes_are_alone_and_the_others_have_enough_rows():
     predicted = np.repeat([0, 1, 2, 3], [50, 100, 5, 30])
-    assert pools(predicted, 4, 30) == [[1], [0], [2, 3]]  # 5 rows are too few, so the least frequent of the others joins
+    assert pools(predicted, 4, 30) == [
+        [1],
+        [0],
+        [2, 3],
+    ]  # 5 rows are too few, so the least frequent of the others joins
     assert pools(predicted, 4, 36) == [[1], [0, 2, 3]]
     assert pools(predicted, 4, 5) == [[1], [0], [3], [2]]
     assert pools(predicted, 4, 1000) == [[0, 1, 2, 3]]
