@@ -67,7 +67,7 @@ def test_too_few_rows_for_a_level():
 def write_run(folder, calibrated=False, temperature=2.0, **changed):
     random = np.random.default_rng(0)
     arrays = {"probabilities": random.dirichlet(np.ones(3), 40).astype(np.float32),
-              "labels": random.integers(0, 3, 40), "names": np.array(LABELS), "fold": np.arange(40) % 2 + 1}  # fmt: skip
+              "labels": random.integers(0, 3, 40), "names": np.array(LABELS)}  # fmt: skip
     arrays |= changed
     np.savez(folder / "out_of_fold.npz", **{name: value for name, value in arrays.items() if value is not None})
     estimate = {"temperature_scaling": {"temperature": temperature}, "calibrated": calibrated}
