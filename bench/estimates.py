@@ -56,7 +56,7 @@ def rows_of_run(recipe: Recipe, kinds: list[str]) -> Iterator[dict]:
             folds = choose_folds(replace(prepared.recipe, estimate=kind), task, silent)
             assert folds is not None
             started = time.process_time()
-            made = estimate(prepared, task, folds, place / kind, Listeners())
+            made = estimate(prepared, task, folds, place / kind, Listeners(), calibrated=False)
             assert made is not None
             found[kind] = made.metrics, made.temperature, time.process_time() - started
         started = time.process_time()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from salience.errors import InputError
+from salience.training import recipe as recipe_module
 from salience.training.recipe import Recipe
 
 ITSELF = []
@@ -112,3 +113,13 @@ def test_a_factor_of_the_steps_that_follow_from_the_data(factor, steps):
     """50 rows of two classes: 100 / sqrt(25) = 20 epochs of 50 / 16 steps, 62 of them."""
     assert Recipe("x", steps_factor=factor).resolved(50, 2, 384).steps == steps
     assert Recipe("x", steps_factor=factor, steps=7).resolved(50, 2, 384).steps == 7
+
+
+def test_settings_that_an_earlier_run_lacked_are_those_of_its_time(monkeypatch):
+    """What a run wrote is known by its checksums. Settings that a person wrote are today's."""
+    monkeypatch.setitem(recipe_module.LACKING, "pooling", "trained-mean")
+    written = {"data": "x", "checksums": {}, "calibrate": True}
+    recipe = Recipe.from_mapping(written)
+    assert (recipe.pooling, recipe.calibrate) == ("trained-mean", True)
+    assert Recipe.from_mapping({"data": "x"}).pooling == Recipe("x").pooling
+    assert Recipe.from_mapping(written | {"pooling": "mean"}).pooling == "mean"

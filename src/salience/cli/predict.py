@@ -31,6 +31,21 @@ def predict(
     safe_csv: Annotated[
         bool, Option("--safe-csv", help="Put an apostrophe before csv cells that a spreadsheet would run as formulas.")
     ] = False,
+    no_abstain: Annotated[
+        bool, Option("--no-abstain", help="Decide every text, also if the run has thresholds (--target-precision).")
+    ] = False,
+    threshold: Annotated[
+        float | None,
+        Option(help="Abstain where the highest probability is not above this.  [default: the thresholds of the run]"),
+    ] = None,
+    sets: Annotated[
+        float | None,
+        Option(
+            metavar="LEVEL",
+            help="Add sets of labels that hold the right one with this probability, such as 0.9; "
+            "needs a run with an estimate.  [default: none]",
+        ),
+    ] = None,
     part: Part = None,
     ray: Ray = None,
     overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing output file.")] = False,
@@ -41,5 +56,5 @@ def predict(
 
     predict_file(
         model, data, output, window=window, precision=precision, prefix=prefix, safe_csv=safe_csv,
-        part=part, ray=ray, overwrite=overwrite, **settings,
+        part=part, ray=ray, overwrite=overwrite, abstain=not no_abstain, threshold=threshold, sets=sets, **settings,
     )  # fmt: skip

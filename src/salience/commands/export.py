@@ -14,6 +14,7 @@ from salience.export.agreement import ENOUGH, Agreement
 from salience.export.folder import write_export
 from salience.files import files_in, sha256_of, whole_folder
 from salience.inference import load
+from salience.inference.abstaining import FILE as THRESHOLDS
 from salience.inference.onnx_classifier import OnnxClassifier
 from salience.inference.onnx_model import FILE, needed
 from salience.outputs import check_folder, resolved
@@ -74,9 +75,9 @@ def export_run(
     earlier = written_by_run(output)
     with whole_folder(output) as unfinished:
         write_export(classifier, unfinished, texts, int8, decide)
-        recipe = Path(name).expanduser() / RECIPE
-        if recipe.is_file():  # `salience predict` finds the columns there
-            shutil.copyfile(recipe, unfinished / RECIPE)
+        for file in (RECIPE, THRESHOLDS):  # `salience predict` finds the columns and the thresholds there
+            if (Path(name).expanduser() / file).is_file():
+                shutil.copyfile(Path(name).expanduser() / file, unfinished / file)
         write_manifest(unfinished)
         written = set(files_in(unfinished))
         size = sum((unfinished / file).stat().st_size for file in written) / 2**20

@@ -11,7 +11,7 @@ from pathlib import Path
 from salience.data.columns import choose_as_trained
 from salience.data.reading import column_names
 from salience.data.writing import check_output, is_stream, writing
-from salience.errors import InputError, counted
+from salience.errors import InputError, counted, quoted
 from salience.inference import choose_device
 from salience.parts import WHOLE, file_of, part_of
 from salience.prediction.added_columns import written_columns
@@ -26,6 +26,7 @@ def predict_file(
     model: str, data: str, output: Path | None, *, text: str | None, text_pair: str | None, encoding: str,
     max_length: int | None, window: int, precision: str, device: str, overwrite: bool, prefix: str = "",
     safe_csv: bool = False, part: str | None = "1/1", ray: str | None = None,
+    abstain: bool = True, threshold: float | None = None, sets: float | None = None,
 ) -> None:  # fmt: skip
     """Writes the rows of `data` with the predicted label, its probability and the probability of each label.
 
@@ -43,11 +44,12 @@ def predict_file(
         safe_csv: see `salience.data.writing.writing`.
         part: "K/N" predicts the K-th of N equal parts of the rows; None that of a Slurm array's task, else all.
         ray: address of a Ray cluster that predicts; None for this process.
+        abstain, threshold, sets: as of `Predictor`.
 
     Raises:
         InputError: the data, the model or an option is invalid. No output file is written then.
     """
-    predictor = Predictor(model, text, text_pair, precision, max_length, device, prefix)
+    predictor = Predictor(model, text, text_pair, precision, max_length, device, prefix, abstain, threshold, sets)
     if ray is None:
         choose_device(device)  # an invalid device is reported before the data are read
     if window < 1:
@@ -72,14 +74,18 @@ def predict_file(
 
     windows = Windows(data, encoding, columns, rows_of_part(turn, data, encoding, columns), window)
     answered = answers_here(predictor, windows) if ray is None else answers_by_ray(predictor, windows, ray)
-    seen = cut = empty = undefined = 0
+    seen = cut = empty = undefined = undecided = 0
     with writing(output, overwrite, written, safe_csv, tell) as write, closing(answered):
         for first, rows, answers in answered:
             if not added.as_columns:  # in a file of objects, every row may have names of its own
                 for number, row in enumerate(rows, first):
                     added.check_free(row, f"{data}: row {number}")
             found = answers.lists()
-            write([row | added.named(answer) for row, answer in zip(rows, found, strict=True)])
+            named = [added.named(answer) for answer in found]
+            write([row | values for row, values in zip(rows, named, strict=True)])
+            label, guess = added.names[:2]
+            if added.thresholds is not None:
+                undecided += sum(values[label] is None and values[guess] is not None for values in named)
             seen, cut = seen + len(rows), cut + int(answers.cut.sum())
             empty += found.count(None)
             undefined += sum(answer is not None and not all(map(isfinite, answer)) for answer in found)
@@ -91,8 +97,21 @@ def predict_file(
         tell(f"{empty} of {seen} rows have no text and got no label")
     if undefined:
         tell(f"{undefined} of {seen} rows got no label: the model's probabilities are NaN; its weights may be damaged")
+    if undecided:
+        tell(
+            f"{undecided} of {seen} rows are undecided: their probability is not above {limit_of(here)}; "
+            f"{quoted(added.names[1])} has their most probable label"
+        )
     share = "" if turn == WHOLE else f", part {turn[0]} of {turn[1]}"
     tell(f"{counted(seen, 'row')} predicted{share}" + (f": {output}" if output else ""))
+
+
+def limit_of(predictor: Predictor) -> str:
+    """The limit of a predictor that abstains, in words."""
+    if predictor.threshold is not None:
+        return f"{predictor.threshold:g}"
+    target = None if predictor.thresholds is None else predictor.thresholds.target_precision
+    return "the threshold of its label" + ("" if target is None else f" for a precision of {target:g}")
 
 
 def answers_here(predictor: Predictor, windows: Windows) -> Generator[tuple[int, list[dict], Answers], None, None]:

@@ -8,6 +8,7 @@ from rich.console import Console
 from salience.explainers.explanations import explain_texts
 from salience.explainers.gradient import gradient
 from salience.report.terminal import explanation_line, literal, score_table
+from salience.training.abstaining import abstention_sentences
 from salience.training.estimate_words import estimate_sentence
 from salience.training.judged_scores import judged_scores
 from salience.training.run import Run
@@ -25,6 +26,8 @@ def show_run(run: Run, console: Console | None = None) -> None:
         show_decisions(run, console)
     if "estimate" in run.metrics:
         console.print(literal(estimate_sentence(run.metrics)), soft_wrap=True)
+    for line in abstention_sentences(run.metrics["abstention"]) if "abstention" in run.metrics else ():
+        console.print(literal(line), soft_wrap=True)
     console.print(literal(f"saved: {run.folder}"), soft_wrap=True)
 
 

@@ -23,7 +23,8 @@ OF_DATA = (
     "encoding",
     "bad_rows",
 )  # settings of a data set
-OF_ESTIMATE = ("estimate", "group", "calibrate")  # settings of an estimate, which the runs of a comparison do not make
+# Settings of an estimate, which the runs of a comparison do not make.
+OF_ESTIMATE = ("estimate", "group", "calibrate", "target_precision")
 OF_METHOD = ("method", "method_options", "plain_share")  # settings of a method
 
 

@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from salience.errors import InputError
 from salience.estimator.fitting import recipe_of, seed_from, train
-from salience.estimator.inputs import as_labels, as_texts, class_names, classes_of
+from salience.estimator.inputs import as_groups, as_labels, as_texts, class_names, classes_of
 from salience.estimator.parameters import NestedParameters
+from salience.estimator.predicting import Predicting
 from salience.estimator.saving import (
     loaded_classes,
     loaded_parameters,
@@ -30,7 +30,7 @@ from salience.models.loading import longest_text
 from salience.training.procedures import Standard, Turns
 
 
-class SalienceClassifier(ClassifierMixin, NestedParameters):
+class SalienceClassifier(ClassifierMixin, Predicting, NestedParameters):
     """A text classifier trained with a mixing method.
 
     Args:
@@ -47,8 +47,16 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
         steps: number of training steps. Here and below, None is replaced by a value that depends on the data.
         batch_size: number of texts in a step.
         learning_rate: highest learning rate.
+        pooling: what the head reads: "cls", "mean", "trained-mean" or "auto"; see docs/recipe.md.
+        head_rate: learning rate of the head, as a multiple of that of the last encoder layer.
+        layer_decay: learning rate of each encoder layer, as a multiple of that of the layer above it.
         max_length: number of tokens that are read of a text.
         validation_share: part of the texts that is held out to select the best checkpoint; 0 for training on all.
+        estimate: "holdout" or "folds:K" trains further models, each on a part of the texts, to predict the others.
+            `salience train` does so by itself where nothing else measures the model; here, "none" is the default,
+            because searches and cross-validation measure the model themselves.
+        calibrate: fold a temperature into the model, fitted on the texts that the estimate predicts. None does so if
+            there is an estimate.
         class_weights: "none", "auto", "name=weight,...", or a mapping from names to weights.
         label_smoothing: part of every label that is spread evenly over all classes.
         precision: "auto", "fp32", "bf16" or "fp16". "auto" is bf16 where the device computes it faster.
@@ -61,6 +69,10 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
         classifier_: the trained `salience.TextClassifier`, which `salience.explain` and `salience.evaluate` take.
         pairs_: whether it was fitted on pairs of texts; None if the loaded folder does not say so.
         seed_: the seed of the last `fit`; `set_params(random_state=seed_)` repeats it.
+        estimate_: the scores of the estimate with their intervals, as `metrics.json` has them; None without one. It is
+            not saved.
+        out_of_fold_: the texts that the estimate predicts, as places in `X` (R,), and their probabilities (R, C), by
+            models that have not seen them and before the temperature; None without an estimate. It is not saved.
     """
 
     def __init__(
@@ -76,8 +88,13 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
         steps: int | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
+        pooling: str = "auto",
+        head_rate: float = 1.0,
+        layer_decay: float = 1.0,
         max_length: int | None = None,
         validation_share: float | None = 0.0,
+        estimate: str = "none",
+        calibrate: bool | None = None,
         class_weights: str | Mapping[str, float] = "none",
         label_smoothing: float = 0.0,
         precision: str = "auto",
@@ -94,8 +111,13 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
         self.steps = steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
+        self.pooling = pooling
+        self.head_rate = head_rate
+        self.layer_decay = layer_decay
         self.max_length = max_length
         self.validation_share = validation_share
+        self.estimate = estimate
+        self.calibrate = calibrate
         self.class_weights = class_weights
         self.label_smoothing = label_smoothing
         self.precision = precision
@@ -109,15 +131,17 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
         tags.input_tags.two_d_array = False
         return tags
 
-    def fit(self, X: Sequence, y: Sequence) -> SalienceClassifier:
+    def fit(self, X: Sequence, y: Sequence, groups: Sequence | None = None) -> SalienceClassifier:
         """Trains on N texts with N labels. If it fails, the estimator is unchanged.
 
         Args:
             X: N texts or N pairs of texts.
             y: N labels: strings, whole numbers or bools.
+            groups: N groups, such as authors, which the estimate does not divide; they need an estimate.
 
         Raises:
-            ValueError: no texts, fewer than two classes, or a parameter that does not fit.
+            ValueError: no texts, other numbers of labels or groups, fewer than two classes, or a parameter that does
+                not fit.
         """
         texts = as_texts(X)
         labels = as_labels(y)
@@ -126,49 +150,15 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
         classes, class_indices = classes_of(labels)
         seed = seed_from(self.random_state)
         recipe, method = recipe_of(self.get_params(deep=False), seed)
-        classifier = train(recipe, method, replace(texts, labels=class_indices), class_names(classes))
+        if groups is not None and recipe.estimate == "none":
+            raise InputError('groups are those of the estimate: set estimate="folds:2", or leave them out')
+        labelled = replace(texts, labels=class_indices, groups=as_groups(groups, len(texts)))
+        classifier, estimated = train(recipe, method, labelled, class_names(classes))
         self.classes_, self.classifier_, self.seed_ = classes, classifier, seed
+        self.estimate_ = None if estimated is None else estimated.metrics
+        self.out_of_fold_ = None if estimated is None else (np.array(estimated.texts.rows), estimated.probabilities)
         self.pairs_: bool | None = texts.second is not None
         return self
-
-    @property
-    def model_(self) -> PreTrainedModel:
-        """The trained Hugging Face model."""
-        return self.classifier_.model
-
-    @property
-    def tokenizer_(self) -> PreTrainedTokenizerBase:
-        """The tokenizer of `model_`."""
-        return self.classifier_.tokenizer
-
-    @property
-    def max_length_(self) -> int:
-        """The number of tokens that are read of a text; saved as the tokenizer's `model_max_length`."""
-        return self.classifier_.max_length
-
-    def predict_proba(self, X: Sequence) -> np.ndarray:
-        """The class probabilities (N, C), in the order of `classes_`.
-
-        Args:
-            X: N texts, or N pairs of texts, as in `fit`.
-
-        Raises:
-            NotFittedError: `fit` was not called.
-            ValueError: `X` is empty, or contains values that are not texts.
-        """
-        check_is_fitted(self)
-        texts = as_texts(X, allow_empty=True)
-        if self.pairs_ is not None and self.pairs_ != (texts.second is not None):
-            actual, expected = (
-                ("single texts", "pairs of texts") if self.pairs_ else ("pairs of texts", "single texts")
-            )
-            raise InputError(f"X contains {actual}, but the classifier was fitted on {expected}: give {expected}")
-        return self.classifier_.predict_proba(texts)
-
-    def predict(self, X: Sequence) -> np.ndarray:
-        """The most probable class of each text (N,). Errors as in `predict_proba`."""
-        probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(1)]
 
     def save(self, folder: str | Path) -> None:
         """Writes a Hugging Face checkpoint and the settings of the estimator. Nothing is pickled.
@@ -204,5 +194,6 @@ class SalienceClassifier(ClassifierMixin, NestedParameters):
         longest = longest_text(classifier.model, classifier.tokenizer, estimator.max_length)
         estimator.classifier_ = replace(classifier, max_length=longest)
         estimator.pairs_ = settings.get("pairs")
+        estimator.estimate_ = estimator.out_of_fold_ = None
         estimator.seed_ = settings.get("seed", settings.get("parameters", {}).get("random_state"))
         return estimator

@@ -7,7 +7,7 @@ import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,8 +22,11 @@ from salience.data.task import Task, default_share
 from salience.data.texts import Texts
 from salience.errors import InputError, quoted
 from salience.inference import TextClassifier
-from salience.training.fitting import fit
-from salience.training.preparing import prepare
+from salience.training.calibrating import choose_calibration, divide_logits
+from salience.training.estimating import Estimated, estimate
+from salience.training.fitting import Listeners, fit
+from salience.training.folds import choose_folds
+from salience.training.preparing import as_batch, prepare
 from salience.training.procedures import Standard, Turns
 from salience.training.recipe import Recipe
 
@@ -97,8 +100,8 @@ def train(
     method: Any,
     texts: Texts,
     names: Sequence[str],
-) -> TextClassifier:
-    """A classifier trained on labelled texts. The global random generators are not changed.
+) -> tuple[TextClassifier, Estimated | None]:
+    """A classifier trained on labelled texts, and its estimate. The global random generators are not changed.
 
     Args:
         recipe: the settings.
@@ -106,15 +109,30 @@ def train(
         texts: N texts, or N pairs of texts, with labels.
         names: the names of the classes, in the order of their numbers.
 
+    Returns:
+        The classifier; and the estimate, whose texts have their places in `texts` as rows, or None if the recipe asks
+        for none.
+
     Raises:
         InputError: a setting does not fit the model or the data.
     """
+    texts = replace(texts, rows=list(range(len(texts))))
     training_rows, validation_rows = parted(texts.known_labels, recipe, names)
     held_out = texts.take([] if validation_rows is None else validation_rows)
     task = Task(list(names), texts.take(training_rows), held_out)
     with restored_generators(), TemporaryDirectory() as checkpoints:
         prepared = prepare(recipe, task, logger.info, method=method)
-        return fit(prepared, Path(checkpoints)).classifier
+        folds = choose_folds(recipe, task, logger.info)
+        estimated = None
+        if folds is not None:
+            batch = as_batch(prepared.classifier.tokenizer, prepared.training, 0)
+            calibrated = choose_calibration(recipe.calibrate, prepared.model, batch, logger.info)
+            place = Path(checkpoints) / "estimate"
+            estimated = estimate(prepared, task, folds, place, Listeners(logger.info), calibrated, method)
+        classifier = fit(prepared, Path(checkpoints) / "model").classifier
+        if estimated is not None:
+            divide_logits(classifier.model, estimated.divisor)
+        return classifier, estimated
 
 
 def parted(

@@ -124,6 +124,23 @@ def as_labels(y: Sequence) -> np.ndarray:
     return labels
 
 
+def as_groups(groups: Sequence | None, count: int) -> list[str] | None:
+    """The names of the groups of `count` texts; None if none are given.
+
+    Raises:
+        InputError: there are more or fewer groups than texts, or one is missing (names its index).
+    """
+    if groups is None:
+        return None
+    names = column_or_1d(np.array(groups, dtype=object) if isinstance(groups, list | tuple) else np.asarray(groups))
+    if len(names) != count:
+        raise InputError(f"{count} texts, but {len(names)} groups")
+    for index, name in enumerate(names):
+        if is_missing(name):
+            raise InputError(f"groups[{index}] is missing ({name!r}); give a group to each text")
+    return [str(name) for name in names]
+
+
 def common_kind(labels: np.ndarray) -> type:
     """The type of all labels; `Number` stands for all types of numbers.
 

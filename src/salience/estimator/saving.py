@@ -16,7 +16,7 @@ from salience.estimator.inputs import class_names
 from salience.files import files_in, whole_folder, write_whole
 from salience.mixing.choosing import written_method
 from salience.outputs import resolved
-from salience.training.earlier_recipes import from_earlier
+from salience.training.earlier_recipes import LACKING, from_earlier
 from salience.training.manifest import BEFORE_MANIFESTS, write_manifest, written_by_run
 from salience.training.procedures import Turns, choose_procedure
 
@@ -120,6 +120,9 @@ def loaded_parameters(folder: Path, settings: Mapping[str, Any], known: Iterable
         InputError: an unknown parameter, or a value that does not fit.
     """
     stored, _ = from_earlier(settings.get("parameters", {}))
+    if stored:  # an earlier version did not store what it lacked
+        lacking: dict[str, Any] = LACKING
+        stored = {name: value for name, value in lacking.items() if name in known} | stored
     options = stored.pop("procedure_options", {}) or stored.pop("procedure", None)
     for name in stored:
         if name not in known:

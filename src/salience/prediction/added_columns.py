@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,21 +16,35 @@ from salience.errors import InputError, listed, quoted
 if TYPE_CHECKING:
     from pyarrow import DataType
 
+MOST_PROBABLE, LABEL_SET = "most_probable", "label_set"
+TEXTS = ("predicted", MOST_PROBABLE, LABEL_SET)
+
 
 @dataclass(frozen=True)
 class Added:
     """What is added to a row: the predicted label, its probability, and the probabilities of all labels.
 
-    In a table these are one column for each label, in JSON lines one object.
+    In a table these are one column for each label, in JSON lines one object. With thresholds, the predicted label is
+    missing where its probability is not above its threshold, and the most probable label is added to every row. With
+    sets, a list of labels is added, in a table as JSON.
     """
 
     labels: list[str]
     prefix: str  # begins every name
     as_columns: bool  # a table, not JSON lines
+    thresholds: list[float] | None = None  # of the labels
+    lowest: float | None = None  # probability of a label in a set
 
     @classmethod
-    def of(cls, labels: Iterable[str], prefix: str, as_columns: bool) -> Added:
+    def of(
+        cls, labels: Iterable[str], prefix: str, as_columns: bool, thresholds: list[float] | None = None,
+        lowest: float | None = None,
+    ) -> Added:  # fmt: skip
         """For the labels of a model.
+
+        Args:
+            thresholds: one for each label, see `salience.inference.abstaining`; None if every text is decided.
+            lowest: the lowest probability of a label in a set, see `salience.prediction.label_sets`; None adds none.
 
         Raises:
             InputError: two labels have the same name.
@@ -39,13 +54,20 @@ class Added:
             raise InputError(
                 f"two labels of the model are named {quoted(twice[0])}: rename one of them in its config.json"
             )
-        return cls(labels, prefix, as_columns)
+        return cls(labels, prefix, as_columns, thresholds, lowest)
 
     @cached_property
     def names(self) -> list[str]:
         """The names of the added columns, or keys."""
         each = [f"probability_{label}" for label in self.labels] if self.as_columns else ["probabilities"]
-        return [self.prefix + name for name in ("predicted", "probability", *each)]
+        guess = [MOST_PROBABLE] * (self.thresholds is not None)
+        names = ["predicted", *guess, "probability", *[LABEL_SET] * (self.lowest is not None), *each]
+        return [self.prefix + name for name in names]
+
+    @property
+    def texts(self) -> list[str]:
+        """The names of the added columns that hold texts; the others hold numbers."""
+        return [name for name in self.names if name in {self.prefix + each for each in TEXTS}]
 
     def named(self, probabilities: list[float] | None) -> dict[str, Any]:
         """The added values of one row by name.
@@ -53,14 +75,25 @@ class Added:
         Args:
             probabilities: one for each label; None for a row without a text. NaN becomes None.
         """
-        first: list[Any] = [None, None]
+        predicted = label = highest = found = None
         each: list[Any] = [None] * len(self.labels)
         if probabilities is not None and all(map(isfinite, probabilities)):
             best = max(range(len(probabilities)), key=probabilities.__getitem__)
-            first, each = [self.labels[best], probabilities[best]], list(probabilities)
+            label, highest, each = self.labels[best], probabilities[best], list(probabilities)
+            predicted = label if self.thresholds is None or highest > self.thresholds[best] else None
+            found = self.set_of(probabilities, best)
+        guess, sets = [label] * (self.thresholds is not None), [found] * (self.lowest is not None)
         if not self.as_columns:
             each = [None if probabilities is None else dict(zip(self.labels, each, strict=True))]
-        return dict(zip(self.names, [*first, *each], strict=True))
+        return dict(zip(self.names, [predicted, *guess, highest, *sets, *each], strict=True))
+
+    def set_of(self, probabilities: list[float], best: int) -> list[str] | str | None:
+        """The labels of a set, the most probable first; it always holds that one."""
+        if self.lowest is None:
+            return None
+        order = sorted(range(len(probabilities)), key=lambda place: -probabilities[place])
+        found = [self.labels[place] for place in order if place == best or probabilities[place] >= self.lowest]
+        return json.dumps(found, ensure_ascii=False) if self.as_columns else found
 
     def check_free(self, names: Iterable[str], source: str) -> None:
         """Checks that no column would be overwritten.
@@ -91,5 +124,5 @@ def written_columns(data: str, encoding: str, added: Added) -> dict[str, DataTyp
         return None
     types = column_types(data, encoding)
     added.check_free(types, data)
-    predicted, *numbers = added.names
-    return types | {predicted: pyarrow.string()} | dict.fromkeys(numbers, pyarrow.float64())
+    texts = set(added.texts)
+    return types | {name: pyarrow.string() if name in texts else pyarrow.float64() for name in added.names}

@@ -14,8 +14,10 @@ from salience.data.columns import Columns, choose_as_trained
 from salience.data.values import text_of, value_in, well_formed
 from salience.errors import InputError
 from salience.inference import TextClassifier, load
+from salience.inference.abstaining import Thresholds, read_thresholds
 from salience.models.precision import check_precision
 from salience.prediction.added_columns import Added
+from salience.prediction.label_sets import lowest_of_run
 from salience.training.recipe_file import trained_columns
 
 
@@ -58,10 +60,14 @@ class Predictor:
         max_length: number of tokens read of a text; None reads as many as in training.
         device: "auto", "cpu" or "cuda"; found out in the process that predicts.
         prefix: begins the names of the added columns.
+        abstain: whether the thresholds of the run apply, if it has any: `predicted` is then None where the probability
+            is not above the threshold, and `most_probable` is added.
+        threshold: takes the place of the run's thresholds, for all labels.
+        sets: adds `label_set`, sets that hold the right label with this probability; see docs/abstaining.md.
 
     Raises:
-        InputError: the precision is unknown. When it is called: the model cannot be loaded, a column is missing, a
-            value is no text, or a column has the name of an added one.
+        InputError: the precision is unknown, or a threshold does not fit. When it is called: the model cannot be
+            loaded, a column is missing, a value is no text, or a column has the name of an added one.
 
     Example:
         >>> predictor = Predictor("runs/reviews")
@@ -76,9 +82,16 @@ class Predictor:
     max_length: int | None = None
     device: str = "auto"
     prefix: str = ""
+    abstain: bool = True
+    threshold: float | None = None
+    sets: float | None = None
 
     def __post_init__(self) -> None:
         check_precision(self.precision)
+        if self.threshold is not None and not 0 <= self.threshold < 1:
+            raise InputError(f"--threshold {self.threshold:g}: give a probability from 0 to below 1, such as 0.9")
+        if self.threshold is not None and not self.abstain:
+            raise InputError("--no-abstain decides every text, and --threshold does not: leave out one of them")
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -95,9 +108,8 @@ class Predictor:
         read = [dict(zip(names, row, strict=True)) for row in zip(*(given[name] for name in names), strict=True)]
         texts = texts_in(read, columns, "the batch")
         rows = [added.named(answer) for answer in self.answers(texts).lists()]
-        label, *numbers = added.names
-        labels = {label: np.array([row[label] for row in rows], object)}
-        return given | labels | {name: np.array([row[name] for row in rows], np.float64) for name in numbers}
+        kinds = {name: object if name in added.texts else np.float64 for name in added.names}
+        return given | {name: np.array([row[name] for row in rows], kind) for name, kind in kinds.items()}
 
     @cached_property
     def classifier(self) -> TextClassifier:
@@ -113,7 +125,22 @@ class Predictor:
 
     def added(self, as_columns: bool = True) -> Added:
         """What is added to the rows."""
-        return Added.of(self.classifier.labels, well_formed(self.prefix), as_columns)
+        labels = self.classifier.labels
+        thresholds = None if self.thresholds is None else [self.thresholds.values[label] for label in labels]
+        return Added.of(labels, well_formed(self.prefix), as_columns, thresholds, self.lowest_in_set)
+
+    @cached_property
+    def lowest_in_set(self) -> float | None:
+        """The lowest probability of a label in a set; None if there are no sets."""
+        return None if self.sets is None else lowest_of_run(self.model, self.classifier.labels, self.sets)
+
+    @cached_property
+    def thresholds(self) -> Thresholds | None:
+        """The thresholds below which nothing is predicted; None if every text is decided."""
+        labels = self.classifier.labels
+        if self.threshold is not None:
+            return Thresholds(dict.fromkeys(labels, self.threshold))
+        return read_thresholds(self.model, labels) if self.abstain else None
 
     def columns_of(self, names: Sequence[str]) -> Columns:
         """The columns of the texts among `names`."""

@@ -12,6 +12,7 @@ from huggingface_hub import ModelCard, ModelCardData
 
 from salience.data.task import Task
 from salience.errors import printable
+from salience.training.abstaining import abstention_sentences
 from salience.training.estimate_words import estimate_sentence
 from salience.training.judged_scores import judged_scores
 from salience.training.plain_stage import RATE
@@ -51,6 +52,9 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, needs_sal
         training=training_summary(recipe, metrics),
         table=score_table(metrics),
         estimated=estimate_sentence(metrics) if "estimate" in metrics else "",
+        abstains=[markdown(line) for line in abstention_sentences(metrics["abstention"])]
+        if "abstention" in metrics
+        else [],
         metrics=metrics,
         about=about,
     )

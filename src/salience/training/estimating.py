@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from accelerate import PartialState
@@ -53,12 +54,14 @@ class Estimated:
     Attributes:
         texts: the predicted rows, N of them, in the order of the file.
         folds: (N,) the fold of each row, from 1 on.
+        groups: (N,) the number of the group of each row, if a column of groups is named; else None.
         probabilities: (N, C) float32, each by the model that has not seen the row.
         metrics: what metrics.json says of the estimate.
     """
 
     texts: Texts
     folds: np.ndarray
+    groups: np.ndarray | None
     probabilities: np.ndarray
     metrics: dict
 
@@ -67,8 +70,16 @@ class Estimated:
         """The temperature that is fitted on all predicted rows."""
         return self.metrics["temperature_scaling"]["temperature"]
 
+    @property
+    def divisor(self) -> float:
+        """What the logits of the model are divided by: the temperature, or 1 if the model is not calibrated."""
+        return self.temperature if self.metrics["calibrated"] else 1.0
 
-def estimate(prepared: Prepared, task: Task, folds: Folds, place: Path, listeners: Listeners) -> Estimated | None:
+
+def estimate(
+    prepared: Prepared, task: Task, folds: Folds, place: Path, listeners: Listeners, calibrated: bool,
+    method: Any = None,
+) -> Estimated | None:  # fmt: skip
     """Trains the models of an estimate and predicts the rows that they have not seen.
 
     Every process trains; the main one predicts.
@@ -79,6 +90,8 @@ def estimate(prepared: Prepared, task: Task, folds: Folds, place: Path, listener
         folds: the labelled rows and their folds.
         place: a folder for checkpoints and finished folds, from which an interrupted estimate is continued.
         listeners: what is called during training; trackers are not told.
+        calibrated: whether the temperature is to be folded into the model, see `choose_calibration`.
+        method: an object that is used instead of the method of the recipe, as of `prepare`.
 
     Returns:
         None in all processes but the main one.
@@ -99,13 +112,13 @@ def estimate(prepared: Prepared, task: Task, folds: Folds, place: Path, listener
                 f"rows and predicts {len(rows):,}"
             )
             part = replace(task, training=training, validation=Texts([]), test=predicted)
-            finished = fit_fold(partial(prepare, recipe, part), rows, place / f"fold-{number}", own)
+            finished = fit_fold(partial(prepare, recipe, part, method=method), rows, place / f"fold-{number}", own)
             if is_main_process():
                 write_fold(file, finished)
                 shutil.rmtree(place / f"fold-{number}", ignore_errors=True)
             PartialState().wait_for_everyone()  # the others may look for the file of the fold
         found.append(finished)
-    return estimated(folds, found, prepared.recipe.seed) if is_main_process() else None
+    return estimated(folds, found, prepared.recipe.seed, calibrated) if is_main_process() else None
 
 
 def fit_fold(ready: Callable[[], Prepared], rows: np.ndarray, checkpoints: Path, listeners: Listeners) -> FoldResult:
@@ -145,11 +158,12 @@ def read_fold(file: Path, rows: np.ndarray, classes: int) -> FoldResult | None:
         return FoldResult(rows, arrays["probabilities"], (int(seen), int(steps), passes, seconds))
 
 
-def estimated(folds: Folds, results: list[FoldResult], seed: int) -> Estimated:
+def estimated(folds: Folds, results: list[FoldResult], seed: int, calibrated: bool) -> Estimated:
     """The predictions of all folds in the order of the rows, and their scores.
 
     Args:
         seed: of the bootstrap.
+        calibrated: whether the temperature is folded into the model.
     """
     rows = np.concatenate([result.rows for result in results])
     order = np.argsort(rows)
@@ -166,8 +180,9 @@ def estimated(folds: Folds, results: list[FoldResult], seed: int) -> Estimated:
         "training_rows": list(seen), "steps": list(steps), "text_passes": round(sum(passes), 3),
         "seconds": round(sum(seconds), 1),
     }  # fmt: skip
+    metrics["calibrated"] = calibrated
     metrics["temperature_scaling"] = cross_fitted(probabilities, texts.known_labels, groups, seed)
-    return Estimated(texts, folds.numbers[rows], probabilities, metrics)
+    return Estimated(texts, folds.numbers[rows], groups, probabilities, metrics)
 
 
 def scores_with_intervals(

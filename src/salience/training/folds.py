@@ -72,7 +72,8 @@ def choose_folds(recipe: Recipe, task: Task, note: Callable[[str], None]) -> Fol
     kind = usual_estimate(task) if recipe.estimate is None else recipe.estimate
     if kind == "none":
         named = [] if recipe.group is None else [f"--group {quoted(recipe.group)}"]
-        for option in [*named, *["--calibrate"] * bool(recipe.calibrate)]:
+        target = [] if recipe.target_precision is None else [f"--target-precision {recipe.target_precision:g}"]
+        for option in [*named, *["--calibrate"] * bool(recipe.calibrate), *target]:
             raise InputError(f"{option} has no effect without an estimate: add --estimate folds:2, or leave it out")
         if recipe.estimate is None and not len(task.validation) and (reason := obstacle(task.training, 2)):
             note(f"no estimate: {reason}")

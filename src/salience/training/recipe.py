@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any
@@ -10,9 +9,10 @@ from typing import Any
 from salience.assignments import name_and_options
 from salience.errors import InputError, listed, unknown
 from salience.settings import BOOL, TEXT, as_option, between, check_settings, one_of, setting, whole_between
-from salience.training.earlier_recipes import from_earlier
+from salience.training.earlier_recipes import LACKING, from_earlier
 from salience.training.plain_stage import PLAIN_SHARE, PREFIX, split_name
 from salience.training.recipe_kinds import CHECKSUMS, ESTIMATE, OPTIONS, WEIGHTS
+from salience.training.usual_values import default_batch_size, default_learning_rate, default_steps
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,10 @@ class Recipe:
     calibrate: bool | None = setting(
         None, BOOL, "fold a temperature into the model, fitted on the rows of the estimate", "yes if there is one"
     )
+    target_precision: float | None = setting(
+        None, between(0.5, 0.999), "precision that predict keeps, with 95 % certainty, by abstaining below thresholds "
+        "that are found on the rows of the estimate", "none: predict decides every text",
+    )  # fmt: skip
 
     size: int | None = setting(
         None, whole_between(1, 10**9), "number of rows of the data that are drawn, stratified by class", "all"
@@ -168,6 +172,8 @@ class Recipe:
             InputError: an unknown setting, no data, or a value that does not fit.
         """
         settings, renamed = from_earlier(settings)
+        if "checksums" in settings:  # a run has written them, and not a person
+            settings = LACKING | settings
         if renamed:
             written = source or "the recipe"
             note(f"{written} is of an earlier version: {listed(renamed)} now belong to procedure_options")
@@ -186,26 +192,3 @@ class Recipe:
     def as_mapping(self) -> dict[str, Any]:
         """The names and values as `from_mapping` takes them."""
         return asdict(self)
-
-
-def default_batch_size(rows: int) -> int:
-    """Small data sets need many small steps, large ones fewer large ones."""
-    return 16 if rows < 2000 else 32
-
-
-def default_steps(rows: int, classes: int, batch_size: int) -> int:
-    """The number of steps follows the data: 100 / sqrt(rows of a class) epochs, at least 3 and at most 60.
-
-    Few rows a class need to be seen often, and 77 classes need more steps than 6. `docs/recipe.md` shows what twice
-    as many steps bring.
-    """
-    epochs = min(max(100 / math.sqrt(rows / classes), 3), 60)
-    return max(1, round(epochs * rows / batch_size))
-
-
-def default_learning_rate(width: int | None) -> float:
-    """5e-5 for a model of width 768, as BERT's authors advise. Narrower models need larger steps.
-
-    Models over words are trained from scratch and have no width here; their rate is that of a width of 100.
-    """
-    return 5e-5 * (768 / (100 if width is None else width)) ** 2

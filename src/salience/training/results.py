@@ -18,6 +18,7 @@ from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.files import replacing, write_json, write_lines, write_whole
 from salience.inference import TextClassifier
+from salience.inference.abstaining import FILE as THRESHOLDS
 from salience.models.attention_classifier import AttentionClassifier
 from salience.training.baselines import baseline_scores
 from salience.training.card import model_card
@@ -125,7 +126,11 @@ def write_scores(
         write_predictions(folder, part, probabilities[judge], task.labels)
     if estimated is not None:
         rows, found = estimated.texts, estimated.probabilities
-        write_predictions(folder, rows, found, task.labels, OUT_OF_FOLD, {"fold": estimated.folds})
+        more = {"fold": estimated.folds} | ({} if estimated.groups is None else {"group": estimated.groups})
+        write_predictions(folder, rows, found, task.labels, OUT_OF_FOLD, more)
+    if "abstention" in metrics:
+        names = ("target_precision", "certainty", "thresholds")
+        write_json(folder / THRESHOLDS, {name: metrics["abstention"][name] for name in names})
     write_whole(folder / RECIPE, yaml.safe_dump(recipe.as_mapping(), sort_keys=False, allow_unicode=True))
     return about
 

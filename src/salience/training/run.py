@@ -15,6 +15,7 @@ from transformers import TrainerCallback
 from salience.data.task import Task
 from salience.inference import TextClassifier
 from salience.processes import is_main_process
+from salience.training.abstaining import abstention, abstention_sentences, check_target, decided_scores
 from salience.training.calibrating import choose_calibration, divide_logits
 from salience.training.checkpoints import using_files
 from salience.training.estimating import estimate
@@ -104,6 +105,8 @@ def train(
         if folds is not None:
             batch = as_batch(prepared.classifier.tokenizer, prepared.training, 0)
             calibrated = choose_calibration(recipe.calibrate, prepared.model, batch, listeners.note)
+            if recipe.target_precision is not None:
+                check_target(recipe.target_precision, folds)
         return fit_and_save(prepared, task, folder, started, listeners, keep_model, wanted, folds, calibrated)
 
 
@@ -134,14 +137,20 @@ def fit_and_save(
     if main:
         folder.open(recipe.as_mapping())
     PartialState().wait_for_everyone()  # the main process has prepared the folder
-    estimated = None
+    estimated = thresholds = abstained = None
     if folds is not None:
-        estimated = estimate(prepared, task, folds, folder.checkpoints / "estimate", listeners)
+        estimated = estimate(prepared, task, folds, folder.checkpoints / "estimate", listeners, calibrated)
+        if estimated is not None and recipe.target_precision is not None:
+            thresholds, abstained = abstention(
+                estimated.probabilities, estimated.texts.known_labels, task.labels, recipe.target_precision,
+                estimated.divisor, estimated.groups, recipe.seed,
+            )  # fmt: skip
+            listeners.note(abstention_sentences(abstained)[0])
         listeners.note("the model itself is trained")
     fitted = fit(prepared, folder.checkpoints, listeners)
     classifier = fitted.classifier
-    if estimated is not None and calibrated:
-        divide_logits(classifier.model, estimated.temperature)
+    if estimated is not None:
+        divide_logits(classifier.model, estimated.divisor)
     if not main:
         PartialState().wait_for_everyone()
         return Run(folder.output, recipe, task, {}, classifier, None)
@@ -158,7 +167,12 @@ def fit_and_save(
     if fitted.iterations:
         metrics["iterations"] = fitted.iterations
     if estimated is not None:
-        metrics["estimate"] = estimated.metrics | {"calibrated": calibrated}
+        metrics["estimate"] = estimated.metrics
+    if thresholds is not None and abstained is not None:
+        if "test" in probabilities:
+            labels = task.test.known_labels
+            abstained["test"] = decided_scores(probabilities["test"], labels, thresholds, task.labels)
+        metrics["abstention"] = abstained
     if len(task.test):
         metrics |= {name: each(classifier, task, recipe.seed) for name, each in measures.items()}
     with using_files(folder.model):
