@@ -113,6 +113,10 @@ class Recipe:
     label_smoothing: float = setting(
         0.0, between(0, 0.99), "fraction of each label that is spread evenly over all classes"
     )
+    average: str = setting(
+        "none", one_of("none", "tail", "ema"), "weights that are kept: none, the last ones; tail, the mean over the "
+        "last half of the steps; ema, an exponential moving average over a tenth of them",
+    )  # fmt: skip
     seed: int = setting(0, whole_between(0, 2**32 - 1), "seed of the random numbers")
     precision: str = setting(
         "auto", one_of("auto", "fp32", "bf16", "fp16"), "number format of the computation; auto is bf16 where the "
