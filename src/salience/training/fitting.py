@@ -31,6 +31,7 @@ from salience.training.preparing import Prepared, silent
 from salience.training.procedures import Standard
 from salience.training.rates import Rates
 from salience.training.resuming import BestWeights, ResumePoints
+from salience.training.techniques import unmixed_objective
 from salience.training.trackers import UNTRACKED, Tracking
 from salience.training.trainer import MixTrainer
 
@@ -126,6 +127,7 @@ def build_trainer(
         class_weights=prepared.class_weights,
         penalty=penalty,
         rates=Rates(recipe.head_rate, recipe.layer_decay),
+        unmixed=unmixed_objective(recipe),
         train_dataset=prepared.training,
         eval_dataset=by_length(validation),
         processing_class=prepared.classifier.tokenizer,

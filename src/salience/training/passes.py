@@ -21,6 +21,7 @@ from salience.hooks.stages import depth, has_pooling_layer
 if TYPE_CHECKING:
     from salience.training.fitting import Fitted
     from salience.training.preparing import Prepared
+    from salience.training.recipe import Recipe
 
 FORWARD = 1 / 3  # of a pass
 
@@ -34,21 +35,28 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
     recipe = prepared.recipe
     assert recipe.batch_size is not None
     steps = sum(row["steps"] for row in fitted.iterations) or fitted.state.global_step
-    passes = steps * recipe.batch_size * passes_per_step(prepared.method, recipe.clean, prepared.model)
-    plain = fitted.plain_steps * recipe.batch_size * passes_per_step(None, recipe.clean, prepared.model)
+    reads = reads_per_step(recipe)
+    passes = steps * recipe.batch_size * passes_per_step(prepared.method, recipe.clean, prepared.model, reads)
+    plain = fitted.plain_steps * recipe.batch_size * passes_per_step(None, recipe.clean, prepared.model, reads)
     return round(passes + plain, 3)
 
 
-def passes_per_step(method: Any, clean: float, model: nn.Module) -> float:
+def reads_per_step(recipe: Recipe) -> int:
+    """How often a step of training without mixing reads each text of its batch: twice with R-Drop."""
+    return 2 if recipe.r_drop else 1
+
+
+def passes_per_step(method: Any, clean: float, model: nn.Module, reads: int = 1) -> float:
     """The passes of a training step for each text of its batch; their mean, if a step's level is drawn.
 
     Args:
         method: a mixing method with nothing left open; None is plain training.
         clean: weight of the loss on the unmixed texts.
         model: the classifier that is trained.
+        reads: passes of a step without a method, as of `reads_per_step`.
     """
     if method is None:
-        return 1.0
+        return float(reads)
     guide = method.guide
     if clean == 0:
         return 1 + guide_passes(guide, model)

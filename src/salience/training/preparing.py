@@ -29,6 +29,7 @@ from salience.training.arguments import check_device
 from salience.training.plain_stage import check_plain_stage
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
+from salience.training.techniques import check_techniques
 
 RESOLVING_ROWS = 256  # training rows on which a method chooses what it leaves open
 
@@ -115,6 +116,7 @@ def prepare(
     )
     procedure = choose_procedure(required_procedure(model), recipe.procedure_options)
     check_plain_stage(recipe.plain_share, recipe.steps, isinstance(procedure, Turns))
+    check_techniques(recipe, method is not None, isinstance(procedure, Turns))
     method = resolved(method, model, tokenizer, first_batches(tokenizer, training), note)
     if method is not None:
         dry_run(method, model, as_batch(tokenizer, training, 0, 2))
@@ -129,7 +131,7 @@ def check_recipe(recipe: Recipe) -> None:
         InputError: names what is wrong.
     """
     check_device(recipe)
-    choose_method(recipe.method, recipe.method_options)
+    method = choose_method(recipe.method, recipe.method_options)
     options = attention_options(recipe.model, recipe.model_options)
     if options is not None and recipe.pooling not in ("auto", "cls"):
         raise InputError(
@@ -138,6 +140,7 @@ def check_recipe(recipe: Recipe) -> None:
         )
     by_turns = options is not None and options.pooling == "variational"
     check_plain_stage(recipe.plain_share, recipe.steps, by_turns)
+    check_techniques(recipe, method is not None, by_turns)
 
 
 def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) -> TextClassifier:

@@ -117,6 +117,13 @@ class Recipe:
         "none", one_of("none", "tail", "ema"), "weights that are kept: none, the last ones; tail, the mean over the "
         "last half of the steps; ema, an exponential moving average over a tenth of them",
     )  # fmt: skip
+    r_drop: float = setting(
+        0.0, between(0, 1000), "weight alpha of R-Drop: two passes of each text with dropout are to predict the same"
+    )
+    contrastive: float = setting(
+        0.0, between(0, 0.99), "weight, from 0 to 1, of a contrastive loss on the vectors that the head reads"
+    )
+    contrastive_temperature: float = setting(0.3, between(0.01, 100), "temperature of the contrastive loss")
     seed: int = setting(0, whole_between(0, 2**32 - 1), "seed of the random numbers")
     precision: str = setting(
         "auto", one_of("auto", "fp32", "bf16", "fp16"), "number format of the computation; auto is bf16 where the "
