@@ -26,6 +26,7 @@ from salience.models.precision import resolve_precision
 from salience.models.procedure import required_procedure
 from salience.models.sentence_pooling import used_pooling, with_pooling
 from salience.training.arguments import check_device
+from salience.training.freezing import freeze_lowest
 from salience.training.plain_stage import check_plain_stage
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
@@ -117,6 +118,8 @@ def prepare(
     procedure = choose_procedure(required_procedure(model), recipe.procedure_options)
     check_plain_stage(recipe.plain_share, recipe.steps, isinstance(procedure, Turns))
     check_techniques(recipe, method is not None, isinstance(procedure, Turns))
+    if recipe.freeze is not None:
+        freeze_lowest(model, recipe.freeze)
     method = resolved(method, model, tokenizer, first_batches(tokenizer, training), note)
     if method is not None:
         dry_run(method, model, as_batch(tokenizer, training, 0, 2))

@@ -117,6 +117,10 @@ class Recipe:
         "none", one_of("none", "tail", "ema"), "weights that are kept: none, the last ones; tail, the mean over the "
         "last half of the steps; ema, an exponential moving average over a tenth of them",
     )  # fmt: skip
+    freeze: int | None = setting(
+        None, whole_between(0, 1000), "number of the lowest encoder layers that are not trained; the embeddings are "
+        "not trained either, 0 for them alone", "none",
+    )  # fmt: skip
     r_drop: float = setting(
         0.0, between(0, 1000), "weight alpha of R-Drop: two passes of each text with dropout are to predict the same"
     )

@@ -33,6 +33,7 @@ def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool) -> None:
         "--r-drop": bool(recipe.r_drop),
         "--contrastive": bool(recipe.contrastive),
         "--average": recipe.average != "none",
+        "--freeze": recipe.freeze is not None,
     }
     asked = [option for option, is_given in given.items() if is_given]
     if by_turns and asked:
