@@ -141,6 +141,11 @@ def check_recipe(recipe: Recipe) -> None:
             f"--pooling {recipe.pooling}: {recipe.model} has a pooling of its own; leave --pooling out, or choose the "
             "pooling by the name of the model, such as attention:mean"
         )
+    if options is not None and recipe.dropout is not None:
+        raise InputError(
+            f"--dropout {recipe.dropout:g}: {recipe.model} has a dropout of its own; set it with --set-model dropout="
+            f"{recipe.dropout:g}"
+        )
     by_turns = options is not None and options.pooling == "variational"
     check_plain_stage(recipe.plain_share, recipe.steps, by_turns)
     check_techniques(recipe, method is not None, by_turns)
@@ -151,7 +156,7 @@ def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) ->
     options = attention_options(recipe.model, recipe.model_options)
     set_seed(recipe.seed)  # the fresh head, then everything that is drawn
     if options is None:
-        model, tokenizer = load_classifier(recipe.model, task.labels)
+        model, tokenizer = load_classifier(recipe.model, task.labels, recipe.dropout)
         model = with_pooling(model, recipe.model, recipe.pooling)
     else:
         model, tokenizer = build_attention_classifier(options, task.labels, all_texts(task.training), note)

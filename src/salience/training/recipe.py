@@ -8,7 +8,7 @@ from typing import Any
 
 from salience.assignments import name_and_options
 from salience.errors import InputError, listed, unknown
-from salience.settings import BOOL, TEXT, as_option, between, check_settings, one_of, setting, whole_between
+from salience.settings import BOOL, SHARE, TEXT, as_option, between, check_settings, one_of, setting, whole_between
 from salience.training.default_settings import default_batch_size, default_learning_rate, default_steps
 from salience.training.earlier_recipes import from_earlier
 from salience.training.plain_stage import PLAIN_SHARE, PREFIX, split_name
@@ -117,6 +117,9 @@ class Recipe:
         "none", one_of("none", "tail", "ema"), "weights that are kept: none, the last ones; tail, the mean over the "
         "last half of the steps; ema, an exponential moving average over a tenth of them",
     )  # fmt: skip
+    dropout: float | None = setting(
+        None, SHARE, "dropout probability of the encoder's states and attention in training", "the model's own"
+    )
     freeze: int | None = setting(
         None, whole_between(0, 1000), "number of the lowest encoder layers that are not trained; the embeddings are "
         "not trained either, 0 for them alone", "none",
