@@ -104,6 +104,24 @@ STUDIES = {
         sets=EIGHT,
         sizes=(50, 100, 200, 500),
     ),
+    "techniques": Study(
+        "Does a technique of training help on top of the mean, at equal passes of texts?",
+        {
+            "plain": MEAN,
+            "tail average": MEAN | {"average": "tail"},
+            "moving average": MEAN | {"average": "ema"},
+            "frozen embeddings": MEAN | {"freeze": 0},
+            "2 frozen layers": MEAN | {"freeze": 2},
+            "R-Drop 1": MEAN | {"r_drop": 1.0},
+            "R-Drop 4": MEAN | {"r_drop": 4.0},
+            "contrastive 0.1": MEAN | {"contrastive": 0.1},
+            "contrastive 0.5": MEAN | {"contrastive": 0.5},
+            "no dropout": MEAN | {"dropout": 0.0},
+            "dropout 0.2": MEAN | {"dropout": 0.2},
+        },
+        sets=EIGHT,
+        sizes=(50, 100, 200, 500),
+    ),
     "steps": Study(
         "Does the default recipe train long enough?",
         {
