@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from launching_average import trained_on_average
+from launching_techniques import trained_with_techniques
 from safetensors.torch import load_file
 from test_resuming import TOKENIZER, Killed, checkpoints, fitted, ready, seconds  # noqa: F401  `seconds` is a fixture
 from transformers import TrainerCallback
@@ -153,9 +153,10 @@ def test_where_the_averages_begin_and_how_far_they_reach():
 
 
 def test_two_processes_have_the_same_average(tmp_path):
+    """With frozen embeddings and R-Drop, which without dropout is plain training."""
     data = str(write_csv(tmp_path / "train.csv", labelled_rows(60)))
-    trained_on_average(data, tmp_path / "alone")
-    script = Path(__file__).with_name("launching_average.py")
+    trained_with_techniques(data, tmp_path / "alone")
+    script = Path(__file__).with_name("launching_techniques.py")
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script, data]
     done = subprocess.run([sys.executable, *launch, tmp_path / "both"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]

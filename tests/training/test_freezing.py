@@ -2,14 +2,17 @@
 
 import pytest
 import torch
+from test_resuming import Killed, Watch, ready, seconds  # noqa: F401  `seconds` is a fixture
 
 import families
 import word_models
 from salience import METHODS, mixed, plain
 from salience.errors import InputError
 from salience.hooks.stages import stages
+from salience.training.fitting import Listeners, fit
 from salience.training.freezing import freeze_lowest, frozen_layers
 from salience.training.passes import passes_per_step
+from word_models import bits
 
 LENGTHS = [5, 2, 9, 4]
 SEVERAL = [name for name in families.FAMILIES if name != "albert"]
@@ -97,6 +100,21 @@ def test_embeddings_alone():
     model = word_models.word_classifier("embeddings")
     freeze_lowest(model, 0)
     assert passes_per_step(None, 0.5, model) == 1 and frozen_layers(model) == 0
+
+
+def test_a_killed_run_ends_with_the_same_weights(seconds, tmp_path):  # noqa: F811
+    def trained(name: str, at: int | None = None) -> dict[str, str]:
+        prepared = ready(validation=False)
+        freeze_lowest(prepared.model, 0)
+        return bits(fit(prepared, tmp_path / name, Listeners(callbacks=[Watch(tmp_path, at)])).classifier.model)
+
+    whole = trained("whole")
+    seconds(3)
+    with pytest.raises(Killed):
+        trained("killed", 17)
+    assert trained("killed") == whole
+    words = "encoder.embeddings.word_embeddings.weight"
+    assert whole[words] == bits(ready().model)[words]
 
 
 def test_layers_that_cannot_be_frozen():

@@ -144,6 +144,16 @@ def test_a_killed_run_ends_as_one_without_any_checkpoint(at, validation, seconds
     assert (resumed_state.best_global_step, resumed_state.best_metric) == (state.best_global_step, state.best_metric)
 
 
+@pytest.mark.parametrize("settings", [{"r_drop": 2.0}, {"contrastive": 0.5}], ids=str)
+def test_a_killed_run_with_another_loss_ends_with_the_same_weights(settings, seconds, tmp_path):
+    _, whole, _ = fitted(tmp_path / "whole", False, **settings)
+    _, plain, _ = fitted(tmp_path / "plain", False)
+    seconds(3)
+    with pytest.raises(Killed):
+        fitted(tmp_path / "killed", False, 17, **settings)
+    assert fitted(tmp_path / "killed", False, **settings)[1] == whole != plain
+
+
 def test_the_model_ends_with_the_weights_of_the_best_evaluation(tmp_path, monkeypatch):
     """On a training that gets worse after its second of six evaluations."""
     scores = iter([0.1, 0.9, 0.2, 0.3, 0.1, 0.0])
