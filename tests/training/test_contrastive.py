@@ -85,7 +85,7 @@ def test_a_step_has_both_losses_on_what_the_head_reads(model):
 
 
 def test_the_encoder_learns_from_both_losses_and_the_head_from_one():
-    model, own = families.build("bert").train(), families.batch(LENGTHS)
+    model, own = families.build("bert").double().train(), families.batch(LENGTHS)
     weights = [model.classifier.weight, model.bert.encoder.layer[0].output.dense.weight]
     (loss,) = Contrastive(0.3, 0.5)(model, own)
     both = torch.autograd.grad(loss, weights)

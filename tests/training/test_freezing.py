@@ -124,3 +124,4 @@ def test_layers_that_cannot_be_frozen():
         freeze_lowest(families.build("albert"), 1)
     with pytest.raises(InputError, match="--freeze 1 cannot be used with this model: Linear has no embedding block"):
         freeze_lowest(torch.nn.Linear(2, 2), 1)
+    assert passes_per_step(None, 0.5, torch.nn.Linear(2, 2)) == 1

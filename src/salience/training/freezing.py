@@ -25,10 +25,7 @@ def freeze_lowest(model: nn.Module, layers: int) -> None:
     Raises:
         InputError: the encoder has fewer layers, its layers are not recognised, or it has one layer at several levels.
     """
-    try:
-        modules = stages(model)
-    except ValueError as error:
-        raise InputError(f"--freeze {layers} cannot be used with this model: {error}") from error
+    modules = recognised_stages(model, f"--freeze {layers}")
     if layers > depth(model):
         raise InputError(f"--freeze {layers}: the encoder has {depth(model)} layers; give a number up to that")
     of_layers = {level: module for level, module in modules.items() if isinstance(level, int) or level == POOLING}
@@ -43,9 +40,27 @@ def freeze_lowest(model: nn.Module, layers: int) -> None:
         module.requires_grad_(False)
 
 
+def recognised_stages(model: nn.Module, option: str) -> dict[str | int, nn.Module]:
+    """As `salience.hooks.stages.stages`, for a model that an option needs the levels of.
+
+    Raises:
+        InputError: the model's embedding block or layers are not recognised.
+    """
+    try:
+        return stages(model)
+    except ValueError as error:
+        raise InputError(f"{option} cannot be used with this model: {error}") from error
+
+
 def frozen_layers(model: nn.Module) -> int:
-    """The number of the lowest layers, a pooling layer included, below and in which no weight is trained."""
-    modules = stages(model)
+    """The number of the lowest layers, a pooling layer included, below and in which no weight is trained.
+
+    It is 0 for a model whose layers are not recognised: `freeze_lowest` refuses it.
+    """
+    try:
+        modules = stages(model)
+    except ValueError:
+        return 0
     if is_trained(modules["embeddings"]):
         return 0
     layers = [module for level, module in modules.items() if isinstance(level, int) or level == POOLING]

@@ -60,8 +60,8 @@ def passes_per_step(method: Any, clean: float, model: nn.Module, reads: int = 1)
         model: the classifier that is trained.
         reads: passes of a step without a method, as of `reads_per_step`.
     """
-    layers = all_layers(model)
-    saved = 2 * FORWARD * frozen_layers(model) / layers if layers else 0.0  # by a pass without the backward one there
+    frozen = frozen_layers(model)
+    saved = 2 * FORWARD * frozen / all_layers(model) if frozen else 0.0  # by a pass without the backward one there
     if method is None:
         return reads * (1 - saved)
     guide = method.guide

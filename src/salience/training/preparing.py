@@ -26,7 +26,7 @@ from salience.models.precision import resolve_precision
 from salience.models.procedure import required_procedure
 from salience.models.sentence_pooling import used_pooling, with_pooling
 from salience.training.arguments import check_device
-from salience.training.freezing import freeze_lowest
+from salience.training.freezing import freeze_lowest, recognised_stages
 from salience.training.plain_stage import check_plain_stage
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
@@ -120,6 +120,8 @@ def prepare(
     check_techniques(recipe, method is not None, isinstance(procedure, Turns))
     if recipe.freeze is not None:
         freeze_lowest(model, recipe.freeze)
+    if recipe.contrastive:
+        recognised_stages(model, "--contrastive")
     method = resolved(method, model, tokenizer, first_batches(tokenizer, training), note)
     if method is not None:
         dry_run(method, model, as_batch(tokenizer, training, 0, 2))
