@@ -167,5 +167,5 @@ def test_two_processes_have_the_same_average(tmp_path):
 
 
 def test_an_unknown_average_is_refused():
-    with pytest.raises(InputError, match='unknown --average "swa"; known: none, tail, ema'):
+    with pytest.raises(InputError, match='unknown --average "swa"; known: ema, none, tail'):
         Recipe("x", average="swa")
