@@ -90,6 +90,24 @@ STUDIES = {
         sets=EIGHT,
         sizes=FEW,
     ),
+    "techniques": Study(
+        "Does a technique of training help, at equal passes of texts?",
+        {
+            "plain": MEAN,
+            "tail average": MEAN | {"average": "tail"},
+            "moving average": MEAN | {"average": "ema"},
+            "frozen embeddings": MEAN | {"freeze": 0},
+            "2 frozen layers": MEAN | {"freeze": 2},
+            "R-Drop 1": MEAN | {"r_drop": 1.0},
+            "R-Drop 4": MEAN | {"r_drop": 4.0},
+            "contrastive 0.1": MEAN | {"contrastive": 0.1},
+            "contrastive 0.5": MEAN | {"contrastive": 0.5},
+            "no dropout": MEAN | {"dropout": 0.0},
+            "dropout 0.2": MEAN | {"dropout": 0.2},
+        },
+        sets=EIGHT,
+        sizes=FEW,
+    ),
     "heads": Study(
         "Is the head that AttentionMix chooses by itself better than other heads, or than a layer's mean?",
         {

@@ -59,18 +59,22 @@ class Watch(TrainerCallback):
         self.written |= {str(file): file.stat().st_size for file in files}
 
 
-def fitted(folder: Path, validation: bool = True, at: int | None = None, **settings):
-    """Trains a fresh model of the same seed in this folder; what was recorded, the weights, and the state."""
+def ready(validation: bool = True, **settings) -> Prepared:
+    """A fresh model of the same seed, 20 rows to train on, and 10 for validation."""
     labels = [list(WORDS).index(label) for label in LABELS]
     encoded = encode_texts(TOKENIZER, TEXTS, labels=labels)
     torch.manual_seed(0)
     model = word_classifier("lstm", 0, pooling="additive", vocab_size=len(TOKENIZER), dropout=0.3)
-    prepared = Prepared(
+    return Prepared(
         replace(RECIPE, **settings), TextClassifier(model, TOKENIZER, 50), None, Standard(),
         encoded.take(range(20)), encoded.take(range(20, 30)) if validation else None, None, None,
     )  # fmt: skip
+
+
+def fitted(folder: Path, validation: bool = True, at: int | None = None, **settings):
+    """Trains such a model in this folder; what was recorded, the weights, and the state."""
     watch = Watch(folder, at)
-    done = fit(prepared, folder, Listeners(callbacks=[watch]))
+    done = fit(ready(validation, **settings), folder, Listeners(callbacks=[watch]))
     return watch, bits(done.classifier.model), done.state
 
 
@@ -138,6 +142,16 @@ def test_a_killed_run_ends_as_one_without_any_checkpoint(at, validation, seconds
     _, resumed, resumed_state = fitted(tmp_path / "killed", validation)
     assert resumed == whole
     assert (resumed_state.best_global_step, resumed_state.best_metric) == (state.best_global_step, state.best_metric)
+
+
+@pytest.mark.parametrize("settings", [{"r_drop": 2.0}, {"contrastive": 0.5}], ids=str)
+def test_a_killed_run_with_another_loss_ends_with_the_same_weights(settings, seconds, tmp_path):
+    _, whole, _ = fitted(tmp_path / "whole", False, **settings)
+    _, plain, _ = fitted(tmp_path / "plain", False)
+    seconds(3)
+    with pytest.raises(Killed):
+        fitted(tmp_path / "killed", False, 17, **settings)
+    assert fitted(tmp_path / "killed", False, **settings)[1] == whole != plain
 
 
 def test_the_model_ends_with_the_weights_of_the_best_evaluation(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from transformers import TrainerCallback
 from salience.mixing.choosing import PLAIN, choose_method
 from salience.mixing.method import resolved
 from salience.training.fitting import Listeners, build_trainer, run_trainer
-from salience.training.passes import passes_per_step
+from salience.training.passes import passes_per_step, reads_per_step
 from salience.training.preparing import Prepared, first_batches
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
@@ -53,7 +53,7 @@ def by_passes(recipes: Mapping[str, Recipe]) -> Costs:
         classifier, method = prepared.classifier, choose_method(recipe.method, recipe.method_options)
         batches = first_batches(classifier.tokenizer, prepared.training)
         whole = resolved(method, classifier.model, classifier.tokenizer, batches)
-        return passes_per_step(whole, recipe.clean, classifier.model)
+        return passes_per_step(whole, recipe.clean, classifier.model, reads_per_step(recipe))
 
     return mean_costs(recipes, passes)
 

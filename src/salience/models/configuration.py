@@ -14,12 +14,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from salience.errors import InputError
+
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
 # The implementations in transformers itself, which need torch alone.
 ATTENTION = (None, "eager", "sdpa")
 EXPERTS = (None, "eager")
+# Names of the probabilities of dropout in configurations of encoders; those of heads are not among them.
+DROPOUT = (
+    "hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout", "embedding_dropout",
+    "mlp_dropout",
+)  # fmt: skip
 
 
 def read_configuration(source: str, **changes) -> PreTrainedConfig:
@@ -47,6 +54,24 @@ def read_configuration(source: str, **changes) -> PreTrainedConfig:
         if getattr(part, "_experts_implementation_internal", None) not in EXPERTS:
             part._experts_implementation_internal = None
     return config
+
+
+def set_dropout(config: PreTrainedConfig, probability: float | None) -> None:
+    """Sets the dropout of an encoder's states and attention weights in training.
+
+    None leaves the configuration as it is. The dropout before the head follows where the configuration has no other
+    value for it, as in BERT.
+
+    Raises:
+        InputError: the configuration has no such dropout.
+    """
+    if probability is None:
+        return
+    names = [name for name in DROPOUT if isinstance(getattr(config, name, None), int | float)]
+    if not names:
+        raise InputError(f"--dropout {probability:g}: models of the type {config.model_type} have no dropout to set")
+    for name in names:
+        setattr(config, name, probability)
 
 
 def _nested(value: object, depth: int = 0) -> Iterator[PreTrainedConfig]:

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from salience.errors import InputError
-from salience.models.configuration import read_configuration
+from salience.models.configuration import read_configuration, set_dropout
 from salience.models.mean_pooling import without_pooling_layer
 from salience.models.sources import model_source
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+    WithTokenizer = tuple[PreTrainedModel, PreTrainedTokenizerBase]
 
 Loaded = TypeVar("Loaded")
 
@@ -24,7 +26,7 @@ LONGEST = 512  # default of the number of tokens read of a text: the length that
 UNLIMITED = 10**9  # tokenizers without a maximum length have a larger one in transformers
 
 
-def load_classifier(name: str, labels: Sequence[str]) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def load_classifier(name: str, labels: Sequence[str], dropout: float | None = None) -> WithTokenizer:
     """Loads an encoder with a sequence-classification head for `labels`, and its tokenizer.
 
     The head is initialised at random, unless the model is a classifier with as many labels. Weights are loaded in
@@ -33,6 +35,7 @@ def load_classifier(name: str, labels: Sequence[str]) -> tuple[PreTrainedModel, 
     Args:
         name: "minilm", a folder, or a name on the hub. A model in the hub's cache is loaded without a connection.
         labels: names of the classes, in the order of their indices.
+        dropout: probability of the dropout of states and attention; None leaves the model's own.
 
     Raises:
         InputError: there is no such model, it has no safetensors weights, or it is not an encoder that transformers
@@ -53,6 +56,7 @@ def load_classifier(name: str, labels: Sequence[str]) -> tuple[PreTrainedModel, 
             label2id={label: number for number, label in id2label.items()},
             problem_type="single_label_classification",
         )
+        set_dropout(config, dropout)
         return AutoModelForSequenceClassification.from_pretrained(
             source,
             config=config,
@@ -66,7 +70,7 @@ def load_classifier(name: str, labels: Sequence[str]) -> tuple[PreTrainedModel, 
     return model.float(), _untrained_tokenizer(name)
 
 
-def load_encoder(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def load_encoder(name: str) -> WithTokenizer:
     """Loads an encoder without a head, and its tokenizer, for a model that is trained afterwards.
 
     Raises:
@@ -85,7 +89,7 @@ def load_encoder(name: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     return without_pooling_layer(encoder).float(), _untrained_tokenizer(name)
 
 
-def load_trained(folder: str | Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def load_trained(folder: str | Path) -> WithTokenizer:
     """Loads a trained classifier and its tokenizer, saved by `salience train` or by transformers.
 
     Raises:
@@ -147,8 +151,7 @@ def longest_text(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, ask
     positions = getattr(model.base_model.config, "max_position_embeddings", None) or sys.maxsize
     # The positions of RoBERTa and MPNet begin after the padding index.
     table = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
-    padding = getattr(table, "padding_idx", None)
-    if padding is not None:
+    if (padding := getattr(table, "padding_idx", None)) is not None:
         positions -= padding + 1
     if asked is None:
         asked = tokenizer.model_max_length if tokenizer.model_max_length <= UNLIMITED else LONGEST
@@ -156,10 +159,7 @@ def longest_text(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, ask
 
 
 def _untrained_tokenizer(name: str) -> PreTrainedTokenizerBase:
-    """The tokenizer of a model that is trained afterwards, with `model_max_length` limited to `LONGEST`.
-
-    Training sets `model_max_length` to the length that the model is trained on, and saves it.
-    """
+    """The tokenizer of a model before training: `model_max_length`, which training sets, is at most `LONGEST`."""
     tokenizer = load_tokenizer(name)
     tokenizer.model_max_length = min(tokenizer.model_max_length, LONGEST)
     return tokenizer

@@ -23,6 +23,7 @@ from salience.data.encoding import Encoded
 from salience.inference import TextClassifier
 from salience.training.alignment import penalty
 from salience.training.arguments import training_arguments
+from salience.training.averaging import AveragedWeights
 from salience.training.checkpoints import last_checkpoint, using_files
 from salience.training.diverging import diverged
 from salience.training.metrics import scores, selection
@@ -30,6 +31,7 @@ from salience.training.preparing import Prepared, silent
 from salience.training.procedures import Standard
 from salience.training.rates import Rates
 from salience.training.resuming import BestWeights, ResumePoints
+from salience.training.techniques import unmixed_objective
 from salience.training.trackers import UNTRACKED, Tracking
 from salience.training.trainer import MixTrainer
 
@@ -116,6 +118,7 @@ def build_trainer(
     """
     recipe, validation = prepared.recipe, prepared.validation
     selecting = [] if validation is None else [BestWeights(recipe.patience)]
+    averaging = [] if recipe.average == "none" else [AveragedWeights(recipe.average)]
     trainer = MixTrainer(
         model=prepared.model,
         method=prepared.method,
@@ -124,11 +127,14 @@ def build_trainer(
         class_weights=prepared.class_weights,
         penalty=penalty,
         rates=Rates(recipe.head_rate, recipe.layer_decay),
+        unmixed=unmixed_objective(recipe),
         train_dataset=prepared.training,
         eval_dataset=by_length(validation),
         processing_class=prepared.classifier.tokenizer,
-        callbacks=[*listeners.callbacks, ResumePoints(), *selecting],
+        callbacks=[*listeners.callbacks, ResumePoints(), *selecting, *averaging],
     )
+    for average in averaging:
+        trainer.evaluate = average.evaluating_average(trainer.evaluate)  # type: ignore[method-assign]
     trainer.compute_metrics = partial(validation_scores, trainer)
     trainer.remove_callback(PrinterCallback)  # it prints dictionaries; callers show progress by callbacks of their own
     return trainer

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
 
 from torch import Tensor, nn
 
@@ -23,6 +24,14 @@ from salience.training.kept_rows import kept_by_rows
 from salience.training.loss import CrossEntropy, cross_entropy
 
 Objective = Callable[[nn.Module, Batch], Iterator[Tensor]]
+
+
+class Unmixed(Protocol):
+    """An objective of training on unmixed texts, given the loss of logits and labels: `plain` is the usual one."""
+
+    def __call__(self, model: nn.Module, batch: Batch, loss: CrossEntropy = ...) -> Iterator[Tensor]:
+        """Yields losses, scalars."""
+        ...
 
 
 def plain(model: nn.Module, batch: Batch, loss: CrossEntropy = cross_entropy) -> Iterator[Tensor]:

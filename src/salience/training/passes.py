@@ -4,6 +4,10 @@ A pass is a forward and a backward pass of a text through all layers, with the g
 plain training spends on each text of its batch. A backward pass costs as much as two forward passes, so a forward pass
 alone is a third of a pass. The cards in docs/methods state the same costs in forward passes: three are a pass.
 Embeddings and heads are left out; a pooling layer counts as a layer.
+
+The lower part of an encoder can be frozen. Its layers have a forward pass alone, a third of their part of a pass.
+Where a guide reads the gradient of the embeddings from the clean pass, that pass goes back through them without the
+gradients of their weights, and they count two thirds there.
 """
 
 from __future__ import annotations
@@ -17,10 +21,12 @@ from salience.explainers.explainer import CleanPassGuide
 from salience.explainers.gradient import Gradient
 from salience.hooks.shared_layers import trunk_level
 from salience.hooks.stages import depth, has_pooling_layer
+from salience.training.freezing import frozen_layers
 
 if TYPE_CHECKING:
     from salience.training.fitting import Fitted
     from salience.training.preparing import Prepared
+    from salience.training.recipe import Recipe
 
 FORWARD = 1 / 3  # of a pass
 
@@ -34,28 +40,37 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
     recipe = prepared.recipe
     assert recipe.batch_size is not None
     steps = sum(row["steps"] for row in fitted.iterations) or fitted.state.global_step
-    passes = steps * recipe.batch_size * passes_per_step(prepared.method, recipe.clean, prepared.model)
-    plain = fitted.plain_steps * recipe.batch_size * passes_per_step(None, recipe.clean, prepared.model)
+    reads = reads_per_step(recipe)
+    passes = steps * recipe.batch_size * passes_per_step(prepared.method, recipe.clean, prepared.model, reads)
+    plain = fitted.plain_steps * recipe.batch_size * passes_per_step(None, recipe.clean, prepared.model, reads)
     return round(passes + plain, 3)
 
 
-def passes_per_step(method: Any, clean: float, model: nn.Module) -> float:
+def reads_per_step(recipe: Recipe) -> int:
+    """How often a step of training without mixing reads each text of its batch: twice with R-Drop."""
+    return 2 if recipe.r_drop else 1
+
+
+def passes_per_step(method: Any, clean: float, model: nn.Module, reads: int = 1) -> float:
     """The passes of a training step for each text of its batch; their mean, if a step's level is drawn.
 
     Args:
         method: a mixing method with nothing left open; None is plain training.
         clean: weight of the loss on the unmixed texts.
         model: the classifier that is trained.
+        reads: passes of a step without a method, as of `reads_per_step`.
     """
+    frozen = frozen_layers(model)
+    saved = 2 * FORWARD * frozen / all_layers(model) if frozen else 0.0  # by a pass without the backward one there
     if method is None:
-        return 1.0
+        return reads * (1 - saved)
     guide = method.guide
     if clean == 0:
-        return 1 + guide_passes(guide, model)
+        return 1 - saved + guide_passes(guide, model)
     if isinstance(guide, CleanPassGuide):  # it reads what the clean pass has computed
-        return 2.0
+        return 2 - 1.5 * saved
     levels = getattr(method, "levels", None) or [getattr(method, "level", None)]
-    return 2 + guide_passes(guide, model) - sum(shared(model, level) for level in levels) / len(levels)
+    return 2 - 2 * saved + guide_passes(guide, model) - sum(shared(model, level) for level in levels) / len(levels)
 
 
 def guide_passes(guide: Any, model: nn.Module) -> float:
@@ -73,9 +88,11 @@ def guide_passes(guide: Any, model: nn.Module) -> float:
 
 
 def shared(model: nn.Module, level: str | int | float | None) -> float:
-    """The part of the layers that the clean and the mixed pass share, from 0 to 1, where texts meet at a level."""
+    """The passes, from 0 to 1, of the layers that the clean and the mixed pass share, where texts meet at a level."""
     last = None if level is None else trunk_level(model, level)
-    return 0.0 if last is None else last / all_layers(model)
+    if last is None:
+        return 0.0
+    return (last - 2 * FORWARD * min(last, frozen_layers(model))) / all_layers(model)
 
 
 def all_layers(model: nn.Module) -> int:

@@ -26,9 +26,11 @@ from salience.models.precision import resolve_precision
 from salience.models.procedure import required_procedure
 from salience.models.sentence_pooling import used_pooling, with_pooling
 from salience.training.arguments import check_device
+from salience.training.freezing import freeze_lowest, recognised_stages
 from salience.training.plain_stage import check_plain_stage
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
+from salience.training.techniques import check_techniques
 
 RESOLVING_ROWS = 256  # training rows on which a method chooses what it leaves open
 
@@ -115,6 +117,11 @@ def prepare(
     )
     procedure = choose_procedure(required_procedure(model), recipe.procedure_options)
     check_plain_stage(recipe.plain_share, recipe.steps, isinstance(procedure, Turns))
+    check_techniques(recipe, method is not None, isinstance(procedure, Turns))
+    if recipe.freeze is not None:
+        freeze_lowest(model, recipe.freeze)
+    if recipe.contrastive:
+        recognised_stages(model, "--contrastive")
     method = resolved(method, model, tokenizer, first_batches(tokenizer, training), note)
     if method is not None:
         dry_run(method, model, as_batch(tokenizer, training, 0, 2))
@@ -129,15 +136,21 @@ def check_recipe(recipe: Recipe) -> None:
         InputError: names what is wrong.
     """
     check_device(recipe)
-    choose_method(recipe.method, recipe.method_options)
+    method = choose_method(recipe.method, recipe.method_options)
     options = attention_options(recipe.model, recipe.model_options)
     if options is not None and recipe.pooling not in ("auto", "cls"):
         raise InputError(
             f"--pooling {recipe.pooling}: {recipe.model} has a pooling of its own; leave --pooling out, or choose the "
             "pooling by the name of the model, such as attention:mean"
         )
+    if options is not None and recipe.dropout is not None:
+        raise InputError(
+            f"--dropout {recipe.dropout:g}: {recipe.model} has a dropout of its own; set it with --set-model dropout="
+            f"{recipe.dropout:g}"
+        )
     by_turns = options is not None and options.pooling == "variational"
     check_plain_stage(recipe.plain_share, recipe.steps, by_turns)
+    check_techniques(recipe, method is not None, by_turns)
 
 
 def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) -> TextClassifier:
@@ -145,7 +158,7 @@ def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) ->
     options = attention_options(recipe.model, recipe.model_options)
     set_seed(recipe.seed)  # the fresh head, then everything that is drawn
     if options is None:
-        model, tokenizer = load_classifier(recipe.model, task.labels)
+        model, tokenizer = load_classifier(recipe.model, task.labels, recipe.dropout)
         model = with_pooling(model, recipe.model, recipe.pooling)
     else:
         model, tokenizer = build_attention_classifier(options, task.labels, all_texts(task.training), note)

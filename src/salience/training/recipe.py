@@ -8,11 +8,11 @@ from typing import Any
 
 from salience.assignments import name_and_options
 from salience.errors import InputError, listed, unknown
-from salience.settings import BOOL, TEXT, as_option, between, check_settings, one_of, setting, whole_between
+from salience.settings import BOOL, SHARE, TEXT, as_option, between, check_settings, one_of, setting, whole_between
+from salience.training.default_settings import default_batch_size, default_learning_rate, default_steps
 from salience.training.earlier_recipes import LACKING, from_earlier
 from salience.training.plain_stage import PLAIN_SHARE, PREFIX, split_name
 from salience.training.recipe_kinds import CHECKSUMS, ESTIMATE, OPTIONS, WEIGHTS
-from salience.training.usual_values import default_batch_size, default_learning_rate, default_steps
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,24 @@ class Recipe:
     label_smoothing: float = setting(
         0.0, between(0, 0.99), "fraction of each label that is spread evenly over all classes"
     )
+    average: str = setting(
+        "none", one_of("none", "tail", "ema"), "weights that are kept: none, the last ones; tail, the mean over the "
+        "last half of the steps; ema, an exponential moving average over a tenth of them",
+    )  # fmt: skip
+    dropout: float | None = setting(
+        None, SHARE, "dropout probability of the encoder's states and attention in training", "the model's own"
+    )
+    freeze: int | None = setting(
+        None, whole_between(0, 1000), "number of the lowest encoder layers that are not trained; the embeddings are "
+        "not trained either, 0 for them alone", "none",
+    )  # fmt: skip
+    r_drop: float = setting(
+        0.0, between(0, 1000), "weight alpha of R-Drop: two passes of each text with dropout are to predict the same"
+    )
+    contrastive: float = setting(
+        0.0, between(0, 0.99), "weight, from 0 to 1, of a contrastive loss on the vectors that the head reads"
+    )
+    contrastive_temperature: float = setting(0.3, between(0.01, 100), "temperature of the contrastive loss")
     seed: int = setting(0, whole_between(0, 2**32 - 1), "seed of the random numbers")
     precision: str = setting(
         "auto", one_of("auto", "fp32", "bf16", "fp16"), "number format of the computation; auto is bf16 where the "

@@ -20,7 +20,7 @@ from salience.models.precision import attending
 from salience.training.checkpoints import using_files
 from salience.training.diverging import diverged
 from salience.training.loss import CrossEntropy, cross_entropy
-from salience.training.objectives import Objective, labels_of, mixed, penalised, plain
+from salience.training.objectives import Objective, Unmixed, labels_of, mixed, penalised, plain
 from salience.training.progress import TellProgress
 from salience.training.rates import USUAL, Rates, set_rates
 from salience.training.sampling import EpochOfSampler, length_grouped
@@ -43,6 +43,7 @@ class MixTrainer(Trainer):
         group_by_length: whether batches consist of texts of similar length (`LengthGrouped`); all batches are full
             then.
         rates: learning rates of head and layers, as multiples of that of the last layer.
+        unmixed: what training without a method minimises, such as `RDrop(1.0)`.
         options: further arguments of the Trainer. `encode_texts` makes data sets with `input_ids` and `labels`.
 
     Texts are mixed within a batch on one device. The loss of a step is the mean over all its texts, however they are
@@ -67,6 +68,7 @@ class MixTrainer(Trainer):
         penalty: Callable[[nn.Module], Tensor] | None = None,
         group_by_length: bool = True,
         rates: Rates = USUAL,
+        unmixed: Unmixed = plain,
         **options,
     ):
         tokenizer = options.get("processing_class")
@@ -84,9 +86,8 @@ class MixTrainer(Trainer):
         self.method = method = resolved(method, self.model, tokenizer, self.first_batches())
         weights = None if class_weights is None else tuple(class_weights)
         self.loss = CrossEntropy(weights, self.args.label_smoothing_factor)
-        self.objective: Objective = (
-            partial(plain, loss=self.loss) if method is None else mixed(method, clean, self.loss)
-        )
+        own = partial(unmixed, loss=self.loss)
+        self.objective: Objective = own if method is None else mixed(method, clean, self.loss)
         if penalty is not None:
             self.objective = penalised(self.objective, penalty)
         self.group_by_length = group_by_length

@@ -1,4 +1,4 @@
-"""Values that follow from the data where a recipe leaves them open. docs/recipe.md gives the reasons."""
+"""The settings of a recipe that follow from the data and the model, where they are left open."""
 
 from __future__ import annotations
 

@@ -1,0 +1,74 @@
+"""`salience train` with an average, frozen layers, R-Drop, a contrastive loss, another dropout: runs and refusals."""
+
+import json
+
+import pytest
+import torch
+import yaml
+from safetensors.torch import load_file
+from test_bad_input import refused
+from test_resume import weights
+
+from salience.training.earlier_recipes import LACKING
+from salience.training.recipe import Recipe
+
+TECHNIQUES = {
+    "average": ("--average", "ema"),
+    "freeze": ("--freeze", "1"),
+    "r_drop": ("--r-drop", "2"),
+    "contrastive": ("--contrastive", "0.5", "--contrastive-temperature", "0.1"),
+    "dropout": ("--dropout", "0.4"),
+}
+ALL_ROWS = ("--method", "plain", "--validation-share", "0", "--estimate", "none", "--pooling", "mean",
+            "--learning-rate", "0.003", "--steps", "12")  # fmt: skip
+
+
+def trained(place, salience, folder, *options):
+    answer = salience(*place.train("--output", folder, *ALL_ROWS, *options))
+    assert answer.code == 0, answer.err
+    return folder
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_each_technique_trains_another_model_and_is_in_its_recipe(precision, place, salience, tmp_path):
+    plain = trained(place, salience, tmp_path / "plain", "--precision", precision)
+    before = json.loads((plain / "metrics.json").read_text())["text_passes"]
+    spent = {"freeze": 1 - 2 / 9, "r_drop": 2}  # a frozen layer of three, one of them the pooling layer
+    for name, options in TECHNIQUES.items():
+        folder = trained(place, salience, tmp_path / name, "--precision", precision, *options)
+        assert weights(folder) != weights(plain)
+        assert str(yaml.safe_load((folder / "recipe.yaml").read_text())[name]) in (options[1], f"{options[1]}.0")
+        passes = json.loads((folder / "metrics.json").read_text())["text_passes"]
+        assert passes == pytest.approx(before * spent.get(name, 1), abs=1e-3)
+
+
+def test_frozen_weights_are_those_of_the_pretrained_model(place, salience, tmp_path):
+    found = load_file(trained(place, salience, tmp_path / "run", "--freeze", "1") / "model.safetensors")
+    for name, weight in load_file(place.model / "model.safetensors").items():
+        if name.startswith("bert.embeddings.") or ".layer." in name:
+            frozen = name.startswith(("bert.embeddings.", "bert.encoder.layer.0."))
+            assert torch.equal(weight, found[name]) is frozen, name
+
+
+def test_recipes_of_earlier_versions_have_none_of_them():
+    """Settings without an entry are None by default, which stands for none."""
+    recipe = Recipe("rows.csv")
+    for name in ("average", "freeze", "r_drop", "contrastive", "contrastive_temperature", "dropout"):
+        assert getattr(recipe, name) == LACKING.get(name)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--method", "ssmix", "--r-drop", "1"), "--r-drop is for training without mixing"),
+        (("--method", "plain", "--r-drop", "1", "--contrastive", "0.1"), "leave one out"),
+        (("--method", "plain", "--contrastive", "1"), "--contrastive is 1.0: give a number from 0 to 0.99"),
+        (("--model", "lstm-vat", "--method", "plain", "--freeze", "0"), "by turns, which has no --freeze"),
+        (("--model", "attention:dot", "--dropout", "0.2"), "set it with --set-model dropout=0.2"),
+        (("--freeze", "3"), "--freeze 3: the encoder has 2 layers"),
+        (("--average", "swa"), 'unknown --average "swa"'),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(options, message, place, salience, tmp_path):
+    refused(salience(*place.train("--output", tmp_path / "run", *options)), message)
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,94 @@
+"""R-Drop: against a slow loop written from Eq. 4, its cost, and what it is refused with."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import families
+from salience import plain
+from salience.errors import InputError
+from salience.hooks.hooks import forward
+from salience.training.loss import CrossEntropy
+from salience.training.passes import passes_per_step, reads_per_step
+from salience.training.r_drop import RDrop, both_divergences, twice
+from salience.training.recipe import Recipe
+from salience.training.techniques import check_techniques, unmixed_objective
+from test_contract import rows_through_layers
+
+LENGTHS = [5, 2, 9, 4]
+
+
+def equation_4(first, second, labels, alpha) -> float:
+    """The loss of Eq. 4 of one text after the other, with both cross-entropies added up."""
+    total = 0.0
+    rows = zip(first.softmax(1).tolist(), second.softmax(1).tolist(), labels.tolist(), strict=True)
+    for ones, others, label in rows:
+        likelihood = -math.log(ones[label]) - math.log(others[label])
+        forth = sum(one * math.log(one / other) for one, other in zip(ones, others, strict=True))
+        back = sum(other * math.log(other / one) for one, other in zip(ones, others, strict=True))
+        total += likelihood + alpha * (forth + back) / 2
+    return total / len(labels)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 4.0])
+def test_the_loss_is_half_of_equation_4(alpha):
+    """Dropout draws its masks for both passes at once, from the same seed here and there."""
+    model, own = families.build("bert", dropout=0.3).train(), families.batch(LENGTHS)
+    torch.manual_seed(1)
+    (loss,) = RDrop(alpha)(model, own)
+    torch.manual_seed(1)
+    first, second = forward(model, twice(own)).chunk(2)
+    assert (first - second).abs().max() > 1e-3
+    assert loss.item() == pytest.approx(equation_4(first, second, own.labels, alpha) / 2, rel=1e-6)
+
+
+def test_the_divergences_are_those_of_torch():
+    first, second = torch.randn(2, 6, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    forth = F.kl_div(second.log_softmax(1), first.softmax(1), reduction="none").sum(1)
+    back = F.kl_div(first.log_softmax(1), second.softmax(1), reduction="none").sum(1)
+    assert torch.allclose(both_divergences(first, second), forth + back)
+    assert torch.autograd.gradcheck(both_divergences, (first.requires_grad_(), second.requires_grad_()))
+
+
+def test_without_dropout_it_is_plain_training():
+    model, own = families.build("bert").train(), families.batch(LENGTHS)
+    loss = CrossEntropy((0.5, 1.0, 1.5), 0.1)
+    assert torch.allclose(next(RDrop(3.0)(model, own, loss)), next(plain(model, own, loss)))
+
+
+def test_a_step_costs_two_passes():
+    model, own = families.build("bert", dropout=0.1).train(), families.batch(LENGTHS)
+    forwards, backwards = rows_through_layers(model, own, RDrop(1.0))
+    counted = (forwards + 2 * backwards) / 3 / families.LAYERS
+    assert counted == passes_per_step(None, 0.5, model, reads_per_step(Recipe("x", r_drop=1.0))) == 2
+
+
+def test_it_is_chosen_by_the_recipe():
+    assert unmixed_objective(Recipe("x", r_drop=2)) == RDrop(2)
+    assert unmixed_objective(Recipe("x")) is plain
+
+
+@pytest.mark.parametrize(
+    ("settings", "mixes", "by_turns", "message"),
+    [
+        ({"r_drop": 1}, True, False, "--r-drop is for training without mixing: use it with --method plain"),
+        ({"contrastive": 0.1}, True, False, "--contrastive is for training without mixing"),
+        ({"r_drop": 1}, False, True, "VAT is trained by turns, which has no --r-drop"),
+        ({"average": "ema"}, False, True, "VAT is trained by turns, which has no --average"),
+        ({"r_drop": 1, "contrastive": 0.1}, False, False, "leave one out"),
+        ({"contrastive": 0.1, "accumulation": 2}, False, False, "use it with --accumulation 1, in one process"),
+        ({"contrastive_temperature": 0.1}, False, False, "--contrastive-temperature has no effect without"),
+    ],
+)
+def test_techniques_that_do_not_fit_are_refused(settings, mixes, by_turns, message):
+    with pytest.raises(InputError, match=message):
+        check_techniques(Recipe("x", **settings), mixes, by_turns)
+
+
+def test_several_processes_have_no_contrastive_loss(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(InputError, match="in one process"):
+        check_techniques(Recipe("x", contrastive=0.1), False, False)
+    check_techniques(Recipe("x", r_drop=0.1), False, False)
