@@ -37,7 +37,7 @@ from salience.data.encoding import Encoded, encode_texts
 from salience.explainers.corpus import explain_tokens
 from salience.models.loading import load_classifier
 from salience.processes import keep_freed_memory
-from salience.training.default_settings import default_learning_rate
+from salience.training.default_settings import default_rates
 from side_by_side import CLOCKS, Comparison, Spread, alternate, parser, prepare, save
 
 BATCH_SIZE, LONGEST = 32, 256
@@ -132,7 +132,7 @@ def training(classifier: TextClassifier, encoded: Encoded, folder: Path, options
     def train(number: int, collate: Callable = recording.collate) -> None:
         arguments = TrainingArguments(
             output_dir=str(folder), max_steps=options.steps, per_device_train_batch_size=BATCH_SIZE, use_cpu=True,
-            seed=options.seed, learning_rate=default_learning_rate(classifier.model.config.hidden_size),
+            seed=options.seed, learning_rate=default_rates(classifier.model.config.hidden_size)[0],
             save_strategy="no", report_to="none", logging_steps=options.steps, disable_tqdm=True,
             dataloader_pin_memory=False, bf16=options.precision == "bf16",
         )  # fmt: skip

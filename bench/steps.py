@@ -38,7 +38,7 @@ from salience.data.reading import stream
 from salience.errors import InputError
 from salience.hooks.stages import stages
 from salience.models.loading import load_classifier
-from salience.training.default_settings import default_learning_rate
+from salience.training.default_settings import default_rates
 from side_by_side import CLOCKS, Comparison, Spread, alternate, parser, prepare, save
 
 CLASSES = [f"class {number}" for number in range(6)]  # of random texts
@@ -100,7 +100,7 @@ class Bench:
     def __init__(self, model: nn.Module, batches: list[Batch], options: Namespace):
         self.batches, self.options = batches, options
         self.model = model.to(options.device).train()
-        rate = default_learning_rate(model.config.hidden_size)
+        rate = default_rates(model.config.hidden_size)[0]
         self.optimizer = torch.optim.AdamW(model.parameters(), rate, fused=True)
         if options.compile is not None:
             self.model = compiled(model, options.compile)

@@ -31,7 +31,7 @@ from salience.data.encoding import Encoded, encode_texts
 from salience.data.reading import stream
 from salience.inference.probabilities import predict_probabilities
 from salience.models.loading import load_classifier
-from salience.training.default_settings import default_learning_rate
+from salience.training.default_settings import default_rates
 from side_by_side import CLOCKS, alternate, parser, prepare, save
 
 BATCH_SIZE = 32
@@ -60,7 +60,7 @@ def plain(name: str, options: Namespace) -> dict:
         model.load_state_dict(begin)
         arguments = TrainingArguments(
             output_dir=folder, max_steps=steps, per_device_train_batch_size=BATCH_SIZE, seed=options.seed + number,
-            learning_rate=default_learning_rate(model.config.hidden_size), save_strategy="no", report_to="none",
+            learning_rate=default_rates(model.config.hidden_size)[0], save_strategy="no", report_to="none",
             logging_steps=max(steps // options.stretches, 1), disable_tqdm=True, use_cpu=options.device == "cpu",
         )  # fmt: skip
         trainer_class, data = kinds[kind]
@@ -115,7 +115,7 @@ def ssmix(name: str, options: Namespace) -> dict:
 def training_step(model, method, batches: list[Batch]):
     """A function of a number that takes one step on that batch."""
     model.train()
-    optimizer = torch.optim.AdamW(model.parameters(), default_learning_rate(model.config.hidden_size), fused=True)
+    optimizer = torch.optim.AdamW(model.parameters(), default_rates(model.config.hidden_size)[0], fused=True)
     objective = mixed(method, clean=0.5)
 
     def step(number: int) -> None:

@@ -5,7 +5,7 @@ import pytest
 import families
 from salience.errors import InputError
 from salience.training.arguments import check_device, training_arguments
-from salience.training.default_settings import default_learning_rate, default_steps
+from salience.training.default_settings import default_rates, default_steps
 from salience.training.preparing import width_of
 from salience.training.recipe import Recipe
 from word_models import word_classifier
@@ -54,9 +54,10 @@ def test_the_number_of_steps_follows_the_data(rows, classes, batch_size, epochs)
 
 
 def test_narrow_models_take_larger_steps():
-    assert default_learning_rate(768) == 5e-5
-    assert default_learning_rate(384) == 2e-4
-    assert default_learning_rate(None) == pytest.approx(2.95e-3, rel=1e-3)
+    assert default_rates(768) == (5e-5, 1)
+    assert default_rates(384) == (2e-4, 1)
+    assert default_rates(384, mean=True) == (5e-5, 10)
+    assert default_rates(None) == (pytest.approx(2.95e-3, rel=1e-3), 1)
 
 
 def test_models_over_words_learn_alike_whatever_their_width():

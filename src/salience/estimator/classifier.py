@@ -89,7 +89,7 @@ class SalienceClassifier(ClassifierMixin, Predicting, NestedParameters):
         batch_size: int | None = None,
         learning_rate: float | None = None,
         pooling: str = "auto",
-        head_rate: float = 1.0,
+        head_rate: float | None = None,
         layer_decay: float = 1.0,
         max_length: int | None = None,
         validation_share: float | None = 0.0,

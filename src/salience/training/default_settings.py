@@ -20,9 +20,14 @@ def default_steps(rows: int, classes: int, batch_size: int) -> int:
     return max(1, round(epochs * rows / batch_size))
 
 
-def default_learning_rate(width: int | None) -> float:
-    """5e-5 for a model of width 768, as BERT's authors advise. Narrower models need larger steps.
+def default_rates(width: int | None, mean: bool = False) -> tuple[float, float]:
+    """The learning rate, and the multiple of it by which the head learns.
 
+    5e-5 for an encoder of width 768, as BERT's authors advise, and for its head. Narrower models need larger steps.
     Models over words are trained from scratch and have no width here; their rate is that of a width of 100.
+
+    An encoder whose mean the head reads learns at a quarter of the rate, and the head at ten times that: the means are
+    sentence vectors that many texts have made, and few labels spoil them. `docs/recipe.md` has the measurement.
     """
-    return 5e-5 * (768 / (100 if width is None else width)) ** 2
+    rate = 5e-5 * (768 / (100 if width is None else width)) ** 2
+    return (rate / 4, 10.0) if mean else (rate, 1.0)

@@ -20,8 +20,11 @@ LACKING = {
 def from_earlier(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Settings that an earlier version wrote under today's names, and the names that were changed.
 
-    Values that are the default of that version are left out: every recipe held them, whatever its model.
+    Values that are the default of that version are left out: every recipe held them, whatever its model. A recipe with
+    checksums was written by a run, not by a person: what it lacks is added.
     """
+    if "checksums" in settings:
+        settings = {**LACKING, **settings}
     renamed = [name for name in EARLIER if name in settings]
     if not renamed:
         return dict(settings), []

@@ -126,7 +126,7 @@ def build_trainer(
         args=training_arguments(recipe, checkpoints, validation is not None, listeners.tracking),
         class_weights=prepared.class_weights,
         penalty=penalty,
-        rates=Rates(recipe.head_rate, recipe.layer_decay),
+        rates=Rates(recipe.head_rate or 1.0, recipe.layer_decay),
         unmixed=unmixed_objective(recipe),
         train_dataset=prepared.training,
         eval_dataset=by_length(validation),

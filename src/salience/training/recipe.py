@@ -9,8 +9,8 @@ from typing import Any
 from salience.assignments import name_and_options
 from salience.errors import InputError, listed, unknown
 from salience.settings import BOOL, SHARE, TEXT, as_option, between, check_settings, one_of, setting, whole_between
-from salience.training.default_settings import default_batch_size, default_learning_rate, default_steps
-from salience.training.earlier_recipes import LACKING, from_earlier
+from salience.training.default_settings import default_batch_size, default_rates, default_steps
+from salience.training.earlier_recipes import from_earlier
 from salience.training.plain_stage import PLAIN_SHARE, PREFIX, split_name
 from salience.training.recipe_kinds import CHECKSUMS, ESTIMATE, OPTIONS, WEIGHTS
 
@@ -89,21 +89,19 @@ class Recipe:
     procedure_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the training procedure of the model")
 
     steps: int | None = setting(None, whole_between(1, 10**9), "number of training steps", "follows from the data")
-    steps_factor: float = setting(
-        1.0, between(0.01, 100), "multiple of the number of steps that follows from the data"
-    )
+    steps_factor: float = setting(1.0, between(0.01, 100), "multiple of the steps that follow from the data")
     batch_size: int | None = setting(
         None, whole_between(1, 10**6), "number of texts in a training step", "16; 32 from 2,000 rows on"
     )
-    accumulation: int = setting(
-        1, whole_between(1, 10**6), "number of parts that a batch is split into, to save memory"
-    )
+    accumulation: int = setting(1, whole_between(1, 10**6), "parts that a batch is split into, to save memory")
     learning_rate: float | None = setting(
-        None, between(0, 10), "highest learning rate", "5e-5 * (768 / width)^2; 0.003 for models over words"
-    )
-    head_rate: float = setting(
-        1.0, between(0.001, 1000), "learning rate of the head, as a multiple of that of the last encoder layer"
-    )
+        None, between(0, 10), "highest learning rate",
+        "5e-5 * (768 / width)^2, a quarter of it with mean pooling; 0.003 for models over words",
+    )  # fmt: skip
+    head_rate: float | None = setting(
+        None, between(0.001, 1000), "learning rate of the head, as a multiple of that of the last encoder layer",
+        "10 with mean pooling, else 1",
+    )  # fmt: skip
     layer_decay: float = setting(
         1.0, between(0.01, 1), "learning rate of each encoder layer, as a multiple of that of the layer above it"
     )
@@ -116,9 +114,7 @@ class Recipe:
     class_weights: str | Mapping[str, float] = setting(
         "none", WEIGHTS, "weights of the classes in the loss: none, auto, or name=weight,name=weight"
     )
-    label_smoothing: float = setting(
-        0.0, between(0, 0.99), "fraction of each label that is spread evenly over all classes"
-    )
+    label_smoothing: float = setting(0.0, between(0, 0.99), "fraction of each label that is spread over all classes")
     average: str = setting(
         "none", one_of("none", "tail", "ema"), "weights that are kept: none, the last ones; tail, the mean over the "
         "last half of the steps; ema, an exponential moving average over a tenth of them",
@@ -171,10 +167,14 @@ class Recipe:
         """
         batch_size = default_batch_size(rows) if self.batch_size is None else self.batch_size
         usual = default_steps(rows, classes, batch_size)
-        steps = max(1, round(usual * self.steps_factor)) if self.steps is None else self.steps
-        # 0 is a learning rate too: nothing is learnt, and that was asked for.
-        learning_rate = default_learning_rate(width) if self.learning_rate is None else self.learning_rate
-        return replace(self, batch_size=batch_size, steps=steps, learning_rate=learning_rate)
+        rate, head_rate = default_rates(width, self.pooling in ("mean", "trained-mean"))
+        return replace(
+            self, batch_size=batch_size,
+            steps=max(1, round(usual * self.steps_factor)) if self.steps is None else self.steps,
+            # 0 is a learning rate too: nothing is learnt, and that was asked for.
+            learning_rate=rate if self.learning_rate is None else self.learning_rate,
+            head_rate=head_rate if self.head_rate is None else self.head_rate,
+        )  # fmt: skip
 
     @classmethod
     def from_mapping(
@@ -190,8 +190,6 @@ class Recipe:
             InputError: an unknown setting, no data, or a value that does not fit.
         """
         settings, renamed = from_earlier(settings)
-        if "checksums" in settings:  # a run has written them, and not a person
-            settings = LACKING | settings
         if renamed:
             written = source or "the recipe"
             note(f"{written} is of an earlier version: {listed(renamed)} now belong to procedure_options")
