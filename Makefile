@@ -23,8 +23,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	touch $@
 
 demo: setup
-	$(BIN)/salience train examples/banking_train.csv --test examples/banking_test.csv \
-	    --method ssmix --steps 120 --evaluations 10 --output runs/demo --overwrite
+	$(BIN)/salience train examples/banking_train.csv --test examples/banking_test.csv --output runs/demo --overwrite
 
 lint: setup
 	$(BIN)/ruff check .

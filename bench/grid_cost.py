@@ -44,14 +44,14 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         place = Path(folder)
         files = development_set(options.set, options.data_dir, place)
-        # Equal steps, which `train` takes too; a comparison would give mixing half as many.
+        # Equal steps, which `train` takes too; a comparison would give mixing half as many. It makes no estimates.
         common = [files["data"], "--test", files["test"], "--precision", options.precision]
         alone = 0.0
         for seed in options.seeds:
             for method in options.methods:
                 alone += processor_seconds([
                     "train", *common, "--size", str(options.rows), "--method", method, "--seed", str(seed),
-                    "--output", f"{place}/{method}-{seed}",
+                    "--estimate", "none", "--output", f"{place}/{method}-{seed}",
                 ])  # fmt: skip
         together = processor_seconds([
             "compare", *common, "--sizes", str(options.rows),

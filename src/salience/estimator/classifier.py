@@ -48,7 +48,8 @@ class SalienceClassifier(ClassifierMixin, Predicting, NestedParameters):
         batch_size: number of texts in a step.
         learning_rate: highest learning rate.
         pooling: what the head reads: "cls", "mean", "trained-mean" or "auto"; see docs/recipe.md.
-        head_rate: learning rate of the head, as a multiple of that of the last encoder layer.
+        head_rate: learning rate of the head, as a multiple of that of the last encoder layer. None is 10 with mean
+            pooling, else 1.
         layer_decay: learning rate of each encoder layer, as a multiple of that of the layer above it.
         max_length: number of tokens that are read of a text.
         validation_share: part of the texts that is held out to select the best checkpoint; 0 for training on all.
