@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=int, help="default: those of the study")
     parser.add_argument("--seeds", nargs="+", type=int, default=list(range(5)))
     parser.add_argument("--variants", nargs="+", help="some of the study's variants, the baseline first")
+    parser.add_argument("--references", nargs="*", help="rows beside the variants, such as setfit, if it is installed")
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
@@ -45,9 +46,10 @@ def main() -> None:
     }
     base = Recipe(next(iter(sets.values()))["data"], precision=options.precision, **study.settings)
     evidence: list[GridEvidence] = []
+    references = study.references if options.references is None else options.references
     compare(
         base, {name: study.variants[name] for name in options.variants or study.variants}, options.seeds, place,
-        sizes=options.sizes or study.sizes, data_sets=sets, jobs=options.jobs, references=study.references,
+        sizes=options.sizes or study.sizes, data_sets=sets, jobs=options.jobs, references=references,
         budget=study.budget, measures=study.measures, finished=evidence.append,
     )  # fmt: skip
     print(study.question)
