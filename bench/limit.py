@@ -37,7 +37,7 @@ from salience.data.encoding import Encoded, encode_texts
 from salience.explainers.corpus import explain_tokens
 from salience.models.loading import load_classifier
 from salience.processes import keep_freed_memory
-from salience.training.recipe import default_learning_rate
+from salience.training.default_schedule import default_learning_rate
 from side_by_side import CLOCKS, Comparison, Spread, alternate, parser, prepare, save
 
 BATCH_SIZE, LONGEST = 32, 256

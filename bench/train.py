@@ -31,7 +31,7 @@ from salience.data.encoding import Encoded, encode_texts
 from salience.data.reading import stream
 from salience.inference.probabilities import predict_probabilities
 from salience.models.loading import load_classifier
-from salience.training.recipe import default_learning_rate
+from salience.training.default_schedule import default_learning_rate
 from side_by_side import CLOCKS, alternate, parser, prepare, save
 
 BATCH_SIZE = 32

@@ -5,8 +5,9 @@ import pytest
 import families
 from salience.errors import InputError
 from salience.training.arguments import check_device, training_arguments
+from salience.training.default_schedule import default_learning_rate, default_steps
 from salience.training.preparing import width_of
-from salience.training.recipe import Recipe, default_learning_rate, default_steps
+from salience.training.recipe import Recipe
 from word_models import word_classifier
 
 

@@ -29,6 +29,7 @@ from salience.training.arguments import check_device
 from salience.training.plain_stage import check_plain_stage
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
+from salience.training.self_training.unlabelled import Unlabelled, check_unlabelled, choose_view
 
 RESOLVING_ROWS = 256  # training rows on which a method chooses what it leaves open
 
@@ -48,6 +49,7 @@ class Prepared:
         procedure: how the model is fitted.
         training, validation, test: the encoded texts with their labels; None where there are no such rows.
         class_weights: one weight a class (C,), relative to a mean of 1 over the training texts.
+        unlabelled: the texts without labels; None where there are none.
     """
 
     recipe: Recipe
@@ -58,6 +60,7 @@ class Prepared:
     validation: Encoded | None
     test: Encoded | None
     class_weights: list[float] | None
+    unlabelled: Unlabelled | None = None
 
     @property
     def model(self) -> PreTrainedModel:
@@ -119,7 +122,8 @@ def prepare(
     if method is not None:
         dry_run(method, model, as_batch(tokenizer, training, 0, 2))
     procedure.check(model)
-    return Prepared(recipe, classifier, method, procedure, training, validation, test, weights)
+    unlabelled = prepare_unlabelled(recipe, classifier, task, training, note) if len(task.unlabelled) else None
+    return Prepared(recipe, classifier, method, procedure, training, validation, test, weights, unlabelled)
 
 
 def check_recipe(recipe: Recipe) -> None:
@@ -138,6 +142,7 @@ def check_recipe(recipe: Recipe) -> None:
         )
     by_turns = options is not None and options.pooling == "variational"
     check_plain_stage(recipe.plain_share, recipe.steps, by_turns)
+    check_unlabelled(recipe, by_turns)
 
 
 def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) -> TextClassifier:
@@ -156,6 +161,18 @@ def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) ->
 def width_of(model: PreTrainedModel) -> int | None:
     """The number of hidden units of a transformer, on which its learning rate depends; None for models over words."""
     return None if is_over_words(model) else model.config.hidden_size
+
+
+def prepare_unlabelled(
+    recipe: Recipe, classifier: TextClassifier, task: Task, training: Encoded, note: Callable[[str], None]
+) -> Unlabelled:
+    """The texts without labels of a task, encoded, with the view of them resolved on the training texts and tried."""
+    model, tokenizer = classifier.model, classifier.tokenizer
+    view = resolved(choose_view(recipe), model, tokenizer, first_batches(tokenizer, training), note)
+    if view is not None:
+        dry_run(view, model, as_batch(tokenizer, training, 0, 2))
+    encoded = encode_part(classifier, task.unlabelled, "unlabelled", note)
+    return Unlabelled(task.unlabelled, encoded, task.training, view)
 
 
 def all_texts(texts: Texts) -> list[str]:

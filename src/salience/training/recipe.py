@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from salience.assignments import name_and_options
 from salience.errors import InputError, listed, unknown
 from salience.settings import BOOL, TEXT, as_option, between, check_settings, one_of, setting, whole_between
+from salience.training.default_schedule import default_batch_size, default_learning_rate, default_steps
 from salience.training.earlier_recipes import from_earlier
 from salience.training.plain_stage import PLAIN_SHARE, PREFIX, split_name
 from salience.training.recipe_kinds import CHECKSUMS, ESTIMATE, OPTIONS, WEIGHTS
@@ -48,6 +48,16 @@ class Recipe:
         "rows: none, holdout (one model), or folds:K (K models)", "folds:2 if all rows train and none test, else none",
     )  # fmt: skip
     calibrate: bool = setting(False, BOOL, "fold a temperature into the model, fitted on the rows of the estimate")
+
+    unlabelled: str | None = setting(
+        None, TEXT, "texts without labels, on which the model is trained too, with labels that it gives them", "none"
+    )
+    unlabelled_view: str = setting(
+        "randomunk:window=0.15", TEXT, "how these texts are changed before the model learns from them: plain for not "
+        "at all, or a mixing method",
+    )  # fmt: skip
+    unlabelled_ratio: int = setting(2, whole_between(1, 100), "number of these texts for each labelled one in a step")
+    unlabelled_weight: float = setting(1.0, between(0, 100), "weight of the loss on these texts")
 
     size: int | None = setting(
         None, whole_between(1, 10**9), "number of rows of the data that are drawn, stratified by class", "all"
@@ -184,26 +194,3 @@ class Recipe:
     def as_mapping(self) -> dict[str, Any]:
         """The names and values as `from_mapping` takes them."""
         return asdict(self)
-
-
-def default_batch_size(rows: int) -> int:
-    """Small data sets need many small steps, large ones fewer large ones."""
-    return 16 if rows < 2000 else 32
-
-
-def default_steps(rows: int, classes: int, batch_size: int) -> int:
-    """The number of steps follows the data: 100 / sqrt(rows of a class) epochs, at least 3 and at most 60.
-
-    Few rows a class need to be seen often, and 77 classes need more steps than 6. `docs/recipe.md` shows what twice
-    as many steps bring.
-    """
-    epochs = min(max(100 / math.sqrt(rows / classes), 3), 60)
-    return max(1, round(epochs * rows / batch_size))
-
-
-def default_learning_rate(width: int | None) -> float:
-    """5e-5 for a model of width 768, as BERT's authors advise. Narrower models need larger steps.
-
-    Models over words are trained from scratch and have no width here; their rate is that of a width of 100.
-    """
-    return 5e-5 * (768 / (100 if width is None else width)) ** 2

@@ -152,6 +152,8 @@ def fit_and_save(
         "text_passes": text_passes(prepared, fitted),
         "seconds": round(time.time() - started, 1),
     }
+    if prepared.unlabelled is not None:
+        metrics["rows"]["unlabelled"] = len(prepared.unlabelled)
     if fitted.iterations:
         metrics["iterations"] = fitted.iterations
     if estimated is not None:
