@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from development import SETS, development_set
+from development import SETS, development_set, unlabelled_texts
 from salience.commands.compare import show_and_report
 from salience.comparison.comparing import compare
 from salience.comparison.evidence import GridEvidence
@@ -40,6 +40,9 @@ def main() -> None:
     sets = {
         name: development_set(name, options.data_dir, options.output / "data") for name in options.sets or study.sets
     }
+    if study.unlabelled:
+        for name, files in sets.items():
+            files["unlabelled"] = unlabelled_texts(name, files["data"], study.unlabelled, options.output / "data")
     base = Recipe(next(iter(sets.values()))["data"], precision=options.precision, **study.settings)
     evidence: list[GridEvidence] = []
     compare(

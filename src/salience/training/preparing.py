@@ -122,7 +122,9 @@ def prepare(
     if method is not None:
         dry_run(method, model, as_batch(tokenizer, training, 0, 2))
     procedure.check(model)
-    unlabelled = prepare_unlabelled(recipe, classifier, task, training, note) if len(task.unlabelled) else None
+    unlabelled = None
+    if len(task.unlabelled) and recipe.unlabelled_ratio:
+        unlabelled = prepare_unlabelled(recipe, classifier, task, training, note)
     return Prepared(recipe, classifier, method, procedure, training, validation, test, weights, unlabelled)
 
 

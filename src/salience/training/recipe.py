@@ -56,7 +56,9 @@ class Recipe:
         "randomunk:window=0.15", TEXT, "how these texts are changed before the model learns from them: plain for not "
         "at all, or a mixing method",
     )  # fmt: skip
-    unlabelled_ratio: int = setting(2, whole_between(1, 100), "number of these texts for each labelled one in a step")
+    unlabelled_ratio: int = setting(
+        2, whole_between(0, 100), "number of these texts for each labelled one in a step; 0 trains without them"
+    )
     unlabelled_weight: float = setting(1.0, between(0, 100), "weight of the loss on these texts")
 
     size: int | None = setting(

@@ -14,6 +14,7 @@ from salience.errors import InputError
 from salience.mixing.choosing import choose_method
 from salience.mixing.method import Method
 from salience.processes import world_size
+from salience.settings import as_option, settings_of
 from salience.training.baselines import encoder_probabilities
 from salience.training.recipe import Recipe
 
@@ -61,17 +62,23 @@ def choose_view(recipe: Recipe) -> Any:
 
 
 def check_unlabelled(recipe: Recipe, by_turns: bool) -> None:
-    """Checks what needs neither data nor model, if the recipe names texts without labels.
+    """Checks what needs neither data nor model.
 
     Args:
         by_turns: whether the model is trained by turns.
 
     Raises:
-        InputError: the run cannot have texts without labels, or the view is unknown.
+        InputError: the run cannot have texts without labels, the view is unknown, or an option has no effect.
     """
-    if recipe.unlabelled is None:
-        return
     choose_view(recipe)
+    if recipe.unlabelled is None:
+        usual = settings_of(Recipe)
+        for name in ("unlabelled_view", "unlabelled_ratio", "unlabelled_weight"):
+            if getattr(recipe, name) != usual[name].default:
+                raise InputError(f"{as_option(name)} has no effect without texts: add --unlabelled FILE")
+        return
+    if not recipe.unlabelled_ratio:
+        return
     if by_turns:
         raise InputError(
             "VAT is trained by turns, without texts that have no labels: leave out --unlabelled, or take a model that "
