@@ -55,8 +55,7 @@ def read_unlabelled(
     ]
     if not kept:
         raise InputError(
-            f"{source}: no text without a label is left ({listed(reasons) if reasons else 'the file has no rows'}): "
-            "give --unlabelled a file of other texts"
+            f"{source}: no text without a label is left ({listed(reasons)}): give --unlabelled a file of other texts"
         )
     notes = [*notes, f"unlabelled: {counted(len(kept), 'text')} of {source}"]
     if reasons:

@@ -66,4 +66,5 @@ def viewed(model: nn.Module, batch: Batch, labels: Tensor, view: Method | None) 
         return forward(model, batch), labels
     labelled = replace(batch, labels=labels.argmax(1))
     mix = view(labelled, None if view.guide is None else view.guide(model, labelled))
-    return forward_mixed(model, labelled, mix), torch.lerp(labels[mix.partner], labels, mix.share[:, None])
+    share = mix.share[:, None].to(labels.dtype)
+    return forward_mixed(model, labelled, mix), torch.lerp(labels[mix.partner], labels, share)
