@@ -154,7 +154,7 @@ def read_task(
         notes += found
     for line in notes:
         note(line)
-    return Task(names, **parts, columns=columns, unlabelled=others)
+    return Task(names, training, held_out, tested, columns, unlabelled=others)
 
 
 def all_labelled(task: Task) -> Texts:

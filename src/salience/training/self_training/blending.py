@@ -1,8 +1,4 @@
-"""Blending the probabilities of two classifiers: a linear opinion pool (Stone, 1961, doi:10.1214/aoms/1177704873).
-
-The pool of probabilities keeps what both are unsure of. A pool of logarithms would give the last word to the one that
-is nearly certain, which a fine-tuned model is even where it is wrong.
-"""
+"""Blending the probabilities of two classifiers: a linear opinion pool (Stone, 1961, doi:10.1214/aoms/1177704873)."""
 
 from __future__ import annotations
 
