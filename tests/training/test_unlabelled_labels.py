@@ -10,7 +10,6 @@ from salience.training.self_training.aligning import aligned
 from salience.training.self_training.blending import blended
 from salience.training.self_training.labelling import labelled, read_labels, write_labels
 from salience.training.self_training.sharpening import sharpened
-from salience.training.self_training.tempering import tempered
 from salience.training.self_training.weighting import weights
 
 RANDOM = np.random.default_rng(0)
@@ -66,42 +65,6 @@ def test_sharpened_probabilities():
     np.testing.assert_allclose(sharpened(np.array([[0.75, 0.25]])), [[0.9, 0.1]])
 
 
-def tempered_slowly(rows, confidence):
-    """The temperature is searched by halving; rows are powers of their own, one by one."""
-
-    def powers(temperature):
-        found = []
-        for row in rows:
-            each = [math.exp(math.log(value) / temperature) for value in row]
-            found.append([value / sum(each) for value in each])
-        return found
-
-    low, high = 0.01, 100.0
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if mean(max(row) for row in powers(middle)) > confidence else (low, middle)
-    return powers(low)
-
-
-@pytest.mark.parametrize("confidence", [0.4, 0.6, 0.95])
-def test_tempered_probabilities_have_the_mean_confidence(confidence):
-    rows = RANDOM.dirichlet(np.full(3, 2.0), 7)
-    found = tempered(rows, confidence)
-    assert found.max(1).mean() == pytest.approx(confidence)
-    np.testing.assert_array_equal(found.argmax(1), rows.argmax(1))
-    np.testing.assert_allclose(found, tempered_slowly(rows.tolist(), confidence), atol=1e-6)
-
-
-def test_a_confidence_that_no_temperature_gives():
-    """Rows that are certain or that know nothing stay so; others come as near as the largest temperature brings."""
-    certain, uniform = np.eye(3), np.full((4, 3), 1 / 3)
-    np.testing.assert_allclose(tempered(certain, 0.5), certain)
-    np.testing.assert_allclose(tempered(uniform, 0.9), uniform)
-    rows = np.array([[0.9, 0.1]])
-    np.testing.assert_allclose(tempered(rows, 0.5), sharpened(rows, 100))
-    np.testing.assert_allclose(tempered(rows, 1.0), [[1, 0]], atol=1e-12)
-
-
 def weights_slowly(rows):
     confidences = [max(row) for row in rows]
     centre, spread = mean(confidences), variance(confidences)
@@ -122,15 +85,14 @@ def test_texts_of_one_confidence_have_the_weight_1(rows):
     np.testing.assert_array_equal(weights(np.array(rows)), np.ones(len(rows)))
 
 
-def test_labels_are_tempered_blended_aligned_and_sharpened():
-    first, second, prior = (*RANDOM.dirichlet(np.full(3, 1.5), (2, 9)), np.array([0.2, 0.2, 0.6]))
+def test_labels_are_blended_aligned_and_sharpened():
+    first, second, prior = drawn(9), drawn(9), np.array([0.2, 0.2, 0.6])
     found = labelled(first.astype(np.float32), second.astype(np.float32), prior, 5)
-    confidence = mean(max(row) for row in second.tolist())
-    pairs = zip(tempered_slowly(first.tolist(), confidence), second.tolist(), strict=True)
+    pairs = zip(first, second, strict=True)
     middle = aligned_slowly([[(a + b) / 2 for a, b in zip(*rows, strict=True)] for rows in pairs], prior)
     expected = [[value**2 / sum(each**2 for each in row) for value in row] for row in middle]
-    np.testing.assert_allclose(found.labels, expected, atol=1e-5)
-    np.testing.assert_allclose(found.weights, weights_slowly(middle), atol=1e-5)
+    np.testing.assert_allclose(found.labels, expected, atol=1e-6)
+    np.testing.assert_allclose(found.weights, weights_slowly(middle), atol=1e-6)
     same = [row.index(max(row)) for row in first.tolist()], [row.index(max(row)) for row in second.tolist()]
     assert found.agreement == pytest.approx(sum(a == b for a, b in zip(*same, strict=True)) / 9)
     assert (found.labels.dtype, found.weights.dtype, found.teacher_steps) == (np.float32, np.float32, 5)

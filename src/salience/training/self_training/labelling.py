@@ -11,7 +11,6 @@ from salience.files import replacing
 from salience.training.self_training.aligning import aligned
 from salience.training.self_training.blending import blended
 from salience.training.self_training.sharpening import sharpened
-from salience.training.self_training.tempering import tempered
 from salience.training.self_training.weighting import weights
 
 
@@ -33,17 +32,14 @@ class Labelled:
 
 
 def labelled(first: np.ndarray, second: np.ndarray, prior: np.ndarray, teacher_steps: int = 0) -> Labelled:
-    """The labels and weights of texts from the probabilities of two teachers.
-
-    They are tempered, blended, aligned and sharpened, in this order. The weights are those of the aligned labels.
+    """The labels and weights of texts from the probabilities of two teachers: blended, aligned, sharpened, weighted.
 
     Args:
-        first, second: probabilities (N, C) of the teachers; the first is made as certain as the second.
+        first, second: probabilities (N, C) of the teachers.
         prior: shares of the classes among the labelled rows (C,).
         teacher_steps: as in `Labelled`.
     """
-    one, other = first.astype(np.float64), second.astype(np.float64)
-    found = aligned(blended(tempered(one, other.max(1).mean()), other), prior)
+    found = aligned(blended(first.astype(np.float64), second.astype(np.float64)), prior)
     agreement = float((first.argmax(1) == second.argmax(1)).mean())
     return Labelled(sharpened(found).astype(np.float32), weights(found).astype(np.float32), agreement, teacher_steps)
 
