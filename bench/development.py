@@ -58,6 +58,23 @@ def development_set(name: str, data_dir: Path, place: Path) -> dict[str, str]:
     return {role: str(file) for role, file in files.items()}
 
 
+def unlabelled_texts(name: str, data: str, count: int, place: Path) -> str:
+    """Writes texts of a development set without their labels, the same in every call, and gives the file's name.
+
+    Args:
+        name: of `SETS`.
+        data: the rows to train on, as `development_set` has written them.
+        count: number of texts, at most. A run leaves out those that it has drawn as labelled rows.
+        place: the folder to write to.
+    """
+    with open(data, encoding="utf-8", newline="") as opened:
+        rows = list(csv.DictReader(opened))
+    chosen = np.random.default_rng(1).permutation(len(rows))[:count]
+    file = place / f"{name}-unlabelled.csv"
+    write_csv(file, [{key: value for key, value in rows[row].items() if key != "label"} for row in chosen])
+    return str(file)
+
+
 def training_rows(name: str, data_dir: Path) -> list[dict]:
     """The rows of a set's training file."""
     return read(data_dir / SETS[name] / "train.jsonl.gz")

@@ -26,6 +26,7 @@ class Study:
         references: rows beside the variants.
         budget: what all variants spend alike, as of `salience compare --budget`.
         measures: what is measured of each run beside its scores, by name.
+        unlabelled: number of texts of each set that all variants are given without labels; 0 for none.
     """
 
     question: str
@@ -36,6 +37,7 @@ class Study:
     references: tuple[str, ...] = ()
     budget: str = "passes"
     measures: Mapping[str, Measure] = field(default_factory=dict)
+    unlabelled: int = 0
 
 
 def guided_by(**options: Any) -> dict[str, Any]:
@@ -118,6 +120,24 @@ STUDIES = {
         },
         sets=EIGHT,
         sizes=FEW,
+    ),
+    # Steps are equal, so that the student has as many on labelled rows as the baseline.
+    "unlabelled": Study(
+        "Do texts without labels help, and how should they be read?",
+        {
+            "without": DEFAULT | {"unlabelled_ratio": 0},
+            "with": DEFAULT,
+            "as they are": DEFAULT | {"unlabelled_view": "plain"},
+            "more words replaced": DEFAULT | {"unlabelled_view": "randomunk:window=0.3"},
+            "mixed by ssmix": DEFAULT | {"unlabelled_view": "ssmix"},
+            "mixed by tmix": DEFAULT | {"unlabelled_view": "tmix"},
+            "twice the steps": DEFAULT | {"steps_factor": 2.0},
+        },
+        sets=("trec", "sst2", "mr", "subj", "sst5", "ag_news"),
+        sizes=(50, 100),
+        references=("frozen",),
+        budget="steps",
+        unlabelled=2000,
     ),
     "heads": Study(
         "Is the head that AttentionMix chooses by itself better than other heads, or than a layer's mean?",

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from development import SETS, development_set
+from development import SETS, development_set, unlabelled_texts
 from salience.commands.compare import show_and_report
 from salience.comparison.comparing import compare
 from salience.comparison.evidence import GridEvidence
@@ -44,6 +44,9 @@ def main() -> None:
     sets = {
         name: development_set(name, options.data_dir, options.output / "data") for name in options.sets or study.sets
     }
+    if study.unlabelled:
+        for name, files in sets.items():
+            files["unlabelled"] = unlabelled_texts(name, files["data"], study.unlabelled, options.output / "data")
     base = Recipe(next(iter(sets.values()))["data"], precision=options.precision, **study.settings)
     evidence: list[GridEvidence] = []
     references = study.references if options.references is None else options.references

@@ -9,7 +9,7 @@ import pytest
 
 import development
 import study
-from development import development_set
+from development import development_set, unlabelled_texts
 from salience.comparison.variants import setting_variants
 from salience.training.recipe import Recipe
 from studies import STUDIES
@@ -53,6 +53,15 @@ def test_a_development_set_divides_the_training_rows(data_dir, tmp_path):
     assert {role: rows_of(file) for role, file in again.items()} == {
         role: rows_of(file) for role, file in files.items()
     }
+
+
+def test_texts_without_labels_are_of_the_rows_to_train_on(data_dir, tmp_path):
+    files = development_set("made-up", data_dir, tmp_path / "one")
+    texts = rows_of(unlabelled_texts("made-up", files["data"], 20, tmp_path / "one"))
+    assert len(texts) == len({row["text"] for row in texts}) == 20
+    assert all(list(row) == ["text"] for row in texts)
+    assert {row["text"] for row in texts} < {row["text"] for row in rows_of(files["data"])}
+    assert rows_of(unlabelled_texts("made-up", files["data"], 20, tmp_path / "one")) == texts
 
 
 def test_a_study_is_run_and_its_table_written(data_dir, tmp_path, monkeypatch, capsys):

@@ -7,6 +7,7 @@ import pytest
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience.comparison.budgets import TIMED, UNTIMED, Clock, by_passes, by_time, steps_of
+from salience.errors import InputError
 from salience.training.recipe import Recipe
 
 
@@ -55,6 +56,24 @@ def test_a_plain_stage_has_its_share_of_the_cost(tmp_path):
     assert found == pytest.approx(expected)
     quarter = by_passes({"plain+ssmix": recipe_of(tmp_path, method="ssmix", plain_share=0.25, clean=0.0)})
     assert quarter == pytest.approx({"plain+ssmix": sum([1.0] + [5 / 3] * 3) / 4})
+
+
+def test_texts_without_labels_cost_a_teacher_and_their_own_passes(tmp_path):
+    """For each labelled text of a step: the teacher's pass, the student's, and those of two other texts."""
+    more = str(write_csv(tmp_path / "more.csv", [[text] for text, _ in labelled_rows(9, seed=2)], ["text"]))
+    settings = {
+        "with": {"method": "plain", "unlabelled_view": "plain"},
+        "more of them": {"method": "plain", "unlabelled_ratio": 5},
+        "mixed": {"method": "plain", "unlabelled_view": "ssmix"},
+        "ssmix": {"method": "ssmix"},
+        "none of them": {"method": "plain", "unlabelled_ratio": 0},
+    }
+    recipes = {name: recipe_of(tmp_path, unlabelled=more, **each) for name, each in settings.items()}
+    expected = {"with": 1 + 1 + 2, "more of them": 1 + 1 + 5, "mixed": 1 + 1 + 2 * 5 / 3, "ssmix": 2 + 2 + 2,
+                "none of them": 1}  # fmt: skip
+    assert by_passes(recipes) == pytest.approx(expected)
+    with pytest.raises(InputError, match="--budget time cannot measure the two phases of --unlabelled"):
+        by_time({"with": recipes["with"]})
 
 
 def test_a_step_of_a_method_is_timed_once_and_a_plain_one_too(tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import torch
 from transformers import TrainerCallback
 
+from salience.errors import InputError
 from salience.mixing.choosing import PLAIN, choose_method
 from salience.mixing.method import resolved
 from salience.training.fitting import Listeners, build_trainer, run_trainer
@@ -53,7 +54,11 @@ def by_passes(recipes: Mapping[str, Recipe]) -> Costs:
         classifier, method = prepared.classifier, choose_method(recipe.method, recipe.method_options)
         batches = first_batches(classifier.tokenizer, prepared.training)
         whole = resolved(method, classifier.model, classifier.tokenizer, batches)
-        return passes_per_step(whole, recipe.clean, classifier.model, reads_per_step(recipe))
+        cost = passes_per_step(whole, recipe.clean, classifier.model, reads_per_step(recipe))
+        if prepared.unlabelled is None:
+            return cost
+        # For every step of the teacher there is one of the student, which reads texts without labels too.
+        return 2 * cost + recipe.unlabelled_ratio * passes_per_step(prepared.unlabelled.view, 0, classifier.model)
 
     return mean_costs(recipes, passes)
 
@@ -89,8 +94,13 @@ def seconds_per_step(recipe: Recipe) -> float:
     """The median seconds of `TIMED` training steps of a recipe, after some that do not count.
 
     A model that is trained by turns is timed where all of its weights are trained.
+
+    Raises:
+        InputError: the recipe trains with texts without labels, of which the steps of the teacher are others.
     """
     prepared = replace(prepare_files(replace(recipe, steps=UNTIMED + TIMED))[0], validation=None)
+    if prepared.unlabelled is not None:
+        raise InputError("--budget time cannot measure the two phases of --unlabelled: use --budget passes, or steps")
     clock = Clock()
     with TemporaryDirectory() as folder:
         run_trainer(build_trainer(prepared, Path(folder), Listeners(callbacks=[clock])))

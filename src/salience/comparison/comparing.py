@@ -19,8 +19,8 @@ from salience.comparison.results import Comparison, comparison_of
 from salience.comparison.variants import check_no_estimate, method_variants, reference_variants, setting_variants
 from salience.errors import InputError
 from salience.jobs import QUIET, Display, Failure, FailureLog, Job, pool_of, run_jobs
+from salience.training.checking import check_recipe
 from salience.training.measures import Measures, measures_named
-from salience.training.preparing import check_recipe
 from salience.training.recipe import Recipe
 from salience.training.references import USUAL, check_reference, is_reference, trained
 from salience.training.trackers import check_trackers

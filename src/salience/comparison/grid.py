@@ -17,6 +17,7 @@ OF_DATA = (
     "data",
     "validation",
     "test",
+    "unlabelled",
     "text",
     "text_pair",
     "label",

@@ -62,10 +62,11 @@ def apportion(counts: Sequence[int], total: int) -> list[int]:
 
 def shared_rows(train: Texts, other: Texts) -> int:
     """The number of rows of `other` whose text, or pair of texts, is in `train` too; space around texts is ignored."""
-    seen = set(_stripped(train))
-    return sum(row in seen for row in _stripped(other))
+    seen = set(stripped(train))
+    return sum(row in seen for row in stripped(other))
 
 
-def _stripped(texts: Texts) -> list[tuple[str, ...]]:
+def stripped(texts: Texts) -> list[tuple[str, ...]]:
+    """Each text, or pair of texts, as a tuple without the space around it."""
     columns = [texts.texts] if texts.second is None else [texts.texts, texts.second]
     return [tuple(text.strip() for text in row) for row in zip(*columns, strict=True)]

@@ -17,6 +17,7 @@ from salience.data.labels import check_labels, encode, label_names
 from salience.data.reading import column_names, stream
 from salience.data.splitting import shared_rows, split
 from salience.data.texts import Texts
+from salience.data.unlabelled import read_unlabelled
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Task:
         test: the texts that measure the model; may be empty.
         columns: the columns of the files; None for texts that come from no file.
         tokenised: whether the words of the texts are separated by spaces already.
+        unlabelled: texts without labels, on which the model is trained too; may be empty.
     """
 
     labels: list[str]
@@ -38,6 +40,7 @@ class Task:
     test: Texts = field(default_factory=lambda: Texts([]))
     columns: Columns | None = None
     tokenised: bool = False
+    unlabelled: Texts = field(default_factory=lambda: Texts([]))
 
 
 def read_part(
@@ -90,6 +93,7 @@ def read_task(
     bad_rows: str = "error",
     note: Callable[[str], None] = print,
     size: int | None = None,
+    unlabelled: str | None = None,
     **chosen,
 ) -> Task:
     """Reads and checks all files of a task, before anything is trained.
@@ -104,6 +108,7 @@ def read_task(
         bad_rows: as in `collect`.
         note: is called with each guess and each warning.
         size: the number of rows of `data` that are drawn, as `draw` draws them; None takes all.
+        unlabelled: texts without labels; None if there are none. Those that are also labelled rows are left out.
         chosen: `text`, `text_pair`, `label` and `group`, the names of columns that are not to be guessed. Groups are
             those of `data`; other files need none.
 
@@ -142,9 +147,14 @@ def read_task(
         kept_rows, held_rows = split(labels, share, seed, data)
         held_out, training = training.take(held_rows), training.take(kept_rows)
         notes.append(f"validation: {len(held_out)} of the {len(texts)} rows held out (stratified)")
+    parts = {"training": training, "validation": held_out, "test": tested}
+    others = Texts([])
+    if unlabelled is not None:
+        others, found = read_unlabelled(unlabelled, columns, parts, encoding, bad_rows)
+        notes += found
     for line in notes:
         note(line)
-    return Task(names, training, held_out, tested, columns)
+    return Task(names, training, held_out, tested, columns, unlabelled=others)
 
 
 def all_labelled(task: Task) -> Texts:

@@ -67,6 +67,9 @@ def training_summary(recipe: Recipe, metrics: dict) -> str:
     if recipe.plain_share:
         share = f"{recipe.plain_share:g} of the steps"
         method = f"a stage of plain training ({share}), then {method} at {RATE:g} times the learning rate"
+    if recipe.unlabelled is not None and recipe.unlabelled_ratio:
+        texts = f"{metrics['rows']['unlabelled']} texts without labels of {code(file_name(recipe.unlabelled))}"
+        method += f", with {texts}, labelled by this training without them and by logistic regression on the encoder"
     return (
         f"{metrics['rows']['training']} rows of {code(file_name(recipe.data))} on {code(file_name(recipe.model))}: "
         f"{method}, "

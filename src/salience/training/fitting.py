@@ -64,23 +64,25 @@ class Fitted:
         iterations: for every iteration of a training by turns, a dictionary with "iteration" (its number), "steps",
             "validation_accuracy" (from 0 to 1, or None) and "kept" (whether it was selected); else empty.
         plain_steps: number of steps of a plain stage before those that the state counts.
+        teacher_steps: number of steps of a teacher, before them too.
     """
 
     classifier: TextClassifier
     state: TrainerState
     iterations: list[dict[str, Any]] = field(default_factory=list)
     plain_steps: int = 0
+    teacher_steps: int = 0
 
     @property
     def steps(self) -> int:
-        """The number of steps, of both stages if there are two."""
-        return self.plain_steps + self.state.global_step
+        """The number of steps, of both stages or phases if there are two."""
+        return self.plain_steps + self.teacher_steps + self.state.global_step
 
     @property
     def best_step(self) -> int | None:
         """The step of the selected checkpoint, from the beginning of the run; None without validation rows."""
         best = self.state.best_global_step
-        return None if best is None else self.plain_steps + best
+        return None if best is None else self.plain_steps + self.teacher_steps + best
 
 
 def fit(prepared: Prepared, checkpoints: Path, listeners: Listeners = Listeners()) -> Fitted:

@@ -37,13 +37,19 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
     All steps count, also those after the best one. Of a training by turns, the compressor's turns do not count: they
     run on stored states.
     """
-    recipe = prepared.recipe
+    recipe, unlabelled = prepared.recipe, prepared.unlabelled
     assert recipe.batch_size is not None
     steps = sum(row["steps"] for row in fitted.iterations) or fitted.state.global_step
+    steps += fitted.teacher_steps
     reads = reads_per_step(recipe)
     passes = steps * recipe.batch_size * passes_per_step(prepared.method, recipe.clean, prepared.model, reads)
-    plain = fitted.plain_steps * recipe.batch_size * passes_per_step(None, recipe.clean, prepared.model, reads)
-    return round(passes + plain, 3)
+    passes += fitted.plain_steps * recipe.batch_size * passes_per_step(None, recipe.clean, prepared.model, reads)
+    if unlabelled is not None:
+        texts = min(recipe.batch_size * recipe.unlabelled_ratio, len(unlabelled))
+        passes += fitted.state.global_step * texts * passes_per_step(unlabelled.view, 0, prepared.model)
+        # Both teachers read them, and the frozen encoder reads the labelled texts too.
+        passes += FORWARD * (2 * len(unlabelled) + len(prepared.training))
+    return round(passes, 3)
 
 
 def reads_per_step(recipe: Recipe) -> int:

@@ -14,7 +14,6 @@ from salience.data.encoding import Encoded
 from salience.data.labels import class_weights
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.errors import InputError
 from salience.inference import TextClassifier, choose_device
 from salience.mixing import dry_run
 from salience.mixing.choosing import choose_method
@@ -30,6 +29,7 @@ from salience.training.freezing import freeze_lowest, recognised_stages
 from salience.training.plain_stage import check_plain_stage
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
+from salience.training.self_training.unlabelled import Unlabelled, choose_view
 from salience.training.techniques import check_techniques
 
 RESOLVING_ROWS = 256  # training rows on which a method chooses what it leaves open
@@ -50,6 +50,7 @@ class Prepared:
         procedure: how the model is fitted.
         training, validation, test: the encoded texts with their labels; None where there are no such rows.
         class_weights: one weight a class (C,), relative to a mean of 1 over the training texts.
+        unlabelled: the texts without labels; None where there are none.
     """
 
     recipe: Recipe
@@ -60,6 +61,7 @@ class Prepared:
     validation: Encoded | None
     test: Encoded | None
     class_weights: list[float] | None
+    unlabelled: Unlabelled | None = None
 
     @property
     def model(self) -> PreTrainedModel:
@@ -126,31 +128,10 @@ def prepare(
     if method is not None:
         dry_run(method, model, as_batch(tokenizer, training, 0, 2))
     procedure.check(model)
-    return Prepared(recipe, classifier, method, procedure, training, validation, test, weights)
-
-
-def check_recipe(recipe: Recipe) -> None:
-    """Checks what needs neither data nor model: the method, the model's options, and what this machine can do.
-
-    Raises:
-        InputError: names what is wrong.
-    """
-    check_device(recipe)
-    method = choose_method(recipe.method, recipe.method_options)
-    options = attention_options(recipe.model, recipe.model_options)
-    if options is not None and recipe.pooling not in ("auto", "cls"):
-        raise InputError(
-            f"--pooling {recipe.pooling}: {recipe.model} has a pooling of its own; leave --pooling out, or choose the "
-            "pooling by the name of the model, such as attention:mean"
-        )
-    if options is not None and recipe.dropout is not None:
-        raise InputError(
-            f"--dropout {recipe.dropout:g}: {recipe.model} has a dropout of its own; set it with --set-model dropout="
-            f"{recipe.dropout:g}"
-        )
-    by_turns = options is not None and options.pooling == "variational"
-    check_plain_stage(recipe.plain_share, recipe.steps, by_turns)
-    check_techniques(recipe, method is not None, by_turns)
+    unlabelled = None
+    if len(task.unlabelled) and recipe.unlabelled_ratio:
+        unlabelled = prepare_unlabelled(recipe, classifier, task, training, note)
+    return Prepared(recipe, classifier, method, procedure, training, validation, test, weights, unlabelled)
 
 
 def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) -> TextClassifier:
@@ -169,6 +150,18 @@ def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) ->
 def width_of(model: PreTrainedModel) -> int | None:
     """The number of hidden units of a transformer, on which its learning rate depends; None for models over words."""
     return None if is_over_words(model) else model.config.hidden_size
+
+
+def prepare_unlabelled(
+    recipe: Recipe, classifier: TextClassifier, task: Task, training: Encoded, note: Callable[[str], None]
+) -> Unlabelled:
+    """The texts without labels of a task, encoded, with the view of them resolved on the training texts and tried."""
+    model, tokenizer = classifier.model, classifier.tokenizer
+    view = resolved(choose_view(recipe), model, tokenizer, first_batches(tokenizer, training), note)
+    if view is not None:
+        dry_run(view, model, as_batch(tokenizer, training, 0, 2))
+    encoded = encode_part(classifier, task.unlabelled, "unlabelled", note)
+    return Unlabelled(task.unlabelled, encoded, task.training, view)
 
 
 def all_texts(texts: Texts) -> list[str]:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from salience.assignments import name_and_options
 from salience.errors import InputError, listed, unknown
-from salience.settings import BOOL, SHARE, TEXT, as_option, between, check_settings, one_of, setting, whole_between
+from salience.settings import SHARE, TEXT, as_option, between, check_settings, one_of, setting, whole_between
+from salience.training.data_settings import DataSettings
 from salience.training.default_settings import default_batch_size, default_rates, default_steps
 from salience.training.earlier_recipes import from_earlier
 from salience.training.plain_stage import PLAIN_SHARE, PREFIX, split_name
-from salience.training.recipe_kinds import CHECKSUMS, ESTIMATE, OPTIONS, WEIGHTS
+from salience.training.recipe_kinds import CHECKSUMS, OPTIONS, WEIGHTS
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(DataSettings):
     """What to train on, with what, and how.
 
     None stands for a value that follows from the data; `resolved` fills it in. `model_options`, `method_options` and
@@ -25,42 +26,6 @@ class Recipe:
     Raises:
         InputError: a value does not fit its setting.
     """
-
-    data: str = setting(MISSING, TEXT, "labelled texts: csv, tsv, jsonl or parquet, also .gz, or a hub data set")
-    validation: str | None = setting(None, TEXT, "rows on which the best checkpoint is selected", "none")
-    test: str | None = setting(None, TEXT, "rows for the final test; nothing is selected on them", "none")
-    text: str | None = setting(None, TEXT, "column of the text", "guessed")
-    text_pair: str | None = setting(None, TEXT, "column of a second text, for pairs of texts", "guessed")
-    label: str | None = setting(None, TEXT, "column of the label", "guessed")
-    group: str | None = setting(
-        None, TEXT, "column of groups, such as authors, that the estimate does not divide", "none"
-    )
-    encoding: str = setting("utf-8", TEXT, "character encoding of csv and tsv files")
-    bad_rows: str = setting("error", one_of("error", "skip"), "how rows without a text or a label are treated")
-    # None, by which earlier versions trained, is 0.2, and 0.1 from 1,000 rows on; see `default_share`.
-    validation_share: float | None = setting(
-        0.0, between(0, 0.9).or_none(),
-        "fraction of the training rows held out to select the best checkpoint; 0 trains on all rows",
-    )  # fmt: skip
-    estimate: str | None = setting(
-        None, ESTIMATE, "further models that estimate the scores on new rows, each trained on a part of the labelled "
-        "rows: none, holdout (one model), or folds:K (K models)",
-        "folds:2; none with validation rows, or with test rows and 5,000 labelled rows",
-    )  # fmt: skip
-    calibrate: bool | None = setting(
-        None, BOOL, "fold a temperature into the model, fitted on the rows of the estimate", "yes if there is one"
-    )
-    target_precision: float | None = setting(
-        None, between(0.5, 0.999), "precision that predict keeps, with 95 % certainty, by abstaining below thresholds "
-        "that are found on the rows of the estimate", "none: predict decides every text",
-    )  # fmt: skip
-
-    size: int | None = setting(
-        None, whole_between(1, 10**9), "number of rows of the data that are drawn, stratified by class", "all"
-    )
-    label_noise: float | None = setting(
-        None, between(0, 1), "fraction of the training and validation labels that are replaced by wrong ones", "none"
-    )
 
     model: str = setting(
         "minilm", TEXT, "pretrained model: minilm, a folder, or a name on the hub; or a classifier with attention "

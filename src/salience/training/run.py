@@ -17,6 +17,7 @@ from salience.inference import TextClassifier
 from salience.processes import is_main_process
 from salience.training.abstaining import abstention, abstention_sentences, check_target, decided_scores
 from salience.training.calibrating import choose_calibration, divide_logits
+from salience.training.checking import check_recipe
 from salience.training.checkpoints import using_files
 from salience.training.estimating import estimate
 from salience.training.fitting import Listeners, fit
@@ -26,7 +27,7 @@ from salience.training.inputs import checksums, input_files, task_of
 from salience.training.measured_scores import Measure
 from salience.training.measures import Measures, measures_named
 from salience.training.passes import text_passes
-from salience.training.preparing import Prepared, as_batch, check_recipe, prepare, silent
+from salience.training.preparing import Prepared, as_batch, prepare, silent
 from salience.training.recipe import Recipe
 from salience.training.results import measure, write_results
 from salience.training.trackers import Tracking, check_trackers
@@ -164,6 +165,8 @@ def fit_and_save(
         "text_passes": text_passes(prepared, fitted),
         "seconds": round(time.time() - started, 1),
     }
+    if prepared.unlabelled is not None:
+        metrics["rows"]["unlabelled"] = len(prepared.unlabelled)
     if fitted.iterations:
         metrics["iterations"] = fitted.iterations
     if estimated is not None:

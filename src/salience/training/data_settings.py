@@ -1,0 +1,61 @@
+"""The settings of a recipe that are about its data: which rows are read, and which ones measure the model."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass
+
+from salience.settings import BOOL, TEXT, between, one_of, setting, whole_between
+from salience.training.recipe_kinds import ESTIMATE
+
+
+@dataclass(frozen=True)
+class DataSettings:
+    """The first settings of a `Recipe`."""
+
+    data: str = setting(MISSING, TEXT, "labelled texts: csv, tsv, jsonl or parquet, also .gz, or a hub data set")
+    validation: str | None = setting(None, TEXT, "rows on which the best checkpoint is selected", "none")
+    test: str | None = setting(None, TEXT, "rows for the final test; nothing is selected on them", "none")
+    text: str | None = setting(None, TEXT, "column of the text", "guessed")
+    text_pair: str | None = setting(None, TEXT, "column of a second text, for pairs of texts", "guessed")
+    label: str | None = setting(None, TEXT, "column of the label", "guessed")
+    group: str | None = setting(
+        None, TEXT, "column of groups, such as authors, that the estimate does not divide", "none"
+    )
+    encoding: str = setting("utf-8", TEXT, "character encoding of csv and tsv files")
+    bad_rows: str = setting("error", one_of("error", "skip"), "how rows without a text or a label are treated")
+    # None, by which earlier versions trained, is 0.2, and 0.1 from 1,000 rows on; see `default_share`.
+    validation_share: float | None = setting(
+        0.0, between(0, 0.9).or_none(),
+        "fraction of the training rows held out to select the best checkpoint; 0 trains on all rows",
+    )  # fmt: skip
+    estimate: str | None = setting(
+        None, ESTIMATE, "further models that estimate the scores on new rows, each trained on a part of the labelled "
+        "rows: none, holdout (one model), or folds:K (K models)",
+        "folds:2; none with validation rows, or with test rows and 5,000 labelled rows",
+    )  # fmt: skip
+    calibrate: bool | None = setting(
+        None, BOOL, "fold a temperature into the model, fitted on the rows of the estimate", "yes if there is one"
+    )
+    target_precision: float | None = setting(
+        None, between(0.5, 0.999), "precision that predict keeps, with 95 % certainty, by abstaining below thresholds "
+        "that are found on the rows of the estimate", "none: predict decides every text",
+    )  # fmt: skip
+
+    unlabelled: str | None = setting(
+        None, TEXT, "texts without labels, on which the model is trained too, with labels that it gives them", "none"
+    )
+    unlabelled_view: str = setting(
+        "randomunk:window=0.15", TEXT, "how these texts are changed before the model learns from them: plain for not "
+        "at all, or a mixing method",
+    )  # fmt: skip
+    unlabelled_ratio: int = setting(
+        2, whole_between(0, 100), "number of these texts for each labelled one in a step; 0 trains without them"
+    )
+    unlabelled_weight: float = setting(1.0, between(0, 100), "weight of the loss on these texts")
+
+    size: int | None = setting(
+        None, whole_between(1, 10**9), "number of rows of the data that are drawn, stratified by class", "all"
+    )
+    label_noise: float | None = setting(
+        None, between(0, 1), "fraction of the training and validation labels that are replaced by wrong ones", "none"
+    )

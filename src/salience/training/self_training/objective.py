@@ -1,0 +1,70 @@
+"""The objective of the student: the loss on labelled texts, and the weighted loss on texts without labels.
+
+    L = L_labelled + weight / U sum_u w_u H(q_u, p(. | view(x_u)))
+
+for the U texts without labels of a step, with the labels q_u and weights w_u of `labelling.py`. The labels were
+computed on the texts as they are, and the student reads a changed view of them, as in Kihyuk Sohn et al. (NeurIPS
+2020), "FixMatch: Simplifying Semi-Supervised Learning with Consistency and Confidence", arXiv:2001.07685, section 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from salience.batch import Batch
+from salience.hooks.hooks import forward
+from salience.mixing.forwarding import forward_mixed
+from salience.mixing.method import Method
+from salience.training.kept_rows import kept_by_rows
+from salience.training.loss import CrossEntropy
+from salience.training.objectives import Objective
+
+# A batch (B, T) of texts without labels, their labels q (B, C) and weights w (B,), and the part of the step's U texts
+# that they are, times the number of parts of the step.
+Part = tuple[Batch, Tensor, Tensor, float]
+
+
+def with_unlabelled(
+    objective: Objective, parts: Callable[[], Part | None], view: Method | None, weight: float,
+    class_weights: tuple[float, ...] | None = None,
+) -> Objective:  # fmt: skip
+    """An objective with one more loss, on texts without labels. It is back-propagated last.
+
+    Args:
+        objective: on labelled texts.
+        parts: gives the texts without labels of a step, or of the next part of it; None if the part has none.
+        view: a mixing method that changes the texts; None leaves them as they are.
+        weight: of the further loss, at least 0.
+        class_weights: of the classes (C,), as in the loss on labelled texts.
+    """
+    loss = CrossEntropy(class_weights)
+
+    def on_both(model: nn.Module, batch: Batch) -> Iterator[Tensor]:
+        yield from objective(model, batch)
+        part = parts()
+        if part is None:
+            return
+        texts, labels, weights, share = part
+        with kept_by_rows(model):
+            logits, targets = viewed(model, texts, labels * weights[:, None], view)
+            # The loss is linear in the labels, so that the weights of texts are factors of their labels.
+            yield weight * share * loss(logits, targets)
+
+    return on_both
+
+
+def viewed(model: nn.Module, batch: Batch, labels: Tensor, view: Method | None) -> tuple[Tensor, Tensor]:
+    """The logits (B, C) of a changed view of the texts, and the labels (B, C) of the changed texts.
+
+    A guide of the view explains the most probable label. Where texts are mixed, so are their labels.
+    """
+    if view is None:
+        return forward(model, batch), labels
+    labelled = replace(batch, labels=labels.argmax(1))
+    mix = view(labelled, None if view.guide is None else view.guide(model, labelled))
+    share = mix.share[:, None].to(labels.dtype)
+    return forward_mixed(model, labelled, mix), torch.lerp(labels[mix.partner], labels, share)

@@ -1,0 +1,203 @@
+"""Training with texts without labels: labels made by hand, both phases killed and resumed, and passes that count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from test_unlabelled_labels import aligned_slowly
+from transformers import TrainerCallback
+
+import families
+from labelled import FILLER, WORDS, labelled_rows, write_csv
+from salience.errors import InputError
+from salience.inference.frozen_encoder import load_frozen
+from salience.training import resuming
+from salience.training.checking import check_recipe
+from salience.training.fitting import Listeners, fit
+from salience.training.passes import text_passes
+from salience.training.recipe import Recipe
+from salience.training.run import prepare_files
+from salience.training.self_training.batches import UnlabelledRows
+from salience.training.self_training.labelling import read_labels
+from word_models import bits
+
+STEPS = 5
+
+
+class Killed(Exception):
+    """Stands for a process that is killed."""
+
+
+class Watch(TrainerCallback):
+    """Records the weights with which every training begins and those after its steps, and kills one at a step."""
+
+    def __init__(self, at: tuple[int, int] | None = None):
+        self.at = at  # seed and step
+        self.begun: list[object] = []
+        self.weights: dict[tuple[int, int], object] = {}
+
+    def on_train_begin(self, args, state, control, model, **_):
+        self.begun.append(bits(model))
+
+    def on_step_end(self, args, state, control, model, **_):
+        self.weights[args.seed, state.global_step] = bits(model)
+        if (args.seed, state.global_step) == self.at:
+            raise Killed
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("place")
+    return SimpleNamespace(
+        data=str(write_csv(folder / "train.csv", labelled_rows(24))),
+        more=str(write_csv(folder / "more.csv", [[text] for text, _ in labelled_rows(40, seed=2)], ["text"])),
+        model=str(families.save_tiny_model(folder / "tiny", [*WORDS.values(), " ".join(FILLER)], dropout=0.1)),
+    )
+
+
+def recipe_of(place, **settings) -> Recipe:
+    usual = {"data": place.data, "unlabelled": place.more, "model": place.model, "method": "plain", "steps": STEPS,
+             "batch_size": 6, "validation_share": 0.0, "estimate": "none", "device": "cpu", "precision": "fp32",
+             "learning_rate": 0.01, "seed": 4}  # fmt: skip
+    return Recipe(**(usual | settings))
+
+
+def fitted(place, folder, at=None, note=lambda line: None, **settings):
+    watch = Watch(at)
+    prepared = prepare_files(recipe_of(place, **settings))[0]
+    done = fit(prepared, folder, Listeners(note, callbacks=[watch]))
+    return SimpleNamespace(prepared=prepared, watch=watch, weights=bits(done.classifier.model), done=done)
+
+
+@pytest.fixture(scope="module")
+def untroubled(place, tmp_path_factory):
+    """A run that nothing interrupts, with its checkpoints folder."""
+    folder = tmp_path_factory.mktemp("untroubled")
+    found = fitted(place, folder)
+    found.folder = folder
+    return found
+
+
+def test_the_teacher_is_the_model_without_the_option_and_the_student_begins_as_it_did(place, untroubled, tmp_path):
+    alone = fitted(place, tmp_path, unlabelled=None)
+    watch = untroubled.watch
+    assert watch.weights[4, STEPS] == alone.weights != untroubled.weights
+    assert watch.begun[0] == watch.begun[1] == alone.watch.begun[0]
+    assert list(watch.weights) == [(seed, step) for seed in (4, 5) for step in range(1, STEPS + 1)]
+    assert untroubled.weights == watch.weights[5, STEPS]
+    done = untroubled.done
+    assert (done.teacher_steps, done.steps, done.best_step) == (STEPS, 2 * STEPS, None)
+
+
+def test_the_labels_are_those_of_both_teachers(place, untroubled, tmp_path):
+    """The model that a run without the option gives, and scikit-learn on vectors, put together by hand."""
+    alone = fitted(place, tmp_path, unlabelled=None)
+    texts, training = untroubled.prepared.unlabelled.texts, untroubled.prepared.unlabelled.rows
+    encoder = load_frozen(place.model, max_length=untroubled.prepared.classifier.max_length, precision="fp32")
+    regression = LogisticRegression(C=10, max_iter=1000).fit(encoder.vectors(training), training.known_labels)
+    both = alone.done.classifier.predict_proba(texts), regression.predict_proba(encoder.vectors(texts))
+    prior = [np.mean(training.known_labels == label) for label in range(3)]
+    middle = aligned_slowly(((both[0].astype(float) + both[1]) / 2).tolist(), prior)
+    expected = [[value**2 / sum(each**2 for each in row) for value in row] for row in middle]
+    found = read_labels(untroubled.folder / "labels.npz")
+    np.testing.assert_allclose(found.labels, expected, atol=1e-4)
+    assert found.teacher_steps == STEPS
+
+
+def test_the_student_learns_from_the_texts_without_labels(place, untroubled, tmp_path):
+    """Other weights of the loss, other views and other numbers of texts give other students."""
+    others = [
+        fitted(place, tmp_path / name, **{name: value}).weights
+        for name, value in (("unlabelled_weight", 0.0), ("unlabelled_view", "plain"), ("unlabelled_ratio", 3))
+    ]
+    known = [str(weights) for weights in (*others, untroubled.weights)]
+    assert len(set(known)) == 4
+
+
+def test_a_ratio_of_0_trains_without_them(place, untroubled, tmp_path):
+    alone = fitted(place, tmp_path, unlabelled_ratio=0)
+    assert alone.prepared.unlabelled is None
+    assert alone.weights == untroubled.watch.weights[4, STEPS]
+
+
+@pytest.mark.parametrize("at", [(4, 2), (4, STEPS), (5, 1), (5, 3), (5, STEPS)], ids=str)
+def test_a_run_that_is_killed_ends_with_the_same_weights(at, place, untroubled, tmp_path, monkeypatch):
+    monkeypatch.setattr(resuming, "SECONDS", 0)
+    with pytest.raises(Killed):
+        fitted(place, tmp_path, at)
+    again = fitted(place, tmp_path)
+    assert again.weights == untroubled.weights
+    assert again.done.steps == untroubled.done.steps
+    assert {seed for seed, _ in again.watch.weights} == ({4, 5} if at[0] == 4 else {5})  # no teacher is trained twice
+
+
+def test_a_run_that_is_killed_between_the_phases(place, untroubled, tmp_path):
+    def note(line: str) -> None:
+        if line.startswith("phase 2"):
+            raise Killed
+
+    with pytest.raises(Killed):
+        fitted(place, tmp_path, note=note)
+    again = fitted(place, tmp_path)
+    assert again.weights == untroubled.weights
+    assert {seed for seed, _ in again.watch.weights} == {5}
+
+
+def test_a_step_in_parts_reads_the_texts_of_the_whole_step(place, tmp_path, monkeypatch):
+    read: list[list[int]] = []
+
+    def recorded(rows):
+        found = of_part(rows)
+        read.append(found.tolist())
+        return found
+
+    of_part = UnlabelledRows.next
+    monkeypatch.setattr(UnlabelledRows, "next", recorded)
+    fitted(place, tmp_path / "whole")
+    whole = read.copy()
+    read.clear()
+    fitted(place, tmp_path / "parts", accumulation=2)
+    assert [len(rows) for rows in whole] == [12] * STEPS
+    assert [one + other for one, other in zip(read[::2], read[1::2], strict=True)] == whole
+
+
+def test_validation_rows_choose_in_both_phases(place, tmp_path):
+    found = fitted(place, tmp_path, validation_share=0.25, evaluations=STEPS)
+    assert found.done.best_step == STEPS + found.done.state.best_global_step
+    assert found.weights == found.watch.weights[5, found.done.state.best_global_step]
+
+
+def test_passes_of_both_phases_count(place, untroubled):
+    prepared = untroubled.prepared
+    texts = len(prepared.unlabelled)
+    of_steps = STEPS * 6 + STEPS * (6 + 12)
+    of_labelling = (texts + texts + 24) / 3  # forward passes: both teachers, and the rows for the second one
+    assert text_passes(prepared, untroubled.done) == pytest.approx(of_steps + of_labelling, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"unlabelled": None, "unlabelled_ratio": 3}, "--unlabelled-ratio has no effect without texts: add --unlab"),
+        ({"unlabelled_view": "ssmx"}, '--unlabelled-view ssmx: unknown method "ssmx"'),
+        ({"unlabelled_view": "ssmix:windw=1"}, '--unlabelled-view ssmix:windw=1: unknown option of ssmix "windw"'),
+        ({"plain_share": 0.3}, "--unlabelled has two phases of its own: leave out --plain-share"),
+        ({"model": "attention:variational"}, "VAT is trained by turns, without texts that have no labels"),
+    ],
+)
+def test_what_is_refused_before_anything_is_read(settings, message, place):
+    with pytest.raises(InputError) as caught:
+        check_recipe(recipe_of(place, **settings))
+    assert str(caught.value).startswith(message)
+
+
+def test_several_processes_are_refused(place, monkeypatch):
+    for name, value in {"WORLD_SIZE": "2", "RANK": "0", "LOCAL_RANK": "0"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(InputError, match="--unlabelled trains in one process"):
+        check_recipe(recipe_of(place))
+    check_recipe(replace(recipe_of(place), unlabelled=None))
