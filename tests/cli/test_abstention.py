@@ -199,7 +199,8 @@ def test_a_damaged_file_of_thresholds_is_one_line(content, strict, place, salien
          "there are 60: give 0.95 or less, or add rows"),
         (["--estimate", "holdout", "--target-precision", "0.9"], "0.9 needs at least 29 rows in the estimate, and "
          "there are 12: give 0.77 or less, or add rows"),
-        (["--target-precision", "0.9"], "--target-precision 0.9 has no effect without an estimate: add --estimate "
+        (["--estimate", "none", "--target-precision", "0.9"],
+         "--target-precision 0.9 has no effect without an estimate: add --estimate "
          "folds:2"),
         (["--target-precision", "1"], "--target-precision is 1.0: give a number from 0.5 to 0.999"),
     ],

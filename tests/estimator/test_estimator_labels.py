@@ -81,8 +81,13 @@ REFUSED = {
     "infinity": ([1.0, float("inf")] * 3, "infinity"),
     "complex numbers": (np.array([1j, 2] * 3), "Complex data not supported"),
     "the same name": (["a\ud83d", "a\ufffd"] * 3, "2 classes have the same name"),
-    "a class of one text": (["a"] * 5 + ["b"], 'the class "b" has a single text.*validation_share=0'),
 }
+
+
+def test_a_class_of_one_text_cannot_be_held_out(short):
+    estimator = short(validation_share=0.2)
+    with pytest.raises(ValueError, match=r'the class "b" has a single text.*validation_share=0'):
+        estimator.fit(["goal", "match", "song", "band", "soup", "bread"], ["a"] * 5 + ["b"])
 
 
 @pytest.mark.parametrize("y, message", REFUSED.values(), ids=list(REFUSED))

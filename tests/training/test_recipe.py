@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from salience.errors import InputError
-from salience.training import recipe as recipe_module
+from salience.training import earlier_recipes
 from salience.training.recipe import Recipe
 
 ITSELF = []
@@ -117,7 +117,7 @@ def test_a_factor_of_the_steps_that_follow_from_the_data(factor, steps):
 
 def test_settings_that_an_earlier_run_lacked_are_those_of_its_time(monkeypatch):
     """What a run wrote is known by its checksums. Settings that a person wrote are today's."""
-    monkeypatch.setitem(recipe_module.LACKING, "pooling", "trained-mean")
+    monkeypatch.setitem(earlier_recipes.LACKING, "pooling", "trained-mean")
     written = {"data": "x", "checksums": {}, "calibrate": True}
     recipe = Recipe.from_mapping(written)
     assert (recipe.pooling, recipe.calibrate) == ("trained-mean", True)
