@@ -12,7 +12,7 @@ from salience.training.measured_scores import Column, Measure
 from salience.training.measures import MEASURES
 from salience.training.metrics import row_scores
 
-SCALED = "calibration_error_scaled"  # with the temperature that validation rows choose
+SCALED = "calibration_error_scaled"  # with a temperature, as metrics.json has it
 IN_PERCENT = dict.fromkeys(("accuracy", "macro_f1"), 100)
 Columns = dict[str, dict[str, Column]]  # measure to its columns
 
@@ -35,7 +35,7 @@ def values_of(run: KeptRun, columns: Columns) -> dict[str, np.ndarray]:
     """The scores of a run: those of each test row (N,), or one number; accuracy and macro-F1 in percent."""
     by_row = row_scores(run.probabilities, run.labels)
     whole = {name: number(value) for name, value in run.metrics["test"].items()}
-    scaled = run.metrics.get("temperature_scaling", {})  # references have no validation rows
+    scaled = run.metrics.get("temperature_scaling", {})  # references of earlier versions have none
     whole |= {name: np.array(scaled[name]) for name in ("temperature", SCALED) if name in scaled}
     # References have no passes, and earlier versions did not count them.
     spent = {name: np.array(run.metrics[name]) for name in ("text_passes", "seconds") if name in run.metrics}
