@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from test_unlabelled_labels import aligned_slowly
-from transformers import TrainerCallback
 
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
@@ -23,30 +22,10 @@ from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
 from salience.training.self_training.batches import UnlabelledRows
 from salience.training.self_training.labelling import read_labels
+from watching import Killed, Watch
 from word_models import bits
 
 STEPS = 5
-
-
-class Killed(Exception):
-    """Stands for a process that is killed."""
-
-
-class Watch(TrainerCallback):
-    """Records the weights with which every training begins and those after its steps, and kills one at a step."""
-
-    def __init__(self, at: tuple[int, int] | None = None):
-        self.at = at  # seed and step
-        self.begun: list[object] = []
-        self.weights: dict[tuple[int, int], object] = {}
-
-    def on_train_begin(self, args, state, control, model, **_):
-        self.begun.append(bits(model))
-
-    def on_step_end(self, args, state, control, model, **_):
-        self.weights[args.seed, state.global_step] = bits(model)
-        if (args.seed, state.global_step) == self.at:
-            raise Killed
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ import pytest
 import torch
 from launching_stages import trained_in_stages
 from safetensors.torch import load_file
-from transformers import TrainerCallback
 
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
@@ -32,6 +31,7 @@ from salience.training.procedures import Standard
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files, text_passes, train
 from test_contract import layer_modules
+from watching import Killed, Watch
 from word_models import bits, word_classifier
 
 TEXTS, LABELS = zip(*labelled_rows(30), strict=True)
@@ -41,29 +41,6 @@ RECIPE = Recipe(
     "rows.csv", model="lstm", method="plain+ssmix", steps=16, evaluations=8, batch_size=5, learning_rate=0.02,
     seed=4, device="cpu",
 )  # fmt: skip
-
-
-class Killed(Exception):
-    """Stands for a process that is killed."""
-
-
-class Watch(TrainerCallback):
-    """Records the weights with which every training begins and those after its steps, and kills one at a step."""
-
-    def __init__(self, at: tuple[int, int] | None = None):
-        self.at = at  # seed and step
-        self.begun: list[object] = []
-        self.weights: dict[tuple[int, int], object] = {}
-        self.rates: dict[tuple[int, int], float] = {}
-
-    def on_train_begin(self, args, state, control, model, **_):
-        self.begun.append(bits(model))
-
-    def on_step_end(self, args, state, control, model, lr_scheduler, **_):
-        place = args.seed, state.global_step
-        self.weights[place], self.rates[place] = bits(model), lr_scheduler.get_last_lr()[0]
-        if place == self.at:
-            raise Killed
 
 
 def ready(validation: bool = True, recipe: Recipe = RECIPE, method=SSMix(window=0.3), **procedure) -> Prepared:  # noqa: B008
