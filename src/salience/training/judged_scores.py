@@ -6,7 +6,8 @@ from __future__ import annotations
 def judged_scores(metrics: dict) -> tuple[str, dict[str, dict]] | None:
     """The rows that a run is judged on, in words, and the scores on them by name: of the model and of the baselines.
 
-    Test rows come before validation rows, and both before the rows of an estimate, which other models predict.
+    Test rows come before validation rows, and both before the rows of an estimate, which other models predict. The
+    calibration error of an estimate is that after temperature scaling if the model is calibrated.
 
     Args:
         metrics: of the run, as metrics.json has them.
@@ -22,6 +23,10 @@ def judged_scores(metrics: dict) -> tuple[str, dict[str, dict]] | None:
         ]
     if "estimate" in metrics:
         estimate = metrics["estimate"]
-        models = {"models like this one": estimate} | estimate["baselines"]
-        return f"estimate by {estimate['kind']}: {estimate['rows']:,} labelled rows, each new to the model", models
+        scaled = estimate["temperature_scaling"]["calibration_error_scaled"]
+        own = estimate | ({"calibration_error": scaled} if estimate["calibrated"] and scaled is not None else {})
+        return (
+            f"estimate by {estimate['kind']}: {estimate['rows']:,} labelled rows, each new to the model",
+            {"models like this one": own} | estimate["baselines"],
+        )
     return None

@@ -1,0 +1,37 @@
+"""On which rows a run is judged in the terminal and in its card."""
+
+import pytest
+
+from salience.training.judged_scores import judged_scores
+
+BASELINES = {"majority class": {"accuracy": 0.4}}
+ESTIMATE = {
+    "kind": "folds:2", "rows": 1200, "accuracy": 0.8, "calibration_error": 0.2, "baselines": BASELINES,
+    "calibrated": True, "temperature_scaling": {"calibration_error_scaled": 0.05},
+}  # fmt: skip
+
+
+def test_test_rows_come_first():
+    scores = {"accuracy": 0.9, "calibration_error": 0.1}
+    of_run = {"rows": {"training": 50, "test": 4000}, "test": scores, "judged_on": "test", "baselines": BASELINES}
+    assert judged_scores(of_run | {"estimate": ESTIMATE}) == ("4,000 test rows", {"this model": scores} | BASELINES)
+
+
+def test_validation_rows_have_chosen_the_checkpoint():
+    of_run = {"rows": {"validation": 10}, "validation": {}, "judged_on": "validation", "baselines": BASELINES}
+    rows, models = judged_scores(of_run)
+    assert rows == "10 validation rows, on which the checkpoint was chosen" and next(iter(models)) == "this model"
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [({}, 0.05), ({"calibrated": False}, 0.2), ({"temperature_scaling": {"calibration_error_scaled": None}}, 0.2)],
+)
+def test_an_estimate_is_of_other_models_and_scaled_as_the_model_is(changed, error):
+    rows, models = judged_scores({"rows": {"training": 1200}, "estimate": ESTIMATE | changed})
+    assert rows == "estimate by folds:2: 1,200 labelled rows, each new to the model"
+    assert models == {"models like this one": ESTIMATE | changed | {"calibration_error": error}} | BASELINES
+
+
+def test_nothing_is_measured():
+    assert judged_scores({"rows": {"training": 3}}) is None
