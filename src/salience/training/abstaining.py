@@ -10,6 +10,7 @@ import numpy as np
 
 from salience.errors import InputError, listed, quoted
 from salience.inference.abstaining import Thresholds
+from salience.training.estimate_words import with_interval
 from salience.training.folds import Folds
 from salience.training.intervals import wilson_interval
 from salience.training.temperature import with_temperature
@@ -115,17 +116,11 @@ def abstention_sentences(found: Mapping[str, Any]) -> list[str]:
     never = [quoted(label) for label, value in found["thresholds"].items() if value == 1]
     none = f"; never decided: {listed(never, 5)}" if never else ""
     lines = [
-        f"predict abstains below thresholds for {target}, with 95 % certainty: it decides "
-        f"{with_bounds(found, 'coverage')} of the texts, by {found['rows']:,} rows of the estimate{none}"
+        f"predict abstains below thresholds for {target}: it decides {with_interval(found, 'coverage')} of the texts, "
+        f"by {found['rows']:,} rows of the estimate, whose models reach it with 95 % certainty{none}"
     ]
     if test := found.get("test"):
-        precision = f", of which {with_bounds(test, 'precision')} are right" if test["decided"] else ""
-        share = with_bounds(test, "coverage")
+        precision = f", of which {with_interval(test, 'precision')} are right" if test["decided"] else ""
+        share = with_interval(test, "coverage")
         lines.append(f"{test['decided']:,} of {test['rows']:,} test rows are decided ({share}){precision}")
     return lines
-
-
-def with_bounds(found: Mapping[str, Any], name: str) -> str:
-    """A share with its interval: "0.842 [0.758, 0.901]"."""
-    low, high = found[f"{name}_interval"]
-    return f"{found[name]:.3f} [{low:.3f}, {high:.3f}]"

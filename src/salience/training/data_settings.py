@@ -37,8 +37,8 @@ class DataSettings:
         None, BOOL, "fold a temperature into the model, fitted on the rows of the estimate", "yes if there is one"
     )
     target_precision: float | None = setting(
-        None, between(0.5, 0.999), "precision that predict keeps, with 95 % certainty, by abstaining below thresholds "
-        "that are found on the rows of the estimate", "none: predict decides every text",
+        None, between(0.5, 0.999), "precision for which predict abstains below thresholds; the models of the "
+        "estimate reach it with 95 % certainty", "none: predict decides every text",
     )  # fmt: skip
 
     unlabelled: str | None = setting(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from salience.training.calibrating import calibration_sentence
 
 
@@ -24,7 +27,7 @@ def estimate_sentence(metrics: dict) -> str:
     )
 
 
-def with_interval(estimate: dict, score: str) -> str:
+def with_interval(estimate: Mapping[str, Any], score: str) -> str:
     """A score with its interval, if it has one: "0.842 [0.758, 0.901]"."""
     bounds = estimate[f"{score}_interval"]
     interval = "" if bounds is None else f" [{bounds[0]:.3f}, {bounds[1]:.3f}]"
