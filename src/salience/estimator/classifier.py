@@ -31,7 +31,7 @@ from salience.training.procedures import Standard, Turns
 
 
 class SalienceClassifier(ClassifierMixin, Predicting, NestedParameters):
-    """A text classifier trained with a mixing method.
+    """A text classifier, trained without mixing unless a method is named.
 
     Args:
         method: an object such as `SSMix(window=0.2)`, a name of `salience.METHODS`, such as "ssmix", "plain" for
@@ -54,7 +54,7 @@ class SalienceClassifier(ClassifierMixin, Predicting, NestedParameters):
         max_length: number of tokens that are read of a text.
         validation_share: part of the texts that is held out to select the best checkpoint; 0 for training on all.
         estimate: "holdout" or "folds:K" trains further models, each on a part of the texts, to predict the others.
-            `salience train` does so by itself where nothing else measures the model; here, "none" is the default,
+            `salience train` does so by itself without validation texts; here, "none" is the default,
             because searches and cross-validation measure the model themselves.
         calibrate: fold a temperature into the model, fitted on the texts that the estimate predicts. None does so if
             there is an estimate.

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from salience.data.splitting import stripped
 from salience.data.task import Task, all_labelled
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed, quoted
 from salience.training.recipe import Recipe
 
 HOLDOUT_FOLDS = 5  # of which the first one is held out
-MANY = 5000  # training rows, from which on few epochs leave a model nearly calibrated
+MANY = 5000  # training rows, from which on twice the time seems too much for a temperature; not measured
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ def usual_estimate(task: Task) -> str:
         task: the data of the run.
 
     Returns:
-        "none" if there are validation rows, if there are test rows and the model hardly needs a temperature, or if the
-        rows cannot be divided; else "folds:2".
+        "none" if there are validation rows, if there are test rows and `MANY` training rows, or if the rows cannot be
+        divided; else "folds:2".
     """
     if len(task.validation) or (len(task.test) and len(task.training) >= MANY):
         return "none"
@@ -112,11 +113,8 @@ def advice(kind: str) -> str:
 
 def group_numbers(texts: Texts) -> np.ndarray:
     """The number of the group of each text (N,). Without groups, equal texts or pairs are one; space is ignored."""
-    columns = [texts.texts] if texts.second is None else [texts.texts, texts.second]
-    if texts.groups is not None:
-        columns = [texts.groups]
+    rows = stripped(texts if texts.groups is None else Texts(list(texts.groups)))
     numbers: dict[tuple[str, ...], int] = {}
-    rows = (tuple(value.strip() for value in row) for row in zip(*columns, strict=True))
     return np.array([numbers.setdefault(row, len(numbers)) for row in rows], int)
 
 
