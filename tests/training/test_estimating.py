@@ -19,7 +19,7 @@ import families
 from labelled import FILLER, WORDS, labelled_rows, untimed, write_csv
 from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.training import estimating, resuming
+from salience.training import fold_models, resuming
 from salience.training.baselines import tfidf_probabilities
 from salience.training.folds import choose_folds
 from salience.training.inputs import task_of
@@ -264,7 +264,7 @@ def test_a_run_killed_while_a_fold_is_written(whole, tmp_path, monkeypatch):
         raise Killed
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(estimating.np, "savez", fail)
+        patch.setattr(fold_models.np, "savez", fail)
         train(whole.recipe, tmp_path / "run", **SILENT)
     assert not list((tmp_path / ".run.partial" / "checkpoints" / "estimate").glob("*.npz"))
     train(whole.recipe, tmp_path / "run", resume=True, **SILENT)
@@ -272,13 +272,13 @@ def test_a_run_killed_while_a_fold_is_written(whole, tmp_path, monkeypatch):
 
 
 def test_a_fold_of_other_rows_is_not_taken_over(tmp_path):
-    result = estimating.FoldResult(np.array([1, 4]), np.full((2, 3), 1 / 3, np.float32), (4, 2, 8.0, 0.25))
+    result = fold_models.FoldResult(np.array([1, 4]), np.full((2, 3), 1 / 3, np.float32), (4, 2, 8.0, 0.25))
     file = tmp_path / "fold-1.npz"
-    estimating.write_fold(file, result)
-    read_back = estimating.read_fold(file, np.array([1, 4]), 3)
+    fold_models.write_fold(file, result)
+    read_back = fold_models.read_fold(file, np.array([1, 4]), 3)
     assert np.array_equal(read_back.probabilities, result.probabilities) and read_back.numbers == (4, 2, 8.0, 0.25)
-    assert estimating.read_fold(file, np.array([1, 5]), 3) is None
-    assert estimating.read_fold(file, np.array([1, 4]), 2) is None
+    assert fold_models.read_fold(file, np.array([1, 5]), 3) is None
+    assert fold_models.read_fold(file, np.array([1, 4]), 2) is None
 
 
 def test_another_estimate_does_not_continue_a_run(whole, tmp_path):

@@ -15,9 +15,10 @@ from transformers import TrainerCallback
 from salience.errors import InputError
 from salience.mixing.choosing import PLAIN, choose_method
 from salience.mixing.method import resolved
+from salience.training.batches import first_batches
 from salience.training.fitting import Listeners, build_trainer, run_trainer
 from salience.training.passes import passes_per_step, reads_per_step
-from salience.training.preparing import Prepared, first_batches
+from salience.training.preparing import Prepared
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
 

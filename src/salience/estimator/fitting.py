@@ -22,11 +22,12 @@ from salience.data.task import Task, default_share
 from salience.data.texts import Texts
 from salience.errors import InputError, quoted
 from salience.inference import TextClassifier
+from salience.training.batches import as_batch
 from salience.training.calibrating import choose_calibration, divide_logits
 from salience.training.estimating import Estimated, estimate
 from salience.training.fitting import Listeners, fit
 from salience.training.folds import choose_folds
-from salience.training.preparing import as_batch, prepare
+from salience.training.preparing import prepare
 from salience.training.procedures import Standard, Turns
 from salience.training.recipe import Recipe
 

@@ -11,25 +11,26 @@ from salience.mixing import METHODS
 from salience.mixing.method import Method
 
 PLAIN = "plain"  # training without mixing
+AUTO = "auto"  # plain, or the method that `salience.training.candidates` finds to be better
 
 
 def choose_method(name: str, options: Mapping[str, Any] | None = None) -> Method | None:
-    """The method with this name and these options; None for "plain".
+    """The method with this name and these options; None for "plain", and for "auto", which is chosen later.
 
     Args:
-        name: a key of `METHODS`, or "plain".
+        name: a key of `METHODS`, "plain", or "auto".
         options: values of the method's fields. `guide` and `pair` are set from Python only. A list becomes a tuple.
 
     Raises:
         InputError: the method or an option is unknown (the message suggests similar names), a value is not valid, or
-            "plain" was given options.
+            "plain" or "auto" was given options.
     """
-    if name == PLAIN:
+    if name in (PLAIN, AUTO):
         if options:
-            raise InputError(f"the method 'plain' has no options, so {', '.join(options)} cannot be set")
+            raise InputError(f"the method {name!r} has no options, so {', '.join(options)} cannot be set")
         return None
     if name not in METHODS:
-        raise unknown("method", name, [*sorted(METHODS), PLAIN])
+        raise unknown("method", name, [*sorted(METHODS), PLAIN, AUTO])
     settable = settable_fields(METHODS[name]())
     chosen = {}
     for option, value in (options or {}).items():

@@ -12,6 +12,7 @@ from huggingface_hub import ModelCard, ModelCardData
 
 from salience.data.task import Task
 from salience.errors import printable
+from salience.mixing.choosing import PLAIN
 from salience.training.abstaining import abstention_sentences
 from salience.training.estimate_words import estimate_sentence
 from salience.training.judged_scores import judged_scores
@@ -36,7 +37,7 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, needs_sal
     data = ModelCardData(
         pipeline_tag="text-classification",
         library_name="transformers",
-        tags=["salience", recipe.method],
+        tags=["salience", method_of(recipe, metrics)],
     )
     card = ModelCard.from_template(
         data,
@@ -63,7 +64,10 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, needs_sal
 
 def training_summary(recipe: Recipe, metrics: dict) -> str:
     """Data, model, method and settings in one sentence."""
-    method = "plain training" if recipe.method == "plain" else f"{recipe.method} with clean={recipe.clean}"
+    name = method_of(recipe, metrics)
+    method = "plain training" if name == PLAIN else f"{name} with clean={recipe.clean}"
+    if "choice" in metrics:
+        method += " (chosen by --method auto)"
     if recipe.plain_share:
         share = f"{recipe.plain_share:g} of the steps"
         method = f"a stage of plain training ({share}), then {method} at {RATE:g} times the learning rate"
@@ -75,6 +79,11 @@ def training_summary(recipe: Recipe, metrics: dict) -> str:
         f"{method}, "
         f"{training_steps(recipe, metrics)}, learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
     )
+
+
+def method_of(recipe: Recipe, metrics: dict) -> str:
+    """The name of the method of the model; of `--method auto`, of the chosen one."""
+    return metrics["choice"]["chosen"] if "choice" in metrics else recipe.method
 
 
 def training_steps(recipe: Recipe, metrics: dict) -> str:

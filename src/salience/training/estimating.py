@@ -6,45 +6,25 @@ docs/estimate.md.
 
 from __future__ import annotations
 
-import shutil
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from accelerate import PartialState
 
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.files import replacing
 from salience.processes import is_main_process
 from salience.training.baselines import baseline_scores
-from salience.training.fitting import Listeners, fit
+from salience.training.fitting import Listeners
+from salience.training.fold_models import FoldResult, fold_result
 from salience.training.folds import Folds, recipe_of_folds
 from salience.training.intervals import accuracy_interval, macro_f1_interval
 from salience.training.metrics import detailed_scores
-from salience.training.passes import text_passes
 from salience.training.preparing import Prepared, prepare
 from salience.training.temperature import cross_fitted
 from salience.training.trackers import UNTRACKED
-
-
-@dataclass(frozen=True)
-class FoldResult:
-    """What the model of one fold gave.
-
-    Args:
-        rows: (R,) the numbers of the predicted rows among the labelled ones.
-        probabilities: (R, C) float32.
-        numbers: number of training rows, steps, passes of texts, and seconds.
-    """
-
-    rows: np.ndarray
-    probabilities: np.ndarray
-    numbers: tuple[int, int, float, float]
 
 
 @dataclass(frozen=True)
@@ -103,59 +83,16 @@ def estimate(
     recipe = recipe_of_folds(prepared.recipe, len(prepared.training), len(task.labels))
     found = []
     for number in folds.predicted:
-        file, rows = place / f"fold-{number}.npz", np.flatnonzero(folds.numbers == number)
-        finished = read_fold(file, rows, len(task.labels))
-        if finished is None:
-            training, predicted = folds.divided(number)
-            listeners.note(
-                f"estimate by {folds.kind}: model {number} of {len(folds.predicted)} is trained on {len(training):,} "
-                f"rows and predicts {len(rows):,}"
-            )
-            part = replace(task, training=training, validation=Texts([]), test=predicted)
-            finished = fit_fold(partial(prepare, recipe, part, method=method), rows, place / f"fold-{number}", own)
-            if is_main_process():
-                write_fold(file, finished)
-                shutil.rmtree(place / f"fold-{number}", ignore_errors=True)
-            PartialState().wait_for_everyone()  # the others may look for the file of the fold
-        found.append(finished)
+        rows = np.flatnonzero(folds.numbers == number)
+        training, predicted = folds.divided(number)
+        part = replace(task, training=training, validation=Texts([]), test=predicted)
+        announcement = (
+            f"estimate by {folds.kind}: model {number} of {len(folds.predicted)} is trained on {len(training):,} rows "
+            f"and predicts {len(rows):,}"
+        )
+        ready = partial(prepare, recipe, part, method=method)
+        found.append(fold_result(place / f"fold-{number}", rows, len(task.labels), ready, own, announcement))
     return estimated(folds, found, prepared.recipe.seed, calibrated) if is_main_process() else None
-
-
-def fit_fold(ready: Callable[[], Prepared], rows: np.ndarray, checkpoints: Path, listeners: Listeners) -> FoldResult:
-    """Trains the model of a fold and predicts its rows, which are the test rows of what `ready` prepares."""
-    started = time.time()
-    prepared = ready()
-    assert prepared.test is not None  # no fold is empty
-    fitted = fit(prepared, checkpoints, listeners)
-    seen = len(prepared.training)
-    if not is_main_process():
-        return FoldResult(rows, np.zeros((0, 0), np.float32), (seen, fitted.steps, 0.0, 0.0))
-    probabilities = fitted.classifier.probabilities(prepared.test)
-    numbers = (seen, fitted.steps, text_passes(prepared, fitted), time.time() - started)
-    return FoldResult(rows, probabilities, numbers)
-
-
-def write_fold(file: Path, result: FoldResult) -> None:
-    """Writes a finished fold, in one step."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(file) as unfinished, open(unfinished, "wb") as opened:
-        np.savez(opened, rows=result.rows, probabilities=result.probabilities, numbers=np.array(result.numbers))
-
-
-def read_fold(file: Path, rows: np.ndarray, classes: int) -> FoldResult | None:
-    """A finished fold; None if it is not finished, or was one of other rows.
-
-    Args:
-        rows: (R,) the rows that it must have predicted.
-        classes: number of labels.
-    """
-    if not file.is_file():
-        return None
-    with np.load(file, allow_pickle=False) as arrays:
-        if not np.array_equal(arrays["rows"], rows) or arrays["probabilities"].shape != (len(rows), classes):
-            return None
-        seen, steps, passes, seconds = arrays["numbers"].tolist()
-        return FoldResult(rows, arrays["probabilities"], (int(seen), int(steps), passes, seconds))
 
 
 def estimated(folds: Folds, results: list[FoldResult], seed: int, calibrated: bool) -> Estimated:

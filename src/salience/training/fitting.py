@@ -65,6 +65,7 @@ class Fitted:
             "validation_accuracy" (from 0 to 1, or None) and "kept" (whether it was selected); else empty.
         plain_steps: number of steps of a plain stage before those that the state counts.
         teacher_steps: number of steps of a teacher, before them too.
+        choice: how the method was chosen and "text_passes" of it, where the recipe leaves that open; else empty.
     """
 
     classifier: TextClassifier
@@ -72,6 +73,7 @@ class Fitted:
     iterations: list[dict[str, Any]] = field(default_factory=list)
     plain_steps: int = 0
     teacher_steps: int = 0
+    choice: dict[str, Any] = field(default_factory=dict)
 
     @property
     def steps(self) -> int:

@@ -42,7 +42,10 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
     steps = sum(row["steps"] for row in fitted.iterations) or fitted.state.global_step
     steps += fitted.teacher_steps
     reads = reads_per_step(recipe)
-    passes = steps * recipe.batch_size * passes_per_step(prepared.method, recipe.clean, prepared.model, reads)
+    candidates, chosen = prepared.candidates, fitted.choice
+    method = prepared.method if candidates is None else candidates.methods.get(chosen["chosen"])
+    passes = steps * recipe.batch_size * passes_per_step(method, recipe.clean, prepared.model, reads)
+    passes += chosen.get("text_passes", 0.0)
     passes += fitted.plain_steps * recipe.batch_size * passes_per_step(None, recipe.clean, prepared.model, reads)
     if unlabelled is not None:
         texts = min(recipe.batch_size * recipe.unlabelled_ratio, len(unlabelled))

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from transformers import PreTrainedModel, set_seed
 
-from salience.batch import Batch
-from salience.data.batching import Collator
 from salience.data.encoding import Encoded
 from salience.data.labels import class_weights
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.inference import TextClassifier, choose_device
 from salience.mixing import dry_run
-from salience.mixing.choosing import choose_method
+from salience.mixing.choosing import AUTO, choose_method
 from salience.mixing.method import resolved
 from salience.models.attention_classifier import is_over_words
 from salience.models.attention_models import attention_options, build_attention_classifier
@@ -25,14 +23,14 @@ from salience.models.precision import resolve_precision
 from salience.models.procedure import required_procedure
 from salience.models.sentence_pooling import used_pooling, with_pooling
 from salience.training.arguments import check_device
+from salience.training.batches import as_batch, first_batches
+from salience.training.candidates import Candidates, prepare_candidates
 from salience.training.freezing import freeze_lowest, recognised_stages
 from salience.training.plain_stage import check_plain_stage
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
 from salience.training.self_training.unlabelled import Unlabelled, choose_view
 from salience.training.techniques import check_techniques
-
-RESOLVING_ROWS = 256  # training rows on which a method chooses what it leaves open
 
 
 def silent(line: str) -> None:
@@ -51,6 +49,7 @@ class Prepared:
         training, validation, test: the encoded texts with their labels; None where there are no such rows.
         class_weights: one weight a class (C,), relative to a mean of 1 over the training texts.
         unlabelled: the texts without labels; None where there are none.
+        candidates: the methods among which the run chooses; None where its method is named.
     """
 
     recipe: Recipe
@@ -62,6 +61,7 @@ class Prepared:
     test: Encoded | None
     class_weights: list[float] | None
     unlabelled: Unlabelled | None = None
+    candidates: Candidates | None = None
 
     @property
     def model(self) -> PreTrainedModel:
@@ -90,6 +90,7 @@ def prepare(
         InputError: the recipe, the model or the texts are at fault.
     """
     check_device(recipe)
+    auto = method is None and recipe.method == AUTO
     method = choose_method(recipe.method, recipe.method_options) if method is None else method
     weights = class_weights(
         recipe.class_weights, [task.labels[number] for number in task.training.known_labels], task.labels
@@ -119,7 +120,7 @@ def prepare(
     )
     procedure = choose_procedure(required_procedure(model), recipe.procedure_options)
     check_plain_stage(recipe.plain_share, recipe.steps, isinstance(procedure, Turns))
-    check_techniques(recipe, method is not None, isinstance(procedure, Turns))
+    check_techniques(recipe, auto or method is not None, isinstance(procedure, Turns))
     if recipe.freeze is not None:
         freeze_lowest(model, recipe.freeze)
     if recipe.contrastive:
@@ -131,7 +132,8 @@ def prepare(
     unlabelled = None
     if len(task.unlabelled) and recipe.unlabelled_ratio:
         unlabelled = prepare_unlabelled(recipe, classifier, task, training, note)
-    return Prepared(recipe, classifier, method, procedure, training, validation, test, weights, unlabelled)
+    candidates = prepare_candidates(recipe, classifier, task, training) if auto else None
+    return Prepared(recipe, classifier, method, procedure, training, validation, test, weights, unlabelled, candidates)
 
 
 def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) -> TextClassifier:
@@ -167,16 +169,6 @@ def prepare_unlabelled(
 def all_texts(texts: Texts) -> list[str]:
     """First texts and second texts, from which a vocabulary is built."""
     return [*texts.texts, *(texts.second or [])]
-
-
-def first_batches(tokenizer, encoded: Encoded) -> Iterator[Batch]:
-    """Batches of 32 of the first rows, in their order, on the CPU."""
-    return (as_batch(tokenizer, encoded, start) for start in range(0, min(RESOLVING_ROWS, len(encoded)), 32))
-
-
-def as_batch(tokenizer, encoded: Encoded, start: int, size: int = 32) -> Batch:
-    """Rows from `start` on as a batch, on the CPU."""
-    return Batch(**Collator.of(tokenizer)([encoded[row] for row in range(start, min(start + size, len(encoded)))]))
 
 
 def encode_part(classifier: TextClassifier, texts: Texts, role: str, note: Callable[[str], None]) -> Encoded:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 class Standard:
     """Trains all weights together: once, in the two stages of `salience.training.stages`, or with unlabelled texts.
 
+    `--method auto` trains once more for every look at a method, see `salience.training.choosing`.
+
     An attention classifier can pay for the alignment of attention and polarity (Sun and Lu, ACL 2020, section 5.3):
     `alignment` times |V^T W|, or times (V^T W)^2, is added to the loss. See `salience.training.alignment`.
 
@@ -54,6 +56,11 @@ class Standard:
             from salience.training.self_training.fitting import fit_with_unlabelled
 
             return fit_with_unlabelled(prepared, self, checkpoints, listeners)
+
+        if prepared.candidates is not None:
+            from salience.training.choosing import fit_with_chosen_method
+
+            return fit_with_chosen_method(prepared, self, checkpoints, listeners)
 
         if prepared.recipe.plain_share:
             from salience.training.stages import fit_in_stages

@@ -43,12 +43,16 @@ class Recipe(DataSettings):
     )  # fmt: skip
     method: str = setting(
         "plain", TEXT, "mixing method: plain, or one listed by `salience methods`, such as ssmix:window=0.2; "
-        "plain+ssmix trains without mixing first (--plain-share 0.375)",
+        "plain+ssmix trains without mixing first (--plain-share 0.375); auto chooses by the data",
     )  # fmt: skip
     method_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the method")
     plain_share: float = setting(
         0.0, between(0, 0.95), "fraction of the steps that train without mixing first; the method then goes on from "
         "the best checkpoint, at a fifth of the learning rate",
+    )  # fmt: skip
+    auto_budget: float = setting(
+        12.0, between(1, 10_000), "most passes of texts that --method auto spends on its choice, as a multiple of "
+        "those of plain training",
     )  # fmt: skip
     clean: float = setting(0.5, between(0, 0.99), "weight of the loss on the original texts, from 0 to 1")
     procedure_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the training procedure of the model")

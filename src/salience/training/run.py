@@ -16,6 +16,7 @@ from salience.data.task import Task
 from salience.inference import TextClassifier
 from salience.processes import is_main_process
 from salience.training.abstaining import abstention, abstention_sentences, check_target, decided_scores
+from salience.training.batches import as_batch
 from salience.training.calibrating import choose_calibration, divide_logits
 from salience.training.checking import check_recipe
 from salience.training.checkpoints import using_files
@@ -27,7 +28,7 @@ from salience.training.inputs import checksums, input_files, task_of
 from salience.training.measured_scores import Measure
 from salience.training.measures import Measures, measures_named
 from salience.training.passes import text_passes
-from salience.training.preparing import Prepared, as_batch, prepare, silent
+from salience.training.preparing import Prepared, prepare, silent
 from salience.training.recipe import Recipe
 from salience.training.results import measure, write_results
 from salience.training.trackers import Tracking, check_trackers
@@ -169,6 +170,8 @@ def fit_and_save(
         metrics["rows"]["unlabelled"] = len(prepared.unlabelled)
     if fitted.iterations:
         metrics["iterations"] = fitted.iterations
+    if fitted.choice:
+        metrics["choice"] = fitted.choice
     if estimated is not None:
         metrics["estimate"] = estimated.metrics
     if thresholds is not None and abstained is not None:
