@@ -47,9 +47,12 @@ def guided_by(**options: Any) -> dict[str, Any]:
 
 EIGHT = ("trec", "sst2", "sst5", "mr", "subj", "ag_news", "20news", "rte")
 FEW = (50, 100, 200, 500)
-CLS = {"method": "plain", "validation_share": 0.0, "pooling": "cls"}
-MEAN = CLS | {"pooling": "mean", "learning_rate": 2e-4, "head_rate": 1.0}
-DEFAULT = CLS | {"pooling": "mean", "learning_rate": 5e-5, "head_rate": 10.0}  # of MiniLM
+CLS = {"method": "plain", "validation_share": 0.0, "pooling": "cls", "head_start": "random"}
+MEAN = CLS | {"pooling": "mean", "learning_rate": 2e-4, "head_rate": 1.0, "head_start": "random"}
+DEFAULT = CLS | {"pooling": "mean", "learning_rate": 5e-5, "head_rate": 10.0, "head_start": "random"}  # of MiniLM
+BEGUN = DEFAULT | {"head_start": "logistic"}
+CONTRASTIVE = {"contrastive": 0.3, "contrastive_temperature": 0.1}
+MIXTURES = {"method": "senmixup", "method_options": {"alpha": 1.0}}
 HELD_OUT = CLS | {"validation_share": 0.2}
 # The metrics of VAT, and agreement with leave-one-out for 100 texts.
 AS_VAT = Faithfulness(
@@ -84,6 +87,19 @@ STUDIES = {
         sets=EIGHT,
         sizes=FEW,
         references=("tf-idf", "frozen"),
+    ),
+    "start": Study(
+        "Does a head that begins as a regression help, and a contrastive loss, and mixtures of the vectors?",
+        {
+            "default": DEFAULT,
+            "regression": BEGUN,
+            "contrastive": DEFAULT | CONTRASTIVE,
+            "regression, contrastive": BEGUN | CONTRASTIVE,
+            "regression, mixtures": BEGUN | MIXTURES,
+            "regression, contrastive, mixtures": BEGUN | CONTRASTIVE | MIXTURES,
+        },
+        sets=EIGHT,
+        sizes=FEW,
     ),
     "default": Study(
         "Is the default recipe better than the earlier one, and than plain fine-tuning of [CLS]?",

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from sklearn.manifold import TSNE
 from sklearn.metrics import silhouette_score
-from torch import Tensor, nn
+from torch import nn
 
-from salience.batch import Batch
 from salience.data.batching import in_order, like_length
 from salience.data.encoding import Encoded
-from salience.hooks.hooks import evaluating, forward, reading
+from salience.hooks.hooks import evaluating
 from salience.hooks.stages import unwrapped
+from salience.inference.sentence_vectors import sentence_vectors
 from salience.models.attention_classifier import AttentionClassifier
 from salience.models.states import pooled_states
 
@@ -31,22 +31,15 @@ def representations(model: nn.Module, texts: Encoded) -> np.ndarray:
     Returns:
         Vectors (N, D) in float32.
     """
+    classifier = unwrapped(model)
+    if not isinstance(classifier, AttentionClassifier):
+        return sentence_vectors(model, texts)
     vectors = []
     with evaluating(model):
         for rows, batch in like_length(model, texts):
-            vectors.append((rows, _vectors(model, batch).float().cpu().numpy()))
+            pooled, _ = classifier.pooling(*pooled_states(classifier, batch))
+            vectors.append((rows, pooled.float().cpu().numpy()))
     return in_order(vectors)
-
-
-def _vectors(model: nn.Module, batch: Batch) -> Tensor:
-    classifier = unwrapped(model)
-    if isinstance(classifier, AttentionClassifier):
-        pooled, _ = classifier.pooling(*pooled_states(classifier, batch))
-        return pooled
-    with reading(model, "sentence") as sentence:
-        forward(model, batch)
-    assert sentence.value is not None  # the forward pass has written it
-    return sentence.value
 
 
 def silhouette(vectors: np.ndarray, labels: np.ndarray) -> float:

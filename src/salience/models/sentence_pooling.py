@@ -15,7 +15,7 @@ from transformers import PreTrainedModel
 from transformers.utils import cached_file
 
 from salience.hooks.stages import has_pooling_layer
-from salience.models.loading import load_configuration
+from salience.models.loading import has_trained_head, load_configuration
 from salience.models.mean_pooling import CHOICES, fresh_head, settle, supports_mean, with_mean_pooling
 from salience.models.sources import model_source
 
@@ -38,7 +38,7 @@ def with_pooling(model: PreTrainedModel, name: str, pooling: str) -> PreTrainedM
     if has_pooling_layer(model):
         if pooling in CHOICES:
             model.config.pooling_layer = pooling
-        if load_configuration(name).num_labels != model.config.num_labels:  # then the head was drawn anew
+        if not has_trained_head(name, model.config.num_labels):
             fresh_head(model)
         settle(model)
         return model

@@ -22,15 +22,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.hooks.hooks import forward, reading
 from salience.models.precision import exactly
 from salience.training.loss import CrossEntropy, cross_entropy
-from salience.training.objectives import labels_of
+from salience.training.objectives import with_vectors
 
 
 @dataclass(frozen=True)
 class Contrastive:
-    """An objective of training on unmixed texts.
+    """An objective of training on unmixed texts, and a loss beside that of training on mixtures.
 
     Args:
         weight: lambda, at least 0 and below 1.
@@ -42,11 +41,11 @@ class Contrastive:
 
     def __call__(self, model: nn.Module, batch: Batch, loss: CrossEntropy = cross_entropy) -> Iterator[Tensor]:
         """One loss, a scalar."""
-        labels = labels_of(batch)
-        with reading(model, "sentence") as read:
-            logits = forward(model, batch)
-        contrast = contrastive_loss(read.value, labels, self.temperature)
-        yield (1 - self.weight) * loss(logits, labels) + self.weight * contrast
+        yield with_vectors(model, batch, loss, 1 - self.weight, self)
+
+    def of_vectors(self, vectors: Tensor, labels: Tensor) -> Tensor:
+        """L_SCL, a scalar, of vectors (B, D) and labels (B,)."""
+        return contrastive_loss(vectors, labels, self.temperature)
 
 
 def contrastive_loss(vectors: Tensor, labels: Tensor, temperature: float) -> Tensor:

@@ -34,14 +34,32 @@ class Unmixed(Protocol):
         ...
 
 
+class VectorLoss(Protocol):
+    """A loss on the vectors of the unmixed texts beside the classification loss, such as `Contrastive`.
+
+    Attributes:
+        weight: of the loss, at least 0 and below 1; the classification loss has the rest.
+    """
+
+    @property
+    def weight(self) -> float:
+        """The weight of the loss."""
+        ...
+
+    def of_vectors(self, vectors: Tensor, labels: Tensor) -> Tensor:
+        """The loss, a scalar, of what the head's last linear map reads (B, D) and of labels (B,)."""
+        ...
+
+
 def plain(model: nn.Module, batch: Batch, loss: CrossEntropy = cross_entropy) -> Iterator[Tensor]:
     """Training on the unmixed texts: one loss, a scalar."""
     yield loss(forward(model, batch), labels_of(batch))
 
 
 def mixed(
-    method: Method, clean: float = 0.5, loss: CrossEntropy = cross_entropy, shared_trunk: bool = True
-) -> Objective:
+    method: Method, clean: float = 0.5, loss: CrossEntropy = cross_entropy, shared_trunk: bool = True,
+    beside: VectorLoss | None = None,
+) -> Objective:  # fmt: skip
     """Training on the unmixed texts and on their mixtures by `method`, with weights `clean` and 1 - `clean`.
 
     The default 0.5 is SSMix's recipe (arXiv:2106.08062, section 3.4): the mean over both halves of a batch and both
@@ -56,19 +74,26 @@ def mixed(
         loss: maps logits (B, C) and labels, (B,) long or (B, C) soft, to a scalar.
         shared_trunk: where texts meet at a layer, compute the layers below it once for both losses. Their dropout
             masks are then the same for both. False runs two full passes.
+        beside: a loss on the vectors of the unmixed texts. Both other losses are multiplied by the rest of its weight.
+            A `CleanPassGuide` reads the gradient of it, too.
 
     Raises:
-        ValueError: `clean` is not in [0, 1).
+        ValueError: `clean` is not in [0, 1), or is 0 with a loss on the vectors of unmixed texts.
     """
     if not 0 <= clean < 1:
         raise ValueError(f"clean must be at least 0 and below 1, not {clean}; plain training is `plain`")
+    if beside is not None and clean == 0:
+        raise ValueError("a loss on the vectors of unmixed texts needs clean above 0")
+    rest = 1.0 if beside is None else 1 - beside.weight
 
     def on_clean(model: nn.Module, batch: Batch) -> Tensor:
-        return clean * loss(forward(model, batch), labels_of(batch))
+        if beside is None:
+            return clean * loss(forward(model, batch), labels_of(batch))
+        return with_vectors(model, batch, loss, clean * rest, beside)
 
     def on_mixed(model: nn.Module, batch: Batch, mix: Mix) -> Tensor:
         logits = forward_mixed(model, batch, mix)
-        return (1 - clean) * loss(logits, mix.targets(labels_of(batch), logits.shape[1]))
+        return (1 - clean) * rest * loss(logits, mix.targets(labels_of(batch), logits.shape[1]))
 
     def objective(model: nn.Module, batch: Batch) -> Iterator[Tensor]:
         guide = method.guide
@@ -98,6 +123,18 @@ def mixed(
             yield on_mixed(model, batch, mix)
 
     return objective
+
+
+def with_vectors(model: nn.Module, batch: Batch, loss: CrossEntropy, weight: float, beside: VectorLoss) -> Tensor:
+    """The sum of the classification loss and of a loss on the vectors, a scalar, from one forward pass.
+
+    Args:
+        weight: of the classification loss.
+    """
+    labels = labels_of(batch)
+    with reading(model, "sentence") as read:
+        logits = forward(model, batch)
+    return weight * loss(logits, labels) + beside.weight * beside.of_vectors(read.value, labels)
 
 
 def penalised(objective: Objective, penalty: Callable[[nn.Module], Tensor]) -> Objective:

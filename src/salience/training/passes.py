@@ -46,6 +46,8 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
     method = prepared.method if candidates is None else candidates.methods.get(chosen["chosen"])
     passes = steps * recipe.batch_size * passes_per_step(method, recipe.clean, prepared.model, reads)
     passes += chosen.get("text_passes", 0.0)
+    if recipe.head_start == "logistic":
+        passes += FORWARD * len(prepared.training)  # for the vectors of the regression
     passes += fitted.plain_steps * recipe.batch_size * passes_per_step(None, recipe.clean, prepared.model, reads)
     if unlabelled is not None:
         texts = min(recipe.batch_size * recipe.unlabelled_ratio, len(unlabelled))

@@ -26,6 +26,7 @@ from salience.training.arguments import check_device
 from salience.training.batches import as_batch, first_batches
 from salience.training.candidates import Candidates, prepare_candidates
 from salience.training.freezing import freeze_lowest, recognised_stages
+from salience.training.head_start import begin_as_regression, used_head_start
 from salience.training.plain_stage import check_plain_stage
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
@@ -113,6 +114,9 @@ def prepare(
     # fp16 is for training only, where losses are scaled.
     classifier = replace(classifier, precision="fp32" if precision == "fp16" else precision)
     recipe = recipe.resolved(len(training), len(task.labels), width_of(model))
+    recipe = replace(recipe, head_start=used_head_start(recipe, model, len(task.labels)))
+    if recipe.head_start == "logistic":
+        begin_as_regression(classifier, training, weights)
     pooling = "" if recipe.pooling == "cls" else f" ({recipe.pooling} pooling)"
     note(
         f"recipe: {recipe.staged_method} on {recipe.model}{pooling}, {recipe.steps} steps of {recipe.batch_size} "

@@ -71,6 +71,10 @@ class Recipe(DataSettings):
         None, between(0.001, 1000), "learning rate of the head, as a multiple of that of the last encoder layer",
         "10 with mean pooling, else 1",
     )  # fmt: skip
+    head_start: str = setting(
+        "auto", one_of("auto", "logistic", "random"), "how a fresh head begins: logistic is the logistic regression "
+        "on the vectors that it reads; random draws it; auto is random",
+    )  # fmt: skip
     layer_decay: float = setting(
         1.0, between(0.01, 1), "learning rate of each encoder layer, as a multiple of that of the layer above it"
     )

@@ -40,8 +40,10 @@ def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool) -> None:
         raise InputError(f"VAT is trained by turns, which has no {asked[0]}: leave it out, or take another model")
     if recipe.r_drop and recipe.contrastive:
         raise InputError("--r-drop and --contrastive are two losses in place of the cross-entropy: leave one out")
-    if mixes and asked and asked[0] in ("--r-drop", "--contrastive"):
-        raise InputError(f"{asked[0]} is for training without mixing: use it with --method plain, or leave it out")
+    if mixes and recipe.r_drop:
+        raise InputError("--r-drop is for training without mixing: use it with --method plain, or leave it out")
+    if mixes and recipe.contrastive and not recipe.clean:
+        raise InputError("--contrastive compares unmixed texts: use it with --clean above 0, or leave it out")
     if recipe.contrastive and recipe.accumulation * world_size() > 1:
         raise InputError(
             "--contrastive compares all texts of a step with each other: use it with --accumulation 1, in one process"

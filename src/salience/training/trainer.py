@@ -18,6 +18,7 @@ from salience.mixing import Method
 from salience.mixing.method import resolved
 from salience.models.precision import attending
 from salience.training.checkpoints import using_files
+from salience.training.contrastive import Contrastive
 from salience.training.diverging import diverged
 from salience.training.loss import CrossEntropy, cross_entropy
 from salience.training.objectives import Objective, Unmixed, labels_of, mixed, penalised, plain
@@ -87,7 +88,8 @@ class MixTrainer(Trainer):
         weights = None if class_weights is None else tuple(class_weights)
         self.loss = CrossEntropy(weights, self.args.label_smoothing_factor)
         own = partial(unmixed, loss=self.loss)
-        self.objective: Objective = own if method is None else mixed(method, clean, self.loss)
+        beside = unmixed if isinstance(unmixed, Contrastive) else None
+        self.objective: Objective = own if method is None else mixed(method, clean, self.loss, beside=beside)
         if penalty is not None:
             self.objective = penalised(self.objective, penalty)
         self.group_by_length = group_by_length

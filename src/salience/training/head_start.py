@@ -1,0 +1,101 @@
+"""How a fresh head begins: as the logistic regression of the labels on the vectors that it reads.
+
+The regression separates the classes as well as the vectors of the untrained encoder do. A head that begins at random
+sends gradients into the encoder that have nothing to do with the labels, until it has learnt as much (Kumar et al.,
+2022, arXiv:2202.10054, Sec. 3: linear probing, then fine-tuning). The penalty is strong, so that the weights are
+small: with large ones, few texts have a gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+
+from salience.data.encoding import Encoded
+from salience.errors import InputError
+from salience.hooks.stages import stages
+from salience.inference import TextClassifier
+from salience.inference.sentence_vectors import sentence_vectors
+from salience.models.attention_classifier import AttentionClassifier
+from salience.training.calibrating import last_map
+from salience.training.recipe import Recipe
+
+STRENGTH = 1.0  # inverse strength of the L2 penalty, for vectors whose mean length is 1
+
+
+def can_begin(model: PreTrainedModel) -> bool:
+    """Whether the head of a classifier can begin as a regression: its last linear map reads a vector of the text."""
+    return not isinstance(model, AttentionClassifier) and stages(model).get("sentence") is last_map(model)
+
+
+def used_head_start(recipe: Recipe, model: PreTrainedModel, classes: int) -> str:
+    """How the head of a run begins: "logistic" or "random". A trained head that is kept counts as "random".
+
+    Args:
+        recipe: its pooling is not "auto".
+        model: the classifier that is trained.
+        classes: number of labels.
+
+    Raises:
+        InputError: the recipe asks for a regression, and the model cannot begin as one.
+    """
+    if recipe.head_start != "auto":
+        if recipe.head_start == "logistic" and not can_begin(model):
+            raise InputError(
+                f"--head-start logistic is not available for {type(model).__name__}: use --head-start random"
+            )
+        return recipe.head_start
+    return "random"
+
+
+@torch.no_grad()
+def begin_as_regression(
+    classifier: TextClassifier, training: Encoded, class_weights: Sequence[float] | None = None
+) -> None:
+    """Sets the last linear map of a classifier; nothing is done if all training texts are of one class.
+
+    Args:
+        classifier: its model `can_begin`. The encoder is not changed.
+        training: N encoded texts with labels.
+        class_weights: of the C classes in the loss; None for equal ones.
+    """
+    labels = np.asarray(training.labels)
+    if len(np.unique(labels)) < 2:
+        return
+    with classifier.computing():
+        vectors = sentence_vectors(classifier.model, training)
+    linear: nn.Linear = last_map(classifier.model)
+    weights, biases = regression(vectors, labels, linear.out_features, class_weights)
+    linear.weight.copy_(torch.from_numpy(weights))
+    if linear.bias is not None:
+        linear.bias.copy_(torch.from_numpy(biases))
+
+
+def regression(
+    vectors: np.ndarray, labels: np.ndarray, classes: int, class_weights: Sequence[float] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The weights (C, D) and biases (C,) of a logistic regression in float64, for vectors of their own length.
+
+    A class without a row has weights of 0 and the lowest of the biases.
+
+    Args:
+        vectors: (N, D).
+        labels: (N,), class numbers, of at least two classes.
+        classes: number of classes C.
+        class_weights: of the C classes; None for equal ones.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    length = np.linalg.norm(vectors.astype(np.float64), axis=1).mean()
+    of_rows = None if class_weights is None else np.asarray(class_weights)[labels]
+    fitted = LogisticRegression(C=STRENGTH, max_iter=1000).fit(vectors / length, labels, of_rows)
+    found, offsets = fitted.coef_ / length, fitted.intercept_
+    if len(found) == 1:  # two classes: the logits are those of the second one against the first
+        found, offsets = np.concatenate([-found, found]) / 2, np.concatenate([-offsets, offsets]) / 2
+    weights, biases = np.zeros((classes, vectors.shape[1])), np.full(classes, offsets.min())
+    weights[fitted.classes_], biases[fitted.classes_] = found, offsets
+    return weights, biases
