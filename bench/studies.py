@@ -52,6 +52,7 @@ MEAN = CLS | {"pooling": "mean", "learning_rate": 2e-4, "head_rate": 1.0, "head_
 DEFAULT = CLS | {"pooling": "mean", "learning_rate": 5e-5, "head_rate": 10.0, "head_start": "random"}  # of MiniLM
 BEGUN = DEFAULT | {"head_start": "logistic"}
 CONTRASTIVE = {"contrastive": 0.3, "contrastive_temperature": 0.1}
+MORE_CONTRAST = CONTRASTIVE | {"contrastive": 0.6}
 MIXTURES = {"method": "senmixup", "method_options": {"alpha": 1.0}}
 HELD_OUT = CLS | {"validation_share": 0.2}
 # The metrics of VAT, and agreement with leave-one-out for 100 texts.
@@ -94,6 +95,9 @@ STUDIES = {
             "default": DEFAULT,
             "regression": BEGUN,
             "contrastive": DEFAULT | CONTRASTIVE,
+            "contrastive 0.6": DEFAULT | MORE_CONTRAST,
+            "contrastive, mixtures": DEFAULT | CONTRASTIVE | MIXTURES,
+            "contrastive 0.6, mixtures": DEFAULT | MORE_CONTRAST | MIXTURES,
             "regression, contrastive": BEGUN | CONTRASTIVE,
             "regression, mixtures": BEGUN | MIXTURES,
             "regression, contrastive, mixtures": BEGUN | CONTRASTIVE | MIXTURES,

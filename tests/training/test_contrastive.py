@@ -6,13 +6,14 @@ import pytest
 import torch
 
 import families
-from salience import plain
+from salience import EmbedMix, SenMixup, TMix, mixed, plain
+from salience.errors import InputError
 from salience.hooks.hooks import forward, reading
 from salience.training.contrastive import Contrastive, contrastive_loss
 from salience.training.loss import CrossEntropy
 from salience.training.passes import passes_per_step, reads_per_step
 from salience.training.recipe import Recipe
-from salience.training.techniques import unmixed_objective
+from salience.training.techniques import check_techniques, unmixed_objective
 from test_contract import rows_through_layers
 
 LENGTHS = [5, 2, 9, 4, 7, 3]
@@ -95,6 +96,39 @@ def test_the_encoder_learns_from_both_losses_and_the_head_from_one():
     contrast = torch.autograd.grad(contrastive_loss(seen.value, own.labels, 0.5), weights[1])
     assert torch.allclose(both[0], 0.7 * usual[0], atol=1e-8)
     assert torch.allclose(both[1], 0.7 * usual[1] + 0.3 * contrast[0], atol=1e-8)
+
+
+def contrast(model, batch):
+    with reading(model, "sentence") as seen:
+        forward(model, batch)
+    yield contrastive_loss(seen.value, batch.labels, 0.5)
+
+
+def gradients(objective, model, own) -> list[torch.Tensor]:
+    """The gradients of the sum of an objective's losses, of all weights."""
+    torch.manual_seed(0)  # of the mixtures
+    model.zero_grad()
+    for loss in objective(model, own):
+        loss.backward()
+    return [torch.zeros_like(each) if each.grad is None else each.grad.clone() for each in model.parameters()]
+
+
+@pytest.mark.parametrize("shared_trunk", [True, False])
+@pytest.mark.parametrize("method", [SenMixup(ratio=0.3), TMix(ratio=0.3), EmbedMix(ratio=0.3)], ids=repr)
+def test_mixtures_have_the_rest_of_its_weight(method, shared_trunk):
+    """0.4 * 0.7 of the loss on unmixed texts, 0.6 * 0.7 of that on mixtures, and 0.3 of the contrast of the former."""
+    model, own = families.with_mean("bert").double().train(), families.batch(LENGTHS)
+    both = gradients(mixed(method, 0.4, shared_trunk=shared_trunk, beside=Contrastive(0.3, 0.5)), model, own)
+    without, compared = gradients(mixed(method, 0.4), model, own), gradients(contrast, model, own)
+    for found, usual, other in zip(both, without, compared, strict=True):
+        assert torch.allclose(found, 0.7 * usual + 0.3 * other, rtol=1e-6, atol=1e-9)
+
+
+def test_mixtures_alone_have_no_unmixed_texts_to_compare():
+    with pytest.raises(ValueError, match="needs clean above 0"):
+        mixed(SenMixup(), 0.0, beside=Contrastive(0.3, 0.5))
+    with pytest.raises(InputError, match="--contrastive compares unmixed texts: use it with --clean above 0"):
+        check_techniques(Recipe("x", method="senmixup", clean=0.0, contrastive=0.3), True, False)
 
 
 def test_a_step_costs_one_pass():

@@ -11,6 +11,7 @@ import families
 from labelled import FILLER, WORDS, labelled_rows
 from salience.data.texts import Texts
 from salience.training.from_setfit import setfit_probabilities
+from salience.training.reference_runs import equal_steps
 
 NAMES = list(WORDS)
 
@@ -59,6 +60,12 @@ def asked(monkeypatch):
     monkeypatch.setitem(sys.modules, "setfit", setfit)
     monkeypatch.setitem(sys.modules, "sentence_transformers", transformers)
     return asked
+
+
+def test_it_can_be_stopped_earlier(asked, folder):
+    training = Texts(["a", "bb", "ccc"], labels=[1, 1, 0])
+    setfit_probabilities(training, Texts(["aa"]), 2, str(folder), steps=equal_steps(100, 6))
+    assert asked.arguments["max_steps"] == 76  # of 16 pairs; the default recipe has 153 steps of 16 texts
 
 
 def test_the_package_is_asked_with_its_own_settings(asked, folder, capsys):

@@ -74,7 +74,6 @@ def test_it_is_chosen_by_the_recipe():
     ("settings", "mixes", "by_turns", "message"),
     [
         ({"r_drop": 1}, True, False, "--r-drop is for training without mixing: use it with --method plain"),
-        ({"contrastive": 0.1}, True, False, "--contrastive is for training without mixing"),
         ({"r_drop": 1}, False, True, "VAT is trained by turns, which has no --r-drop"),
         ({"average": "ema"}, False, True, "VAT is trained by turns, which has no --average"),
         ({"r_drop": 1, "contrastive": 0.1}, False, False, "leave one out"),

@@ -17,9 +17,11 @@ from salience.errors import InputError
 from salience.models.sources import model_source
 from salience.training.baselines import joined, with_all_columns
 
+PAIRS = 16  # in a step, of two texts each: the package's default
+
 
 def setfit_probabilities(
-    training: Texts, test: Texts, classes: int, model: str = "minilm", seed: int = 0
+    training: Texts, test: Texts, classes: int, model: str = "minilm", seed: int = 0, steps: int | None = None
 ) -> np.ndarray:
     """The probabilities of the test rows by SetFit, with all settings of the package's release (1.2 was tested).
 
@@ -34,6 +36,7 @@ def setfit_probabilities(
         classes: number of classes C. Those without a training row get the probability 0.
         model: "minilm", a folder, or a name on the hub. Only safetensors weights are loaded, and no code.
         seed: of the pairs' order and of everything that is drawn.
+        steps: number of training steps; None for the package's one epoch over pairs.
 
     Returns:
         Probabilities (N, C) in float32, the column of a class is its label's number.
@@ -57,9 +60,10 @@ def setfit_probabilities(
         # `SetFitModel.from_pretrained` would load a pickled head from the folder, if there is one.
         body = SentenceTransformer(source, trust_remote_code=False, model_kwargs={"use_safetensors": True})
         setfit = SetFitModel(model_body=body, model_head=LogisticRegression())
+        own = {} if steps is None else {"max_steps": steps}
         arguments = TrainingArguments(
             output_dir=folder, seed=seed, report_to="none", save_strategy="no", logging_strategy="no",
-            show_progress_bar=False,
+            show_progress_bar=False, **own,
         )  # fmt: skip
         rows = Dataset.from_dict({"text": joined(training), "label": training.known_labels.tolist()})
         Trainer(model=setfit, args=arguments, train_dataset=rows).train()

@@ -17,8 +17,9 @@ from salience.models.attention_options import WORD_ENCODERS, attention_options
 from salience.training.arguments import check_device
 from salience.training.baselines import encoder_probabilities, majority_probabilities, tfidf_probabilities
 from salience.training.checkpoints import using_files
+from salience.training.default_settings import default_batch_size, default_steps
 from salience.training.folder import RunFolder
-from salience.training.from_setfit import setfit_probabilities
+from salience.training.from_setfit import PAIRS, setfit_probabilities
 from salience.training.inputs import checksums, input_files, task_of
 from salience.training.measured_scores import Measure, MeasureOfPredictions
 from salience.training.preparing import silent
@@ -98,13 +99,25 @@ def reference_probabilities(
         found = majority_probabilities(training, judged, classes)
     elif recipe.method == "tf-idf":
         found = tfidf_probabilities(training, judged, classes)
-    elif recipe.method == "setfit":
-        found = setfit_probabilities(training, judged, classes, encoder_name(recipe), recipe.seed)
+    elif recipe.method in ("setfit", "setfit-equal"):
+        steps = equal_steps(len(training), classes) if recipe.method == "setfit-equal" else None
+        found = setfit_probabilities(training, judged, classes, encoder_name(recipe), recipe.seed, steps)
     else:
         encoder = encoder_of_recipe(recipe)
         found = encoder_probabilities(training, judged, classes, encoder)
         saved = encoder.saved
     return np.split(found, ends), saved
+
+
+def equal_steps(rows: int, classes: int) -> int:
+    """The steps of SetFit that read as many texts as plain training by the default recipe.
+
+    Args:
+        rows: number of labelled rows.
+        classes: number of classes.
+    """
+    batch_size = default_batch_size(rows)
+    return max(1, round(default_steps(rows, classes, batch_size) * batch_size / (2 * PAIRS)))
 
 
 def encoder_name(recipe: Recipe) -> str:

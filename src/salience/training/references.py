@@ -18,6 +18,7 @@ REFERENCES = {
     "tf-idf": "logistic regression on TF-IDF features of words and word pairs",
     "frozen": "logistic regression on the mean vectors of the frozen encoder",
     "setfit": "SetFit, by the package setfit",
+    "setfit-equal": "SetFit with as many passes of texts as the default recipe has",
 }
 USUAL = ("majority", "tf-idf", "frozen")  # those that a comparison adds by itself
 
@@ -55,5 +56,5 @@ def check_reference(recipe: Recipe) -> None:
     """
     if recipe.method_options:
         raise InputError(f"{recipe.method} has no options, so {', '.join(recipe.method_options)} cannot be set")
-    if recipe.method == "setfit" and find_spec("setfit") is None:
-        raise InputError("the reference setfit needs the package setfit: pip install 'salience[setfit]'")
+    if recipe.method in ("setfit", "setfit-equal") and find_spec("setfit") is None:
+        raise InputError(f"the reference {recipe.method} needs the package setfit: pip install 'salience[setfit]'")
