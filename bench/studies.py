@@ -47,7 +47,10 @@ def guided_by(**options: Any) -> dict[str, Any]:
 
 EIGHT = ("trec", "sst2", "sst5", "mr", "subj", "ag_news", "20news", "rte")
 FEW = (50, 100, 200, 500)
-CLS = {"method": "plain", "validation_share": 0.0, "pooling": "cls", "head_start": "random"}
+CLS = {
+    "method": "plain", "validation_share": 0.0, "pooling": "cls", "head_start": "random", "contrastive": 0.0,
+    "contrastive_temperature": 0.1,
+}  # fmt: skip
 MEAN = CLS | {"pooling": "mean", "learning_rate": 2e-4, "head_rate": 1.0, "head_start": "random"}
 DEFAULT = CLS | {"pooling": "mean", "learning_rate": 5e-5, "head_rate": 10.0, "head_start": "random"}  # of MiniLM
 BEGUN = DEFAULT | {"head_start": "logistic"}
@@ -101,6 +104,8 @@ STUDIES = {
             "regression, contrastive": BEGUN | CONTRASTIVE,
             "regression, mixtures": BEGUN | MIXTURES,
             "regression, contrastive, mixtures": BEGUN | CONTRASTIVE | MIXTURES,
+            "regression, contrastive 0.6, mixtures": BEGUN | MORE_CONTRAST | MIXTURES,
+            "regression, contrastive, mixtures of 0.2": BEGUN | CONTRASTIVE | {"method": "senmixup"},
         },
         sets=EIGHT,
         sizes=FEW,

@@ -20,7 +20,7 @@ TECHNIQUES = {
     "dropout": ("--dropout", "0.4"),
 }
 ALL_ROWS = ("--method", "plain", "--validation-share", "0", "--estimate", "none", "--pooling", "mean",
-            "--learning-rate", "0.003", "--steps", "12")  # fmt: skip
+            "--learning-rate", "0.003", "--steps", "12", "--head-start", "random", "--contrastive", "0")  # fmt: skip
 
 
 def trained(place, salience, folder, *options):
@@ -51,10 +51,11 @@ def test_frozen_weights_are_those_of_the_pretrained_model(place, salience, tmp_p
 
 
 def test_recipes_of_earlier_versions_have_none_of_them():
-    """Settings without an entry are None by default, which stands for none."""
+    """Settings without an entry are None by default, which stands for none. The contrastive loss is a default now."""
     recipe = Recipe("rows.csv")
-    for name in ("average", "freeze", "r_drop", "contrastive", "contrastive_temperature", "dropout"):
+    for name in ("average", "freeze", "r_drop", "dropout"):
         assert getattr(recipe, name) == LACKING.get(name)
+    assert (LACKING["contrastive"], LACKING["contrastive_temperature"], LACKING["head_start"]) == (0, 0.3, "random")
 
 
 @pytest.mark.parametrize(

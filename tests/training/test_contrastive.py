@@ -134,7 +134,7 @@ def test_mixtures_alone_have_no_unmixed_texts_to_compare():
 def test_a_step_costs_one_pass():
     model, own = families.build("bert").train(), families.batch(LENGTHS)
     recipe = Recipe("x", contrastive=0.3)
-    assert unmixed_objective(recipe) == Contrastive(0.3, 0.3)
+    assert unmixed_objective(recipe) == Contrastive(0.3, 0.1)
     forwards, backwards = rows_through_layers(model, own, Contrastive(0.3, 0.3))
     assert (forwards + 2 * backwards) / 3 / families.LAYERS == 1
     assert passes_per_step(None, 0.5, model, reads_per_step(recipe)) == 1

@@ -75,10 +75,8 @@ def filled_in(
     plan = {}
     for method, recipe in asked.items():
         own = replace(trained(recipe), precision=open_or(recipe.precision, precision), checksums=base.checksums)
-        if with_method_of(own, base) == base:
-            plan[method] = with_method_of(whole, recipe)
-        else:
-            plan[method] = with_method_of(prepared_recipe(own, known, note), recipe)
+        found = whole if with_method_of(own, base) == base else prepared_recipe(own, known, note)
+        plan[method] = found if recipe.method is None else with_method_of(found, recipe)
     return plan, {
         method for method, recipe in asked.items()
         if recipe.steps not in (None, base.steps) or recipe.steps_factor != base.steps_factor

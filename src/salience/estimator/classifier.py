@@ -31,11 +31,12 @@ from salience.training.procedures import Standard, Turns
 
 
 class SalienceClassifier(ClassifierMixin, Predicting, NestedParameters):
-    """A text classifier, trained without mixing unless a method is named.
+    """A text classifier, trained by the default recipe of `salience train`.
 
     Args:
         method: an object such as `SSMix(window=0.2)`, a name of `salience.METHODS`, such as "ssmix", "plain" for
             training without mixing, "plain+ssmix" for both, one after the other, or "auto" for a choice by the texts.
+            None mixes sentence vectors (senMixup) where the head reads a mean, and nothing elsewhere.
             `set_params` and searches can set its fields, as `method__window`.
         model: "minilm", a folder, a name on the hub, or an attention classifier such as "attention:dot".
         method_options: settings of a method that is given by name, such as {"window": 0.2}.
@@ -79,7 +80,7 @@ class SalienceClassifier(ClassifierMixin, Predicting, NestedParameters):
 
     def __init__(
         self,
-        method: Any = "plain",
+        method: Any = None,
         model: str = "minilm",
         *,
         method_options: dict[str, Any] | None = None,

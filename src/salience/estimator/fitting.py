@@ -48,7 +48,7 @@ def recipe_of(parameters: Mapping[str, Any], seed: int) -> tuple[Recipe, Any]:
         settings[name] = {} if settings[name] is None else settings[name]
     method, procedure = parameters["method"], parameters["procedure"]
     if method is None or isinstance(method, str):
-        settings["method"], method = method or "plain", None
+        settings["method"], method = method, None
     elif not callable(method):
         raise InputError(f'method={method!r}: give a name such as "ssmix", or an object such as SSMix(window=0.2)')
     else:

@@ -92,7 +92,7 @@ def stored_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
         InputError: a parameter cannot be written as JSON; names it.
     """
     parameters = dict(parameters)
-    if not isinstance(parameters["method"], str):
+    if not isinstance(parameters["method"], str | None):
         parameters["method"], parameters["method_options"] = written_method(parameters["method"])
     if parameters["procedure"] is not None:
         parameters["procedure"] = asdict(parameters["procedure"])

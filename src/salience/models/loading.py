@@ -117,17 +117,6 @@ def load_trained(folder: str | Path) -> WithTokenizer:
     return model.float(), load_tokenizer(name)
 
 
-def has_trained_head(name: str, labels: int) -> bool:
-    """Whether `load_classifier` keeps the head of a model: it is a classifier with as many labels.
-
-    Raises:
-        InputError: there is no such model.
-    """
-    config = load_configuration(name)
-    trained = any("Classification" in kind for kind in config.architectures or [])
-    return trained and config.num_labels == labels
-
-
 def load_configuration(name: str) -> PreTrainedConfig:
     """Loads the configuration of a model. Raises as `load_tokenizer`."""
     import salience.models.attention_classifier  # noqa: F401  registers the model type

@@ -15,7 +15,7 @@ from transformers import PreTrainedModel
 from transformers.utils import cached_file
 
 from salience.hooks.stages import has_pooling_layer
-from salience.models.loading import has_trained_head, load_configuration
+from salience.models.loading import load_configuration
 from salience.models.mean_pooling import CHOICES, fresh_head, settle, supports_mean, with_mean_pooling
 from salience.models.sources import model_source
 
@@ -45,6 +45,17 @@ def with_pooling(model: PreTrainedModel, name: str, pooling: str) -> PreTrainedM
     if pooling == "auto":
         pooling = "mean" if supports_mean(model) and is_for_mean(name) else "cls"
     return with_mean_pooling(model, trained=pooling == "trained-mean") if pooling in CHOICES else model
+
+
+def has_trained_head(name: str, labels: int) -> bool:
+    """Whether a model is a classifier with as many labels, so that `load_classifier` keeps its head.
+
+    Raises:
+        InputError: there is no such model.
+    """
+    config = load_configuration(name)
+    trained = any("Classification" in kind for kind in config.architectures or [])
+    return trained and config.num_labels == labels
 
 
 def used_pooling(model: PreTrainedModel) -> str:

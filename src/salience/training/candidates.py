@@ -69,7 +69,7 @@ def check_auto(recipe: Recipe, by_turns: bool) -> None:
     """
     if recipe.method != AUTO:
         if recipe.auto_budget != settings_of(Recipe)["auto_budget"].default:
-            raise InputError(f"--auto-budget has no effect with --method {recipe.method}: add --method {AUTO}")
+            raise InputError(f"--auto-budget has no effect without --method {AUTO}: add it, or leave the budget out")
         return
     if by_turns:
         raise InputError(

@@ -83,7 +83,7 @@ def training_summary(recipe: Recipe, metrics: dict) -> str:
 
 def method_of(recipe: Recipe, metrics: dict) -> str:
     """The name of the method of the model; of `--method auto`, of the chosen one."""
-    return metrics["choice"]["chosen"] if "choice" in metrics else recipe.method
+    return metrics["choice"]["chosen"] if "choice" in metrics else recipe.method or PLAIN
 
 
 def training_steps(recipe: Recipe, metrics: dict) -> str:

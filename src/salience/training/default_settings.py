@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Any
+
+CONTRAST = 0.6  # weight of the contrastive loss where the head reads a mean; docs/recipe.md has the measurement
 
 
 def default_batch_size(rows: int) -> int:
@@ -18,6 +21,14 @@ def default_steps(rows: int, classes: int, batch_size: int) -> int:
     """
     epochs = min(max(100 / math.sqrt(rows / classes), 3), 60)
     return max(1, round(epochs * rows / batch_size))
+
+
+def default_method(mean: bool) -> tuple[str, dict[str, Any]]:
+    """The mixing method and its options: mixtures of sentence vectors for an encoder whose mean the head reads.
+
+    `docs/recipe.md` has the measurement. Other heads were not measured, and have none.
+    """
+    return ("senmixup", {"alpha": 1.0}) if mean else ("plain", {})
 
 
 def default_rates(width: int | None, mean: bool = False) -> tuple[float, float]:

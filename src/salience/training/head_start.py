@@ -22,7 +22,6 @@ from salience.inference import TextClassifier
 from salience.inference.sentence_vectors import sentence_vectors
 from salience.models.attention_classifier import AttentionClassifier
 from salience.training.calibrating import last_map
-from salience.training.recipe import Recipe
 
 STRENGTH = 1.0  # inverse strength of the L2 penalty, for vectors whose mean length is 1
 
@@ -32,24 +31,10 @@ def can_begin(model: PreTrainedModel) -> bool:
     return not isinstance(model, AttentionClassifier) and stages(model).get("sentence") is last_map(model)
 
 
-def used_head_start(recipe: Recipe, model: PreTrainedModel, classes: int) -> str:
-    """How the head of a run begins: "logistic" or "random". A trained head that is kept counts as "random".
-
-    Args:
-        recipe: its pooling is not "auto".
-        model: the classifier that is trained.
-        classes: number of labels.
-
-    Raises:
-        InputError: the recipe asks for a regression, and the model cannot begin as one.
-    """
-    if recipe.head_start != "auto":
-        if recipe.head_start == "logistic" and not can_begin(model):
-            raise InputError(
-                f"--head-start logistic is not available for {type(model).__name__}: use --head-start random"
-            )
-        return recipe.head_start
-    return "random"
+def check_head_start(head_start: str, model: PreTrainedModel) -> None:
+    """Raises an `InputError` if the head of the model is to begin as a regression and cannot."""
+    if head_start == "logistic" and not can_begin(model):
+        raise InputError(f"--head-start logistic is not available for {type(model).__name__}: use --head-start random")
 
 
 @torch.no_grad()

@@ -26,12 +26,12 @@ from salience.training.arguments import check_device
 from salience.training.batches import as_batch, first_batches
 from salience.training.candidates import Candidates, prepare_candidates
 from salience.training.freezing import freeze_lowest, recognised_stages
-from salience.training.head_start import begin_as_regression, used_head_start
+from salience.training.head_start import begin_as_regression, check_head_start
 from salience.training.plain_stage import check_plain_stage
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
 from salience.training.self_training.unlabelled import Unlabelled, choose_view
-from salience.training.techniques import check_techniques
+from salience.training.techniques import check_techniques, used_contrast
 
 
 def silent(line: str) -> None:
@@ -91,8 +91,8 @@ def prepare(
         InputError: the recipe, the model or the texts are at fault.
     """
     check_device(recipe)
-    auto = method is None and recipe.method == AUTO
-    method = choose_method(recipe.method, recipe.method_options) if method is None else method
+    if method is None:
+        choose_method(recipe.method, recipe.method_options)  # an unknown name is reported before a model is loaded
     weights = class_weights(
         recipe.class_weights, [task.labels[number] for number in task.training.known_labels], task.labels
     )
@@ -104,17 +104,12 @@ def prepare(
         for role, part in [("training", task.training), ("validation", task.validation), ("test", task.test)]
     )
     assert training is not None  # a task has training texts
-    if task.columns is not None:
-        columns = task.columns
-        recipe = replace(recipe, text=columns.text, text_pair=columns.text_pair, label=columns.label)
-    precision = resolve_precision(recipe.precision, choose_device(recipe.device), model)
-    recipe = replace(recipe, max_length=classifier.max_length, precision=precision)
-    if recipe.pooling == "auto":
-        recipe = replace(recipe, pooling=used_pooling(model))
+    recipe = filled_in(recipe, classifier, task)
     # fp16 is for training only, where losses are scaled.
-    classifier = replace(classifier, precision="fp32" if precision == "fp16" else precision)
-    recipe = recipe.resolved(len(training), len(task.labels), width_of(model))
-    recipe = replace(recipe, head_start=used_head_start(recipe, model, len(task.labels)))
+    classifier = replace(classifier, precision="fp32" if recipe.precision == "fp16" else recipe.precision)
+    auto = method is None and recipe.method == AUTO
+    method = choose_method(recipe.method, recipe.method_options) if method is None else method
+    check_head_start(recipe.head_start, model)
     if recipe.head_start == "logistic":
         begin_as_regression(classifier, training, weights)
     pooling = "" if recipe.pooling == "cls" else f" ({recipe.pooling} pooling)"
@@ -138,6 +133,25 @@ def prepare(
         unlabelled = prepare_unlabelled(recipe, classifier, task, training, note)
     candidates = prepare_candidates(recipe, classifier, task, training) if auto else None
     return Prepared(recipe, classifier, method, procedure, training, validation, test, weights, unlabelled, candidates)
+
+
+def filled_in(recipe: Recipe, classifier: TextClassifier, task: Task) -> Recipe:
+    """The recipe with nothing left open.
+
+    Args:
+        classifier: the classifier that is trained.
+        task: the labelled texts.
+    """
+    model, classes = classifier.model, len(task.labels)
+    if task.columns is not None:
+        columns = task.columns
+        recipe = replace(recipe, text=columns.text, text_pair=columns.text_pair, label=columns.label)
+    precision = resolve_precision(recipe.precision, choose_device(recipe.device), model)
+    recipe = replace(recipe, max_length=classifier.max_length, precision=precision)
+    if recipe.pooling == "auto":
+        recipe = replace(recipe, pooling=used_pooling(model))
+    recipe = replace(recipe, contrastive=used_contrast(recipe))
+    return recipe.resolved(len(task.training), classes, width_of(model))
 
 
 def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) -> TextClassifier:

@@ -10,7 +10,12 @@ from salience.assignments import name_and_options
 from salience.errors import InputError, listed, unknown
 from salience.settings import SHARE, TEXT, as_option, between, check_settings, one_of, setting, whole_between
 from salience.training.data_settings import DataSettings
-from salience.training.default_settings import default_batch_size, default_rates, default_steps
+from salience.training.default_settings import (
+    default_batch_size,
+    default_method,
+    default_rates,
+    default_steps,
+)
 from salience.training.earlier_recipes import from_earlier
 from salience.training.plain_stage import PLAIN_SHARE, PREFIX, split_name
 from salience.training.recipe_kinds import CHECKSUMS, OPTIONS, WEIGHTS
@@ -41,9 +46,10 @@ class Recipe(DataSettings):
         None, whole_between(1, 1_000_000), "number of tokens read from each text; longer texts are cut off",
         "the model's maximum, at most 512",
     )  # fmt: skip
-    method: str = setting(
-        "plain", TEXT, "mixing method: plain, or one listed by `salience methods`, such as ssmix:window=0.2; "
-        "plain+ssmix trains without mixing first (--plain-share 0.375); auto chooses by the data",
+    method: str | None = setting(
+        None, TEXT, "mixing method: plain, or one listed by `salience methods`, such as ssmix:window=0.2; plain+ssmix "
+        "trains without mixing first (--plain-share 0.375); auto chooses by the data",
+        "senmixup:alpha=1 with mean pooling, else plain",
     )  # fmt: skip
     method_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the method")
     plain_share: float = setting(
@@ -72,8 +78,8 @@ class Recipe(DataSettings):
         "10 with mean pooling, else 1",
     )  # fmt: skip
     head_start: str = setting(
-        "auto", one_of("auto", "logistic", "random"), "how a fresh head begins: logistic is the logistic regression "
-        "on the vectors that it reads; random draws it; auto is random",
+        "random", one_of("random", "logistic"), "how the head begins: logistic is the logistic regression on the "
+        "vectors that it reads",
     )  # fmt: skip
     layer_decay: float = setting(
         1.0, between(0.01, 1), "learning rate of each encoder layer, as a multiple of that of the layer above it"
@@ -102,10 +108,11 @@ class Recipe(DataSettings):
     r_drop: float = setting(
         0.0, between(0, 1000), "weight alpha of R-Drop: two passes of each text with dropout are to predict the same"
     )
-    contrastive: float = setting(
-        0.0, between(0, 0.99), "weight, from 0 to 1, of a contrastive loss on the vectors that the head reads"
-    )
-    contrastive_temperature: float = setting(0.3, between(0.01, 100), "temperature of the contrastive loss")
+    contrastive: float | None = setting(
+        None, between(0, 0.99), "weight, from 0 to 1, of a contrastive loss on the vectors that the head reads",
+        "0.6 with mean pooling, else 0",
+    )  # fmt: skip
+    contrastive_temperature: float = setting(0.1, between(0.01, 100), "temperature of the contrastive loss")
     seed: int = setting(0, whole_between(0, 2**32 - 1), "seed of the random numbers")
     precision: str = setting(
         "auto", one_of("auto", "fp32", "bf16", "fp16"), "number format of the computation; auto is bf16 where the "
@@ -116,6 +123,8 @@ class Recipe(DataSettings):
 
     def __post_init__(self):
         check_settings(self, as_option)
+        if self.method is None:
+            return
         if ":" in self.method:  # ssmix:window=0.2
             name, options = name_and_options(self.method)
             object.__setattr__(self, "method", name)
@@ -128,7 +137,7 @@ class Recipe(DataSettings):
     @property
     def staged_method(self) -> str:
         """The name of the method, with that of the plain stage if there is one: ssmix, plain+ssmix."""
-        return PREFIX * bool(self.plain_share) + self.method
+        return PREFIX * bool(self.plain_share) + (self.method or "the default method")
 
     def resolved(self, rows: int, classes: int, width: int | None) -> Recipe:
         """The recipe with every open value filled in.
@@ -140,9 +149,14 @@ class Recipe(DataSettings):
         """
         batch_size = default_batch_size(rows) if self.batch_size is None else self.batch_size
         usual = default_steps(rows, classes, batch_size)
-        rate, head_rate = default_rates(width, self.pooling in ("mean", "trained-mean"))
+        mean = self.pooling in ("mean", "trained-mean")
+        rate, head_rate = default_rates(width, mean)
+        # R-Drop is for training without mixing, and so is what is left of a training behind its plain stage.
+        method, options = default_method(mean and not self.r_drop and not self.plain_share)
+        if self.method is not None:
+            method, options = self.method, self.method_options
         return replace(
-            self, batch_size=batch_size,
+            self, batch_size=batch_size, method=method, method_options=options,
             steps=max(1, round(usual * self.steps_factor)) if self.steps is None else self.steps,
             # 0 is a learning rate too: nothing is learnt, and that was asked for.
             learning_rate=rate if self.learning_rate is None else self.learning_rate,

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from salience.errors import InputError
+from salience.mixing.method import Method
+from salience.models.mean_pooling import CHOICES
 from salience.processes import world_size
 from salience.training.contrastive import Contrastive
-from salience.training.objectives import Unmixed, plain
+from salience.training.default_settings import CONTRAST
+from salience.training.loss import CrossEntropy
+from salience.training.objectives import Objective, Unmixed, mixed, plain
 from salience.training.r_drop import RDrop
 from salience.training.recipe import Recipe
 
@@ -17,6 +23,32 @@ def unmixed_objective(recipe: Recipe) -> Unmixed:
     if recipe.contrastive:
         return Contrastive(recipe.contrastive, recipe.contrastive_temperature)
     return plain
+
+
+def whole_objective(method: Method | None, clean: float, loss: CrossEntropy, unmixed: Unmixed = plain) -> Objective:
+    """The objective of a training: that on unmixed texts, or, with a method, that on them and on mixtures.
+
+    Args:
+        method: the mixing method, with nothing left open; None for none.
+        clean: weight of the loss on the unmixed texts, where there are mixtures.
+        loss: of logits and labels.
+        unmixed: the objective of a training on unmixed texts. A contrastive one is a loss beside that of mixtures too.
+    """
+    if method is None:
+        return partial(unmixed, loss=loss)
+    return mixed(method, clean, loss, beside=unmixed if isinstance(unmixed, Contrastive) else None)
+
+
+def used_contrast(recipe: Recipe) -> float:
+    """The weight of the contrastive loss: as the recipe says, or by default where it can be had and was measured.
+
+    Args:
+        recipe: its pooling is not "auto".
+    """
+    if recipe.contrastive is not None:
+        return recipe.contrastive
+    fits = recipe.clean and not recipe.r_drop and recipe.accumulation * world_size() == 1
+    return CONTRAST if fits and recipe.pooling in CHOICES else 0.0
 
 
 def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool) -> None:
@@ -48,5 +80,5 @@ def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool) -> None:
         raise InputError(
             "--contrastive compares all texts of a step with each other: use it with --accumulation 1, in one process"
         )
-    if not recipe.contrastive and recipe.contrastive_temperature != Recipe.contrastive_temperature:
+    if recipe.contrastive == 0 and recipe.contrastive_temperature != Recipe.contrastive_temperature:
         raise InputError("--contrastive-temperature has no effect without a weight, such as --contrastive 0.1")

@@ -18,13 +18,13 @@ from salience.mixing import Method
 from salience.mixing.method import resolved
 from salience.models.precision import attending
 from salience.training.checkpoints import using_files
-from salience.training.contrastive import Contrastive
 from salience.training.diverging import diverged
 from salience.training.loss import CrossEntropy, cross_entropy
-from salience.training.objectives import Objective, Unmixed, labels_of, mixed, penalised, plain
+from salience.training.objectives import Unmixed, labels_of, penalised, plain
 from salience.training.progress import TellProgress
 from salience.training.rates import USUAL, Rates, set_rates
 from salience.training.sampling import EpochOfSampler, length_grouped
+from salience.training.techniques import whole_objective
 
 OVERFLOWS = 20  # largest number of consecutive steps that fp16 may skip
 
@@ -87,9 +87,7 @@ class MixTrainer(Trainer):
         self.method = method = resolved(method, self.model, tokenizer, self.first_batches())
         weights = None if class_weights is None else tuple(class_weights)
         self.loss = CrossEntropy(weights, self.args.label_smoothing_factor)
-        own = partial(unmixed, loss=self.loss)
-        beside = unmixed if isinstance(unmixed, Contrastive) else None
-        self.objective: Objective = own if method is None else mixed(method, clean, self.loss, beside=beside)
+        self.objective = whole_objective(method, clean, self.loss, unmixed)
         if penalty is not None:
             self.objective = penalised(self.objective, penalty)
         self.group_by_length = group_by_length
