@@ -27,7 +27,7 @@ def choose_method(name: str | None, options: Mapping[str, Any] | None = None) ->
     """
     if name is None:
         if options:
-            raise InputError(f"{', '.join(options)} belong to a method, and none is named: add --method NAME")
+            raise InputError(f"{', '.join(options)}: settings of a method need its name: add --method NAME")
         return None
     if name in (PLAIN, AUTO):
         if options:

@@ -68,6 +68,8 @@ def training_summary(recipe: Recipe, metrics: dict) -> str:
     method = "plain training" if name == PLAIN else f"{name} with clean={recipe.clean}"
     if "choice" in metrics:
         method += " (chosen by --method auto)"
+    if recipe.contrastive:
+        method += f" and a contrastive loss of the weight {recipe.contrastive:g}"
     if recipe.plain_share:
         share = f"{recipe.plain_share:g} of the steps"
         method = f"a stage of plain training ({share}), then {method} at {RATE:g} times the learning rate"

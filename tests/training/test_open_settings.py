@@ -1,0 +1,88 @@
+"""What a recipe that leaves the method and the losses open is trained with."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+import families
+from labelled import FILLER, WORDS, labelled_rows, write_csv
+from salience.errors import InputError
+from salience.mixing import SenMixup
+from salience.training.checking import check_recipe
+from salience.training.contrastive import Contrastive
+from salience.training.recipe import Recipe
+from salience.training.run import prepare_files
+from salience.training.techniques import unmixed_objective, used_contrast
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Rows, and an encoder that sentence-transformers uses with a mean, and the same without that file."""
+    folder = tmp_path_factory.mktemp("place")
+    words = [*WORDS.values(), " ".join(FILLER)]
+    plain, mean = (families.save_tiny_model(folder / name, words) for name in ("plain", "mean"))
+    (mean / "1_Pooling").mkdir()
+    (mean / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_mean_tokens": True}))
+    data = write_csv(folder / "rows.csv", labelled_rows(24))
+    return SimpleNamespace(data=str(data), plain=str(plain), mean=str(mean))
+
+
+def prepared(place, model, **settings):
+    return prepare_files(Recipe(place.data, model=getattr(place, model), steps=3, device="cpu", **settings))[0]
+
+
+def test_a_mean_is_trained_with_mixtures_of_vectors_and_contrast(place):
+    found = prepared(place, "mean")
+    assert (found.recipe.pooling, found.recipe.method, found.recipe.method_options) == (
+        "mean",
+        "senmixup",
+        {"alpha": 1},
+    )
+    assert found.method == SenMixup(alpha=1.0)
+    assert (found.recipe.contrastive, found.recipe.contrastive_temperature) == (0.6, 0.1)
+    assert unmixed_objective(found.recipe) == Contrastive(0.6, 0.1)
+
+
+def test_another_head_is_trained_without(place):
+    for found in (prepared(place, "plain"), prepared(place, "mean", pooling="cls")):
+        assert (found.recipe.pooling, found.recipe.method, found.method) == ("cls", "plain", None)
+        assert found.recipe.contrastive == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "method", "contrast"),
+    [
+        ({"method": "plain"}, "plain", 0.6),
+        ({"method": "ssmix"}, "ssmix", 0.6),
+        ({"contrastive": 0.0}, "senmixup", 0),
+        ({"contrastive": 0.2}, "senmixup", 0.2),
+        ({"clean": 0.0}, "senmixup", 0),  # there are no unmixed texts to compare
+        ({"r_drop": 1.0}, "plain", 0),  # R-Drop is for training without mixing, and a loss in place of contrast
+        ({"accumulation": 2}, "senmixup", 0),  # the parts of a batch cannot be compared
+    ],
+)
+def test_what_is_asked_comes_first(settings, method, contrast, place):
+    recipe = prepared(place, "mean", **settings).recipe
+    assert (recipe.method, recipe.contrastive) == (method, contrast)
+
+
+def test_several_processes_have_no_contrast_by_default(monkeypatch):
+    recipe = Recipe("rows.csv", pooling="mean")
+    assert used_contrast(recipe) == 0.6
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert used_contrast(recipe) == 0
+
+
+def test_a_resolved_recipe_stays_as_it_is(place):
+    """So a run is repeated by its recipe.yaml, also by versions with other defaults."""
+    recipe = prepared(place, "mean").recipe
+    assert prepare_files(recipe)[0].recipe == recipe
+    assert Recipe.from_mapping(recipe.as_mapping()) == recipe
+
+
+def test_options_without_a_method_are_refused():
+    with pytest.raises(InputError, match="window: settings of a method need its name: add --method NAME"):
+        check_recipe(Recipe("rows.csv", method_options={"window": 0.2}))
