@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import salience.inference.classifier
+import salience.training.fold_models
 import salience.training.run
 from salience.cli.main import main
 from salience.models.loading import load_trained
@@ -205,7 +206,7 @@ def trained_at_once(monkeypatch):
         return Fitted(prepared.classifier, build_trainer(prepared, checkpoints).state)
 
     monkeypatch.setattr(salience.training.run, "fit", fit)
-    monkeypatch.setattr(salience.training.estimating, "fit", fit)
+    monkeypatch.setattr(salience.training.fold_models, "fit", fit)
 
 
 YAML_VALUES = st.recursive(
