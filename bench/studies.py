@@ -97,7 +97,7 @@ STUDIES = {
     "start": Study(
         "Does a head that begins as a regression help, and a contrastive loss, and mixtures of the vectors?",
         {
-            "default": QUARTER,
+            "mean, quarter rate, head x 10": QUARTER,
             "regression": BEGUN,
             "contrastive": QUARTER | CONTRASTIVE,
             "contrastive 0.6": QUARTER | MORE_CONTRAST,
