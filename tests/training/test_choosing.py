@@ -11,6 +11,7 @@ from transformers import TrainerCallback
 
 import families
 from labelled import FILLER, WORDS, labelled_rows, untimed, write_csv
+from salience import SalienceClassifier
 from salience.errors import InputError
 from salience.training import candidates, choosing, halving, resuming
 from salience.training.folds import fold_numbers
@@ -57,7 +58,7 @@ def recipe_of(place, **settings) -> Recipe:
 
 @pytest.fixture(scope="module")
 def whole(place, tmp_path_factory):
-    """A run among four candidates, the last of which is taken: a difference of any size counts."""
+    """A run among five candidates, the last of which is taken: a difference of any size counts."""
     steps, folder = Steps(), tmp_path_factory.mktemp("whole") / "run"
     lines = []
     with pytest.MonkeyPatch.context() as patch:
@@ -82,14 +83,15 @@ def kept_results(patch) -> dict:
 def test_the_model_is_that_of_a_run_with_the_chosen_method(whole, place, tmp_path):
     chosen = whole.run.metrics["choice"]["chosen"]
     assert chosen in candidates.METHODS and chosen == whole.run.metrics["choice"]["rival"]
-    alone = train(recipe_of(place, method=chosen, auto_budget=12.0), tmp_path / "run", **SILENT)
+    named = {"method": chosen, "method_options": candidates.METHODS[chosen], "auto_budget": 12.0}
+    alone = train(recipe_of(place, **named), tmp_path / "run", **SILENT)
     assert bits(alone.classifier.model) == bits(whole.run.classifier.model)
     assert np.array_equal(alone.probabilities, whole.run.probabilities)
     passes = whole.run.metrics["text_passes"] - whole.run.metrics["choice"]["text_passes"]
     assert passes == pytest.approx(alone.metrics["text_passes"])
 
 
-@pytest.mark.parametrize("name", ["plain-1", "plain-3", "dropmix-g-1", "tmix-1"])
+@pytest.mark.parametrize("name", ["plain-1", "plain-3", "senmixup-1", "dropmix-g-1", "tmix-1"])
 def test_a_look_at_a_method_is_a_run_on_half_of_the_rows(name, whole, place, tmp_path):
     """The halves are those of a division for each two rounds, stratified by class."""
     method, _, number = name.rpartition("-")
@@ -102,16 +104,17 @@ def test_a_look_at_a_method_is_a_run_on_half_of_the_rows(name, whole, place, tmp
         )
         for role, at in (("data", False), ("test", True))
     }
-    recipe = recipe_of(place, method=method, auto_budget=12.0, **parts)
+    options = candidates.METHODS.get(method, {})
+    recipe = recipe_of(place, method=method, method_options=options, auto_budget=12.0, **parts)
     alone = train(recipe, tmp_path / "run", **SILENT)
     assert np.array_equal(alone.probabilities, whole.kept[name].probabilities)
 
 
 def test_what_was_compared_is_reported(whole):
-    """Four candidates, two, and one; a step of plain training costs a pass for each text, the others more."""
+    """Five candidates, three, two, and one; a step of plain training costs a pass for each text, the others more."""
     metrics = json.loads((whole.folder / "metrics.json").read_text())
-    assert [len(row) for row in metrics["choice"]["rounds"]] == [5, 3, 2]
-    assert whole.steps == [3] * (5 + 3 + 2) + [3]
+    assert [len(row) for row in metrics["choice"]["rounds"]] == [6, 4, 3, 2]
+    assert whole.steps == [3] * (6 + 4 + 3 + 2) + [3]
     assert metrics["choice"]["text_passes"] == pytest.approx(sum(each.numbers[2] for each in whole.kept.values()))
     # 3 steps of 6 texts: one pass each in plain training, and two with SSMix.
     passes = {name: result.numbers[2] for name, result in whole.kept.items()}
@@ -190,8 +193,14 @@ def test_rows_that_cannot_be_halved_are_refused(place, tmp_path):
         train(recipe_of(place, data=str(file)), tmp_path / "run", **SILENT)
 
 
+def test_the_estimator_refuses_what_the_command_line_refuses():
+    texts, labels = zip(*ROWS, strict=True)
+    with pytest.raises(InputError, match="VAT is trained by turns, without mixing"):
+        SalienceClassifier(method="auto", model="lstm-vat", steps=1).fit(list(texts), list(labels))
+
+
 def test_methods_that_do_not_fit_the_model_are_left_out(place):
     """A model over words without attention between layers: AttentionMix has no weights to be guided by."""
     prepared, _ = prepare_files(recipe_of(place, model="lstm-base", steps=1, test=None))
     assert prepared.method is None and prepared.candidates is not None
-    assert set(prepared.candidates.methods) == {"dropmix-g", "tmix", "ssmix"}
+    assert set(prepared.candidates.methods) == {"senmixup", "dropmix-g", "tmix", "ssmix"}

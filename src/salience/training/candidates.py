@@ -6,6 +6,7 @@ How they are compared is in `salience.training.halving`, and the trainings are i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,14 +19,16 @@ from salience.mixing import dry_run
 from salience.mixing.choosing import AUTO, choose_method
 from salience.mixing.method import Method, resolved
 from salience.processes import world_size
-from salience.settings import settings_of
 from salience.training.batches import as_batch, first_batches
 from salience.training.folds import fold_numbers, obstacle, recipe_of_folds
 from salience.training.halving import affordable, cost_of
 from salience.training.passes import passes_per_step
 from salience.training.recipe import Recipe
 
-METHODS = ("dropmix-g", "tmix", "ssmix", "attentionmix")  # in the order in which a budget admits them
+# The candidates with their options, in the order in which a budget admits them: the default method comes first.
+METHODS: dict[str, dict[str, Any]] = {
+    "senmixup": {"alpha": 1.0}, "dropmix-g": {}, "tmix": {}, "ssmix": {}, "attentionmix": {},
+}  # fmt: skip
 PARTS = 2  # of a division of the rows; a round predicts one of them
 
 
@@ -68,7 +71,7 @@ def check_auto(recipe: Recipe, by_turns: bool) -> None:
         InputError: the recipe asks for something that `--method auto` has not, or has its budget without it.
     """
     if recipe.method != AUTO:
-        if recipe.auto_budget != settings_of(Recipe)["auto_budget"].default:
+        if recipe.auto_budget != Recipe.auto_budget:
             raise InputError(f"--auto-budget has no effect without --method {AUTO}: add it, or leave the budget out")
         return
     if by_turns:
@@ -122,8 +125,8 @@ def fitting_methods(classifier: TextClassifier, training: Encoded) -> dict[str, 
     """
     model, tokenizer = classifier.model, classifier.tokenizer
     found, reasons = {}, []
-    for name in METHODS:
-        method = resolved(choose_method(name), model, tokenizer, first_batches(tokenizer, training))
+    for name, options in METHODS.items():
+        method = resolved(choose_method(name, options), model, tokenizer, first_batches(tokenizer, training))
         try:
             dry_run(method, model, as_batch(tokenizer, training, 0, 2))
         except InputError as error:

@@ -10,12 +10,14 @@ from functools import partial
 from pathlib import Path
 
 from salience.mixing.choosing import PLAIN
+from salience.training.candidates import METHODS
 from salience.training.fitting import Fitted, Listeners, fit_once
 from salience.training.fold_models import FoldResult, fold_result
 from salience.training.folds import recipe_of_folds
 from salience.training.halving import Choice, Predicted, candidates_of_rounds, halve
 from salience.training.preparing import Prepared, prepare
 from salience.training.procedures import Standard
+from salience.training.recipe import Recipe
 from salience.training.trackers import UNTRACKED
 
 
@@ -55,7 +57,7 @@ def choose(prepared: Prepared, place: Path, listeners: Listeners) -> tuple[Choic
 
     def predict(name: str, number: int) -> Predicted:
         part, rows = candidates.part(number)
-        recipe = replace(usual, method=name, auto_budget=type(usual).auto_budget)
+        recipe = replace(usual, method=name, method_options=METHODS.get(name, {}), auto_budget=Recipe.auto_budget)
         announcement = (
             f"choice of a method, round {number + 1} of {rounds}: {name} is trained on {len(part.training):,} rows "
             f"and predicts {len(rows):,}"

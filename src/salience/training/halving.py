@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, repeat
 
 import numpy as np
 
@@ -49,9 +48,10 @@ def candidates_of_rounds(candidates: int) -> list[int]:
     Args:
         candidates: at least 1.
     """
-    halves = list(accumulate(repeat(0, candidates.bit_length()), lambda left, _: -(-left // 2), initial=candidates))
-    rounds = halves[: halves.index(1) + 1]
-    return rounds + [1] * (ROUNDS - len(rounds))
+    rounds = [candidates]
+    while rounds[-1] > 1 or len(rounds) < ROUNDS:
+        rounds.append((rounds[-1] + 1) // 2)
+    return rounds
 
 
 def cost_of(candidates: Sequence[float], baseline: float) -> float:

@@ -24,7 +24,7 @@ from salience.models.procedure import required_procedure
 from salience.models.sentence_pooling import used_pooling, with_pooling
 from salience.training.arguments import check_device
 from salience.training.batches import as_batch, first_batches
-from salience.training.candidates import Candidates, prepare_candidates
+from salience.training.candidates import Candidates, check_auto, prepare_candidates
 from salience.training.freezing import freeze_lowest, recognised_stages
 from salience.training.head_start import begin_as_regression, check_head_start
 from salience.training.plain_stage import check_plain_stage
@@ -119,6 +119,7 @@ def prepare(
     )
     procedure = choose_procedure(required_procedure(model), recipe.procedure_options)
     check_plain_stage(recipe.plain_share, recipe.steps, isinstance(procedure, Turns))
+    check_auto(recipe, isinstance(procedure, Turns))
     check_techniques(recipe, auto or method is not None, isinstance(procedure, Turns))
     if recipe.freeze is not None:
         freeze_lowest(model, recipe.freeze)
