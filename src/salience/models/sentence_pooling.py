@@ -38,24 +38,13 @@ def with_pooling(model: PreTrainedModel, name: str, pooling: str) -> PreTrainedM
     if has_pooling_layer(model):
         if pooling in CHOICES:
             model.config.pooling_layer = pooling
-        if not has_trained_head(name, model.config.num_labels):
+        if load_configuration(name).num_labels != model.config.num_labels:  # then the head was drawn anew
             fresh_head(model)
         settle(model)
         return model
     if pooling == "auto":
         pooling = "mean" if supports_mean(model) and is_for_mean(name) else "cls"
     return with_mean_pooling(model, trained=pooling == "trained-mean") if pooling in CHOICES else model
-
-
-def has_trained_head(name: str, labels: int) -> bool:
-    """Whether a model is a classifier with as many labels, so that `load_classifier` keeps its head.
-
-    Raises:
-        InputError: there is no such model.
-    """
-    config = load_configuration(name)
-    trained = any("Classification" in kind for kind in config.architectures or [])
-    return trained and config.num_labels == labels
 
 
 def used_pooling(model: PreTrainedModel) -> str:

@@ -135,6 +135,11 @@ class Recipe(DataSettings):
             object.__setattr__(self, "plain_share", self.plain_share or PLAIN_SHARE)
 
     @property
+    def reads_mean(self) -> bool:
+        """Whether the head reads a mean; the pooling is not "auto" any more."""
+        return self.pooling in ("mean", "trained-mean")
+
+    @property
     def staged_method(self) -> str:
         """The name of the method, with that of the plain stage if there is one: ssmix, plain+ssmix."""
         return PREFIX * bool(self.plain_share) + (self.method or "the default method")
@@ -149,10 +154,9 @@ class Recipe(DataSettings):
         """
         batch_size = default_batch_size(rows) if self.batch_size is None else self.batch_size
         usual = default_steps(rows, classes, batch_size)
-        mean = self.pooling in ("mean", "trained-mean")
-        rate, head_rate = default_rates(width, mean)
-        # R-Drop is for training without mixing, and so is what is left of a training behind its plain stage.
-        method, options = default_method(mean and not self.r_drop and not self.plain_share)
+        rate, head_rate = default_rates(width, self.reads_mean)
+        # R-Drop is for training without mixing, and a plain stage stands before a method that is named.
+        method, options = default_method(self.reads_mean and not self.r_drop and not self.plain_share)
         if self.method is not None:
             method, options = self.method, self.method_options
         return replace(

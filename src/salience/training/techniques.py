@@ -6,7 +6,6 @@ from functools import partial
 
 from salience.errors import InputError
 from salience.mixing.method import Method
-from salience.models.mean_pooling import CHOICES
 from salience.processes import world_size
 from salience.training.contrastive import Contrastive
 from salience.training.default_settings import CONTRAST
@@ -48,7 +47,7 @@ def used_contrast(recipe: Recipe) -> float:
     if recipe.contrastive is not None:
         return recipe.contrastive
     fits = recipe.clean and not recipe.r_drop and recipe.accumulation * world_size() == 1
-    return CONTRAST if fits and recipe.pooling in CHOICES else 0.0
+    return CONTRAST if fits and recipe.reads_mean else 0.0
 
 
 def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool) -> None:
