@@ -185,6 +185,7 @@ STUDIES = {
             "head 6 of layer 4": guided_by(layer=4, head=6),
             "plain": {"method": "plain"},
         },
+        {"contrastive": 0.0},  # a training on mixtures alone has none
         sets=("trec", "mr", "subj"),
         sizes=(200,),
     ),
