@@ -67,12 +67,17 @@ def unlabelled_texts(name: str, data: str, count: int, place: Path) -> str:
         count: number of texts, at most. A run leaves out those that it has drawn as labelled rows.
         place: the folder to write to.
     """
-    with open(data, encoding="utf-8", newline="") as opened:
-        rows = list(csv.DictReader(opened))
+    rows = rows_of(data)
     chosen = np.random.default_rng(1).permutation(len(rows))[:count]
     file = place / f"{name}-unlabelled.csv"
     write_csv(file, [{key: value for key, value in rows[row].items() if key != "label"} for row in chosen])
     return str(file)
+
+
+def rows_of(file: str) -> list[dict]:
+    """The rows of a csv file that `write_csv` has written."""
+    with open(file, encoding="utf-8", newline="") as opened:
+        return list(csv.DictReader(opened))
 
 
 def training_rows(name: str, data_dir: Path) -> list[dict]:

@@ -11,6 +11,7 @@ from salience.faithfulness import ZHOU, Metric, metrics_named
 from salience.faithfulness.accuracy import mean_accuracy_drop
 from salience.training.faithfulness import Faithfulness
 from salience.training.measured_scores import Measure
+from salience.training.robustness import Robustness
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Study:
         budget: what all variants spend alike, as of `salience compare --budget`.
         measures: what is measured of each run beside its scores, by name.
         unlabelled: number of texts of each set that all variants are given without labels; 0 for none.
+        foreign: the development set whose test texts the runs are to know from their own; empty for none.
     """
 
     question: str
@@ -38,11 +40,28 @@ class Study:
     budget: str = "passes"
     measures: Mapping[str, Measure] = field(default_factory=dict)
     unlabelled: int = 0
+    foreign: str = ""
 
 
 def guided_by(**options: Any) -> dict[str, Any]:
     """AttentionMix on mixtures only, as its paper trains, with these options."""
     return {"method": "attentionmix", "clean": 0.0, "method_options": options}
+
+
+def comparison_of_methods(question: str, **settings: Any) -> Study:
+    """Mixing methods with the recipe of the default, against the same without mixing."""
+    methods = (
+        "senmixup:alpha=1", "senmixup", "ssmix", "attentionmix", "dropmix-g", "tmix", "embedmix", "randomunk",
+    )  # fmt: skip
+    return Study(
+        question,
+        {"plain": CONTRASTED} | {name: CONTRASTED | {"method": name} for name in methods},
+        settings,
+        sets=("trec", "sst2", "mr", "subj", "sst5", "ag_news"),
+        sizes=FEW,
+        measures={"robustness": Robustness()},
+        foreign="banking77",
+    )
 
 
 EIGHT = ("trec", "sst2", "sst5", "mr", "subj", "ag_news", "20news", "rte")
@@ -123,25 +142,9 @@ STUDIES = {
         references=("tf-idf", "frozen"),
         budget="steps",  # so that SSMix takes twice the time, as it did
     ),
-    "methods": Study(
-        "Does mixing help, at equal passes of texts?",
-        {"plain": CONTRASTED}
-        | {
-            name: CONTRASTED | {"method": name}
-            for name in (
-                "senmixup:alpha=1",
-                "senmixup",
-                "ssmix",
-                "attentionmix",
-                "dropmix-g",
-                "tmix",
-                "embedmix",
-                "mixupencoding",
-            )
-        },
-        sets=EIGHT,
-        sizes=FEW,
-    ),
+    "methods": comparison_of_methods("Does mixing help, at equal passes of texts?"),
+    "methods-20-wrong": comparison_of_methods("Does mixing help where 20 % of the labels are wrong?", label_noise=0.2),
+    "methods-40-wrong": comparison_of_methods("Does mixing help where 40 % of the labels are wrong?", label_noise=0.4),
     "techniques": Study(
         "Does a technique of training help, at equal passes of texts?",
         {

@@ -16,10 +16,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from development import SETS, development_set, unlabelled_texts
+from development import SETS, development_set, rows_of, unlabelled_texts
+from foreign import Foreign
 from salience.commands.compare import show_and_report
 from salience.comparison.comparing import compare
 from salience.comparison.evidence import GridEvidence
+from salience.data.texts import Texts
 from salience.training.recipe import Recipe
 from studies import STUDIES
 
@@ -47,13 +49,17 @@ def main() -> None:
     if study.unlabelled:
         for name, files in sets.items():
             files["unlabelled"] = unlabelled_texts(name, files["data"], study.unlabelled, options.output / "data")
+    measures = dict(study.measures)
+    if study.foreign:
+        files = development_set(study.foreign, options.data_dir, options.output / "data")
+        measures["foreign"] = Foreign(study.foreign, Texts.of([row["text"] for row in rows_of(files["test"])]))
     base = Recipe(next(iter(sets.values()))["data"], precision=options.precision, **study.settings)
     evidence: list[GridEvidence] = []
     references = study.references if options.references is None else options.references
     compare(
         base, {name: study.variants[name] for name in options.variants or study.variants}, options.seeds, place,
         sizes=options.sizes or study.sizes, data_sets=sets, jobs=options.jobs, references=references,
-        budget=study.budget, measures=study.measures, finished=evidence.append,
+        budget=study.budget, measures=measures, finished=evidence.append,
     )  # fmt: skip
     print(study.question)
     show_and_report(evidence[0], place)

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -78,3 +79,18 @@ def test_a_study_is_run_and_its_table_written(data_dir, tmp_path, monkeypatch, c
     rows = [row for row in rows_of(tmp_path / "results" / "recipe.csv") if float(row["text_passes"] or 0)]
     assert [(row["method"], row["seed"]) for row in rows] == list(product(["mean, half the steps", "mean"], "01"))
     assert float(rows[2]["text_passes"]) > float(rows[0]["text_passes"])  # steps of their own are no equal budget
+
+
+def test_a_study_measures_what_it_names(data_dir, tmp_path, monkeypatch):
+    monkeypatch.setattr(study, "SETS", development.SETS)
+    arguments = ["study.py", "methods", "--data-dir", data_dir, "--output", tmp_path / "runs", "--results",
+                 tmp_path / "results", "--sets", "made-up", "--sizes", "8", "--seeds", "0", "1", "--variants",
+                 "plain", "embedmix", "--references", "tf-idf"]  # fmt: skip
+    monkeypatch.setattr("sys.argv", [str(argument) for argument in arguments])
+    monkeypatch.setitem(STUDIES, "methods", replace(STUDIES["methods"], settings={"steps": 2}, foreign="made-up"))
+    study.main()
+    rows = rows_of(tmp_path / "results" / "methods.csv")
+    assert {row["method"] for row in rows} == {"plain", "embedmix", "tf-idf"}
+    # The foreign texts are the test rows themselves: they cannot be told from them.
+    assert [float(row["foreign_auroc"]) for row in rows] == pytest.approx([50] * 6)
+    assert all(0 <= float(row["accuracy_typos"]) <= 100 for row in rows)

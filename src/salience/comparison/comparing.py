@@ -85,8 +85,8 @@ def compare(
             those of the first method, and the others have as many as they can pay for. A variant with steps of its
             own keeps them.
         measures: what is measured of each run beside its scores: names of `salience.training.measures.MEASURES`,
-            "robustness" or "faithfulness", or such names with measures of other settings, such as
-            {"faithfulness": Faithfulness(texts=50)}; picklable with several jobs.
+            "robustness" or "faithfulness"; or measures by name, such as {"faithfulness": Faithfulness(texts=50)} or
+            a `salience.training.measured_scores.Measure` of your own; picklable with several jobs.
         heat_maps: whether texts on which methods disagree are explained, by the models of the first seed at the
             largest size, which are then kept in the folders of their runs. All other runs keep no models.
         finished: called with what a report of the comparison shows, after the comparison is written. Without it,

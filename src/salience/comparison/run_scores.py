@@ -22,13 +22,14 @@ def columns_of(runs: Iterable[KeptRun], measures: Mapping[str, Measure]) -> Colu
 
     Args:
         runs: the finished runs.
-        measures: those that take the place of the measures of the same names in `MEASURES`.
+        measures: measures beside those of `MEASURES`, or in the place of those of the same names.
     """
-    found = {name: {each for run in runs for each in run.metrics.get(name, {})} for name in MEASURES}
-    return {
-        name: {score: column for score, column in measure.columns.items() if score in found[name]}
-        for name, measure in (MEASURES | dict(measures)).items()
-    }
+    runs = list(runs)
+    found: Columns = {}
+    for name, measure in (MEASURES | dict(measures)).items():
+        measured = {each for run in runs for each in run.metrics.get(name, {})}
+        found[name] = {score: column for score, column in measure.columns.items() if score in measured}
+    return found
 
 
 def values_of(run: KeptRun, columns: Columns) -> dict[str, np.ndarray]:

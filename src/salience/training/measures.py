@@ -20,7 +20,7 @@ def measures_named(measures: Measures) -> dict[str, Measure]:
     """The measures by name, those of `MEASURES` where only names are given.
 
     Args:
-        measures: names, or names with measures that take the place of the catalogue's, such as
+        measures: names of the catalogue; or measures by name, of one's own or in the place of the catalogue's, such as
             {"faithfulness": Faithfulness(texts=50)}.
 
     Raises:
@@ -28,10 +28,12 @@ def measures_named(measures: Measures) -> dict[str, Measure]:
     """
     if isinstance(measures, str):
         raise InputError(f"give a sequence of measures, not one string: for example [{measures!r}]")
+    if isinstance(measures, Mapping):
+        return dict(measures)
     for name in measures:
         if name not in MEASURES:
             raise unknown("measure", name, MEASURES)
-    return dict(measures) if isinstance(measures, Mapping) else {name: MEASURES[name] for name in measures}
+    return {name: MEASURES[name] for name in measures}
 
 
 def check_measured(measures: Mapping[str, Measure], metrics: Mapping[str, Any], folder: object) -> None:
