@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from torch.utils.flop_counter import FlopCounterMode
 
-from families import FAMILIES, LAYERS, WITH_TOKEN_TYPES, batch, distinct_batch, layer_modules, padded
+from families import FAMILIES, LAYERS, WITH_TOKEN_TYPES, batch, distinct_batch, layer_modules, padded, with_mean
 from reference import close
 from salience import Batch, DropoutMixup, EmbedMix, MixupEncoding, SenMixup, TMix, WordMixup, forward_mixed, mixed
 from salience.hooks.hooks import forward
@@ -469,6 +469,19 @@ def test_layers_below_the_level_run_once(family, name):
     assert calls(model, own, mixed(SHARING[name], 0.5)) == (LAYERS + above, LAYERS + above)
     assert calls(model, own, mixed(SHARING[name], 0.5, shared_trunk=False)) == (2 * LAYERS, 2 * LAYERS)
     assert calls(model, own, mixed(SHARING[name], 0.0)) == (LAYERS, LAYERS)
+
+
+@pytest.mark.parametrize("trained", [False, True])
+@every_sharing
+def test_sentence_vectors_share_a_pooling_layer(name, trained):
+    """It has no dropout, so that both passes have the same vectors. Where texts meet below, it runs twice."""
+    model, own = with_mean("bert", trained=trained).double().train(), batch([5, 2, 9, 4])
+    runs = []
+    handle = model.bert.encoder.layer[-1].register_forward_hook(lambda *_: runs.append(1))
+    shared = stepped(model, own, SHARING[name])
+    handle.remove()
+    assert len(runs) == (1 if name == "SenMixup" else 2)
+    assert_same(shared, stepped(model, own, SHARING[name], shared_trunk=False))
 
 
 @every_sharing

@@ -16,19 +16,19 @@ from typing import Any
 from torch import Tensor, nn
 
 from salience.hooks.hooks import add_gradient, observing, rewriting_arguments
-from salience.hooks.stages import depth, stages, unwrapped, whole_level
+from salience.hooks.stages import layers_of, unwrapped, whole_level
 
 
 class Trunk:
     """What the layers up to a level returned in the first pass, and the tensors at which that pass was cut.
 
     Attributes:
-        level: the number of the last shared layer.
+        level: that of the last shared layer.
         result: what that layer returned: a tensor, or a tuple that begins with it.
         cuts: pairs of a tensor with the graph of the shared layers and its copy without.
     """
 
-    def __init__(self, level: int):
+    def __init__(self, level: str | int):
         self.level = level
         self.result: Any = None
         self.cuts: list[tuple[Tensor, Tensor]] = []
@@ -43,20 +43,24 @@ class Trunk:
         return copy
 
 
-def trunk_level(model: nn.Module, level: str | int | float) -> int | None:
+def trunk_level(model: nn.Module, level: str | int | float) -> str | int | None:
     """The last layer that two passes share if they differ from `level` on; None if sharing does not pay."""
     if hasattr(model, "_orig_mod"):  # compiled as a whole: other layers would be another program
         return None
     if level == "sentence":
-        return depth(model) or None
-    if isinstance(level, str):
-        return None
-    last = whole_level(model, level)
-    return last if isinstance(last, int) else None
+        return next(reversed(layers_of(model)), None)
+    return None if isinstance(level, str) else whole_level(model, level)
+
+
+def parted(model: nn.Module, level: str | int) -> tuple[list[nn.Module], list[nn.Module]]:
+    """The layers up to `level`, and those after it."""
+    layers = layers_of(model)
+    count = list(layers).index(level) + 1
+    return list(layers.values())[:count], list(layers.values())[count:]
 
 
 @contextmanager
-def splitting(model: nn.Module, level: int) -> Iterator[Trunk]:
+def splitting(model: nn.Module, level: str | int) -> Iterator[Trunk]:
     """Inside the `with`, a forward pass is cut after layer `level`; the trunk it leaves is for `resuming`."""
     trunk = Trunk(level)
 
@@ -72,11 +76,10 @@ def splitting(model: nn.Module, level: int) -> Iterator[Trunk]:
             if isinstance(value, Tensor) and value.requires_grad
         }
 
-    layers = {key: module for key, module in stages(model).items() if isinstance(key, int)}
-    below = [module for key, module in layers.items() if key <= level]
+    below, above = parted(model, level)
     with ExitStack() as stack:
         stack.enter_context(observing(model, level, end))
-        for module in {id(module): module for key, module in layers.items() if key > level}.values():
+        for module in {id(module): module for module in above}.values():
             stack.enter_context(rewriting_arguments(module, cut_others, sum(other is module for other in below)))
         yield trunk
 
@@ -89,7 +92,7 @@ def resuming(model: nn.Module, trunk: Trunk) -> Iterator[None]:
     """
     for value, cut in trunk.cuts:
         add_gradient(value, cut)
-    below = [module for level, module in stages(model).items() if isinstance(level, int) and level <= trunk.level]
+    below, _ = parted(model, trunk.level)
     lists = [module for module in unwrapped(model).modules() if isinstance(module, nn.ModuleList)]
     replaced = []
     try:

@@ -64,6 +64,11 @@ def stages(model: nn.Module) -> dict[str | int, nn.Module]:
     return modules
 
 
+def layers_of(model: nn.Module) -> dict[str | int, nn.Module]:
+    """The levels that are layers and the module of each, in order: 1 to L, and "pooling" if there is such a layer."""
+    return {level: module for level, module in stages(model).items() if isinstance(level, int) or level == POOLING}
+
+
 def has_pooling_layer(model: nn.Module) -> bool:
     """Whether the last layer is a pooling layer, which `salience.models.mean_pooling` has added to the encoder's own.
 

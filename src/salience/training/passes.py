@@ -20,7 +20,7 @@ from salience.explainers.attention import Attention
 from salience.explainers.explainer import CleanPassGuide
 from salience.explainers.gradient import Gradient
 from salience.hooks.shared_layers import trunk_level
-from salience.hooks.stages import depth, has_pooling_layer
+from salience.hooks.stages import depth, layers_of
 from salience.training.freezing import frozen_layers
 
 if TYPE_CHECKING:
@@ -103,9 +103,10 @@ def shared(model: nn.Module, level: str | int | float | None) -> float:
     last = None if level is None else trunk_level(model, level)
     if last is None:
         return 0.0
-    return (last - 2 * FORWARD * min(last, frozen_layers(model))) / all_layers(model)
+    layers = list(layers_of(model)).index(last) + 1
+    return (layers - 2 * FORWARD * min(layers, frozen_layers(model))) / all_layers(model)
 
 
 def all_layers(model: nn.Module) -> int:
     """The number of layers that a forward pass goes through, with a pooling layer."""
-    return depth(model) + has_pooling_layer(model)
+    return len(layers_of(model))
