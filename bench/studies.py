@@ -68,7 +68,7 @@ EIGHT = ("trec", "sst2", "sst5", "mr", "subj", "ag_news", "20news", "rte")
 FEW = (50, 100, 200, 500)
 CLS = {
     "method": "plain", "validation_share": 0.0, "pooling": "cls", "head_start": "random", "contrastive": 0.0,
-    "contrastive_temperature": 0.1,
+    "contrastive_temperature": 0.1, "contrastive_memory": 0,
 }  # fmt: skip
 MEAN = CLS | {"pooling": "mean", "learning_rate": 2e-4, "head_rate": 1.0}
 QUARTER = CLS | {"pooling": "mean", "learning_rate": 5e-5, "head_rate": 10.0}  # a quarter of the rate of MEAN
@@ -76,7 +76,8 @@ BEGUN = QUARTER | {"head_start": "logistic"}
 CONTRASTIVE = {"contrastive": 0.3, "contrastive_temperature": 0.1}
 MORE_CONTRAST = CONTRASTIVE | {"contrastive": 0.6}
 MIXTURES = {"method": "senmixup", "method_options": {"alpha": 1.0}}
-CONTRASTED = QUARTER | MORE_CONTRAST
+BATCHES = QUARTER | MORE_CONTRAST | MIXTURES  # contrast within batches
+CONTRASTED = QUARTER | MORE_CONTRAST | {"contrastive_memory": None}  # as many texts as there are training rows
 PRESENT = CONTRASTED | MIXTURES
 HELD_OUT = CLS | {"validation_share": 0.2}
 # The metrics of VAT, and agreement with leave-one-out for 100 texts.
@@ -121,10 +122,10 @@ STUDIES = {
             "contrastive": QUARTER | CONTRASTIVE,
             "contrastive 0.6": QUARTER | MORE_CONTRAST,
             "contrastive, mixtures": QUARTER | CONTRASTIVE | MIXTURES,
-            "contrastive 0.6, mixtures": QUARTER | MORE_CONTRAST | MIXTURES,
-            "contrastive 0.8, mixtures": PRESENT | {"contrastive": 0.8},
-            "contrastive 0.6 of 0.2, mixtures": PRESENT | {"contrastive_temperature": 0.2},
-            "contrastive 0.6 of 0.05, mixtures": PRESENT | {"contrastive_temperature": 0.05},
+            "contrastive 0.6, mixtures": BATCHES,
+            "contrastive 0.8, mixtures": BATCHES | {"contrastive": 0.8},
+            "contrastive 0.6 of 0.2, mixtures": BATCHES | {"contrastive_temperature": 0.2},
+            "contrastive 0.6 of 0.05, mixtures": BATCHES | {"contrastive_temperature": 0.05},
             "regression, contrastive": BEGUN | CONTRASTIVE,
             "regression, mixtures": BEGUN | MIXTURES,
             "regression, contrastive, mixtures": BEGUN | CONTRASTIVE | MIXTURES,
@@ -132,6 +133,18 @@ STUDIES = {
             "regression, contrastive, mixtures of 0.2": BEGUN | CONTRASTIVE | {"method": "senmixup"},
         },
         sets=EIGHT,
+        sizes=FEW,
+    ),
+    "memory": Study(
+        "Should the contrastive loss compare the texts of a step with those of earlier steps?",
+        {
+            "batches": BATCHES,
+            "memory": PRESENT,
+            "memory, regression": PRESENT | {"head_start": "logistic"},
+            "cross-entropy, mixtures": QUARTER | MIXTURES,
+            "cross-entropy": QUARTER,
+        },
+        sets=(*EIGHT, "banking77"),
         sizes=FEW,
     ),
     "default": Study(

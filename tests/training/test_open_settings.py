@@ -43,7 +43,10 @@ def test_a_mean_is_trained_with_mixtures_of_vectors_and_contrast(place):
     )
     assert found.method == SenMixup(alpha=1.0)
     assert (found.recipe.contrastive, found.recipe.contrastive_temperature) == (0.6, 0.1)
-    assert unmixed_objective(found.recipe) == Contrastive(0.6, 0.1)
+    assert found.recipe.contrastive_memory == len(found.training)  # all rows of a small set
+    objective = unmixed_objective(found.recipe)
+    assert isinstance(objective, Contrastive) and objective.memory is not None
+    assert (objective.weight, objective.temperature, objective.memory.size) == (0.6, 0.1, len(found.training))
 
 
 def test_another_head_is_trained_without(place):

@@ -13,15 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 
-from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_utils import IntervalStrategy
 
-from salience.errors import InputError
+from salience.training.beside_checkpoints import BesideCheckpoints
 
 TAIL = 0.5  # of the steps, over which the mean goes
 MEMORY = 0.1  # of the steps: the mean age of the weights in the moving average
@@ -42,21 +40,20 @@ def ema_decay(steps: int) -> float:
     return max(0.0, 1 - 1 / (MEMORY * steps))
 
 
-class AveragedWeights(TrainerCallback):
+class AveragedWeights(BesideCheckpoints):
     """Averages the weights that are trained; the model has the average when training ends.
 
     With validation rows, `evaluate` of the Trainer is to be replaced by `evaluating_average` of it. Evaluations then
     see the average as soon as there is one, and `BestWeights` keeps the best of them. Training itself goes on from the
     weights that are not averaged.
 
-    The average so far is written beside each checkpoint, before it, and read when a run is resumed. All processes hold
-    the same weights, and so the same average.
-
-    It comes after `ResumePoints` in the list of callbacks.
+    All processes hold the same weights, and so the same average.
 
     Args:
         kind: "tail" or "ema".
     """
+
+    name, what = "average", "the average of the weights so far"
 
     def __init__(self, kind: str):
         self.kind = kind
@@ -67,22 +64,14 @@ class AveragedWeights(TrainerCallback):
         self.weights = nn.ParameterList(weight for weight in model.parameters() if weight.requires_grad)
         rule = get_ema_multi_avg_fn(ema_decay(state.max_steps)) if self.kind == "ema" else None  # None is the mean
         self.average = AveragedModel(self.weights, multi_avg_fn=rule)
-        if state.global_step < self.first:
-            return
-        if not self.file(args, state).is_file():
-            raise InputError(
-                f"{args.output_dir} lacks {self.file(args, state).name}, the average of the weights so far: train "
-                "again with --overwrite"
-            )
-        self.average.load_state_dict(load_file(self.file(args, state)))
+        if state.global_step >= self.first:
+            self.average.load_state_dict(self.read(args, state))
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_):
         """Called by the Trainer."""
-        if state.global_step < self.first:
-            return
-        self.average.update_parameters(self.weights)
-        if control.should_save and args.should_save:
-            save_file(self.average.state_dict(), self.file(args, state))
+        if state.global_step >= self.first:
+            self.average.update_parameters(self.weights)
+            self.write(self.average.state_dict(), args, state, control)
 
     def evaluating_average(self, evaluate: Callable[..., dict[str, float]]) -> Callable[..., dict[str, float]]:
         """The function `evaluate` of a Trainer, during which the model has the average, if there is one yet."""
@@ -99,13 +88,6 @@ class AveragedWeights(TrainerCallback):
 
         return of_average
 
-    def on_save(self, args: TrainingArguments, state: TrainerState, control, **_):
-        """Called by the Trainer when a checkpoint is complete: averages that no checkpoint needs are removed."""
-        if args.should_save:
-            for file in Path(args.output_dir).glob("average-*"):
-                if file != self.file(args, state):
-                    file.unlink()
-
     def on_train_end(self, args: TrainingArguments, state: TrainerState, control, **_):
         """Called by the Trainer. With validation rows the model has the weights of the best evaluation already."""
         if args.eval_strategy == IntervalStrategy.NO and state.global_step >= self.first:
@@ -115,7 +97,3 @@ class AveragedWeights(TrainerCallback):
         """Gives the model the average, and the average's place the weights of the model; or the other way round."""
         for weight, average in zip(self.weights, self.average.module.parameters(), strict=True):
             weight.data, average.data = average.data, weight.data
-
-    def file(self, args: TrainingArguments, state: TrainerState) -> Path:
-        """The file of the average after the current step."""
-        return Path(args.output_dir) / f"average-{state.global_step}.safetensors"

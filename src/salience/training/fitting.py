@@ -25,6 +25,7 @@ from salience.training.alignment import penalty
 from salience.training.arguments import training_arguments
 from salience.training.averaging import AveragedWeights
 from salience.training.checkpoints import last_checkpoint, using_files
+from salience.training.contrastive import Contrastive
 from salience.training.diverging import diverged
 from salience.training.metrics import scores, selection
 from salience.training.preparing import Prepared, silent
@@ -123,6 +124,8 @@ def build_trainer(
     recipe, validation = prepared.recipe, prepared.validation
     selecting = [] if validation is None else [BestWeights(recipe.patience)]
     averaging = [] if recipe.average == "none" else [AveragedWeights(recipe.average)]
+    unmixed = unmixed_objective(recipe)
+    memories = [unmixed.memory] if isinstance(unmixed, Contrastive) and unmixed.memory is not None else []
     trainer = MixTrainer(
         model=prepared.model,
         method=prepared.method,
@@ -131,11 +134,11 @@ def build_trainer(
         class_weights=prepared.class_weights,
         penalty=penalty,
         rates=Rates(recipe.head_rate or 1.0, recipe.layer_decay),
-        unmixed=unmixed_objective(recipe),
+        unmixed=unmixed,
         train_dataset=prepared.training,
         eval_dataset=by_length(validation),
         processing_class=prepared.classifier.tokenizer,
-        callbacks=[*listeners.callbacks, ResumePoints(), *selecting, *averaging],
+        callbacks=[*listeners.callbacks, ResumePoints(), *selecting, *averaging, *memories],
     )
     for average in averaging:
         trainer.evaluate = average.evaluating_average(trainer.evaluate)  # type: ignore[method-assign]

@@ -7,7 +7,7 @@ from itertools import takewhile
 from torch import nn
 
 from salience.errors import InputError
-from salience.hooks.stages import POOLING, depth, encoder_of, stages
+from salience.hooks.stages import depth, encoder_of, layers_of, stages
 
 # Parts of encoders between embeddings and layers: of ELECTRA, ALBERT, and DeBERTa's norm of relative positions.
 BELOW = ("embeddings_project", "encoder.embedding_hidden_mapping_in", "encoder.LayerNorm")
@@ -28,7 +28,7 @@ def freeze_lowest(model: nn.Module, layers: int) -> None:
     modules = recognised_stages(model, f"--freeze {layers}")
     if layers > depth(model):
         raise InputError(f"--freeze {layers}: the encoder has {depth(model)} layers; give a number up to that")
-    of_layers = {level: module for level, module in modules.items() if isinstance(level, int) or level == POOLING}
+    of_layers = layers_of(model)
     frozen = [module for level, module in of_layers.items() if isinstance(level, int) and level <= layers]
     trained = [module for level, module in of_layers.items() if level not in range(1, layers + 1)]
     if any(module is other for module in frozen for other in trained):
@@ -58,12 +58,11 @@ def frozen_layers(model: nn.Module) -> int:
     It is 0 for a model whose layers are not recognised: `freeze_lowest` refuses it.
     """
     try:
-        modules = stages(model)
+        modules, layers = stages(model), layers_of(model).values()
     except ValueError:
         return 0
     if is_trained(modules["embeddings"]):
         return 0
-    layers = [module for level, module in modules.items() if isinstance(level, int) or level == POOLING]
     return sum(1 for _ in takewhile(lambda layer: not is_trained(layer), layers))
 
 

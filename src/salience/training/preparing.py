@@ -31,7 +31,7 @@ from salience.training.plain_stage import check_plain_stage
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
 from salience.training.self_training.unlabelled import Unlabelled, choose_view
-from salience.training.techniques import check_techniques, used_contrast
+from salience.training.techniques import check_techniques, used_contrast, used_memory
 
 
 def silent(line: str) -> None:
@@ -152,6 +152,7 @@ def filled_in(recipe: Recipe, classifier: TextClassifier, task: Task) -> Recipe:
     if recipe.pooling == "auto":
         recipe = replace(recipe, pooling=used_pooling(model))
     recipe = replace(recipe, contrastive=used_contrast(recipe))
+    recipe = replace(recipe, contrastive_memory=used_memory(recipe, len(task.training)))
     return recipe.resolved(len(task.training), classes, width_of(model))
 
 

@@ -8,11 +8,12 @@ from salience.errors import InputError
 from salience.mixing.method import Method
 from salience.processes import world_size
 from salience.training.contrastive import Contrastive
-from salience.training.default_settings import CONTRAST
+from salience.training.default_settings import CONTRAST, MEMORY
 from salience.training.loss import CrossEntropy
 from salience.training.objectives import Objective, Unmixed, mixed, plain
 from salience.training.r_drop import RDrop
 from salience.training.recipe import Recipe
+from salience.training.vector_memory import VectorMemory
 
 
 def unmixed_objective(recipe: Recipe) -> Unmixed:
@@ -20,7 +21,8 @@ def unmixed_objective(recipe: Recipe) -> Unmixed:
     if recipe.r_drop:
         return RDrop(recipe.r_drop)
     if recipe.contrastive:
-        return Contrastive(recipe.contrastive, recipe.contrastive_temperature)
+        memory = VectorMemory(recipe.contrastive_memory) if recipe.contrastive_memory else None
+        return Contrastive(recipe.contrastive, recipe.contrastive_temperature, memory)
     return plain
 
 
@@ -48,6 +50,18 @@ def used_contrast(recipe: Recipe) -> float:
         return recipe.contrastive
     fits = recipe.clean and not recipe.r_drop and recipe.accumulation * world_size() == 1
     return CONTRAST if fits and recipe.reads_mean else 0.0
+
+
+def used_memory(recipe: Recipe, rows: int) -> int:
+    """The number of texts that the contrastive loss remembers: as the recipe says, or by default all, up to `MEMORY`.
+
+    Args:
+        recipe: its weight of the contrastive loss is not open.
+        rows: number of training rows.
+    """
+    if recipe.contrastive_memory is not None:
+        return recipe.contrastive_memory
+    return min(rows, MEMORY) if recipe.contrastive else 0
 
 
 def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool) -> None:
@@ -79,5 +93,7 @@ def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool) -> None:
         raise InputError(
             "--contrastive compares all texts of a step with each other: use it with --accumulation 1, in one process"
         )
+    if recipe.contrastive == 0 and recipe.contrastive_memory:
+        raise InputError("--contrastive-memory has no effect without a weight, such as --contrastive 0.1")
     if recipe.contrastive == 0 and recipe.contrastive_temperature != Recipe.contrastive_temperature:
         raise InputError("--contrastive-temperature has no effect without a weight, such as --contrastive 0.1")
