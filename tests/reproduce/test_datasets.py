@@ -104,7 +104,7 @@ def test_sizes_are_those_of_the_papers():
 
 @pytest.mark.parametrize("name", [name for name, labels in LABELS.items() if len(labels) == 2 and "20" not in name])
 def test_of_two_labels_the_second_is_the_positive_one(name):
-    assert LABELS[name][1] in ("positive", "subjective")
+    assert LABELS[name][1] in ("positive", "subjective", "entailment", "equivalent")
 
 
 # ----------------------------------------------------------------------------------------------------- what is wrong
@@ -233,3 +233,48 @@ def test_second_texts_are_left_out_and_that_is_said(tmp_path):
 def test_a_part_that_nobody_has_is_no_error(folder):
     """Only validation may be missing."""
     assert datasets.rows(SOURCES["trec"], "dev", folder) == []
+
+
+# ------------------------------------------------------------------------------------------------------------- pairs
+
+
+def pairs(number: int, labels: tuple[str, str]) -> list[dict]:
+    return [{"text": f"first {row}", "text_pair": f"second {row}", "label": labels[row % 2]} for row in range(number)]
+
+
+@pytest.mark.parametrize(("name", "tested"), [("rte", "dev"), ("qnli", "test"), ("mrpc", "test")])
+def test_pairs_and_the_part_to_test_on(name, tested, tmp_path):
+    """Of RTE, the public labels end with the validation part, so that validation rows are held out of the others."""
+    for part, number in {"train": 40, "dev": 12, "test": 14}.items():
+        if tested == "test" or part != "test":
+            write(tmp_path / name, part, pairs(number, SOURCES[name].labels))
+    data = datasets.load(name, tmp_path, 0)
+    assert data.test.texts == [f"first {row}" for row in range(14 if tested == "test" else 12)]
+    assert data.test.second == [text.replace("first", "second") for text in data.test.texts]
+    assert data.test.labels.tolist() == [row % 2 for row in range(len(data.test))]
+    assert (len(data.training), len(data.validation)) == ((40, 12) if tested == "test" else (36, 4))
+    assert data.training.second == [text.replace("first", "second") for text in data.training.texts]
+
+
+def test_pairs_from_the_hub(monkeypatch):
+    """Two columns of texts, labels with spaces, and no labels in the hub's test part."""
+    asked = []
+
+    def read(name, part):
+        asked.append((name, part))
+        for row in range(20):
+            label = ("not entailment", "entailment")[row % 2]
+            yield {"text1": f"first {row}", "text2": f"second {row}", "label_text": label}
+
+    monkeypatch.setattr(datasets, "hub_rows", read)
+    monkeypatch.setattr(datasets, "hub_splits", lambda name: ["train", "validation", "test"])
+    data = datasets.load("qnli", None, 0)
+    assert asked == [("SetFit/qnli", "train"), ("SetFit/qnli", "validation")]
+    assert data.test.second == [f"second {row}" for row in range(20)]
+    assert data.test.labels.tolist() == [row % 2 for row in range(20)]
+
+
+def test_a_pair_without_its_second_text_is_named(tmp_path):
+    write(tmp_path / "rte", "train", [{"text": "one", "label": "entailment"}])
+    with pytest.raises(InputError, match="row 1 has the columns text, label, but needs text, text_pair, label"):
+        datasets.load("rte", tmp_path, 0)

@@ -47,12 +47,47 @@ def _vat() -> Table[Any]:
     return TABLE
 
 
+def _ssmix_table2() -> Table[Any]:
+    from salience.reproduce.ssmix.table2 import TABLE
+
+    return TABLE
+
+
+def _attentionmix_tables() -> Table[Any]:
+    from salience.reproduce.attentionmix.tables import TABLE
+
+    return TABLE
+
+
+def _dropmix_table3() -> Table[Any]:
+    from salience.reproduce.dropmix.accuracy import TABLE_OF_PAIRS
+
+    return TABLE_OF_PAIRS
+
+
+def _dropmix_table4() -> Table[Any]:
+    from salience.reproduce.dropmix.accuracy import TABLE_OF_SENTENCES
+
+    return TABLE_OF_SENTENCES
+
+
+def _dropmix_sparse() -> Table[Any]:
+    from salience.reproduce.dropmix.accuracy import SPARSE
+
+    return SPARSE
+
+
 # Name on the command line -> loader. A table's module imports torch, for which `salience --help` must not wait.
 TABLES: dict[str, Callable[[], Table[Any]]] = {
     "uaftc-table2": _uaftc_table2,
     "uaftc-figures": _uaftc_figures,
     "uaftc-synthetic": _uaftc_synthetic,
+    "ssmix-table2": _ssmix_table2,
+    "attentionmix-tables": _attentionmix_tables,
     "attentionmix-figures": _attentionmix_figures,
+    "dropmix-table3": _dropmix_table3,
+    "dropmix-table4": _dropmix_table4,
+    "dropmix-sparse": _dropmix_sparse,
     "dropmix-table5": _dropmix_table5,
     "vat": _vat,
 }

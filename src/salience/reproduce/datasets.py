@@ -21,18 +21,32 @@ class Source:
     """Where a data set is read from, and how it is split.
 
     With `sizes`, training, validation and test rows are drawn from all rows together. Without, the set's own parts are
-    used; if it has no validation part, the share `held_out` of the training rows is held out. Some sets differ on the
-    hub: IMDB and AG News are complete there, and SST-1 has no labels of words.
+    used; if it has no validation part, or that is the part to test on, the share `held_out` of the training rows is
+    held out. Some sets differ on the hub: IMDB, AG News and QNLI are complete there, and SST-1 has no labels of words.
     """
 
     folder: str
     hub: str
     labels: tuple[str, ...]  # in the order of their numbers; of two labels the second is the positive one
     hub_label: str = "label"  # the label's column on the hub: a text, or a number with a name
+    pairs_on_hub: tuple[str, str] | None = None  # of pairs: the columns of both texts on the hub
+    test: tuple[str, str] = ("test", "test")  # the part to test on, in the folder and on the hub
     sizes: tuple[int, int, int] | None = None  # rows for training, validation and test
     held_out: float = 0.1
     tokenised: bool = False  # words are separated by spaces already
 
+
+# The 50 fine classes of TREC.
+FINE = (
+    "ABBR:abb", "ABBR:exp", "DESC:def", "DESC:desc", "DESC:manner", "DESC:reason", "ENTY:animal", "ENTY:body",
+    "ENTY:color", "ENTY:cremat", "ENTY:currency", "ENTY:dismed", "ENTY:event", "ENTY:food", "ENTY:instru",
+    "ENTY:lang", "ENTY:letter", "ENTY:other", "ENTY:plant", "ENTY:product", "ENTY:religion", "ENTY:sport",
+    "ENTY:substance", "ENTY:symbol", "ENTY:techmeth", "ENTY:termeq", "ENTY:veh", "ENTY:word", "HUM:desc", "HUM:gr",
+    "HUM:ind", "HUM:title", "LOC:city", "LOC:country", "LOC:mount", "LOC:other", "LOC:state", "NUM:code",
+    "NUM:count", "NUM:date", "NUM:dist", "NUM:money", "NUM:ord", "NUM:other", "NUM:perc", "NUM:period", "NUM:speed",
+    "NUM:temp", "NUM:volsize", "NUM:weight",
+)  # fmt: skip
+ENTAILMENT = ("not_entailment", "entailment")
 
 SOURCES = {
     "sst2": Source("sst2", "SetFit/sst2", ("negative", "positive"), "label_text", tokenised=True),
@@ -56,6 +70,12 @@ SOURCES = {
     ),
     "subj": Source("subj", "SetFit/subj", ("objective", "subjective"), "label_text", tokenised=True),
     "mr": Source("mr", "cornell-movie-review-data/rotten_tomatoes", ("negative", "positive"), tokenised=True),
+    "trec-fine": Source("trec_fine", "SetFit/TREC-QC", FINE, "label_original", tokenised=True),
+    # Of GLUE, the hub has no labels of the test part.
+    "rte": Source("rte", "SetFit/rte", ENTAILMENT, "label_text", ("text1", "text2"), test=("dev", "dev")),
+    "qnli": Source("qnli", "SetFit/qnli", ENTAILMENT, "label_text", ("text1", "text2"), test=("test", "dev")),
+    "mrpc": Source("mrpc", "SetFit/mrpc", ("not_equivalent", "equivalent"), "label_text", ("text1", "text2"),
+                   tokenised=True),
     "ag_news": Source("ag_news", "fancyzhx/ag_news", ("World", "Sports", "Business", "Sci/Tech")),
 }  # fmt: skip
 
@@ -75,21 +95,22 @@ def load(name: str, data_dir: Path | None, seed: int = 0) -> Task:
     if name not in SOURCES:
         raise unknown("data set", name, SOURCES)
     source = SOURCES[name]
-    parts = {part: rows(source, part, data_dir) for part in ("train", "dev", "test")}
+    tested = source.test[data_dir is None]
+    training = rows(source, "train", data_dir)
+    validation = [] if tested == "dev" else rows(source, "dev", data_dir)
+    test = rows(source, tested, data_dir)
     random = np.random.default_rng(seed)
     if source.sizes is not None:
-        everything = [row for part in parts.values() for row in part]
+        everything = [*training, *validation, *test]
         order = random.permutation(len(everything))
         bounds = np.cumsum([0, *source.sizes])
         training, validation, test = (
             [everything[index] for index in order[start:stop]] for start, stop in pairwise(bounds)
         )
-    else:
-        training, validation, test = parts["train"], parts["dev"], parts["test"]
-        if not validation:
-            order = random.permutation(len(training))
-            held = round(source.held_out * len(training))
-            validation, training = [training[i] for i in order[:held]], [training[i] for i in order[held:]]
+    elif not validation:
+        order = random.permutation(len(training))
+        held = round(source.held_out * len(training))
+        validation, training = [training[i] for i in order[:held]], [training[i] for i in order[held:]]
     return Task(
         list(source.labels), _labelled(training, source.labels), _labelled(validation, source.labels),
         _labelled(test, source.labels), tokenised=source.tokenised,
@@ -123,18 +144,22 @@ def _rows_of_hub(source: Source, part: str) -> Iterator[dict]:
             return
     for number, row in enumerate(hub_rows(source.hub, part), 1):
         name = str(row.get(source.hub_label))
-        # Some sets abbreviate: "pos" for "positive".
-        label = next((known for known in source.labels if name and known.startswith(name)), name)
+        # Some sets abbreviate, "pos" for "positive", and some have "not entailment" for "not_entailment".
+        begins = (name, name.replace(" ", "_"))
+        label = next((known for known in source.labels if name and known.startswith(begins)), name)
+        texts = dict(zip(("text", "text_pair"), source.pairs_on_hub or ("text",), strict=False))
+        own = {name: row[column] for name, column in texts.items()} | {"label": label}
         if source.sizes is None:
-            yield _checked({"text": row["text"], "label": label}, source, f"{source.hub}, {part}: row {number}")
+            yield _checked(own, source, f"{source.hub}, {part}: row {number}")
         elif label in source.labels and row["text"].strip():
-            yield {"text": row["text"], "label": label}
+            yield own
 
 
 def _checked(row: dict, source: Source, place: str) -> dict:
     """The row, which must have a text and one of the set's labels; `place` names it in the error."""
-    if not {"text", "label"} <= row.keys():
-        raise InputError(f"{place} has the columns {listed(row)}, but needs text and label")
+    needed = ["text", "text_pair", "label"] if source.pairs_on_hub else ["text", "label"]
+    if not {*needed} <= row.keys():
+        raise InputError(f"{place} has the columns {listed(row)}, but needs {listed(needed)}")
     if row["label"] not in source.labels:
         raise InputError(f"{place}: unknown label {quoted(row['label'])}; known: {listed(source.labels)}")
     return row
@@ -144,4 +169,5 @@ def _labelled(part: list[dict], labels: tuple[str, ...]) -> Texts:
     """The texts of checked rows, with labels and, if the rows have them, the labels of the words as marks."""
     marks = [row["token_labels"] for row in part] if part and "token_labels" in part[0] else None
     numbers = np.array([labels.index(row["label"]) for row in part], np.int64)
-    return Texts([row["text"] for row in part], labels=numbers, marks=marks)
+    second = [row["text_pair"] for row in part] if part and "text_pair" in part[0] else None
+    return Texts([row["text"] for row in part], second, labels=numbers, marks=marks)

@@ -1,0 +1,129 @@
+"""How a table of mixing methods is printed: accuracies, differences from the baseline, and the paper's claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from salience.comparison.paired_difference import PairedDifference, paired_difference
+from salience.comparison.statistics import Difference, difference, spread
+from salience.reproduce.table import Row
+
+Published = Mapping[str, Mapping[str, float]]  # data set to method to accuracy in percent
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says: one method is better than another.
+
+    Attributes:
+        text: the claim in words.
+        better, worse: methods as the table names them.
+    """
+
+    text: str
+    better: str
+    worse: str
+
+    def verdict(self, found: Difference) -> str:
+        """What the difference in accuracy says of the claim, by its interval."""
+        if not found.beyond_chance:
+            return "not seen"
+        return "confirmed" if found.mean > 0 else "contradicted"
+
+
+def report(methods: Sequence[str], published: Published, claims: Sequence[Claim], rows: list[Row]) -> str:
+    """The claims first, then for each number of training rows the accuracies and the differences from the baseline.
+
+    Args:
+        methods: of the table; the first is the baseline.
+        published: of the paper.
+        claims: of the paper.
+        rows: the runs.
+    """
+    parts = []
+    for size in sorted({row["rows"] for row in rows}):
+        of_size = [row for row in rows if row["rows"] == size]
+        names = [name for name in published if any(row["set"] == name for row in of_size)]
+        title = f"{size:,} training rows"
+        parts += [
+            f"Claims, {title}", "", claimed(claims, names, published, of_size), "",
+            f"Accuracy in percent, {title}; in brackets the paper's", "",
+            accuracies(methods, names, published, of_size), "",
+            f"Difference from {methods[0]} in points, {title}", "",
+            differences(methods, names, published, of_size), "",
+        ]  # fmt: skip
+    return "\n".join(parts).strip()
+
+
+def claimed(claims: Sequence[Claim], names: Sequence[str], published: Published, rows: list[Row]) -> str:
+    """A line for each claim: the paper's mean difference and ours, over the data sets that have both methods."""
+    lines = ["| claim | paper | here | data sets | verdict |", "|---|---|---|---|---|"]
+    for claim in claims:
+        found, sets = over_sets(claim.better, claim.worse, names, rows)
+        if found is not None:
+            told = [published[name] for name in sets]
+            gains = [one[claim.better] - one[claim.worse] for one in told if {claim.better, claim.worse} <= {*one}]
+            paper = f"{sum(gains) / len(gains):+.2f}" if gains else ""
+            lines.append(f"| {claim.text} | {paper} | {found} | {len(sets)} | {claim.verdict(found)} |")
+    return "\n".join(lines)
+
+
+def accuracies(methods: Sequence[str], names: Sequence[str], published: Published, rows: list[Row]) -> str:
+    """Mean and standard deviation over the seeds of each method on each set."""
+
+    def cell(method: str, name: str) -> str:
+        values = list(by_seed(method, name, rows).values())
+        told = published[name].get(method)
+        return " ".join([spread(values) if values else "", "" if told is None else f"({told:.1f})"]).strip()
+
+    return table("method", names, [[method, *(cell(method, name) for name in names)] for method in methods])
+
+
+def differences(methods: Sequence[str], names: Sequence[str], published: Published, rows: list[Row]) -> str:
+    """Differences from the baseline, paired by seed, with 95 % intervals; and their mean over the sets."""
+    lines = []
+    for method in methods[1:]:
+        cells = []
+        for name in names:
+            own, base = by_seed(method, name, rows), by_seed(methods[0], name, rows)
+            seeds = [seed for seed in own if seed in base]
+            found = difference([own[seed] for seed in seeds], [base[seed] for seed in seeds]) if seeds else None
+            told = published[name]
+            paper = f" ({told[method] - told[methods[0]]:+.1f})" if {method, methods[0]} <= {*told} else ""
+            cells.append(f"{found}{paper}" if found else paper.strip())
+        overall, _ = over_sets(method, methods[0], names, rows)
+        lines.append([method, *cells, str(overall or "")])
+    return table("method", [*names, "mean over the sets"], lines)
+
+
+def over_sets(
+    method: str, baseline: str, names: Sequence[str], rows: list[Row]
+) -> tuple[PairedDifference | None, list[str]]:
+    """The mean over data sets of the difference of two methods, of other sets like these; and the sets that have both.
+
+    Only seeds that both methods have on a set count.
+    """
+    pairs = {name: (by_seed(method, name, rows), by_seed(baseline, name, rows)) for name in names}
+    common = {name: sorted({*own} & {*base}) for name, (own, base) in pairs.items()}
+    sets = [name for name in names if common[name]]
+    if not sets:
+        return None, []
+    own, base = ([[pairs[name][side][seed] for seed in common[name]] for name in sets] for side in (0, 1))
+    return paired_difference(own, base), sets
+
+
+def by_seed(method: str, name: str, rows: list[Row]) -> dict[int, float]:
+    """The accuracies in percent of a method on a set, by seed."""
+    return {
+        row["seed"]: 100 * row["accuracy"]
+        for row in sorted(rows, key=lambda row: row["seed"]) if (row["method"], row["set"]) == (method, name)
+    }  # fmt: skip
+
+
+def table(title: str, columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A table in markdown."""
+    return "\n".join(
+        [f"| {title} | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+        + [f"| {' | '.join(line)} |" for line in lines]
+    )

@@ -1,0 +1,127 @@
+"""Tables that compare mixing methods by accuracy, as all three mixing papers have them.
+
+The papers fine-tune BERT-base on whole data sets. Here MiniLM is fine-tuned on a part of each, so that a table fits a
+small machine. As in the papers, the head reads [CLS]. All trainings of a table make equal passes of texts (a step that
+reads each text twice counts as two), keep the last checkpoint, and see the same rows with the same seed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from transformers import set_seed
+
+from salience.data.drawing import draw, drawn
+from salience.data.task import Task
+from salience.data.texts import Texts
+from salience.inference import TextClassifier
+from salience.models.loading import load_classifier
+from salience.reproduce.datasets import load
+from salience.reproduce.mixing_report import Claim, report
+from salience.reproduce.table import Row, Table
+from salience.training.fitting import fit
+from salience.training.passes import passes_per_step, text_passes
+from salience.training.preparing import Prepared, prepare
+from salience.training.recipe import Recipe
+from salience.training.word_models import accuracy
+
+LONGEST = 128  # tokens read of a text
+TESTED = 1000  # largest number of test rows
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A training with one method."""
+
+    set: str
+    method: str  # as the table names it
+    rows: int  # training rows; all, if the set has fewer
+    seed: int
+
+
+@dataclass(frozen=True)
+class MixingTable:
+    """A comparison of methods on several data sets.
+
+    Args:
+        methods: name in the table to the settings of its recipe. The first is the baseline.
+        published: data set to method to the accuracy in the paper, in percent; methods that the paper lacks are left
+            out.
+        claims: what the paper says of its methods.
+        sizes: numbers of training rows.
+    """
+
+    methods: Mapping[str, Settings]
+    published: Mapping[str, Mapping[str, float]]
+    claims: tuple[Claim, ...]
+    sizes: tuple[int, ...] = (500,)
+
+    def cells(self, sets: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
+        """Every method on every set, seed by seed, so that an interrupted table has compared all methods."""
+        return [
+            Cell(name, method, rows, seed)
+            for seed in seeds for rows in self.sizes for name in sets for method in self.methods
+        ]  # fmt: skip
+
+    def run(self, cell: Cell, data_dir: Path | None) -> Row:
+        """Trains one model and measures its accuracy on test rows."""
+        started = time.time()
+        data = part_of(load(cell.set, data_dir, cell.seed), cell.rows, cell.seed)
+        prepared = prepare_equal(data, cell.set, self.methods[cell.method], cell.seed)
+        with TemporaryDirectory() as folder:
+            fitted = fit(prepared, Path(folder))
+        classifier = fitted.classifier
+        return {
+            "accuracy": accuracy(classifier.model, classifier.encode(data.test)), "training_rows": len(data.training),
+            "test_rows": len(data.test), "steps": fitted.steps, "text_passes": text_passes(prepared, fitted),
+            "seconds": round(time.time() - started, 1),
+        }  # fmt: skip
+
+    def table(self, name: str, paper: str) -> Table[Cell]:
+        """The table as `salience reproduce` runs it."""
+        return Table(
+            name=name, paper=paper, published=self.published, cell=Cell, keys=("accuracy", "text_passes"),
+            cells=self.cells, run=self.run,
+            report=partial(report, list(self.methods), self.published, self.claims),
+        )  # fmt: skip
+
+
+def part_of(data: Task, rows: int, seed: int) -> Task:
+    """Training rows that the seed draws, at most so many, stratified and nested; test rows; no validation rows."""
+    training = data.training
+    if rows < len(training):
+        training = training.take(draw(training.known_labels.tolist(), rows, seed))
+    return replace(data, training=training, validation=Texts([]), test=drawn(data.test, TESTED, seed=0))
+
+
+def prepare_equal(data: Task, name: str, settings: Settings, seed: int) -> Prepared:
+    """MiniLM, ready to be trained with these settings for as many passes of texts as plain training has by default.
+
+    Args:
+        data: the rows.
+        name: of the data set.
+        settings: of the recipe.
+        seed: of the training.
+    """
+    set_seed(seed)
+    recipe = Recipe(data=name, seed=seed, validation_share=0.0, estimate="none", **settings)
+    model, tokenizer = load_classifier("minilm", data.labels, recipe.dropout)
+    classifier = TextClassifier(model, tokenizer, LONGEST)
+    prepared = prepare(recipe, replace(data, test=Texts([])), classifier=classifier)
+    recipe = prepared.recipe
+    assert recipe.steps is not None  # a prepared recipe has nothing left open
+    cost = passes_per_step(prepared.method, recipe.clean, prepared.model)
+    share = recipe.plain_share  # of the steps, at one pass each
+    return replace(prepared, recipe=replace(recipe, steps=max(1, round(recipe.steps / (share + (1 - share) * cost)))))
+
+
+def mixing_alone(method: str, **options: Any) -> dict[str, Any]:
+    """The settings of a training on mixtures only, as AttentionMix and DropMix train."""
+    return {"method": method, "method_options": options, "clean": 0.0}

@@ -1,0 +1,166 @@
+"""The accuracy tables of the mixing papers: equal passes, the same rows, and printed numbers, counted again."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from test_datasets import write
+from test_explained_studies import rows
+from test_paper_tables import lines_of
+
+import families
+from salience.comparison.statistics import Difference
+from salience.data.encoding import encode_texts
+from salience.inference import TextClassifier
+from salience.reproduce import TABLES, mixing_tables
+from salience.reproduce.attentionmix import tables as attentionmix
+from salience.reproduce.dropmix import accuracy as dropmix
+from salience.reproduce.mixing_report import Claim, report
+from salience.reproduce.mixing_tables import Cell, MixingTable, part_of, prepare_equal
+from salience.reproduce.ssmix import table2 as ssmix
+from salience.training.passes import passes_per_step
+
+METHODS = ssmix.METHODS | attentionmix.METHODS | dropmix.METHODS
+SMALL = MixingTable(
+    {"plain": {"method": "plain"}, "mix": {"method": "embedmix", "plain_share": 0.5}}, {"sst2": {}}, (), (12, 100)
+)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A set in the place of SST-2, and a tiny BERT in that of MiniLM."""
+    own = [
+        {"text": row["text"], "label": row["label"].split()[-1]} for row in rows(150, seed=1)
+        if row["label"] != "neutral"
+    ]  # fmt: skip
+    for part, chosen in (("train", own[:60]), ("dev", own[60:75]), ("test", own[75:])):
+        write(tmp_path / "sst2", part, chosen)
+    texts = [row["text"] for row in own]
+
+    def tiny(name, labels, dropout=None):
+        model = families.build("bert", classes=len(labels), vocabulary=300, dropout=dropout or 0.0)
+        model.config.id2label = dict(enumerate(labels))
+        return model, families.tiny_tokenizer(texts)
+
+    monkeypatch.setattr(mixing_tables, "load_classifier", tiny)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_all_methods_make_equal_passes(name, folder):
+    data = part_of(mixing_tables.load("sst2", folder, 0), 40, 0)
+    plain = prepare_equal(data, "sst2", {"method": "plain"}, 0).recipe
+    found = prepare_equal(data, "sst2", METHODS[name], 0)
+    recipe, share = found.recipe, found.recipe.plain_share
+    cost = share + (1 - share) * passes_per_step(found.method, recipe.clean, found.model)
+    assert abs(recipe.steps * cost - plain.steps) <= cost / 2
+    assert found.validation is None and found.test is None  # the last checkpoint is kept
+    assert (recipe.pooling, recipe.contrastive, recipe.batch_size) == ("cls", 0, plain.batch_size)
+    assert recipe.learning_rate == plain.learning_rate
+
+
+def test_trainings_are_those_of_the_papers():
+    """SSMix: plain first, then clean and mixed texts. AttentionMix and DropMix: mixtures only."""
+    assert all(each == {"method": "plain"} or each["plain_share"] == 3 / 8 for each in ssmix.METHODS.values())
+    for table in (attentionmix.METHODS, dropmix.METHODS):
+        assert all(each["method"] == "plain" or each["clean"] == 0 for each in table.values())
+    dropouts = {name: each["dropout"] for name, each in dropmix.METHODS.items()}
+    assert dropouts == {name: 0.1 if name == "Dropout" else 0.0 for name in dropmix.METHODS}
+
+
+def test_rows_are_drawn_by_the_seed_and_nested(folder):
+    whole = mixing_tables.load("sst2", folder, 3)
+    small, large = (part_of(whole, size, 3).training.texts for size in (12, 40))
+    assert len(small) == 12 and {*small} < {*large} < {*whole.training.texts}
+    assert part_of(whole, 12, 4).training.texts != small
+    assert part_of(whole, 1000, 3).training.texts == whole.training.texts
+    assert part_of(whole, 12, 4).test.texts == part_of(whole, 40, 3).test.texts == whole.test.texts
+
+
+def test_a_cell_is_a_training_whose_accuracy_is_counted_again(folder, monkeypatch):
+    kept: list[TextClassifier] = []
+    fit = mixing_tables.fit
+
+    def keeping(prepared, *arguments):
+        fitted = fit(prepared, *arguments)
+        kept.append(fitted.classifier)
+        return fitted
+
+    monkeypatch.setattr(mixing_tables, "fit", keeping)
+    row = SMALL.run(Cell("sst2", "mix", 12, 0), folder)
+    test = mixing_tables.load("sst2", folder, 0).test
+    encoded = encode_texts(kept[0].tokenizer, test.texts)
+    right = [
+        kept[0].predict_proba([text]).argmax() == label for text, label in zip(test.texts, test.labels, strict=True)
+    ]
+    assert row["accuracy"] == pytest.approx(np.mean(right)) and len(encoded) == row["test_rows"]
+    plain = SMALL.run(Cell("sst2", "plain", 12, 0), folder)
+    assert row["training_rows"] == plain["training_rows"] == 12
+    assert row["text_passes"] == pytest.approx(plain["text_passes"], rel=0.05) and row["steps"] < plain["steps"]
+    assert SMALL.run(Cell("sst2", "mix", 12, 0), folder)["accuracy"] == row["accuracy"]
+
+
+def test_every_cell_once():
+    table = SMALL.table("small", "made up")
+    cells = table.plan(("sst2",), (0, 1))
+    assert cells == [
+        Cell("sst2", method, size, seed) for seed in (0, 1) for size in (12, 100) for method in ("plain", "mix")
+    ]
+
+
+@pytest.mark.parametrize("name", ["ssmix-table2", "attentionmix-tables", "dropmix-table3", "dropmix-table4"])
+def test_published_numbers_and_claims_name_methods_of_the_table(name):
+    table = TABLES[name]()
+    methods = {cell.method for cell in table.plan(table.sets, [0])}
+    assert {method for told in table.published.values() for method in told} <= methods
+    for claim in (*ssmix.CLAIMS, *attentionmix.CLAIMS, *dropmix.CLAIMS):
+        assert {claim.better, claim.worse} <= {*METHODS}
+
+
+def made_up(accuracies) -> list[dict]:
+    """Rows of (set, method, seed) to accuracy in percent."""
+    return [
+        {"set": name, "method": method, "rows": 500, "seed": seed, "accuracy": value / 100}
+        for (name, method, seed), value in accuracies.items()
+    ]
+
+
+def test_the_printed_numbers_are_counted_again():
+    values = {
+        ("one", "base", 0): 80.0, ("one", "base", 1): 82.0, ("one", "base", 2): 81.0,
+        ("one", "mix", 0): 83.0, ("one", "mix", 1): 83.5, ("one", "mix", 2): 84.0,
+        ("two", "base", 0): 60.0, ("two", "base", 1): 61.0, ("two", "mix", 0): 60.0, ("two", "mix", 1): 63.0,
+        ("two", "mix", 2): 99.0,  # without its partner, it does not count in differences
+    }  # fmt: skip
+    published = {"one": {"base": 90.0, "mix": 91.0}, "two": {"base": 70.0}}
+    claims = (Claim("mix is better", "mix", "base"),)
+    text = report(["base", "mix"], published, claims, made_up(values))
+    accuracies, differences = lines_of(text, "mix")
+    assert accuracies[1] == f"{np.mean([83, 83.5, 84]):.2f} ± {np.std([83, 83.5, 84], ddof=1):.2f} (91.0)"
+    assert lines_of(text, "base") == [["base", "81.00 ± 1.00 (90.0)", "60.50 ± 0.71 (70.0)"]]
+    gains = np.array([3.0, 1.5, 3.0])
+    low, high = stats.t.interval(0.95, 2, gains.mean(), stats.sem(gains))
+    assert differences[1] == f"+2.50 [{low:+.2f}, {high:+.2f}] (+1.0)"
+    assert differences[2].startswith("+1.00 [") and "(" not in differences[2]
+    (claimed,) = lines_of(text, "mix is better")
+    assert claimed[1] == "+1.00" and claimed[2].startswith("+1.75") and claimed[3:] == ["2", "not seen"]
+    assert differences[3] == claimed[2]
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"),
+    [
+        (Difference(1.0, 0.2, 1.8), "confirmed"), (Difference(1.0, -0.2, 2.2), "not seen"),
+        (Difference(-1.0, -1.8, -0.2), "contradicted"), (Difference(1.0, None, None), "not seen"),
+    ],
+)  # fmt: skip
+def test_a_verdict_follows_the_interval(found, verdict):
+    assert Claim("a claim", "one", "two").verdict(found) == verdict
+
+
+def test_an_incomplete_table_can_be_printed():
+    for name in ("ssmix-table2", "attentionmix-tables", "dropmix-table3", "dropmix-table4", "dropmix-sparse"):
+        table = TABLES[name]()
+        assert table.report([]) == ""
+        cell = table.plan(table.sets, [0])[0]
+        row = {"set": cell.set, "method": cell.method, "rows": cell.rows, "seed": 0, "accuracy": 0.5}
+        assert "50.00" in table.report([row])
