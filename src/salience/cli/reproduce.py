@@ -17,6 +17,9 @@ def reproduce(
     sets: Annotated[str | None, Option(help="Data sets of the table, separated by commas.  [default: all]")] = None,
     seeds: Annotated[str, Option(help="Seeds, separated by commas.")] = "0",
     results: Annotated[Path | None, Option(help="File of the runs.  [default: results/TABLE.jsonl]")] = None,
+    merge: Annotated[
+        list[Path] | None, Option(help="Results file of another machine whose runs are added first; can be repeated.")
+    ] = None,
     precision: Precision = "auto",
     jobs: Jobs = 1,
     ray: Ray = None,
@@ -27,4 +30,4 @@ def reproduce(
     """Run a table of a paper and print it beside the published values. Runs in the results file are not repeated."""
     from salience.commands.reproduce import reproduce as reproduce_table
 
-    reproduce_table(table, data_dir, sets, seeds, results, part, pictures, precision, jobs, ray)
+    reproduce_table(table, data_dir, sets, seeds, results, part, pictures, precision, jobs, ray, merge or ())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from salience.errors import InputError, listed, unknown
+from salience.errors import InputError, counted, listed, unknown
 from salience.files import whole_folder
 from salience.outputs import check_folder
 from salience.parts import part_of
@@ -22,6 +23,7 @@ def reproduce(
     precision: str = "auto",
     jobs: int = 1,
     ray: str | None = None,
+    merge: Sequence[Path] = (),
 ) -> None:
     """Runs what the results file lacks of a table, prints the table beside the published one and draws its pictures.
 
@@ -36,6 +38,7 @@ def reproduce(
         precision: Number format in which transformers are trained: "auto", "fp32" or "bf16".
         jobs: Number of cells that are run at the same time.
         ray: Address of a Ray cluster; None for this machine.
+        merge: Results files whose runs are added to the results file before the first run, where it lacks them.
 
     Raises:
         InputError: The table, a data set or an option is unknown, or the results or pictures cannot be written.
@@ -45,7 +48,7 @@ def reproduce(
     # These import torch, which a misspelt name should not wait for.
     from salience.report.grid_progress import GridProgress
     from salience.report.terminal import say
-    from salience.reproduce.running import numbers, run_table
+    from salience.reproduce.running import merge_results, numbers, run_table
 
     table = TABLES[name]()
     if pictures is not None:  # checked before hours of runs
@@ -53,10 +56,14 @@ def reproduce(
             drawable = [other for other, load in TABLES.items() if load().pictures is not None]
             raise InputError(f"--pictures: {name} has none; these tables have some: {listed(drawable)}")
         check_folder(pictures, overwrite=True)
+    file = results or Path("results") / f"{name}.jsonl"
+    for other in merge:
+        added = merge_results(table, file, other)
+        say(f"{other}: {counted(added, 'run')} added to {file}")
     with GridProgress() as progress:
         rows = run_table(
             table, data_dir, None if sets is None else sets.split(","), numbers(seeds, ",", "--seeds 0,1,2"),
-            results or Path("results") / f"{name}.jsonl", part_of(part, progress.note),
+            file, part_of(part, progress.note),
             precision=precision, jobs=jobs, ray=ray, display=progress,
         )  # fmt: skip
     if pictures is not None and table.pictures is not None:

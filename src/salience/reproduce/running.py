@@ -103,6 +103,24 @@ def run_table(
     return rows
 
 
+def merge_results(table: Table[Any], file: Path, other: Path) -> int:
+    """Adds the runs of another results file that `file` lacks, and gives their number.
+
+    Raises:
+        InputError: The other file is missing, or a file holds something else.
+    """
+    if not other.is_file():
+        raise InputError(f"--merge {other}: there is no such file")
+    results, theirs = (Results(each, table.identity, table.keys) for each in (file, other))
+    known = {tuple(row[name] for name in table.identity) for row in results.rows()}
+    new = [row for row in theirs.rows() if tuple(row[name] for name in table.identity) not in known]
+    table.report([*results.rows(), *new])
+    check_writable(file)
+    for row in new:
+        results.add(row)
+    return len(new)
+
+
 def measured(table: Table[Any], cell: Any, data_dir: Path | None, precision: str = "auto") -> Row:
     """The row of one cell, with the machine and the versions."""
     with default_precision(precision):

@@ -1,0 +1,60 @@
+"""`salience reproduce --merge`: runs of another machine are added, each once."""
+
+import json
+
+import pytest
+from test_bad_input import refused
+
+from salience.reproduce import TABLES
+from salience.reproduce.ssmix.table2 import METHODS
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """Nothing is trained, and no data set is read."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("salience.reproduce.running.SOURCES", {})
+    table = TABLES["ssmix-table2"]()
+    made = []
+
+    def run(cell, data_dir):
+        made.append(cell.method)
+        return {"accuracy": 0.5, "text_passes": 1.0}
+
+    object.__setattr__(table, "run", run)
+    monkeypatch.setitem(TABLES, "ssmix-table2", lambda: table)
+    return made
+
+
+def line(method: str, accuracy: float, seed: int = 0) -> str:
+    return json.dumps(
+        {"set": "rte", "method": method, "rows": 500, "seed": seed, "accuracy": accuracy, "text_passes": 1.0}
+    )
+
+
+def test_runs_are_added_once_and_not_made_again(place, salience, tmp_path):
+    (tmp_path / "one.jsonl").write_text(line("SSMix", 0.7) + "\n" + line("TMix", 0.6) + "\n")
+    (tmp_path / "two.jsonl").write_text(line("TMix", 0.9) + "\n" + line("TMix", 0.8, seed=1) + "\n")
+    asked = ("reproduce", "ssmix-table2", "--sets", "rte", "--results", "all.jsonl")
+    answer = salience(*asked, "--merge", "one.jsonl", "--merge", "two.jsonl")
+    assert answer.code == 0, answer.err
+    assert "one.jsonl: 2 runs added to all.jsonl" in answer.out
+    assert "two.jsonl: 1 run added to all.jsonl" in answer.out  # TMix with seed 0 is known
+    kept = [json.loads(row) for row in (tmp_path / "all.jsonl").read_text().splitlines()]
+    assert [(row["method"], row["seed"], row["accuracy"]) for row in kept[:3]] == [
+        ("SSMix", 0, 0.7), ("TMix", 0, 0.6), ("TMix", 1, 0.8)
+    ]  # fmt: skip
+    assert place == [name for name in METHODS if name not in ("SSMix", "TMix")]
+    assert "| SSMix | 70.00 (67.2) |" in answer.out
+    whole = (tmp_path / "all.jsonl").read_text()
+    assert salience(*asked, "--merge", "one.jsonl").code == 0
+    assert (tmp_path / "all.jsonl").read_text() == whole
+
+
+def test_what_is_no_results_file_is_refused(place, salience, tmp_path):
+    refused(
+        salience("reproduce", "ssmix-table2", "--merge", "none.jsonl"), "--merge none.jsonl: there is no such file"
+    )
+    (tmp_path / "other.jsonl").write_text('{"set": "rte", "seed": 0}\n')
+    refused(salience("reproduce", "ssmix-table2", "--merge", "other.jsonl"), "line 1 is not a result of this table")
+    assert place == [] and not (tmp_path / "results").exists()
