@@ -77,7 +77,7 @@ CONTRASTIVE = {"contrastive": 0.3, "contrastive_temperature": 0.1}
 MORE_CONTRAST = CONTRASTIVE | {"contrastive": 0.6}
 MIXTURES = {"method": "senmixup", "method_options": {"alpha": 1.0}}
 BATCHES = QUARTER | MORE_CONTRAST | MIXTURES  # contrast within batches
-CONTRASTED = QUARTER | MORE_CONTRAST | {"contrastive_memory": None}  # as many texts as there are training rows
+CONTRASTED = QUARTER | MORE_CONTRAST | {"contrastive_memory": None}  # with earlier texts, if there are many classes
 PRESENT = CONTRASTED | MIXTURES
 HELD_OUT = CLS | {"validation_share": 0.2}
 # The metrics of VAT, and agreement with leave-one-out for 100 texts.
@@ -139,8 +139,8 @@ STUDIES = {
         "Should the contrastive loss compare the texts of a step with those of earlier steps?",
         {
             "batches": BATCHES,
-            "memory": PRESENT,
-            "memory, regression": PRESENT | {"head_start": "logistic"},
+            # As many texts as there are training rows.
+            **{f"memory of {rows}": BATCHES | {"contrastive_memory": rows} for rows in (100, 385, 500)},
             "cross-entropy, mixtures": QUARTER | MIXTURES,
             "cross-entropy": QUARTER,
         },

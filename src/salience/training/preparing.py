@@ -152,8 +152,8 @@ def filled_in(recipe: Recipe, classifier: TextClassifier, task: Task) -> Recipe:
     if recipe.pooling == "auto":
         recipe = replace(recipe, pooling=used_pooling(model))
     recipe = replace(recipe, contrastive=used_contrast(recipe))
-    recipe = replace(recipe, contrastive_memory=used_memory(recipe, len(task.training)))
-    return recipe.resolved(len(task.training), classes, width_of(model))
+    recipe = recipe.resolved(len(task.training), classes, width_of(model))
+    return replace(recipe, contrastive_memory=used_memory(recipe, len(task.training), classes))
 
 
 def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) -> TextClassifier:
