@@ -13,6 +13,10 @@ table gives, for each number of rows and each kind:
   the noise floor, that of a model whose probabilities are right: labels drawn from the scaled probabilities;
 - log loss: on the new rows, without temperature and with it;
 - cost: processor seconds of the estimate as a share of those of the training.
+
+A second table says what `--target-precision` does with the rows of the estimate, for each target: the share of runs
+that decide texts at all, the mean share of new rows that these decide, and the share of these runs whose precision on
+the decided new rows is at least the target. The last is to be 95 % or more.
 """
 
 from __future__ import annotations
@@ -28,7 +32,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from development import SETS, development_set
-from salience.training.estimating import estimate
+from salience.training.abstaining import abstention, decided_scores
+from salience.training.estimating import Estimated, estimate
 from salience.training.fitting import Listeners, fit
 from salience.training.folds import choose_folds
 from salience.training.metrics import detailed_scores, equal_mass_calibration_error
@@ -37,6 +42,7 @@ from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
 from salience.training.temperature import with_temperature
 
+TARGETS = (0.8, 0.9, 0.95)
 DRAWS = 200  # of labels, for the noise floor
 COLUMNS = (
     "bias", "error", "covered", "calibration error", "with temperature", "noise floor", "log loss",
@@ -58,12 +64,13 @@ def rows_of_run(recipe: Recipe, kinds: list[str]) -> Iterator[dict]:
             started = time.process_time()
             made = estimate(prepared, task, folds, place / kind, Listeners(), calibrated=False)
             assert made is not None
-            found[kind] = made.metrics, made.temperature, time.process_time() - started
+            found[kind] = made, time.process_time() - started
         started = time.process_time()
         probabilities = fit(prepared, place / "model").classifier.probabilities(prepared.test)
         seconds = time.process_time() - started
     plain = detailed_scores(probabilities, labels)
-    for kind, (metrics, temperature, cost) in found.items():
+    for kind, (made, cost) in found.items():
+        metrics, temperature = made.metrics, made.temperature
         scaled = with_temperature(probabilities, temperature)
         new = detailed_scores(scaled, labels)
         yield {
@@ -73,7 +80,30 @@ def rows_of_run(recipe: Recipe, kinds: list[str]) -> Iterator[dict]:
             "scaled_calibration_error": new["equal_mass_calibration_error"], "noise_floor": noise_floor(scaled),
             "log_loss": plain["log_loss"], "scaled_log_loss": new["log_loss"],
             "seconds": round(seconds, 1), "estimate_seconds": round(cost, 1),
+            "decided": {str(target): decided(made, target, scaled, labels, task.labels) for target in TARGETS},
         }  # fmt: skip
+
+
+def decided(
+    made: Estimated, target: float, probabilities: np.ndarray, labels: np.ndarray, names: list[str]
+) -> dict[str, float | None]:
+    """What the thresholds of an estimate decide of new rows.
+
+    Args:
+        made: the estimate.
+        target: the precision.
+        probabilities: (N, C) of the new rows, scaled by the temperature of the estimate.
+        labels: (N,), class numbers of the new rows.
+        names: of the C classes.
+
+    Returns:
+        "coverage", the share that is decided, and "precision", the share of these that is right; None without any.
+    """
+    thresholds, _ = abstention(
+        made.probabilities, made.texts.known_labels, names, target, made.temperature, made.groups
+    )
+    scores = decided_scores(probabilities, labels, thresholds, names)
+    return {name: scores[name] for name in ("coverage", "precision")}
 
 
 def noise_floor(probabilities: np.ndarray) -> float:
@@ -113,6 +143,21 @@ def table(rows: list[dict]) -> str:
     return "\n".join(lines)
 
 
+def table_of_targets(rows: list[dict]) -> str:
+    """What is decided for each target, in Markdown."""
+    lines = ["| rows | kind | target | runs that decide | share decided | target met |", "|---" * 6 + "|"]
+    for size, kind in sorted({(row["size"], row["kind"]) for row in rows}):
+        own = [row["decided"] for row in rows if (row["size"], row["kind"]) == (size, kind)]
+        for target in TARGETS:
+            runs = [each[str(target)] for each in own if each[str(target)]["precision"] is not None]
+            cells = ["", ""]
+            if runs:
+                met = sum(run["precision"] >= target for run in runs)
+                cells = [f"{np.mean([run['coverage'] for run in runs]):.2f}", f"{met} of {len(runs)}"]
+            lines.append(f"| {size} | {kind} | {target:g} | {len(runs)} of {len(own)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Makes the runs that are missing and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -145,6 +190,8 @@ def main() -> None:
                     rows += new
                     print(name, size, seed, flush=True)
     print(table(rows))
+    print()
+    print(table_of_targets(rows))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ import pytest
 import estimates
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
+from salience.data.texts import Texts
 from salience.training.recipe import Recipe
+from salience.training.thresholds import lowest_threshold
 
 
 def run_of(estimated: float, accuracy: float, interval: list[float]) -> dict:
@@ -17,6 +20,7 @@ def run_of(estimated: float, accuracy: float, interval: list[float]) -> dict:
         "set": "made-up", "size": 50, "seed": 7, "kind": "folds:2", "estimated": estimated, "accuracy": accuracy,
         "interval": interval, "calibration_error": 0.2, "scaled_calibration_error": 0.1, "noise_floor": 0.03,
         "log_loss": 0.9, "scaled_log_loss": 0.7, "seconds": 10.0, "estimate_seconds": 9.0,
+        "decided": {str(target): {"coverage": 0.0, "precision": None} for target in estimates.TARGETS},
     }  # fmt: skip
 
 
@@ -36,6 +40,32 @@ def test_the_noise_floor_is_that_of_labels_which_the_probabilities_give():
     floor = estimates.noise_floor(np.stack([nearly_fair, 1 - nearly_fair], 1))
     # 15 bins of 100 coins: the mean of |share - 1/2| is sqrt(2 / pi) * 0.05.
     assert floor == pytest.approx((2 / np.pi) ** 0.5 * 0.05, rel=0.05)
+
+
+def test_the_table_of_targets():
+    """Three runs: one decides nothing, one meets the target, one does not."""
+    rows = [run_of(0.7, 0.7, [0.6, 0.8]) for _ in range(3)]
+    rows[1]["decided"] = rows[1]["decided"] | {"0.9": {"coverage": 0.5, "precision": 0.9}}
+    rows[2]["decided"] = rows[2]["decided"] | {"0.9": {"coverage": 0.75, "precision": 0.85}}
+    assert estimates.table_of_targets(rows).splitlines()[2:] == [
+        "| 50 | folds:2 | 0.8 | 0 of 3 |  |  |",
+        "| 50 | folds:2 | 0.9 | 2 of 3 | 0.62 | 1 of 2 |",
+        "| 50 | folds:2 | 0.95 | 0 of 3 |  |  |",
+    ]
+
+
+def test_thresholds_of_an_estimate_decide_new_rows():
+    """The estimate is right above a confidence of 0.8 and wrong below; so are the new rows, by counting."""
+    confidence = np.linspace(0.5, 1, 201)[:-1]
+    right = confidence > 0.8
+    texts = Texts(["a text"] * 200, labels=1 - right.astype(int))
+    probabilities = np.stack([confidence, 1 - confidence], 1)
+    made = SimpleNamespace(probabilities=probabilities, texts=texts, temperature=1.0, groups=None)
+    new = np.array([0.55, 0.7, 0.85, 0.95, 0.99])
+    found = estimates.decided(made, 0.9, np.stack([new, 1 - new], 1), np.array([0, 1, 0, 0, 1]), ["no", "yes"])
+    threshold = lowest_threshold(confidence, right, 0.9, 0.05)
+    assert 0.7 < threshold < 0.85
+    assert found == {"coverage": pytest.approx(3 / 5), "precision": pytest.approx(2 / 3)}
 
 
 def test_a_model_is_trained_once_for_all_kinds(tmp_path):
