@@ -26,6 +26,7 @@ from reference import close
 from salience import Batch, SSMix
 from salience.data.batching import Collator, LengthGrouped
 from salience.data.encoding import Encoded, encode_texts
+from salience.errors import InputError
 from salience.hooks.hooks import forward
 from salience.inference import TextClassifier
 from salience.models import compressor
@@ -64,11 +65,17 @@ def model_of(encoder: str = "lstm", pooling: str = "variational", seed: int = 0,
 
 
 def ready(
-    model, validation: bool = True, recipe: Recipe = RECIPE, iterations: int = 2, method=None, class_weights=None
+    model,
+    validation: bool = True,
+    recipe: Recipe = RECIPE,
+    iterations: int = 2,
+    method=None,
+    class_weights=None,
+    **settings,
 ) -> Prepared:
-    """A run that is prepared to train the model."""
+    """A run that is prepared to train the model, by turns with these settings if it needs them."""
     everything = encoded()
-    procedure = Turns(iterations) if required_procedure(model) == "turns" else Standard()
+    procedure = Turns(iterations, **settings) if required_procedure(model) == "turns" else Standard()
     return Prepared(
         recipe, TextClassifier(model, TOKENIZER, 100), method, procedure, everything.take(range(20)),
         everything.take(range(20, 30)) if validation else None, None, class_weights,
@@ -277,6 +284,39 @@ def test_phases_in_their_order(encoder, tmp_path, monkeypatch):
     ]
 
 
+def test_without_a_compressor_the_learner_has_all_turns(tmp_path, monkeypatch):
+    """The attention of iteration 0 stays, and so do the compressor's weights; all else is as with a compressor."""
+    monkeypatch.setattr(turns, "compressor_phase", None)
+    model = model_of()
+    before = parts(model)
+    seen = []
+    listeners = Listeners(iteration=lambda model: seen.append(parts(model)))
+    found = fit(ready(model, validation=False, compressor="none"), tmp_path, listeners).iterations
+    assert [row["steps"] for row in found] == [8, 4, 4]
+    assert changed(before, seen[0]) == {"encoder", "head", "pooling"}
+    assert changed(seen[0], seen[1]) == changed(seen[1], seen[2]) == {"encoder", "head"}
+    assert found[2]["kept"]
+
+
+@pytest.mark.parametrize(("divergence", "weight"), [("sum", 0.3), ("mean", 0.3 / 5)])
+def test_the_divergence_is_a_sum_or_a_mean_over_dimensions(divergence, weight):
+    model = SimpleNamespace(compressor=Compressor(4, 5, 2))
+    assert turns.beta_of(Turns(beta=0.3, divergence=divergence), model) == pytest.approx(weight)
+
+
+@pytest.mark.parametrize(("accuracies", "best"), [((0.9, 0.5, 0.7), 2), ((0.9, 0.7, 0.5), 1), ((None, None, None), 2)])
+def test_iterations_before_the_earliest_are_not_kept(accuracies, best, tmp_path, monkeypatch):
+    given = iter(accuracies)
+    monkeypatch.setattr(turns, "validation_accuracy", lambda trainer: next(given))
+    found = fit(ready(model_of(), validation=False, earliest=1), tmp_path).iterations
+    assert [row["kept"] for row in found] == [number == best for number in range(3)]
+
+
+def test_there_is_an_iteration_to_keep():
+    with pytest.raises(InputError, match="--earliest 3: the last iteration is 2; give it or less"):
+        Turns(iterations=2, earliest=3)
+
+
 def test_frozen_attention_lets_the_gradient_through():
     """The encoder learns through the weights of a frozen attention as through those of another (3.13)."""
     everything = encoded()
@@ -397,6 +437,8 @@ def test_an_untrained_compressor_is_never_kept(inference, accuracies, best, tmp_
 
 def test_without_turns_there_is_no_compressor_to_predict_by():
     Turns(0).check(model_of())
+    with pytest.raises(InputError, match="--compressor none trains no compressor"):
+        Turns(compressor="none").check(model_of(inference="compressor"))
     with pytest.raises(ValueError, match="--iterations 0 trains no compressor"):
         Turns(0).check(model_of(inference="compressor"))
 

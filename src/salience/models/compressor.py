@@ -27,6 +27,7 @@ class Compressor(nn.Module):
 
     def __init__(self, width: int, latent: int, classes: int | None):
         super().__init__()
+        self.latent = latent
         self.mean = perceptron(width, latent)
         self.deviation = perceptron(width, latent)
         self.classifier = None if classes is None else perceptron(latent, classes)

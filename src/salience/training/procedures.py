@@ -77,14 +77,24 @@ class Turns:
     """Trains compressor and learner by turns (VAT; Zhou et al., Findings of ACL 2021). See `salience.training.turns`.
 
     Raises:
-        InputError: a value does not fit.
+        InputError: a value does not fit, or no iteration can be kept.
     """
 
     iterations: int = setting(3, whole_between(0, 100), "number of turns of compressor and learner, for VAT")
     beta: float = setting(0.1, between(0, 10**6), "weight of the KL term in the compressor's loss, for VAT")
+    divergence: str = setting(
+        "sum", one_of("sum", "mean"), "the KL term of VAT is the sum over the dimensions of z, or the mean"
+    )
+    compressor: str = setting(
+        "trained", one_of("trained", "none"), "whether VAT's compressor has its turns; none trains encoder and head "
+        "alone in further turns, with the attention of the first one, as a control",
+    )  # fmt: skip
+    earliest: int = setting(0, whole_between(0, 100), "first iteration of VAT that can be kept; 0 is before all turns")
 
     def __post_init__(self):
         check_settings(self, as_option)
+        if self.earliest > self.iterations:
+            raise InputError(f"--earliest {self.earliest}: the last iteration is {self.iterations}; give it or less")
 
     def check(self, model: PreTrainedModel) -> None:
         """Raises an `InputError` if the settings do not fit the model."""

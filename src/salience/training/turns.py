@@ -2,9 +2,12 @@
 
 Iteration 0 trains encoder, attention and head together, which is the ATT of the paper. Every later iteration first
 trains attention and compressor while the encoder is frozen, then encoder and head while the attention is frozen. The
-iteration with the best validation accuracy is selected; it is measured on the predictions of the learner (attention,
-pooled vector, head). A model that predicts by its compressor is trained in the same way, but its iteration 0, whose
-compressor is untrained, is never selected.
+iteration with the best validation accuracy is selected, from the first on that can be kept; it is measured on the
+predictions of the learner (attention, pooled vector, head). A model that predicts by its compressor is trained in the
+same way, but its iteration 0, whose compressor is untrained, is never selected.
+
+Without the compressor's turns, encoder and head are trained further with the attention of iteration 0. It is the
+control that tells what the turns of the learner gain by themselves.
 
 Zhou et al. (Findings of ACL-IJCNLP 2021), "Attending via both Fine-tuning and Compressing", section 3.
 """
@@ -42,10 +45,16 @@ def check_turns(procedure: Turns, model: PreTrainedModel) -> None:
     Raises:
         InputError: there are no iterations that train the compressor, but the model predicts by it.
     """
-    if procedure.iterations == 0 and model.predicts_compressed:
+    if not model.predicts_compressed:
+        return
+    if procedure.iterations == 0:
         raise InputError(
             "--iterations 0 trains no compressor, but inference=compressor predicts by it: use --iterations 1 or "
             "more, or inference=learner"
+        )
+    if procedure.compressor == "none":
+        raise InputError(
+            "--compressor none trains no compressor, but inference=compressor predicts by it: leave one of them out"
         )
 
 
@@ -66,16 +75,17 @@ def fit_by_turns(prepared: Prepared, procedure: Turns, checkpoints: Path, listen
         trainer = build_trainer(phase, folder / "learner", listeners)
         model = trainer.model
         label = f"iteration {iteration} of {procedure.iterations}"
-        if iteration > 0:
+        if iteration > 0 and procedure.compressor == "trained":
             listeners.note(f"{label}: the compressor trains the attention")
-            compressor_phase(phase, procedure.beta, trainer, folder)
+            compressor_phase(phase, beta_of(procedure, model), trainer, folder)
         listeners.note(f"{label}: {'encoder and head' if iteration else 'encoder, attention and head'} are trained")
         state = learner_phase(phase.recipe, trainer, folder, joint=iteration == 0)
         listeners.iteration(model)
         accuracy = validation_accuracy(trainer)
         row = {"iteration": iteration, "steps": state.global_step, "validation_accuracy": accuracy}
         untrained = iteration == 0 and model.predicts_compressed
-        if not untrained and (accuracy is None or best is None or accuracy > best[2]["validation_accuracy"]):
+        can_be_kept = iteration >= procedure.earliest and not untrained
+        if can_be_kept and (accuracy is None or best is None or accuracy > best[2]["validation_accuracy"]):
             best = {name: weight.detach().clone() for name, weight in model.state_dict().items()}, state, row
         iterations.append(row)
     assert best is not None  # `check_turns` refuses models for which no iteration can be selected
@@ -84,6 +94,11 @@ def fit_by_turns(prepared: Prepared, procedure: Turns, checkpoints: Path, listen
     return Fitted(
         replace(prepared.classifier, model=model), state, [row | {"kept": row is selected} for row in iterations]
     )
+
+
+def beta_of(procedure: Turns, model: PreTrainedModel) -> float:
+    """The weight of the KL term as a sum over the dimensions of z."""
+    return procedure.beta / (model.compressor.latent if procedure.divergence == "mean" else 1)
 
 
 def compressor_phase(phase: Prepared, beta: float, trainer: MixTrainer, folder: Path) -> None:
