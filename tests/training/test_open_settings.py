@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -16,7 +15,7 @@ from salience.training.checking import check_recipe
 from salience.training.contrastive import Contrastive
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
-from salience.training.techniques import unmixed_objective, used_contrast, used_memory
+from salience.training.techniques import unmixed_objective, used_contrast
 
 
 @pytest.fixture(scope="module")
@@ -44,21 +43,7 @@ def test_a_mean_is_trained_with_mixtures_of_vectors_and_contrast(place):
     )
     assert found.method == SenMixup(alpha=1.0)
     assert (found.recipe.contrastive, found.recipe.contrastive_temperature) == (0.6, 0.1)
-    assert unmixed_objective(found.recipe) == Contrastive(0.6, 0.1)
-
-
-@pytest.mark.parametrize(
-    ("classes", "rows", "given", "memory"),
-    [(15, 100, None, 0), (16, 100, None, 100), (77, 5000, None, 1024), (77, 100, 0, 0), (2, 100, 30, 30)],
-)
-def test_with_many_classes_the_contrast_remembers(classes, rows, given, memory):
-    """Where a batch of 16 has less than one partner of its class for a text."""
-    recipe = Recipe("rows.csv", contrastive=0.6, contrastive_memory=given, batch_size=16)
-    assert used_memory(recipe, rows, classes) == memory
-    assert used_memory(replace(recipe, contrastive=0.0, contrastive_memory=None), rows, classes) == 0
-    objective = unmixed_objective(replace(recipe, contrastive_memory=memory))
-    assert isinstance(objective, Contrastive)
-    assert (objective.memory.size if objective.memory else 0) == memory
+    assert unmixed_objective(found.recipe) == Contrastive(0.6, 0.1)  # without a memory
 
 
 def test_another_head_is_trained_without(place):

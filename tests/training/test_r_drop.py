@@ -79,6 +79,7 @@ def test_it_is_chosen_by_the_recipe():
         ({"r_drop": 1, "contrastive": 0.1}, False, False, "leave one out"),
         ({"contrastive": 0.1, "accumulation": 2}, False, False, "use it with --accumulation 1, in one process"),
         ({"contrastive": 0, "contrastive_temperature": 0.2}, False, False, "--contrastive-temperature has no effect"),
+        ({"contrastive": 0, "contrastive_memory": 9}, False, False, "--contrastive-memory has no effect"),
     ],
 )
 def test_techniques_that_do_not_fit_are_refused(settings, mixes, by_turns, message):

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 CONTRAST = 0.6  # weight of the contrastive loss where the head reads a mean; docs/recipe.md has the measurement
-MEMORY = 1024  # the most texts that it remembers
 
 
 def default_batch_size(rows: int) -> int:

@@ -31,7 +31,7 @@ from salience.training.plain_stage import check_plain_stage
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
 from salience.training.self_training.unlabelled import Unlabelled, choose_view
-from salience.training.techniques import check_techniques, used_contrast, used_memory
+from salience.training.techniques import check_techniques, used_contrast
 
 
 def silent(line: str) -> None:
@@ -152,8 +152,7 @@ def filled_in(recipe: Recipe, classifier: TextClassifier, task: Task) -> Recipe:
     if recipe.pooling == "auto":
         recipe = replace(recipe, pooling=used_pooling(model))
     recipe = replace(recipe, contrastive=used_contrast(recipe))
-    recipe = recipe.resolved(len(task.training), classes, width_of(model))
-    return replace(recipe, contrastive_memory=used_memory(recipe, len(task.training), classes))
+    return recipe.resolved(len(task.training), classes, width_of(model))
 
 
 def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) -> TextClassifier:

@@ -8,7 +8,7 @@ from salience.errors import InputError
 from salience.mixing.method import Method
 from salience.processes import world_size
 from salience.training.contrastive import Contrastive
-from salience.training.default_settings import CONTRAST, MEMORY
+from salience.training.default_settings import CONTRAST
 from salience.training.loss import CrossEntropy
 from salience.training.objectives import Objective, Unmixed, mixed, plain
 from salience.training.r_drop import RDrop
@@ -50,24 +50,6 @@ def used_contrast(recipe: Recipe) -> float:
         return recipe.contrastive
     fits = recipe.clean and not recipe.r_drop and recipe.accumulation * world_size() == 1
     return CONTRAST if fits and recipe.reads_mean else 0.0
-
-
-def used_memory(recipe: Recipe, rows: int, classes: int) -> int:
-    """The number of texts that the contrastive loss remembers, as the recipe says or by default.
-
-    By default it remembers all training rows, up to `MEMORY`, where a text of a batch has less than one partner of its
-    class there on average; otherwise none. `docs/recipe.md` has the measurement.
-
-    Args:
-        recipe: its weight of the contrastive loss and its batch size are not open.
-        rows: number of training rows.
-        classes: number of classes.
-    """
-    if recipe.contrastive_memory is not None:
-        return recipe.contrastive_memory
-    assert recipe.batch_size is not None
-    partners = (recipe.batch_size - 1) / classes
-    return min(rows, MEMORY) if recipe.contrastive and partners < 1 else 0
 
 
 def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool) -> None:
