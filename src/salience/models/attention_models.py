@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from torch import Tensor
@@ -15,7 +16,7 @@ from salience.models.attention_options import PREFIX, PRESETS, WORD_ENCODERS, At
 from salience.models.loading import load_encoder, load_tokenizer
 from salience.models.sources import model_source
 from salience.models.vocabulary import SPECIAL, word_tokenizer
-from salience.models.word_vectors import fill, read_word_vectors, word_piece_vectors
+from salience.models.word_vectors import fill, glove_vectors, read_word_vectors, word_piece_vectors
 
 __all__ = ["PRESETS", "WORD_ENCODERS", "AttentionOptions", "attention_options", "build_attention_classifier"]
 
@@ -62,7 +63,8 @@ def _over_words(
     if options.embeddings == "minilm":
         vectors, embedding_size = minilm_vectors(vocabulary)
     elif options.embeddings is not None:
-        vectors, embedding_size = read_word_vectors(options.embeddings, vocabulary)
+        read = glove_vectors if options.embeddings == "glove" else partial(read_word_vectors, options.embeddings)
+        vectors, embedding_size = read(vocabulary)
         note(f"{options.embeddings}: vectors of width {embedding_size} for {len(vectors)} of {len(vocabulary)} words")
     else:
         embedding_size = width

