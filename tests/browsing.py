@@ -9,6 +9,12 @@ import pytest
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
 VIOLATIONS = """window.violations = [];
 document.addEventListener("securitypolicyviolation", event => violations.push(event.effectiveDirective));"""
+# Not wait_for_function: that evaluates a string in each of its looks, which a page's policy forbids.
+UNTIL_VIOLATED = """() => new Promise((found, missing) => {
+    const look = () => violations.length ? found() : setTimeout(look, 10);
+    look();
+    setTimeout(() => missing(new Error("nothing was against the policy in 30 seconds")), 30000);
+})"""
 POLICY = "[...document.querySelectorAll('head > meta[http-equiv=Content-Security-Policy]')].map(own => own.content)"
 QUIET = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync")  # fmt: skip

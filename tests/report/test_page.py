@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from browsing import VIOLATIONS
+from browsing import UNTIL_VIOLATED, VIOLATIONS
 from salience.report.page import framed
 
 INJECTED = {  # what an unescaped text could bring, and the directive that stops it
@@ -69,7 +69,7 @@ def test_a_page_has_its_style_and_its_script(opened):
 def test_nothing_else_runs_or_loads(case, script, opened, elsewhere):
     markup, directive = INJECTED[case]
     tab = opened(framed("a page", STYLE, f"<h1>one</h1>{markup.replace('PORT', str(elsewhere))}", script))
-    tab.wait_for_function("violations.length > 0")
+    tab.evaluate(UNTIL_VIOLATED)
     assert directive in tab.evaluate("window.violations")
     assert tab.evaluate("window.hacked") is None
     assert tab.locator("h1").evaluate("own => getComputedStyle(own).color") == "rgb(9, 8, 7)"
@@ -79,7 +79,7 @@ def test_nothing_else_runs_or_loads(case, script, opened, elsewhere):
 def test_no_form_is_sent(opened, elsewhere):
     tab = opened(framed("a page", STYLE, f"<form action='http://127.0.0.1:{elsewhere}/'><button>go</button></form>"))
     tab.get_by_role("button").click(no_wait_after=True)
-    tab.wait_for_function("violations.length > 0")
+    tab.evaluate(UNTIL_VIOLATED)
     assert tab.evaluate("window.violations") == ["form-action"]
 
 
