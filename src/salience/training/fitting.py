@@ -27,6 +27,7 @@ from salience.training.averaging import AveragedWeights
 from salience.training.checkpoints import last_checkpoint, using_files
 from salience.training.contrastive import Contrastive
 from salience.training.diverging import diverged
+from salience.training.history import history_of
 from salience.training.metrics import scores, selection
 from salience.training.preparing import Prepared, silent
 from salience.training.procedures import Standard
@@ -67,6 +68,7 @@ class Fitted:
         plain_steps: number of steps of a plain stage before those that the state counts.
         teacher_steps: number of steps of a teacher, before them too.
         choice: how the method was chosen and "text_passes" of it, where the recipe leaves that open; else empty.
+        earlier: the history of a plain stage.
     """
 
     classifier: TextClassifier
@@ -75,6 +77,7 @@ class Fitted:
     plain_steps: int = 0
     teacher_steps: int = 0
     choice: dict[str, Any] = field(default_factory=dict)
+    earlier: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def steps(self) -> int:
@@ -86,6 +89,11 @@ class Fitted:
         """The step of the selected checkpoint, from the beginning of the run; None without validation rows."""
         best = self.state.best_global_step
         return None if best is None else self.plain_steps + self.teacher_steps + best
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """The loss and the validation scores over the steps, see `history_of`; without those of a teacher."""
+        return self.earlier + history_of(self.state.log_history, self.plain_steps + self.teacher_steps)
 
 
 def fit(prepared: Prepared, checkpoints: Path, listeners: Listeners = Listeners()) -> Fitted:

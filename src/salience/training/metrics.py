@@ -78,8 +78,17 @@ def calibration_error(probabilities: np.ndarray, labels: np.ndarray, bins: int =
     """
     confidence = probabilities.max(1)
     right = probabilities.argmax(1) == labels
-    interval = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
-    return _mean_gap(interval, right, confidence, bins)
+    return _mean_gap(equal_width_intervals(confidence, bins), right, confidence, bins)
+
+
+def equal_width_intervals(confidence: np.ndarray, bins: int = BINS) -> np.ndarray:
+    """The interval of each confidence (N,), from 0 to `bins` - 1, for `calibration_error`.
+
+    Args:
+        confidence: (N,).
+        bins: number of intervals of equal width over [0, 1].
+    """
+    return np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
 
 
 def equal_mass_calibration_error(probabilities: np.ndarray, labels: np.ndarray, bins: int = BINS) -> float:

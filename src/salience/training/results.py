@@ -72,6 +72,7 @@ def write_results(
     probabilities: dict[str, np.ndarray],
     keep_model: bool = True,
     estimated: Estimated | None = None,
+    kept: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Writes the files of a run to a new folder.
 
@@ -87,6 +88,7 @@ def write_results(
         probabilities: "validation" and "test" to predicted probabilities (N, C).
         keep_model: whether to write the model, its tokenizer and its card too.
         estimated: the rows of the estimate with their predictions; None if there is none.
+        kept: names of further JSON files to their contents; they are written if the model is.
     """
     model, tokenizer = classifier.model, classifier.tokenizer
     about = write_scores(folder, model.device.type, recipe, task, metrics, probabilities, estimated)
@@ -97,6 +99,8 @@ def write_results(
     model.base_model.config._name_or_path = recipe.model
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    for name, content in kept.items():
+        write_json(folder / name, content)
     write_whole(folder / "README.md", model_card(recipe, task, metrics, about, isinstance(model, AttentionClassifier)))
 
 

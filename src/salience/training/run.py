@@ -20,10 +20,12 @@ from salience.training.batches import as_batch
 from salience.training.calibrating import choose_calibration, divide_logits
 from salience.training.checking import check_recipe
 from salience.training.checkpoints import using_files
+from salience.training.data_facts import FACTS, data_facts
 from salience.training.estimating import estimate
 from salience.training.fitting import Listeners, fit
 from salience.training.folder import RunFolder, kept_precision
 from salience.training.folds import Folds, choose_folds
+from salience.training.history import HISTORY
 from salience.training.inputs import checksums, input_files, task_of
 from salience.training.measured_scores import Measure
 from salience.training.measures import Measures, measures_named
@@ -182,7 +184,8 @@ def fit_and_save(
     if len(task.test):
         metrics |= {name: each(classifier, task, recipe.seed) for name, each in measures.items()}
     with using_files(folder.model):
-        write_results(folder.model, classifier, recipe, task, metrics, probabilities, keep_model, estimated)
+        kept = {HISTORY: fitted.history, FACTS: data_facts(task, encoded, classifier)} if keep_model else {}
+        write_results(folder.model, classifier, recipe, task, metrics, probabilities, keep_model, estimated, kept)
     folder.publish()
     PartialState().wait_for_everyone()
     return Run(folder.output, recipe, task, metrics, classifier, probabilities.get("test"))

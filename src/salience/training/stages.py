@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from accelerate import PartialState
 
@@ -29,13 +30,13 @@ def fit_in_stages(prepared: Prepared, procedure: Standard, checkpoints: Path, li
     """
     plain, mixed = stage_recipes(prepared.recipe)
     listeners.note(f"stage 1 of 2: plain, {plain.steps} steps, learning rate {plain.learning_rate:.2g}")
-    plain_steps = plain_stage(replace(prepared, recipe=plain, method=None), procedure, checkpoints, listeners)
+    plain_steps, earlier = plain_stage(replace(prepared, recipe=plain, method=None), procedure, checkpoints, listeners)
     listeners.note(
         f"stage 2 of 2: {mixed.method}, {mixed.steps} steps, learning rate {mixed.learning_rate:.2g}, from the "
         f"{'last' if prepared.validation is None else 'best'} checkpoint of stage 1"
     )
     fitted = fit_once(replace(prepared, recipe=mixed), procedure, checkpoints / "mixed", listeners)
-    return replace(fitted, plain_steps=plain_steps)
+    return replace(fitted, plain_steps=plain_steps, earlier=earlier)
 
 
 def stage_recipes(recipe: Recipe) -> tuple[Recipe, Recipe]:
@@ -60,13 +61,19 @@ def stage_recipes(recipe: Recipe) -> tuple[Recipe, Recipe]:
     )  # fmt: skip
 
 
-def plain_stage(prepared: Prepared, procedure: Standard, checkpoints: Path, listeners: Listeners) -> int:
-    """Trains the model of the first stage, or reads it where it is finished; gives the number of steps it took."""
+def plain_stage(
+    prepared: Prepared, procedure: Standard, checkpoints: Path, listeners: Listeners
+) -> tuple[int, list[dict[str, Any]]]:
+    """Trains the model of the first stage, or reads it where it is finished.
+
+    Returns:
+        The number of steps it took, and its history, see `salience.training.history.history_of`.
+    """
     finished = checkpoints / "plain" / "finished"
     if (state := read_phase(prepared.model, finished)) is not None:
-        return state["global_step"]
+        return state["global_step"], state.get("history", [])
     fitted = fit_once(prepared, procedure, checkpoints / "plain", listeners)
     if is_main_process():
-        write_phase(prepared.model, finished, {"global_step": fitted.steps})
+        write_phase(prepared.model, finished, {"global_step": fitted.steps, "history": fitted.history})
     PartialState().wait_for_everyone()
-    return fitted.steps
+    return fitted.steps, fitted.history

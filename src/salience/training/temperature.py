@@ -109,17 +109,34 @@ def cross_fitted(
         "temperature", fitted on all rows; "calibration_error" and "equal_mass_calibration_error", each also with
         "_scaled" appended, after scaling; these are None if there is a single row or group.
     """
-    first = half_of_rows(len(labels) if groups is None else groups, seed)
-    scaled = probabilities.copy()
-    for rows in (first, ~first):
-        scaled[rows] = with_temperature(probabilities[rows], temperature_of(probabilities[~rows], labels[~rows]))
+    scaled = cross_scaled(probabilities, labels, groups, seed)
     found: dict[str, float | None] = {"temperature": temperature_of(probabilities, labels)}
     for name, error in (
         ("calibration_error", calibration_error), ("equal_mass_calibration_error", equal_mass_calibration_error)
     ):  # fmt: skip
         found[name] = error(probabilities, labels)
-        found[f"{name}_scaled"] = error(scaled, labels) if first.any() else None
+        found[f"{name}_scaled"] = None if scaled is None else error(scaled, labels)
     return found
+
+
+def cross_scaled(
+    probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None, seed: int = 0
+) -> np.ndarray | None:
+    """The probabilities (N, C), each half of the rows scaled by the temperature of the other half.
+
+    Args:
+        probabilities, labels, groups, seed: as of `cross_fitted`.
+
+    Returns:
+        None if there is a single row or group.
+    """
+    first = half_of_rows(len(labels) if groups is None else groups, seed)
+    if not first.any():
+        return None
+    scaled = probabilities.copy()
+    for rows in (first, ~first):
+        scaled[rows] = with_temperature(probabilities[rows], temperature_of(probabilities[~rows], labels[~rows]))
+    return scaled
 
 
 def temperature_of(probabilities: np.ndarray, labels: np.ndarray) -> float:

@@ -128,8 +128,8 @@ def learner_phase(recipe: Recipe, trainer: MixTrainer, folder: Path, joint: bool
     with frozen(model.compressor, *([] if joint else [model.pooling])), predicting_as_learner(model):
         state = run_trainer(trainer)
     if is_main_process():
-        steps = {"global_step": state.global_step, "best_global_step": state.best_global_step}
-        write_phase(model, folder / "learnt", steps)
+        names = ("global_step", "best_global_step", "log_history")
+        write_phase(model, folder / "learnt", {name: getattr(state, name) for name in names})
     PartialState().wait_for_everyone()
     return state
 

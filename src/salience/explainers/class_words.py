@@ -1,0 +1,68 @@
+"""Which words speak for a class in general: the mean score of a word over many explained texts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from salience.explainers.explanations import Explanation
+
+LEAST = 3  # texts that a word must be in
+
+
+class ClassWord(NamedTuple):
+    """A word that speaks for a class.
+
+    Attributes:
+        word: in lower case, without punctuation around it.
+        score: mean score over the texts that the word is in.
+        texts: how many these are.
+    """
+
+    word: str
+    score: float
+    texts: int
+
+
+def words_by_class(
+    explanations: Iterable[Explanation], explainer: str, most: int, least: int = LEAST
+) -> dict[int, list[ClassWord]]:
+    """The words with the highest mean scores above 0 for each explained class, the highest first.
+
+    Only texts in which the class is explained count for it. The score of a word in a text is the sum over its
+    occurrences. Scores that are not numbers count as 0.
+
+    Args:
+        explainer: whose scores, which should be signed, are averaged.
+        most: number of words of a class.
+        least: number of texts that a word must be in.
+    """
+    found: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for explanation in explanations:
+        of_text: dict[str, float] = defaultdict(float)
+        scores = np.nan_to_num(explanation.scores[explainer], posinf=0, neginf=0)
+        for name, score in zip(explanation.words, scores.tolist(), strict=True):
+            if word := plain_word(name):
+                of_text[word] += score
+        for word, score in of_text.items():
+            found[explanation.target][word].append(score)
+    return {
+        target: sorted(
+            (
+                ClassWord(word, float(np.mean(scores)), len(scores))
+                for word, scores in words.items()
+                if len(scores) >= least and np.mean(scores) > 0
+            ),
+            key=lambda each: (-each.score, each.word),
+        )[:most]
+        for target, words in sorted(found.items())
+    }  # fmt: skip
+
+
+def plain_word(word: str) -> str:
+    """A word in lower case without punctuation and symbols around it; empty if it consists of nothing else."""
+    letters = [index for index, letter in enumerate(word) if letter.isalnum()]
+    return word[letters[0] : letters[-1] + 1].lower() if letters else ""

@@ -1,0 +1,76 @@
+"""Facts on the data of a run, kept as data_facts.json in its folder: rows, classes, lengths and duplicates."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from salience.data.encoding import Encoded, encode_texts
+from salience.data.splitting import shared_rows, stripped
+from salience.data.task import Task
+from salience.data.texts import Texts
+from salience.inference import TextClassifier
+
+FACTS = "data_facts.json"
+
+
+def data_facts(task: Task, encoded: Mapping[str, Encoded], classifier: TextClassifier) -> dict[str, Any]:
+    """Facts on every part of the data.
+
+    Args:
+        task: the labelled texts.
+        encoded: "training" and, where there are such rows, "validation" and "test" to the same texts, encoded.
+        classifier: the classifier that reads them.
+
+    Returns:
+        "max_length", the number of tokens that are read of a text, and "parts": for each part "rows", "classes" (rows
+        by label), "tokens" ("median", "percentile_95" and "longest" of the lengths before texts are cut, special
+        tokens included), "cut" (texts longer than what is read), "duplicates" (rows whose text is in an earlier row of
+        the part), "contradictions" (rows whose text is in the part with another label too) and, except of training,
+        "in_training" (rows whose text is in the training part). Texts are compared without the space around them.
+    """
+    texts = {"training": task.training, "validation": task.validation, "test": task.test}
+    parts = {}
+    for role, rows in encoded.items():
+        part = texts[role]
+        labels = part.known_labels
+        counts = np.bincount(labels, minlength=len(task.labels)).tolist()
+        parts[role] = {
+            "rows": len(part),
+            "classes": dict(zip(task.labels, counts, strict=True)),
+            "tokens": length_facts(whole_lengths(part, rows, classifier)),
+            "cut": int(rows.cut.sum()),
+            "duplicates": len(part) - len(set(stripped(part))),
+            "contradictions": contradictions(part),
+        } | ({} if role == "training" else {"in_training": shared_rows(task.training, part)})
+    return {"max_length": classifier.max_length, "parts": parts}
+
+
+def whole_lengths(texts: Texts, encoded: Encoded, classifier: TextClassifier) -> np.ndarray:
+    """The number of tokens of each text (N,) before it is cut."""
+    lengths = encoded.lengths.copy()
+    if encoded.cut.any():
+        cut = np.flatnonzero(encoded.cut)
+        whole = texts.take(cut)
+        lengths[cut] = encode_texts(classifier.tokenizer, whole.texts, whole.second).lengths
+    return lengths
+
+
+def length_facts(lengths: np.ndarray) -> dict[str, float]:
+    """The median, the length that 95 % of the texts do not exceed, and the largest of lengths (N,)."""
+    return {
+        "median": float(np.median(lengths)),
+        "percentile_95": int(np.quantile(lengths, 0.95, method="inverted_cdf")),
+        "longest": int(lengths.max()),
+    }
+
+
+def contradictions(texts: Texts) -> int:
+    """The number of rows whose text is also in a row with another label."""
+    labels = defaultdict(list)
+    for text, label in zip(stripped(texts), texts.known_labels.tolist(), strict=True):
+        labels[text].append(label)
+    return sum(len(found) for found in labels.values() if len(set(found)) > 1)
