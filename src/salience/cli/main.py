@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import typer
 
 from salience._version import __version__
-from salience.cli import analyse, compare, demo, export, faithfulness, methods, predict, reproduce, train
+from salience.cli import analyse, compare, demo, export, faithfulness, methods, predict, report, reproduce, train
 from salience.cli import explain as explaining
 from salience.errors import InputError, printable
 from salience.processes import keep_freed_memory, world_size
@@ -27,6 +27,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("train")(train.train)
+app.command("report")(report.report)
 app.command("predict")(predict.predict)
 app.command("export")(export.export)
 app.command("compare")(compare.compare)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from rich.console import Console
 
+from salience.commands.report import confused_lines, write_report
 from salience.explainers.explanations import explain_texts
 from salience.explainers.gradient import gradient
 from salience.report.terminal import explanation_line, literal, score_table
 from salience.training.abstaining import abstention_sentences
 from salience.training.estimate_words import estimate_sentence
+from salience.training.finished_run import read_finished_run
 from salience.training.judged_scores import judged_scores
 from salience.training.run import Run
 
@@ -17,7 +19,7 @@ EXAMPLES = 3  # texts that are shown
 
 
 def show_run(run: Run, console: Console | None = None) -> None:
-    """Prints the scores beside those of the baselines, three explained test texts, and the folder of the run."""
+    """Prints the scores beside those of the baselines, three explained test texts, the folder, and its report."""
     console = console or Console(highlight=False)
     judged = judged_scores(run.metrics)
     if judged is not None:
@@ -29,6 +31,22 @@ def show_run(run: Run, console: Console | None = None) -> None:
     for line in abstention_sentences(run.metrics["abstention"]) if "abstention" in run.metrics else ():
         console.print(literal(line), soft_wrap=True)
     console.print(literal(f"saved: {run.folder}"), soft_wrap=True)
+    show_report(run, console)
+
+
+def show_report(run: Run, console: Console) -> None:
+    """Writes the report of the run; prints its path, after the most confused classes.
+
+    The run is finished: what goes wrong here is told in a line, and the report can be made again.
+    """
+    try:
+        finished = read_finished_run(run.folder)
+        lines = [*confused_lines(finished), f"report: {write_report(finished, run.classifier)}"]
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        lines = [f"the run is finished, but its report is not ({reason}): salience report {run.folder} makes it again"]
+    for line in lines:
+        console.print(literal(line), soft_wrap=True)
 
 
 def show_decisions(run: Run, console: Console) -> None:

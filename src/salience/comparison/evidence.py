@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from salience.comparison.grid import Condition, Grid
-from salience.comparison.kept_runs import KeptRun, read_test_rows
+from salience.comparison.kept_runs import KeptRun, read_rows
 from salience.comparison.predictions import Bin, disagreement, majority, mean_confusion, reliability, votes
 from salience.comparison.provenance import Provenance, provenance_of
 from salience.comparison.results import Comparison, ConditionResults, Run
@@ -162,7 +162,7 @@ def predictions_of(
     by_distance = np.argsort(-distance, kind="stable")
     shown = list(islice((row for row in by_distance.tolist() if distance[row] > 0), TEXTS))
     names = list(runs[key].names) or earlier_names(runs[key], folder)
-    test_rows = read_test_rows(folder, shown)
+    test_rows = read_rows(folder, shown)
     chosen = {method: (majority(values), votes(values)) for method, values in stacked.items()}
     texts = [
         DisputedText(
@@ -183,7 +183,7 @@ def predictions_of(
 def earlier_names(run: KeptRun, folder: Path) -> list[str]:
     """The names of the classes in a run of an earlier version, as far as its test rows have or predict them."""
     names = {number: f"class {number}" for number in range(run.probabilities.shape[1])}
-    rows = read_test_rows(folder, range(len(run.labels)))
+    rows = read_rows(folder, range(len(run.labels)))
     for row, label, predicted in zip(rows, run.labels.tolist(), run.probabilities.argmax(1).tolist(), strict=True):
         names[label], names[predicted] = row["label"], row["predicted"]
     return list(names.values())

@@ -16,7 +16,7 @@ from salience.training.folder import work_of
 from salience.training.manifest import RECIPE
 from salience.training.recipe import Recipe
 from salience.training.recipe_file import changed, read_recipe
-from salience.training.results import PROBABILITIES
+from salience.training.results import PREDICTIONS, PROBABILITIES
 
 SCORES = ("accuracy", "macro_f1", "calibration_error", "log_loss")
 
@@ -95,12 +95,13 @@ def read_run(folder: Path) -> KeptRun:
     raise InputError("the data set has no test part, which a comparison needs: name one with --test")
 
 
-def read_test_rows(folder: Path, rows: Sequence[int]) -> list[dict[str, Any]]:
-    """Some of the rows of a run's predictions.jsonl, in the order asked for.
+def read_rows(folder: Path, rows: Sequence[int], name: str = PREDICTIONS) -> list[dict[str, Any]]:
+    """Some of the rows of a run's predictions.jsonl, or of its out_of_fold.jsonl, in the order asked for.
 
     Args:
         folder: of a finished run.
         rows: numbers of lines, from 0.
+        name: of the file.
 
     Raises:
         InputError: the file is damaged or has fewer lines.
@@ -108,7 +109,7 @@ def read_test_rows(folder: Path, rows: Sequence[int]) -> list[dict[str, Any]]:
     wanted, found = set(rows), {}
     if not wanted:
         return []
-    file = folder / "predictions.jsonl"
+    file = folder / name
     try:
         # Texts contain line ends of Unicode, which only splitting at "\n" leaves alone.
         with open(file, encoding="utf-8", newline="\n") as lines:

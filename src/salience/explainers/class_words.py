@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
+from unicodedata import category
 
 import numpy as np
 
@@ -64,5 +65,5 @@ def words_by_class(
 
 def plain_word(word: str) -> str:
     """A word in lower case without punctuation and symbols around it; empty if it consists of nothing else."""
-    letters = [index for index, letter in enumerate(word) if letter.isalnum()]
+    letters = [index for index, letter in enumerate(word) if category(letter)[0] not in "PSZC"]
     return word[letters[0] : letters[-1] + 1].lower() if letters else ""

@@ -5,7 +5,7 @@ All panels are drawn into one pair of axes, whose unit is the inch: every pair c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -25,7 +25,16 @@ DARK, LIGHT = "#222222", "#666666"
 
 def reliability_diagrams(predictions: Predictions) -> Drawing:
     """Accuracy against confidence, pooled over seeds."""
-    methods, step = predictions.reliability, (DIAGRAM + 0.6, DIAGRAM + 0.8)
+    return diagrams(predictions.reliability)
+
+
+def diagrams(methods: Mapping[str, list[Bin]]) -> Drawing:
+    """Reliability diagrams beside each other.
+
+    Args:
+        methods: the title of each, and its bins.
+    """
+    step = (DIAGRAM + 0.6, DIAGRAM + 0.8)
 
     def draw(axes: Axes) -> HoverTexts:
         texts: dict[Marks, list[str]] = {}

@@ -110,7 +110,7 @@ def read_judged(folder: Path, metrics: dict[str, Any]) -> tuple[list[str], Judge
         return [], None
     with np.load(folder / arrays, allow_pickle=False) as found:
         names = [str(name) for name in found["names"]]
-        groups = found["group"] if "group" in found else None
+        groups = found.get("group")
         judged = JudgedRows(kind, file, found["probabilities"], found["labels"], groups)
     rows = metrics["estimate"]["rows"] if kind == "estimate" else metrics["rows"][kind]
     if judged.probabilities.shape != (rows, len(names)) or judged.labels.shape != (rows,):

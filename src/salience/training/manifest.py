@@ -27,6 +27,13 @@ def write_manifest(folder: Path) -> None:
         shutil.copymode(manifest, folder / file)
 
 
+def add_to_manifest(folder: Path, name: str) -> None:
+    """Adds a file to the manifest of a run folder."""
+    content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    if name not in content["files"]:
+        write_json(folder / MANIFEST, content | {"files": sorted([*content["files"], name])})
+
+
 def written_by_run(folder: Path) -> set[str]:
     """The files that a run wrote to its folder, as relative paths; an empty set if the folder is not a run folder."""
     try:

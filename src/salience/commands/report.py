@@ -1,0 +1,150 @@
+"""`salience report`: the report of a run, made from what its folder holds; `salience train` makes it too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import confusion_matrix
+
+from salience.comparison.kept_runs import read_rows
+from salience.data.texts import Texts
+from salience.errors import InputError
+from salience.explainers.class_words import words_by_class
+from salience.explainers.explanations import Explanation, explain_texts
+from salience.explainers.gradient import gradient, gradient_x_input
+from salience.files import write_whole
+from salience.inference import TextClassifier, load
+from salience.outputs import locked, resolved
+from salience.report.run_page import RunEvidence, ShownError, run_page
+from salience.report.run_words import pair_in_words
+from salience.report.terminal import say
+from salience.training.calibration_evidence import calibration_of
+from salience.training.confusion import confused_pairs
+from salience.training.finished_run import FinishedRun, JudgedRows, read_finished_run
+from salience.training.manifest import MANIFEST, add_to_manifest, written_by_run
+
+REPORT = "report.html"
+ERRORS, EXPLAINED, WORDS = 20, 200, 8  # errors that are shown, rows that are explained for the words, words of a class
+
+
+def report_run(folder: str) -> None:
+    """Makes the report of a run again.
+
+    Raises:
+        InputError: the folder is no run, its files are damaged, or it has a report that salience has not written.
+    """
+    run = read_finished_run(folder)
+    has_model = any(run.folder.glob("*.safetensors"))
+    precision = run.recipe.get("precision")
+    classifier = (
+        load(run.folder, precision=precision if precision in ("fp32", "bf16") else "fp32") if has_model else None
+    )
+    for line in confused_lines(run):
+        say(line)
+    say(f"report: {write_report(run, classifier)}")
+
+
+def write_report(run: FinishedRun, classifier: TextClassifier | None) -> Path:
+    """Writes the report into the folder of the run, and its name into the manifest. Gives its path.
+
+    Args:
+        classifier: of the run; None makes a report without explanations.
+
+    Raises:
+        InputError: there is a report that salience has not written, another process writes the run, or a file of the
+            run is damaged.
+    """
+    place = resolved(run.folder)
+    file = place / REPORT
+    written = written_by_run(place)
+    if not (written and (place / MANIFEST).is_file()):
+        raise InputError(f"{run.folder} has no {MANIFEST}: an earlier version made this run; train it again")
+    if os.path.lexists(file) and REPORT not in written:
+        raise InputError(f"{file} was not written by salience and is not replaced: move it elsewhere")
+    page = run_page(run_evidence(run, classifier), f"Report of {place.name}")
+    with locked(place):
+        add_to_manifest(place, REPORT)  # first: a file that the manifest lists may be missing, but not the reverse
+        write_whole(file, page)
+    return run.folder / REPORT
+
+
+def run_evidence(run: FinishedRun, classifier: TextClassifier | None) -> RunEvidence:
+    """What the report shows.
+
+    Args:
+        classifier: of the run; None leaves explanations out.
+
+    Raises:
+        InputError: a file of the run is damaged.
+    """
+    judged = run.judged
+    if judged is None:
+        return RunEvidence(run)
+    if classifier is not None and classifier.labels != run.labels:
+        raise InputError(f"{run.folder}: the model has other labels than {judged.file}: train it again")
+    wrong = np.flatnonzero(judged.predicted != judged.labels)
+    confidence = judged.probabilities.max(1)
+    shown = wrong[np.argsort(-confidence[wrong], kind="stable")][:ERRORS]
+    rows = read_rows(run.folder, shown.tolist(), judged.file)
+    explanations = explained_errors(classifier, rows, judged.predicted[shown])
+    errors = [
+        ShownError(row, float(confidence[number]), explanation)
+        for row, number, explanation in zip(rows, shown, explanations, strict=True)
+    ]
+    evidence = RunEvidence(run, calibration_of(run), errors, len(wrong))
+    if classifier is None:
+        return evidence
+    chosen = spread_rows(judged, EXPLAINED)
+    texts = texts_of(read_rows(run.folder, chosen, judged.file))
+    name = evidence.explainers[1]
+    words = words_by_class(explain_texts(classifier, texts, {name: gradient_x_input}), name, WORDS)
+    return RunEvidence(run, evidence.calibration, errors, len(wrong), words, len(chosen))
+
+
+def explained_errors(
+    classifier: TextClassifier | None, rows: Sequence[Mapping[str, Any]], predicted: np.ndarray
+) -> list[Explanation | None]:
+    """The explanation of each row for the class that was predicted; None without a classifier.
+
+    Args:
+        predicted: (N,) class numbers.
+    """
+    found: list[Explanation | None] = [None] * len(rows)
+    if classifier is not None:
+        for target in np.unique(predicted).tolist():
+            places = np.flatnonzero(predicted == target).tolist()
+            texts = texts_of([rows[place] for place in places])
+            for place, each in zip(
+                places, explain_texts(classifier, texts, {"gradient": gradient}, target), strict=True
+            ):
+                found[place] = each
+    return found
+
+
+def spread_rows(judged: JudgedRows, most: int) -> list[int]:
+    """At most so many rows, drawn evenly from the predicted classes, always the same ones; in order."""
+    draw = np.random.default_rng(0).permutation(len(judged.labels))
+    place_in_class = np.zeros(len(draw), int)
+    for number in np.unique(judged.predicted):
+        own = draw[judged.predicted[draw] == number]
+        place_in_class[own] = np.arange(len(own))
+    return sorted(draw[np.argsort(place_in_class[draw], kind="stable")][:most].tolist())
+
+
+def texts_of(rows: Sequence[Mapping[str, Any]]) -> Texts:
+    """The texts of lines of a run's predictions."""
+    pairs = [row["text_pair"] for row in rows if "text_pair" in row]
+    return Texts([row["text"] for row in rows], pairs or None, rows=[row["row"] for row in rows])
+
+
+def confused_lines(run: FinishedRun, most: int = 3) -> list[str]:
+    """The most confused pairs of classes in one line for a terminal; empty if there are no errors."""
+    if run.judged is None:
+        return []
+    classes = np.arange(len(run.labels))
+    pairs = confused_pairs(confusion_matrix(run.judged.labels, run.judged.predicted, labels=classes), most)
+    return [f"most confused: {'; '.join(pair_in_words(pair, run.labels) for pair in pairs)}"] if pairs else []

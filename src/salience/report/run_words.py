@@ -1,0 +1,133 @@
+"""Sentences and cells of the report of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from salience.training.calibration_evidence import FOLDED, HALVES, Calibration
+from salience.training.confusion import ConfusedPair
+from salience.training.finished_run import FinishedRun, JudgedRows
+from salience.training.score_intervals import Score
+
+SCORES = {"accuracy": "accuracy", "macro_f1": "macro-F1", "log_loss": "log loss",
+          "calibration_error": "calibration error"}  # fmt: skip
+ROWS = {"test": "test rows", "estimate": "labelled rows of the estimate", "validation": "validation rows"}
+NO_SCORES = (
+    "There are no scores: the run had neither test rows nor validation rows, and made no estimate. Name labelled rows "
+    "that were not trained on with --test, or leave out --estimate none."
+)
+
+
+def rows_in_words(run: FinishedRun) -> str:
+    """Which rows the scores are of, and what the numbers may and may not be used for."""
+    judged = run.judged
+    if judged is None:
+        return NO_SCORES
+    count = f"{len(judged.labels):,} {ROWS[judged.kind]}"
+    if judged.kind == "test":
+        return (
+            f"The scores are of {count}, which had no part in the training: they say what to expect on new rows like "
+            "these, and no longer do if the test rows are used to choose between runs."
+        )
+    if judged.kind == "estimate":
+        return (
+            f"The scores are of {count}, each predicted by a model that was trained without it: they say what to "
+            "expect of a model like this one on new rows like these. They are not scores of the very model in this "
+            "folder, which was trained on all of these rows, and become too high if many runs are compared by them."
+        )
+    return (
+        f"The scores are of {count}, by which the checkpoint was chosen: they are likely to be too high, and may be "
+        "used to compare runs, but not as an estimate of the scores on new rows."
+    )
+
+
+def score_rows(
+    run: FinishedRun, own: Mapping[str, Score], raw: Mapping[str, Score] | None
+) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The table of scores: name, and for each score its value and its interval, empty if there is none.
+
+    Args:
+        own: the scores of the model.
+        raw: those before the temperature, where they differ.
+    """
+    judged = run.judged
+    assert judged is not None
+    name = "models like this one" if judged.kind == "estimate" else "this model"
+    rows = [(name, score_cells(own))]
+    if raw is not None:
+        rows.append((f"{name}, before the temperature", score_cells(raw)))
+    metrics = run.metrics["estimate"] if judged.kind == "estimate" else run.metrics
+    for baseline, scores in metrics["baselines"].items():
+        rows.append((baseline, [(f"{scores[score]:.3f}" if score in scores else "-", "") for score in SCORES]))
+    return rows
+
+
+def score_cells(scores: Mapping[str, Score]) -> list[tuple[str, str]]:
+    """The value of each score, and its interval as a text, empty if there is none."""
+    return [
+        (f"{value:.3f}", "" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}")
+        for value, interval in (scores[name] for name in SCORES)
+    ]
+
+
+def intervals_in_words(judged: JudgedRows, calibration: Calibration) -> str:
+    """How the intervals were made, and what they leave out."""
+    unit = "rows" if judged.groups is None else "groups of rows"
+    scaled = (
+        " Log loss and calibration error are those after the temperature that is folded into the model; here each "
+        "half of the rows is scaled by the temperature of the other half."
+        if calibration.deployed is not calibration.before and calibration.source == HALVES
+        else ""
+    )
+    return (
+        f"95 % intervals over {unit}: they say how far the scores would vary with other {unit} like these. They do "
+        f"not cover what another seed or other training rows would change.{scaled}"
+    )
+
+
+def calibration_in_words(calibration: Calibration) -> str:
+    """Where the temperature comes from."""
+    number = "" if calibration.temperature is None else f" of {calibration.temperature:.2f}"
+    if calibration.after is None:
+        return "There are too few rows to fit a temperature."
+    if calibration.source == FOLDED:
+        return (
+            f"The model has a temperature{number}, fitted on the estimate. The diagram before it takes it out again."
+        )
+    if calibration.source == HALVES:
+        whole = f" The temperature of all rows is {calibration.temperature:.2f}." if number else ""
+        return f"After: each half of the rows is scaled by the temperature that is fitted on the other half.{whole}"
+    return f"After: the rows are scaled by the temperature{number}, fitted on the validation rows."
+
+
+def pair_in_words(pair: ConfusedPair, labels: list[str]) -> str:
+    """'sport as music: 12 of 50 rows'."""
+    return f"{labels[pair.label]} as {labels[pair.predicted]}: {pair.rows:,} of {pair.of:,} rows"
+
+
+def part_rows(facts: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """The table of the parts of the data: what a line is about, and a cell for each part."""
+    parts = facts["parts"].values()
+
+    def share(part: Mapping[str, Any], name: str) -> str:
+        return f"{part[name]:,} ({part[name] / part['rows']:.1%})" if name in part else ""
+
+    return [
+        ("rows", [f"{part['rows']:,}" for part in parts]),
+        ("tokens of a text, median", [f"{part['tokens']['median']:,.0f}" for part in parts]),
+        ("95 % of the texts have at most", [f"{part['tokens']['percentile_95']:,}" for part in parts]),
+        ("longest text", [f"{part['tokens']['longest']:,}" for part in parts]),
+        (f"longer than the {facts['max_length']:,} tokens that are read: cut", [share(part, "cut") for part in parts]),
+        ("text is in an earlier row of the part", [share(part, "duplicates") for part in parts]),
+        ("text is in the part with another label too", [share(part, "contradictions") for part in parts]),
+        ("text is in the training rows", [share(part, "in_training") for part in parts]),
+    ]
+
+
+def class_count_rows(facts: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """The table of class counts: a class, and its rows in each part."""
+    parts = facts["parts"].values()
+    return [
+        (label, [f"{part['classes'][label]:,}" for part in parts]) for label in facts["parts"]["training"]["classes"]
+    ]
