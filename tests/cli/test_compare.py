@@ -33,7 +33,8 @@ def test_methods_are_compared_over_seeds(compare, tmp_path):
     for method in ("plain", "embedmix", "ssmix"):
         for seed in SEEDS:
             folder = out / f"{method}-{seed}"
-            model = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md"}
+            model = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md",
+                     "history.json", "data_facts.json"}  # fmt: skip
             assert {path.name for path in folder.iterdir()} == (model if seed == 0 else set()) | {
                 "metrics.json", "predictions.jsonl", "probabilities.npz", "recipe.yaml", "manifest.json"
             }  # fmt: skip

@@ -64,7 +64,8 @@ def test_a_run_is_replaced_whether_or_not_it_has_a_manifest(train, tmp_path):
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert set(manifest["files"]) == state(tmp_path / "run").keys()
     assert train(tmp_path / "run", "--overwrite", "--seed", "1").code == 0
-    for name in ("manifest.json", "probabilities.npz"):  # earlier versions wrote neither
+    # earlier versions wrote none of these
+    for name in ("manifest.json", "probabilities.npz", "history.json", "data_facts.json", "report.html"):
         (tmp_path / "run" / name).unlink()
     assert train(tmp_path / "run", "--overwrite", "--seed", "2").code == 0
     assert yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text())["seed"] == 2
