@@ -2,8 +2,8 @@
 
 import pytest
 from grids import made_up, with_heat_maps
-from test_comparison_page import HOSTILE
 
+from pages import HOSTILE
 from salience.report.comparison_page import comparison_page
 
 

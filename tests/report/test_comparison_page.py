@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
 
@@ -11,45 +10,13 @@ import pytest
 from grids import SEEDS, TEXTS, made_up, with_heat_maps
 from rich.console import Console
 
+from pages import HOSTILE, Content
 from salience.comparison.statistics import spread
 from salience.errors import InputError
 from salience.report.comparison import p_value, show_comparison
 from salience.report.comparison_markdown import comparison_markdown
 from salience.report.comparison_page import comparison_page, cut
 from salience.report.prediction_pictures import MOST_CLASSES
-
-
-class Content(HTMLParser):
-    """The elements of a page, the ids of its sections, the rows of its tables, and its addresses."""
-
-    def __init__(self, page: str):
-        super().__init__()
-        self.tags, self.sections, self.rows, self.addresses = [], [], [], []
-        self.text, self.inside = "", False
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        found = dict(attributes)
-        self.addresses += [found[name] for name in ("href", "src", "xlink:href", "data") if name in found]
-        if tag == "section":
-            self.sections.append(found["id"])
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-            self.inside = True
-
-    def handle_endtag(self, tag):
-        self.inside &= tag not in ("td", "th")
-
-    def handle_data(self, data):
-        self.text += data
-        if self.inside:
-            self.rows[-1][-1] += data
-
-    def rows_of(self, name: str) -> list[list[str]]:
-        return [[" ".join(cell.split()) for cell in row[1:]] for row in self.rows if row[0].strip() == name]
 
 
 def content_of(evidence) -> Content:
@@ -301,12 +268,6 @@ def test_classes_of_the_largest_size(tmp_path):
     many = made_up(tmp_path / "many", labels=labels, texts=[f"text {number}" for number in range(60)])
     assert "<details><summary>23 classes</summary>" in comparison_page(many, "x")
     assert "3 more classes are in classes.csv." in comparison_markdown(many, "x")
-
-
-HOSTILE = [
-    "<script>window.hacked = 1</script>", "<img src=x onerror=window.hacked=1>", "\"'></title></svg><b>x",
-    "a|b`c`**d** [e](http://evil.example)\n# f", "{{ 7 * 7 }} \x1b[31m\u202e\x00 $x$",
-]  # fmt: skip
 
 
 def test_names_are_no_markup(tmp_path):

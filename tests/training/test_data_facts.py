@@ -9,7 +9,7 @@ from salience.inference import TextClassifier
 from salience.models.loading import load_classifier
 from salience.training.data_facts import data_facts
 
-WORDS = "one two three four five six seven eight".split()
+WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,240 @@
+"""The report of a run: its numbers are those of the stored predictions, and nothing of it can lose a run."""
+
+import json
+import os
+import re
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss, precision_recall_fscore_support
+from test_bad_input import refused
+
+from labelled import write_csv
+from pages import HOSTILE, Content
+from salience.cli.main import main
+from salience.data.words import word_spans
+from salience.training.metrics import calibration_error, equal_mass_calibration_error
+from salience.training.temperature import cross_scaled, with_temperature
+
+RUNS = {
+    "test": ["--estimate", "none", "--test"],
+    "estimate": [],
+    "calibrated": ["--calibrate", "on", "--test"],
+    "validation": ["--validation-share", "0.4"],
+    "none": ["--estimate", "none"],
+    "attention": ["--model", "attention:dot", "--encoder", "lstm", "--estimate", "none", "--test"],
+}
+
+
+@pytest.fixture(scope="module")
+def runs(place, tmp_path_factory):
+    """One finished run of each kind, and what it printed."""
+    folder = tmp_path_factory.mktemp("runs")
+
+    def run(kind: str):
+        if not (folder / kind).exists():
+            options = [*RUNS[kind], *([place.test] if RUNS[kind][-1:] == ["--test"] else [])]
+            assert main(place.train("--output", folder / kind, *options)) == 0
+        return folder / kind
+
+    return run
+
+
+def stored(folder, name="probabilities.npz"):
+    with np.load(folder / name) as arrays:
+        return arrays["probabilities"], arrays["labels"], [str(label) for label in arrays["names"]]
+
+
+def metrics_of(folder) -> dict:
+    return json.loads((folder / "metrics.json").read_text())
+
+
+def page_of(folder) -> Content:
+    return Content((folder / "report.html").read_text(encoding="utf-8"))
+
+
+def figures(cells: list[str]) -> list[str]:
+    """The value before the interval of each cell."""
+    return [re.match(r"[\d.]+", cell).group() for cell in cells]
+
+
+def check_rows(page: Content, probabilities, labels, names) -> None:
+    """The confusion matrix and the numbers of each class, by scikit-learn."""
+    predicted = probabilities.argmax(1)
+    matrix = confusion_matrix(labels, predicted, labels=range(len(names)))
+    by_class = precision_recall_fscore_support(labels, predicted, labels=range(len(names)), zero_division=0)
+    for number, name in enumerate(names):
+        counts, scores = page.rows_of(name)[:2]
+        assert [int(count or 0) for count in counts] == matrix[number].tolist()
+        for cell, value in zip(scores, np.array(by_class)[:, number], strict=True):
+            assert cell == "-" or float(cell) == pytest.approx(value, abs=6e-4)
+        assert (scores[0] == "-") == (number not in predicted)
+
+
+@pytest.mark.parametrize("kind", ["test", "validation", "attention"])
+def test_every_score_is_that_of_the_stored_predictions(kind, runs):
+    probabilities, labels, names = stored(runs(kind))
+    page = page_of(runs(kind))
+    expected = [
+        accuracy_score(labels, probabilities.argmax(1)), f1_score(labels, probabilities.argmax(1), average="macro"),
+        log_loss(labels, probabilities, labels=range(len(names))), calibration_error(probabilities, labels),
+    ]  # fmt: skip
+    assert figures(page.rows_of("this model")[0]) == [f"{value:.3f}" for value in expected]
+    for name, scores in metrics_of(runs(kind))["baselines"].items():
+        assert page.rows_of(name)[0] == [
+            f"{scores[score]:.3f}" for score in ("accuracy", "macro_f1", "log_loss", "calibration_error")
+        ]
+    check_rows(page, probabilities, labels, names)
+    after = cross_scaled(probabilities, labels)
+    for name, values in (("before the temperature", probabilities), ("after the temperature", after)):
+        errors = calibration_error(values, labels), equal_mass_calibration_error(values, labels)
+        assert page.rows_of(name)[0] == [f"{error:.3f}" for error in errors]
+    said = {"validation": "by which the checkpoint was chosen"}.get(kind, "which had no part in the training")
+    assert f"The scores are of {len(labels)} " in page.text and said in page.text
+
+
+def test_without_test_rows_the_scores_are_those_of_the_estimate(runs):
+    probabilities, labels, names = stored(runs("estimate"), "out_of_fold.npz")
+    page, estimate = page_of(runs("estimate")), metrics_of(runs("estimate"))["estimate"]
+    assert "60 labelled rows of the estimate" in page.text
+    check_rows(page, probabilities, labels, names)
+    own = page.rows_of("models like this one")[0]
+    low, high = estimate["accuracy_interval"]
+    assert own[0] == f"{estimate['accuracy']:.3f}{low:.3f} to {high:.3f}"
+    low, high = estimate["macro_f1_interval"]
+    assert own[1] == f"{estimate['macro_f1']:.3f}{low:.3f} to {high:.3f}"
+    scaling = estimate["temperature_scaling"]
+    names = ("calibration_error", "equal_mass_calibration_error")
+    assert page.rows_of("before the temperature")[0] == [f"{scaling[name]:.3f}" for name in names]
+    assert page.rows_of("after the temperature")[0] == [f"{scaling[f'{name}_scaled']:.3f}" for name in names]
+    assert estimate["calibrated"]  # so that the scores are those after the temperature
+    scaled = cross_scaled(probabilities, labels)
+    assert figures(own)[2:] == [f"{log_loss(labels, scaled):.3f}", f"{scaling['calibration_error_scaled']:.3f}"]
+    raw = page.rows_of("models like this one, before the temperature")[0]
+    assert figures(raw)[2:] == [f"{estimate['log_loss']:.3f}", f"{estimate['calibration_error']:.3f}"]
+
+
+def test_a_temperature_in_the_model_is_taken_out_again(runs):
+    probabilities, labels, _ = stored(runs("calibrated"))
+    temperature = metrics_of(runs("calibrated"))["estimate"]["temperature_scaling"]["temperature"]
+    before, page = with_temperature(probabilities, 1 / temperature), page_of(runs("calibrated"))
+    assert page.rows_of("before the temperature")[0][0] == f"{calibration_error(before, labels):.3f}"
+    assert page.rows_of("after the temperature")[0][0] == f"{calibration_error(probabilities, labels):.3f}"
+    assert "30 test rows" in page.text and f"has a temperature of {temperature:.2f}" in page.text
+
+
+def test_without_any_rows_it_says_why_there_are_no_scores(runs):
+    page = page_of(runs("none"))
+    assert "There are no scores" in page.text and "leave out --estimate none" in page.text
+    assert page.sections == ["scores", "curves", "data"]
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_facts_and_curves_are_there_and_it_is_made_again_as_it_was(kind, runs, salience):
+    folder = runs(kind)
+    before, manifest = (folder / "report.html").read_bytes(), (folder / "manifest.json").read_bytes()
+    page = page_of(folder)
+    training = 36 if kind == "validation" else 60
+    assert page.rows_of("rows")[-1][0] == str(training)
+    assert page.rows_of("sport")[-1][0] == str(training // 3)
+    assert "Loss over the steps" in page.text
+    assert ("Scores on the validation rows" in page.text) == (kind == "validation")
+    assert not page.addresses or all(address.startswith(("#", "data:")) for address in page.addresses)
+    answer = salience("report", folder)
+    assert answer.code == 0 and answer.out.splitlines()[-1] == f"report: {folder}/report.html", answer.err
+    assert (folder / "report.html").read_bytes() == before
+    assert (folder / "manifest.json").read_bytes() == manifest
+    assert set(json.loads(manifest)["files"]) == set(os.listdir(folder))
+
+
+def test_the_errors_are_the_most_confident_ones(runs):
+    probabilities, labels, _ = stored(runs("test"))
+    wrong = np.flatnonzero(probabilities.argmax(1) != labels)
+    order = wrong[np.argsort(-probabilities[wrong].max(1), kind="stable")][:20]
+    rows = [json.loads(line) for line in (runs("test") / "predictions.jsonl").read_text().splitlines()]
+    content = (runs("test") / "report.html").read_text(encoding="utf-8")
+    shown = content.split('<div class="error">')[1:]
+    assert len(shown) == len(order) > 0
+    for part, number in zip(shown, order.tolist(), strict=True):
+        own = rows[number]
+        words = re.findall(r'<span class="word [^>]*>([^<]*)</span>', part.split('<div dir="auto">')[1])
+        assert words[: len(own["text"].split())] == [own["text"][start:end] for start, end in word_spans(own["text"])]
+        assert f"<strong>{own['predicted']}</strong> {probabilities[number].max():.3f}" in part
+        assert f"wrong: it is {own['label']}" in part
+
+
+def test_the_terminal_names_the_most_confused_classes_and_the_report(place, salience, tmp_path):
+    answer = salience(*place.train("--test", place.test, "--estimate", "none", "--output", tmp_path / "run"))
+    probabilities, labels, names = stored(tmp_path / "run")
+    matrix = confusion_matrix(labels, probabilities.argmax(1), labels=range(3))
+    np.fill_diagonal(matrix, 0)
+    row, column = divmod(int(matrix.argmax()), 3)
+    confused, report = answer.out.splitlines()[-2:]
+    assert confused.startswith(f"most confused: {names[row]} as {names[column]}: {matrix.max()} of 10 rows")
+    assert confused.count(" rows") <= 3
+    assert report == f"report: {tmp_path / 'run'}/report.html"
+
+
+def test_hostile_texts_and_labels_stay_texts_in_pairs_too(place, salience, tmp_path):
+    rows = [(f"{HOSTILE[n % 5]} {n}", HOSTILE[n % 3], HOSTILE[n * 2 % 5].replace("\n", " ")) for n in range(40)]
+    data = write_csv(tmp_path / "pairs.csv", rows, ("text", "other", "label"))
+    options = ["--text-pair", "other", "--test", data, "--estimate", "none", "--steps", "2"]
+    answer = salience(*place.train("--output", tmp_path / "run", *options, data=data))
+    assert answer.code == 0, answer.err
+    page = page_of(tmp_path / "run")
+    assert not {"script", "img", "b"} & set(page.tags)
+    assert "{{ 7 * 7 }}" in page.text and 'class="word svg' in (tmp_path / "run" / "report.html").read_text()
+    assert "second" in (tmp_path / "run" / "report.html").read_text().split("<body>")[1]
+    assert page.rows_of("text is in the training rows")[0] == ["", "40 (100.0%)"]
+
+
+def test_a_report_that_fails_loses_no_run(place, salience, tmp_path, monkeypatch):
+    def fails(*_):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr("salience.commands.train.write_report", fails)
+    options = ["--test", place.test, "--estimate", "none", "--steps", "2", "--output", tmp_path / "run"]
+    answer = salience(*place.train(*options))
+    assert answer.code == 0
+    assert "the run is finished, but its report is not (MemoryError: no room)" in answer.out.splitlines()[-1]
+    assert (tmp_path / "run" / "model.safetensors").is_file() and not (tmp_path / "run" / "report.html").exists()
+    monkeypatch.undo()
+    assert salience("report", tmp_path / "run").code == 0
+    again = salience(*place.train(*options, "--overwrite"))  # the report is a file of the run
+    assert again.code == 0, again.err
+
+
+def test_a_run_without_its_model_has_a_report_without_heat_maps(place, salience, tmp_path):
+    options = ["--test", place.test, "--estimate", "none", "--steps", "2", "--output", tmp_path / "run"]
+    assert salience(*place.train(*options)).code == 0
+    (tmp_path / "run" / "model.safetensors").unlink()
+    (tmp_path / "run" / "data_facts.json").unlink()
+    assert salience("report", tmp_path / "run").code == 0
+    page = page_of(tmp_path / "run")
+    assert "the folder has no model" in page.text and "kept no facts" in page.text
+    assert "words" not in page.sections
+
+
+def test_what_is_no_run_is_refused_in_one_line(place, salience, runs, tmp_path):
+    refused(salience("report", tmp_path), "is no run: name a folder that `salience train` has written")
+    refused(salience("report", place.model), "is no run")
+    refused(salience("report", tmp_path / "nothing"), "is no run")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["metrics.json", "probabilities.npz", "predictions.jsonl", "history.json"])
+def test_damaged_files_are_refused_in_one_line(name, place, salience, tmp_path):
+    options = ["--test", place.test, "--estimate", "none", "--steps", "2", "--output", tmp_path / "run"]
+    assert salience(*place.train(*options)).code == 0
+    file = tmp_path / "run" / name
+    file.write_bytes(file.read_bytes()[:37] + b"\0")
+    refused(salience("report", tmp_path / "run"), "is damaged")
+
+
+def test_a_report_of_somebody_else_is_not_replaced(place, salience, tmp_path, monkeypatch):
+    monkeypatch.setattr("salience.commands.train.show_report", lambda run, console: None)
+    options = ["--test", place.test, "--estimate", "none", "--steps", "2", "--output", tmp_path / "run"]
+    assert salience(*place.train(*options)).code == 0
+    (tmp_path / "run" / "report.html").write_text("mine")
+    refused(salience("report", tmp_path / "run"), "was not written by salience and is not replaced")
+    assert (tmp_path / "run" / "report.html").read_text() == "mine"
