@@ -273,7 +273,8 @@ def test_an_internal_fault_is_one_line_unless_asked(place, salience, monkeypatch
 
 
 COMMANDS = ["train", "predict", "export", "compare", "explain", "faithfulness", "methods", "reproduce", "demo",
-            "report", "analyse", *(f"analyse {own}" for own in ("attention", "pos", "channels", "embeddings"))]  # fmt: skip
+            "report", "analyse",
+            *(f"analyse {own}" for own in ("attention", "pos", "channels", "embeddings"))]  # fmt: skip
 
 
 @pytest.mark.parametrize("command", [[], ["analyse"]], ids=" ".join)

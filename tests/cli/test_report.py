@@ -19,7 +19,7 @@ from salience.training.temperature import cross_scaled, with_temperature
 RUNS = {
     "test": ["--estimate", "none", "--test"],
     "estimate": [],
-    "calibrated": ["--calibrate", "on", "--test"],
+    "calibrated": ["--calibrate", "--test"],
     "validation": ["--validation-share", "0.4"],
     "none": ["--estimate", "none"],
     "attention": ["--model", "attention:dot", "--encoder", "lstm", "--estimate", "none", "--test"],
