@@ -55,7 +55,7 @@ def page_of(folder) -> Content:
 
 def figures(cells: list[str]) -> list[str]:
     """The value before the interval of each cell."""
-    return [re.match(r"[\d.]+", cell).group() for cell in cells]
+    return [re.match(r"\d+\.\d{3}", cell).group() for cell in cells]
 
 
 def check_rows(page: Content, probabilities, labels, names) -> None:

@@ -31,7 +31,7 @@ from salience.templating import render
 from salience.training.calibration_evidence import Calibration
 from salience.training.confusion import confused_pairs
 from salience.training.finished_run import FinishedRun, JudgedRows
-from salience.training.metrics import class_scores, equal_mass_calibration_error
+from salience.training.metrics import calibration_error, class_scores, equal_mass_calibration_error
 from salience.training.score_intervals import scores_of_rows
 
 MATRIX, PAIRS = 20, 20  # classes of a confusion matrix at most; pairs that are shown in place of a larger one
@@ -167,8 +167,6 @@ def class_rows(judged: JudgedRows, labels: list[str]) -> list[tuple[str, list[st
 
 def scores_of(probabilities: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
     """The calibration errors with bins of equal width and of equal mass."""
-    from salience.training.metrics import calibration_error
-
     return calibration_error(probabilities, labels), equal_mass_calibration_error(probabilities, labels)
 
 
