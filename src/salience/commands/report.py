@@ -15,7 +15,8 @@ from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.explainers.class_words import words_by_class
 from salience.explainers.explanations import Explanation, explain_texts
-from salience.explainers.gradient import gradient, gradient_x_input
+from salience.explainers.gradient import gradient
+from salience.explainers.integrated import IntegratedGradients
 from salience.files import write_whole
 from salience.inference import TextClassifier, load
 from salience.outputs import locked, resolved
@@ -29,6 +30,7 @@ from salience.training.manifest import MANIFEST, add_to_manifest, written_by_run
 
 REPORT = "report.html"
 ERRORS, EXPLAINED, WORDS = 20, 200, 8  # errors that are shown, rows that are explained for the words, words of a class
+POINTS = 8  # of integrated gradients; a mean over texts needs few
 
 
 def report_run(folder: str) -> None:
@@ -101,7 +103,8 @@ def run_evidence(run: FinishedRun, classifier: TextClassifier | None) -> RunEvid
     chosen = spread_rows(judged, EXPLAINED)
     texts = texts_of(read_rows(run.folder, chosen, judged.file))
     name = evidence.explainers[1]
-    words = words_by_class(explain_texts(classifier, texts, {name: gradient_x_input}), name, WORDS)
+    # Not gradient x input: where a model is certain, the gradient at the text is nearly 0, and its signs are noise.
+    words = words_by_class(explain_texts(classifier, texts, {name: IntegratedGradients(POINTS)}), name, WORDS)
     return RunEvidence(run, evidence.calibration, errors, len(wrong), words, len(chosen))
 
 

@@ -73,7 +73,7 @@ class RunEvidence:
     wrong: int = 0
     words: dict[int, list[ClassWord]] = field(default_factory=dict)
     explained: int = 0
-    explainers: tuple[str, str] = ("gradient", "gradient-x-input")
+    explainers: tuple[str, str] = ("gradient", "integrated-gradients")
 
 
 def run_page(evidence: RunEvidence, title: str) -> str:
