@@ -1,12 +1,16 @@
 """Scores against worked numbers and against another library."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torchmetrics.classification import MulticlassCalibrationError
+from transformers import EvalPrediction
 
+from salience.training.fitting import validation_scores
 from salience.training.metrics import calibration_error, scores, selection
 
 
@@ -61,6 +65,19 @@ def test_an_earlier_checkpoint_is_chosen_only_if_it_is_better_beyond_chance():
     assert selection(*guesses(18, 20), 0.0) < last < selection(*guesses(19, 20), 0.0)
     # Of 2,000 rows half as large a difference, 10 points, is none of chance.
     assert selection(*guesses(1500, 2000), 1.0) < selection(*guesses(1700, 2000), 0.0)
+
+
+@pytest.mark.parametrize("prefer_later", [True, False])
+def test_later_checkpoints_are_preferred_on_request_only(prefer_later):
+    probabilities, labels = guesses(15, 20)
+    found = []
+    for step in (1, 10):
+        trainer = SimpleNamespace(state=SimpleNamespace(global_step=step, max_steps=10))
+        scores = validation_scores(trainer, prefer_later, EvalPrediction(np.log(probabilities), labels))
+        assert scores["accuracy"] == 0.75
+        found.append(scores["selection"])
+    error = (16 * 6 / 22**3) ** 0.5
+    assert found == pytest.approx([0.75 + 0.2 * error, 0.75 + 2 * error] if prefer_later else [0.75, 0.75])
 
 
 def test_of_equally_late_checkpoints_the_better_is_chosen():

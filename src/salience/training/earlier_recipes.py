@@ -14,7 +14,7 @@ LACKING = {
     "plain_share": 0.0, "steps_factor": 1.0, "pooling": "cls", "head_rate": 1.0, "layer_decay": 1.0,
     "head_start": "random",
     "calibrate": False, "average": "none", "r_drop": 0.0, "contrastive": 0.0, "contrastive_temperature": 0.3,
-    "contrastive_memory": 0,
+    "contrastive_memory": 0, "selection": "later",
     "unlabelled_view": "randomunk:window=0.15", "unlabelled_ratio": 2, "unlabelled_weight": 1.0,
 }  # fmt: skip
 

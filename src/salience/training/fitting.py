@@ -150,7 +150,7 @@ def build_trainer(
     )
     for average in averaging:
         trainer.evaluate = average.evaluating_average(trainer.evaluate)  # type: ignore[method-assign]
-    trainer.compute_metrics = partial(validation_scores, trainer)
+    trainer.compute_metrics = partial(validation_scores, trainer, recipe.selection == "later")
     trainer.remove_callback(PrinterCallback)  # it prints dictionaries; callers show progress by callbacks of their own
     return trainer
 
@@ -160,10 +160,11 @@ def by_length(encoded: Encoded | None) -> Encoded | None:
     return None if encoded is None else encoded.take(np.argsort(encoded.lengths, kind="stable"))
 
 
-def validation_scores(trainer: MixTrainer, prediction: EvalPrediction) -> dict[str, float]:
+def validation_scores(trainer: MixTrainer, prefer_later: bool, prediction: EvalPrediction) -> dict[str, float]:
     """The scores on the validation rows, and "selection", by which the best checkpoint is selected.
 
     Args:
+        prefer_later: whether later checkpoints are preferred; without, the accuracy alone selects.
         prediction: logits (N, C) and labels (N,).
 
     Raises:
@@ -172,7 +173,7 @@ def validation_scores(trainer: MixTrainer, prediction: EvalPrediction) -> dict[s
     if not np.isfinite(prediction.predictions).all():
         raise diverged(trainer, "model's output on the validation texts")
     probabilities = torch.tensor(prediction.predictions).double().softmax(1).numpy()
-    progress = trainer.state.global_step / max(trainer.state.max_steps, 1)
+    progress = trainer.state.global_step / max(trainer.state.max_steps, 1) if prefer_later else 0.0
     return scores(probabilities, prediction.label_ids) | {
         "selection": selection(probabilities, prediction.label_ids, progress)
     }

@@ -90,6 +90,10 @@ class Recipe(DataSettings):
     patience: int = setting(
         10, whole_between(1, 10**6), "number of evaluations without improvement before training stops"
     )
+    selection: str = setting(
+        "later", one_of("later", "accuracy"), "checkpoint that is kept: that of the best validation accuracy, or a "
+        "later one if it is not clearly worse",
+    )  # fmt: skip
     class_weights: str | Mapping[str, float] = setting(
         "none", WEIGHTS, "weights of the classes in the loss: none, auto, or name=weight,name=weight"
     )
