@@ -141,6 +141,21 @@ def test_vectors_from_a_file_fill_the_table(tmp_path):
     assert bare.config.hidden_size == 3  # nothing lies over them
 
 
+def test_vectors_that_are_read_can_be_scaled(tmp_path):
+    """Not those that are drawn: words without a vector begin as before."""
+    file = tmp_path / "vectors.txt"
+    file.write_text("film 1 2 3\n")
+    tables = []
+    for factor in (1, 2.5):
+        torch.manual_seed(0)
+        model, tokenizer, _ = built("attention:dot", encoder="lstm", embeddings=str(file), embedding_scale=factor)
+        tables.append(model.get_input_embeddings().weight.detach())
+    film = tokenizer.get_vocab()["film"]
+    assert tables[1][film].tolist() == [2.5, 5, 7.5]
+    tables[1][film] = tables[0][film]
+    assert torch.equal(*tables)
+
+
 def test_vectors_of_minilm_fill_the_table():
     model, tokenizer, _ = built("attention:dot", encoder="embeddings", embeddings="minilm")
     assert model.config.hidden_size == 384
@@ -251,6 +266,7 @@ BAD = {
     "pooling_heads": (3, "divisible by pooling_heads 3"),
     "dropout": (2, "from 0 to below 1"),
     "embedding_dropout": (-1, "from 0 to below 1"),
+    "embedding_scale": (2, "no effect on random embeddings"),
     "embeddings": ("./nowhere.txt", "nowhere.txt: the file cannot be read"),
 }
 

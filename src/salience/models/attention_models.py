@@ -79,7 +79,8 @@ def _over_words(
         }
     )  # fmt: skip
     if vectors:
-        fill(model.get_input_embeddings().weight, vectors)
+        scaled = {token: options.embedding_scale * vector for token, vector in vectors.items()}
+        fill(model.get_input_embeddings().weight, scaled)
     return model, tokenizer
 
 

@@ -17,7 +17,7 @@ WORD_ENCODERS = ("embeddings", "affine", "lstm")
 HEADS = ("linear", "perceptron")
 INFERENCES = ("learner", "compressor")
 PREFIX = "attention:"
-OF_WORDS = ("embeddings", "width", "bidirectional", "minimum_frequency", "embedding_dropout")
+OF_WORDS = ("embeddings", "embedding_scale", "width", "bidirectional", "minimum_frequency", "embedding_dropout")
 OF_ATTENTION, OF_COMPRESSOR = ("scale", "pooling_heads"), ("latent_size", "shared_head", "inference")
 
 
@@ -46,6 +46,7 @@ class AttentionOptions:
         "initial word embeddings of a word encoder: glove, minilm, or a file in GloVe's text format",
         "random",
     )
+    embedding_scale: float = setting(1.0, POSITIVE, "factor of the initial word embeddings that are read")
     width: int | None = setting(None, COUNT, "width of random word embeddings, the affine map and the LSTM", "100")
     bidirectional: bool = setting(False, BOOL, "whether an LSTM reads each text in both directions")
     minimum_frequency: int = setting(
@@ -68,6 +69,8 @@ class AttentionOptions:
         if self.pooling != "variational" and (idle := self._changed(OF_COMPRESSOR)):
             raise InputError(f"{idle} would have no effect: only variational pooling (VAT) has a compressor")
         if self.encoder in WORD_ENCODERS:
+            if self.embeddings is None and self.embedding_scale != 1:
+                raise InputError("embedding_scale would have no effect on random embeddings: set embeddings too")
             return
         if idle := self._changed(OF_WORDS):
             raise InputError(
