@@ -47,6 +47,12 @@ def _vat() -> Table[Any]:
     return TABLE
 
 
+def _vat_controls() -> Table[Any]:
+    from salience.reproduce.vat.controls import TABLE
+
+    return TABLE
+
+
 def _ssmix_table2() -> Table[Any]:
     from salience.reproduce.ssmix.table2 import TABLE
 
@@ -90,6 +96,7 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "dropmix-sparse": _dropmix_sparse,
     "dropmix-table5": _dropmix_table5,
     "vat": _vat,
+    "vat-controls": _vat_controls,
 }
 
 __all__ = ["TABLES", "Table"]

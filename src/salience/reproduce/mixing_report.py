@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from salience.comparison.paired_difference import PairedDifference, paired_difference
@@ -32,7 +32,10 @@ class Claim:
         return "confirmed" if found.mean > 0 else "contradicted"
 
 
-def report(methods: Sequence[str], published: Published, claims: Sequence[Claim], rows: list[Row]) -> str:
+def report(
+    methods: Sequence[str], published: Published, claims: Sequence[Claim], rows: list[Row],
+    told: Callable[[int], str] = "{:,} training rows".format,
+) -> str:  # fmt: skip
     """The claims first, then for each number of training rows the accuracies and the differences from the baseline.
 
     Args:
@@ -40,12 +43,13 @@ def report(methods: Sequence[str], published: Published, claims: Sequence[Claim]
         published: of the paper.
         claims: of the paper.
         rows: the runs.
+        told: a number of training rows in words.
     """
     parts = []
     for size in sorted({row["rows"] for row in rows}):
         of_size = [row for row in rows if row["rows"] == size]
         names = [name for name in published if any(row["set"] == name for row in of_size)]
-        title = f"{size:,} training rows"
+        title = told(size)
         parts += [
             f"Claims, {title}", "", claimed(claims, names, published, of_size), "",
             f"Accuracy in percent, {title}; in brackets the paper's", "",
