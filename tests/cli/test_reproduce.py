@@ -51,7 +51,7 @@ def small(monkeypatch):
     for table in (uaftc_table2, uaftc_figures):
         monkeypatch.setattr(table, "WordRecipe", recipe)
     monkeypatch.setattr(uaftc_table2, "SCALES", (0.001, 10))
-    published = {"sst2": ["55.3 79.8", "82.2 81.7"], "imdb": ["55.5 87.7", "89.2 87.8"]}
+    published = {"sst2": ["55.3 79.8", "82.2 81.7"], "imdb-short": ["55.5 87.7", "89.2 87.8"]}
     monkeypatch.setattr(uaftc_table2, "PUBLISHED", published)
     changed(monkeypatch, "uaftc-table2", published=published)
     monkeypatch.setattr(uaftc_table2, "MODELS", {name: uaftc_table2.MODELS[name] for name in ("DP", "DP-L")})
@@ -92,11 +92,11 @@ def test_a_table_is_run_and_printed(reproduce, tmp_path):
 def test_a_kept_table_is_drawn(reproduce, tmp_path, monkeypatch):
     changed(monkeypatch, "uaftc-table2", run=lambda cell, data_dir: {"accuracy": 0.5, "published": 0.5})
     monkeypatch.setattr("salience.reproduce.running.SOURCES", {})  # no set is read
-    answer = reproduce("uaftc-table2", "--sets", "sst2,imdb", "--pictures", tmp_path / "pictures")
+    answer = reproduce("uaftc-table2", "--sets", "sst2,imdb-short", "--pictures", tmp_path / "pictures")
     assert answer.code == 0, answer.err
-    assert "scales-sst2, scales-imdb, each as png and svg" in answer.out
+    assert "scales-sst2, scales-imdb-short, each as png and svg" in answer.out
     assert {file.name for file in (tmp_path / "pictures").iterdir()} == {
-        f"scales-{name}.{kind}" for name in ("sst2", "imdb") for kind in ("png", "svg")
+        f"scales-{name}.{kind}" for name in ("sst2", "imdb-short") for kind in ("png", "svg")
     }
 
 
@@ -193,7 +193,7 @@ def test_made_up_texts_need_no_data(salience, tmp_path):
 BAD = {  # the table, the options, and what the line says
     "an unknown table": ("uaftc-tabel2", [], ['unknown table "uaftc-tabel2"', 'Did you mean "uaftc-table2"?']),
     "an unknown set": ("vat", ["--sets", "sst2,sst3"], ['unknown data set of vat: "sst3"', "Did you mean"]),
-    "a set that is not there": ("uaftc-table2", ["--sets", "imdb"], ["no data set at", "imdb/train.jsonl.gz"]),
+    "a set that is not there": ("vat", ["--sets", "ag_news"], ["no data set at", "ag_news/train.jsonl.gz"]),
     "no seed": ("vat", ["--seeds", "one"], ["'one' are no numbers; write --seeds 0,1,2"]),
     "no part": ("vat", ["--part", "half"], ["'half' are no numbers; write --part 1/2"]),
     "half a part": ("vat", ["--part", "1"], ["--part 1/2"]),

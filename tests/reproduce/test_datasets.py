@@ -11,6 +11,7 @@ from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.reproduce import datasets
 from salience.reproduce.datasets import SOURCES, load
+from salience.reproduce.preparation import newsgroups
 
 LABELS = {name: source.labels for name, source in SOURCES.items()}
 
@@ -28,19 +29,13 @@ def made(part: str, number: int, labels) -> list[dict]:
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder of data sets with one of each kind: with a part for validation, without, and drawn anew."""
+    """A folder of data sets with one of each kind: with a part for validation, without, and prepared."""
     for name, parts in (("sst2", {"train": 30, "dev": 12, "test": 14}), ("trec", {"train": 120, "test": 14}),
-                        ("20news_sports", {"train": 50, "test": 40})):  # fmt: skip
+                        ("20news_sports_jw", {"train": 50, "dev": 10, "test": 40})):  # fmt: skip
         labels = next(source.labels for source in SOURCES.values() if source.folder == name)
         for part, number in parts.items():
             write(tmp_path / name, part, made(part, number, labels))
     return tmp_path
-
-
-@pytest.fixture
-def smaller(monkeypatch):
-    """20news is drawn from 90 rows, of which 60, 15 and 13 are taken."""
-    monkeypatch.setitem(SOURCES, "20news-1", replace(SOURCES["20news-1"], sizes=(60, 15, 13)))
 
 
 def texts_by_part(data) -> list[list[str]]:
@@ -75,29 +70,22 @@ def test_validation_is_held_out_of_training_where_there_is_none(folder):
     check_labels(data, LABELS["trec"])
 
 
-def test_some_sets_are_drawn_anew_from_all_rows(folder, smaller):
-    data = load("20news-1", folder)
-    parts = texts_by_part(data)
-    assert [len(part) for part in parts] == [60, 15, 13]
-    assert len({text for part in parts for text in part}) == 88  # no row twice
-    for part in parts:
-        assert {text.split()[0] for text in part} == {"train", "test"}
-    check_labels(data, LABELS["20news-1"])
-    assert not data.tokenised
-
-
-@pytest.mark.parametrize("name", ["trec", "20news-1"])
-def test_the_same_seed_draws_the_same(folder, smaller, name):
-    assert load(name, folder, 3) == load(name, folder, 3)
-    first, other = load(name, folder, 3), load(name, folder, 4)
+def test_the_same_seed_draws_the_same(folder):
+    assert load("trec", folder, 3) == load("trec", folder, 3)
+    first, other = load("trec", folder, 3), load("trec", folder, 4)
     assert set(first.validation.texts) != set(other.validation.texts)
     assert [len(part) for part in texts_by_part(first)] == [len(part) for part in texts_by_part(other)]
 
 
+def test_a_folder_has_prepared_sets_as_they_are(folder):
+    data = load("20news-1", folder)
+    assert texts_by_part(data) == [[f"{part} {index}" for index in range(number)]
+                                   for part, number in (("train", 50), ("dev", 10), ("test", 40))]  # fmt: skip
+    check_labels(data, LABELS["20news-1"])
+
+
 def test_sizes_are_those_of_the_papers():
-    """UAFTC: 624 + 612, 156 + 154, 195 + 192 and 794 + 790 + 716, ...; VAT: 452 of 5,452 and 5,000 of 25,000."""
-    assert SOURCES["20news-1"].sizes == (624 + 612, 156 + 154, 195 + 192)
-    assert SOURCES["20news-2"].sizes == (794 + 790 + 716, 91 + 70 + 79, 84 + 100 + 90)
+    """VAT: 452 of 5,452 and 5,000 of 25,000."""
     assert SOURCES["trec"].held_out * 5452 == pytest.approx(452)
     assert SOURCES["imdb"].held_out * 25000 == pytest.approx(5000)
 
@@ -188,12 +176,17 @@ def test_from_the_hub_with_labels_as_text(monkeypatch):
     check_labels(data, ("negative", "positive"))
 
 
-def test_from_the_hub_out_of_a_larger_set(monkeypatch, smaller):
+def test_from_the_hub_out_of_a_larger_set(monkeypatch):
+    """Prepared here: numbers become one word."""
     names = ["rec.autos", "rec.sport.hockey", "rec.sport.baseball", "sci.space"]
     on_the_hub(monkeypatch, "label_text", names, False, {"train": 120, "test": 80})
+    monkeypatch.setitem(SOURCES, "20news-1", replace(SOURCES["20news-1"], preparation=newsgroups(60, 15, 13)))
     data = load("20news-1", None)
     assert [len(own) for own in texts_by_part(data)] == [60, 15, 13]
-    check_labels(data, names)
+    assert {text for own in texts_by_part(data) for text in own} == {"train qqq", "test qqq"}
+    assert data.labels == ["rec.sport.baseball", "rec.sport.hockey"] and data.tokenised
+    for part in (data.training, data.validation, data.test):
+        assert abs(part.labels.mean() - 0.5) < 0.05
 
 
 def test_labels_of_the_hub_that_are_not_ours_are_named(monkeypatch):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +13,17 @@ from salience.data.tables import hub_rows, hub_splits
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError, listed, quoted, unknown
+from salience.reproduce.preparation import Preparation, newsgroups, short_reviews
 
 
 @dataclass(frozen=True)
 class Source:
     """Where a data set is read from, and how it is split.
 
-    With `sizes`, training, validation and test rows are drawn from all rows together. Without, the set's own parts are
-    used; if it has no validation part, or that is the part to test on, the share `held_out` of the training rows is
-    held out. Some sets differ on the hub: IMDB, AG News and QNLI are complete there, and SST-1 has no labels of words.
+    The set's own parts are used; if it has no validation part, or that is the part to test on, the share `held_out` of
+    the training rows is held out. Some sets differ on the hub: AG News and QNLI are complete there, and SST-1 has no
+    labels of words. Sets with a `preparation` are prepared and split here if they are from the hub; a folder holds the
+    result.
     """
 
     folder: str
@@ -31,7 +32,8 @@ class Source:
     hub_label: str = "label"  # the label's column on the hub: a text, or a number with a name
     pairs_on_hub: tuple[str, str] | None = None  # of pairs: the columns of both texts on the hub
     test: tuple[str, str] = ("test", "test")  # the part to test on, in the folder and on the hub
-    sizes: tuple[int, int, int] | None = None  # rows for training, validation and test
+    preparation: Preparation | None = None  # of the hub's rows
+    subset: bool = False  # whether the hub's set has further classes, which are left out
     held_out: float = 0.1
     tokenised: bool = False  # words are separated by spaces already
 
@@ -51,13 +53,17 @@ ENTAILMENT = ("not_entailment", "entailment")
 SOURCES = {
     "sst2": Source("sst2", "SetFit/sst2", ("negative", "positive"), "label_text", tokenised=True),
     "imdb": Source("imdb", "stanfordnlp/imdb", ("negative", "positive"), held_out=0.2),
+    # Sun and Lu's IMDB: no reviews of 400 words and more.
+    "imdb-short": Source(
+        "imdb_short", "stanfordnlp/imdb", ("negative", "positive"), preparation=short_reviews(held_out=0.2, test=4363)
+    ),
     "20news-1": Source(
-        "20news_sports", "SetFit/20_newsgroups", ("rec.sport.baseball", "rec.sport.hockey"), "label_text",
-        sizes=(1236, 310, 387),
+        "20news_sports_jw", "SetFit/20_newsgroups", ("rec.sport.baseball", "rec.sport.hockey"), "label_text",
+        preparation=newsgroups(1236, 310, 387), subset=True, tokenised=True,
     ),
     "20news-2": Source(
-        "20news_moto_med_guns", "SetFit/20_newsgroups", ("rec.motorcycles", "sci.med", "talk.politics.guns"),
-        "label_text", sizes=(2300, 240, 274),
+        "20news_moto_med_guns_jw", "SetFit/20_newsgroups", ("rec.motorcycles", "sci.med", "talk.politics.guns"),
+        "label_text", preparation=newsgroups(2300, 240, 274), subset=True, tokenised=True,
     ),
     "trec": Source(
         "trec", "SetFit/TREC-QC", ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"), "label_coarse_original",
@@ -100,13 +106,8 @@ def load(name: str, data_dir: Path | None, seed: int = 0) -> Task:
     validation = [] if tested == "dev" else rows(source, "dev", data_dir)
     test = rows(source, tested, data_dir)
     random = np.random.default_rng(seed)
-    if source.sizes is not None:
-        everything = [*training, *validation, *test]
-        order = random.permutation(len(everything))
-        bounds = np.cumsum([0, *source.sizes])
-        training, validation, test = (
-            [everything[index] for index in order[start:stop]] for start, stop in pairwise(bounds)
-        )
+    if data_dir is None and source.preparation is not None:
+        training, validation, test = source.preparation(training, test)
     elif not validation:
         order = random.permutation(len(training))
         held = round(source.held_out * len(training))
@@ -149,7 +150,7 @@ def _rows_of_hub(source: Source, part: str) -> Iterator[dict]:
         label = next((known for known in source.labels if name and known.startswith(begins)), name)
         texts = dict(zip(("text", "text_pair"), source.pairs_on_hub or ("text",), strict=False))
         own = {name: row[column] for name, column in texts.items()} | {"label": label}
-        if source.sizes is None:
+        if not source.subset:
             yield _checked(own, source, f"{source.hub}, {part}: row {number}")
         elif label in source.labels and row["text"].strip():
             yield own

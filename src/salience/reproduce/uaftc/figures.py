@@ -56,7 +56,7 @@ class Figure:
 BY_CLASS = "polarity by the class, neutral near 0; "
 FIGURES = {
     "sst2": Figure(BY_CLASS + "class words are attended to more, positive less than negative"),
-    "imdb": Figure(BY_CLASS + "both classes' words are attended to more", data="imdb"),
+    "imdb": Figure(BY_CLASS + "both classes' words are attended to more", data="imdb-short"),
     "20news-1": Figure(BY_CLASS + "both classes' words are attended to more", data="20news-1"),
     "sst2-100": Figure(
         "polarities are larger; positive words are attended to less than neutral and negative ones", scale=100.0
