@@ -18,6 +18,7 @@ OF_DATA = (
     "validation",
     "test",
     "unlabelled",
+    "label_descriptions",
     "text",
     "text_pair",
     "label",

@@ -11,6 +11,7 @@ import numpy as np
 
 from salience.data.collecting import collect
 from salience.data.columns import Columns, choose_columns
+from salience.data.descriptions import label_descriptions
 from salience.data.drawing import draw
 from salience.data.kept_files import read_once
 from salience.data.labels import check_labels, encode, label_names
@@ -18,6 +19,7 @@ from salience.data.reading import column_names, stream
 from salience.data.splitting import shared_rows, split
 from salience.data.texts import Texts
 from salience.data.unlabelled import read_unlabelled
+from salience.errors import InputError, counted
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Task:
         columns: the columns of the files; None for texts that come from no file.
         tokenised: whether the words of the texts are separated by spaces already.
         unlabelled: texts without labels, on which the model is trained too; may be empty.
+        descriptions: texts that describe labels, on which the model is trained too; may be empty. They are no rows:
+            none of them is drawn, held out, or counted.
     """
 
     labels: list[str]
@@ -41,6 +45,16 @@ class Task:
     columns: Columns | None = None
     tokenised: bool = False
     unlabelled: Texts = field(default_factory=lambda: Texts([]))
+    descriptions: Texts = field(default_factory=lambda: Texts([]))
+
+    @property
+    def to_train_on(self) -> Texts:
+        """The training rows, then the descriptions of labels."""
+        rows, described = self.training, self.descriptions
+        if not len(described):
+            return rows
+        labels = np.concatenate([rows.known_labels, described.known_labels])
+        return Texts([*rows.texts, *described.texts], labels=labels)
 
 
 def read_part(
@@ -94,6 +108,7 @@ def read_task(
     note: Callable[[str], None] = print,
     size: int | None = None,
     unlabelled: str | None = None,
+    descriptions: str | None = None,
     **chosen,
 ) -> Task:
     """Reads and checks all files of a task, before anything is trained.
@@ -109,6 +124,7 @@ def read_task(
         note: is called with each guess and each warning.
         size: the number of rows of `data` that are drawn, as `draw` draws them; None takes all.
         unlabelled: texts without labels; None if there are none. Those that are also labelled rows are left out.
+        descriptions: descriptions of labels, as of `label_descriptions`; None if there are none.
         chosen: `text`, `text_pair`, `label` and `group`, the names of columns that are not to be guessed. Groups are
             those of `data`; other files need none.
 
@@ -152,9 +168,15 @@ def read_task(
     if unlabelled is not None:
         others, found = read_unlabelled(unlabelled, columns, parts, encoding, bad_rows)
         notes += found
+    described = Texts([])
+    if descriptions is not None:
+        if columns.text_pair is not None:
+            raise InputError("--label-descriptions are single texts, but the rows are pairs: leave them out")
+        described = label_descriptions(descriptions, names)
+        notes.append(f"label descriptions: {counted(len(described), 'text')} to train on beside the rows")
     for line in notes:
         note(line)
-    return Task(names, training, held_out, tested, columns, unlabelled=others)
+    return Task(names, training, held_out, tested, columns, unlabelled=others, descriptions=described)
 
 
 def all_labelled(task: Task) -> Texts:

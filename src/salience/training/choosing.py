@@ -51,7 +51,7 @@ def choose(prepared: Prepared, place: Path, listeners: Listeners) -> tuple[Choic
     candidates = prepared.candidates
     assert candidates is not None
     task, own = candidates.task, replace(listeners, tracking=UNTRACKED)
-    usual = recipe_of_folds(prepared.recipe, len(prepared.training), len(task.labels))
+    usual = recipe_of_folds(prepared.recipe, prepared.rows, len(task.labels))
     rounds = len(candidates_of_rounds(len(candidates.methods)))
     results = []
 

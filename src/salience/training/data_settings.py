@@ -41,6 +41,10 @@ class DataSettings:
         "estimate reach it with 95 % certainty", "none: predict decides every text",
     )  # fmt: skip
 
+    label_descriptions: str | None = setting(
+        None, TEXT, "yaml file with a text or a list of texts that describe each label, on which the model is trained "
+        "too; names takes the names of the labels", "none",
+    )  # fmt: skip
     unlabelled: str | None = setting(
         None, TEXT, "texts without labels, on which the model is trained too, with labels that it gives them", "none"
     )

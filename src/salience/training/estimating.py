@@ -80,7 +80,7 @@ def estimate(
         InputError: the loss or the weights of a model are not finite.
     """
     own = replace(listeners, tracking=UNTRACKED, iteration=lambda model: None)
-    recipe = recipe_of_folds(prepared.recipe, len(prepared.training), len(task.labels))
+    recipe = recipe_of_folds(prepared.recipe, prepared.rows, len(task.labels))
     found = []
     for number in folds.predicted:
         rows = np.flatnonzero(folds.numbers == number)

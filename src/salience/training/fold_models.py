@@ -70,7 +70,7 @@ def fit_fold(ready: Callable[[], Prepared], rows: np.ndarray, checkpoints: Path,
     prepared = ready()
     assert prepared.test is not None  # no fold is empty
     fitted = fit(prepared, checkpoints, listeners)
-    seen = len(prepared.training)
+    seen = prepared.rows
     if not is_main_process():
         return FoldResult(rows, np.zeros((0, 0), np.float32), (seen, fitted.steps, 0.0, 0.0))
     probabilities = fitted.classifier.probabilities(prepared.test)

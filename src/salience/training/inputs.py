@@ -25,7 +25,7 @@ def task_of(recipe: Recipe, note: Callable[[str], None]) -> Task:
     task = read_task(
         recipe.data, recipe.test, recipe.validation, recipe.validation_share, recipe.seed, recipe.encoding,
         recipe.bad_rows, note, recipe.size, text=recipe.text, text_pair=recipe.text_pair, label=recipe.label,
-        group=recipe.group, unlabelled=recipe.unlabelled,
+        group=recipe.group, unlabelled=recipe.unlabelled, descriptions=recipe.label_descriptions,
     )  # fmt: skip
     if not recipe.label_noise:
         return task
@@ -43,7 +43,8 @@ def data_files(recipe: Recipe) -> dict[str, Path]:
     """The files of texts and word vectors, by the options that name them. Data sets on the hub are left out."""
     named = {
         "the training data": recipe.data, "--validation": recipe.validation, "--test": recipe.test,
-        "--unlabelled": recipe.unlabelled, "--embeddings": recipe.model_options.get("embeddings"),
+        "--unlabelled": recipe.unlabelled, "--label-descriptions": recipe.label_descriptions,
+        "--embeddings": recipe.model_options.get("embeddings"),
     }  # fmt: skip
     return {option: Path(name) for option, name in named.items() if isinstance(name, str) and os.path.isfile(name)}
 

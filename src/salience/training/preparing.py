@@ -48,9 +48,11 @@ class Prepared:
         method: the mixing method; None trains on the texts as they are.
         procedure: how the model is fitted.
         training, validation, test: the encoded texts with their labels; None where there are no such rows.
+            Descriptions of labels are the last training texts.
         class_weights: one weight a class (C,), relative to a mean of 1 over the training texts.
         unlabelled: the texts without labels; None where there are none.
         candidates: the methods among which the run chooses; None where its method is named.
+        descriptions: how many descriptions of labels there are.
     """
 
     recipe: Recipe
@@ -63,6 +65,12 @@ class Prepared:
     class_weights: list[float] | None
     unlabelled: Unlabelled | None = None
     candidates: Candidates | None = None
+    descriptions: int = 0
+
+    @property
+    def rows(self) -> int:
+        """The number of labelled rows that are trained on."""
+        return len(self.training) - self.descriptions
 
     @property
     def model(self) -> PreTrainedModel:
@@ -101,7 +109,7 @@ def prepare(
     model, tokenizer = classifier.model, classifier.tokenizer
     training, validation, test = (
         encode_part(classifier, part, role, note) if len(part) else None
-        for role, part in [("training", task.training), ("validation", task.validation), ("test", task.test)]
+        for role, part in [("training", task.to_train_on), ("validation", task.validation), ("test", task.test)]
     )
     assert training is not None  # a task has training texts
     recipe = filled_in(recipe, classifier, task)
@@ -133,7 +141,10 @@ def prepare(
     if len(task.unlabelled) and recipe.unlabelled_ratio:
         unlabelled = prepare_unlabelled(recipe, classifier, task, training, note)
     candidates = prepare_candidates(recipe, classifier, task, training) if auto else None
-    return Prepared(recipe, classifier, method, procedure, training, validation, test, weights, unlabelled, candidates)
+    return Prepared(
+        recipe, classifier, method, procedure, training, validation, test, weights, unlabelled, candidates,
+        descriptions=len(task.descriptions),
+    )  # fmt: skip
 
 
 def filled_in(recipe: Recipe, classifier: TextClassifier, task: Task) -> Recipe:
@@ -163,7 +174,7 @@ def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) ->
         model, tokenizer = load_classifier(recipe.model, task.labels, recipe.dropout)
         model = with_pooling(model, recipe.model, recipe.pooling)
     else:
-        model, tokenizer = build_attention_classifier(options, task.labels, all_texts(task.training), note)
+        model, tokenizer = build_attention_classifier(options, task.labels, all_texts(task.to_train_on), note)
     longest = tokenizer.model_max_length = longest_text(model, tokenizer, recipe.max_length)
     return TextClassifier(model, tokenizer, longest)
 

@@ -1,0 +1,78 @@
+"""Descriptions of the labels: texts that say in words what a label means.
+
+Where a class has few rows, its name tells as much as one of them, and a description tells more. Each description is
+one more text to train on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from salience.assignments import one_line
+from salience.data.texts import Texts
+from salience.errors import InputError, counted, listed, quoted, unknown
+from salience.files import readable_text
+
+NAMES = "names"  # in place of a file: the names of the labels
+
+
+def label_descriptions(source: str, labels: Sequence[str]) -> Texts:
+    """The descriptions of labels, with the numbers of the labels.
+
+    Args:
+        source: a yaml file with a text or a list of texts for each label, which may leave labels out; or "names",
+            which takes the names of the labels themselves.
+        labels: the names of the C labels, in the order of their numbers.
+
+    Raises:
+        InputError: the file cannot be read, describes a label that there is not, or has a description without words.
+    """
+    described = {label: [name_in_words(label)] for label in labels} if source == NAMES else read_descriptions(source)
+    for label in described:
+        if label not in labels:
+            raise unknown(f"label in {source}:", label, labels)
+    pairs = [(text, labels.index(label)) for label, texts in described.items() for text in texts]
+    for text, number in pairs:
+        if not re.search(r"\w", text):
+            raise InputError(
+                f"{source}: a description of {quoted(labels[number])} has no words: write some, or remove it"
+            )
+    return Texts([text for text, _ in pairs], labels=np.array([number for _, number in pairs], np.int64))
+
+
+def name_in_words(label: str) -> str:
+    """The name of a label as a text: "card_arrival" as "card arrival", "getSpareCard" as "get spare card"."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", label)
+    words = re.sub(r"[_\W]+", " ", apart).strip()
+    return words.lower() if words else label
+
+
+def read_descriptions(source: str) -> dict[str, list[str]]:
+    """The descriptions of each label in a yaml file. Names of labels and descriptions are read as they are written.
+
+    Raises:
+        InputError: the file cannot be read, or does not hold labels with texts.
+    """
+    import yaml
+
+    path = Path(source).expanduser()
+    with readable_text(path, "utf-8") as file:
+        text = file.read()
+    try:
+        found = yaml.load(text, Loader=yaml.BaseLoader)  # the label yes is a text here, not a truth value
+    except (yaml.YAMLError, RecursionError) as error:
+        raise InputError(f"{source} is not yaml: {one_line(error)[:300]}") from error
+    if not isinstance(found, dict) or not found:
+        raise InputError(f"{source}: label descriptions are lines of the form label: text")
+    descriptions = {label: texts if isinstance(texts, list) else [texts] for label, texts in found.items()}
+    wrong = [str(label) for label, texts in descriptions.items() if not all(isinstance(text, str) for text in texts)]
+    if wrong:
+        raise InputError(
+            f"{source}: {counted(len(wrong), 'label')} with something else than a text or a list of texts: "
+            f"{listed(wrong, 5)}"
+        )
+    return descriptions

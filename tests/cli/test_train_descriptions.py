@@ -1,0 +1,89 @@
+"""`salience train --label-descriptions`: trained on beside the rows, and never counted or predicted as rows."""
+
+import json
+
+import numpy as np
+import pytest
+import yaml
+from test_bad_input import refused
+from test_resume import weights
+
+from labelled import WORDS, write_csv
+from salience.files import sha256_of
+from salience.training import preparing
+from salience.training.inputs import task_of
+from salience.training.preparing import prepare
+from salience.training.recipe import Recipe
+
+
+@pytest.fixture(scope="module")
+def described(place):
+    file = place.folder / "labels.yaml"
+    file.write_text("".join(f"{label}: [all about {label}, {words}]\n" for label, words in WORDS.items()))
+    return file
+
+
+def arguments(place, described, output, *options):
+    return place.train("--label-descriptions", described, "--output", output, "--method", "plain", *options)
+
+
+def test_they_are_the_last_training_texts(place, described):
+    recipe = Recipe(
+        str(place.data), model=str(place.model), validation_share=0.0, steps=3, label_descriptions=str(described)
+    )
+    with_them = prepare(recipe, task_of(recipe, print))
+    without = prepare(plain := Recipe(**recipe.as_mapping() | {"label_descriptions": None}), task_of(plain, print))
+    numbers = [labels for labels in range(len(WORDS)) for _ in range(2)]
+    assert (with_them.rows, len(without.training)) == (60, 60)
+    assert sorted(with_them.training.labels[60:].tolist()) == numbers
+    for row in range(60):
+        assert np.array_equal(with_them.training[row]["input_ids"], without.training[row]["input_ids"])
+    assert with_them.recipe.steps == without.recipe.steps
+
+
+def test_a_run_says_so_and_is_repeated_by_its_recipe(place, described, salience, tmp_path):
+    answer = salience(*arguments(place, described, tmp_path / "one", "--test", place.test))
+    assert answer.code == 0, answer.err
+    assert f"label descriptions: {2 * len(WORDS)} texts to train on beside the rows" in answer.out + answer.err
+    metrics = json.loads((tmp_path / "one" / "metrics.json").read_text())
+    assert metrics["rows"]["training"] + metrics["rows"].get("validation", 0) == 60
+    recipe = yaml.safe_load((tmp_path / "one" / "recipe.yaml").read_text())
+    assert recipe["checksums"][str(described)] == sha256_of(described)
+    again = salience("train", "--config", tmp_path / "one" / "recipe.yaml", "--output", tmp_path / "two")
+    assert again.code == 0, again.err
+    assert weights(tmp_path / "one") == weights(tmp_path / "two")
+    without = salience(*place.train("--output", tmp_path / "three", "--method", "plain", "--test", place.test))
+    assert without.code == 0 and weights(tmp_path / "three") != weights(tmp_path / "one")
+
+
+def test_models_of_an_estimate_see_them_too_and_never_predict_them(place, salience, tmp_path, monkeypatch):
+    seen = []
+    encode_part = preparing.encode_part
+
+    def watched(classifier, texts, role, note):
+        seen.append((role, len(texts)))
+        return encode_part(classifier, texts, role, note)
+
+    monkeypatch.setattr(preparing, "encode_part", watched)
+    options = ("--validation-share", "0", "--estimate", "folds:2")
+    answer = salience(*arguments(place, "names", tmp_path / "run", *options))
+    assert answer.code == 0, answer.err
+    assert sorted(seen) == [("test", 30)] * 2 + [("training", 30 + len(WORDS))] * 2 + [("training", 60 + len(WORDS))]
+    estimate = json.loads((tmp_path / "run" / "metrics.json").read_text())["estimate"]
+    assert estimate["rows"] == 60
+    assert len((tmp_path / "run" / "out_of_fold.jsonl").read_text().splitlines()) == 60
+
+
+def test_a_label_that_is_none_is_refused(place, salience, tmp_path):
+    file = tmp_path / "labels.yaml"
+    file.write_text("neither: nor\n")
+    refused(salience(*arguments(place, file, tmp_path / "run")), "unknown label in", '"neither"')
+    assert not (tmp_path / "run").exists()
+
+
+def test_pairs_are_refused(place, salience, tmp_path):
+    file = write_csv(tmp_path / "pairs.csv", [["a", "b", "x"], ["c", "d", "y"]] * 10, ["text", "text_pair", "label"])
+    answer = salience(
+        "train", file, "--model", place.model, "--label-descriptions", "names", "--output", tmp_path / "r"
+    )
+    refused(answer, "--label-descriptions are single texts, but the rows are pairs")
