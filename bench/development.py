@@ -17,6 +17,7 @@ COLUMNS = ("text", "text_pair", "label")
 TESTED = 1000  # rows of a set that are tested on, at most half of them
 SETS = {  # name: folder of the data directory
     "trec": "trec",
+    "trec_fine": "trec_fine",
     "sst2": "sst2",
     "sst5": "sst5",
     "mr": "mr",

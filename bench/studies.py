@@ -174,6 +174,27 @@ STUDIES = {
         sets=EIGHT,
         sizes=FEW,
     ),
+    # Sets whose labels have names that say what they mean.
+    "names": Study(
+        "Should the names of the labels be trained on as texts of their labels?",
+        {
+            "default": {},
+            "names": {"label_descriptions": "names"},
+            "begun": {"head_start": "logistic"},
+            "begun, names": {"head_start": "logistic", "label_descriptions": "names"},
+        },
+        sets=("banking77", "ag_news", "sst2", "mr", "subj"),
+        sizes=(20, 50, 100, 154, 385),
+    ),
+    # Reviews of some 800 tokens, and windows that are short, so that a study fits a small machine.
+    "long": Study(
+        "How should texts be read that are longer than what is read at once?",
+        {"head": {}, "both ends": {"long": "head-tail"}, "windows": {"long": "windows"}},
+        {"max_length": 128},
+        sets=("movie_rationales",),
+        sizes=(100, 200),
+        references=("tf-idf",),
+    ),
     # Steps are equal, so that the student has as many on labelled rows as the baseline.
     "unlabelled": Study(
         "Do texts without labels help, and how should they be read?",

@@ -13,7 +13,7 @@ from salience.data.encoding import encode_texts
 from salience.data.texts import UNKNOWN, Texts
 from salience.data.words import word_spans
 from salience.explainers.corpus import explain_words
-from salience.explainers.explanations import WINDOW, Explanation, explain_texts
+from salience.explainers.explanations import TEXTS, Explanation, explain_texts
 from salience.inference import TextClassifier
 from salience.inference.probabilities import predict_probabilities
 from salience.report.terminal import explanation_line
@@ -113,7 +113,7 @@ def test_texts_keep_their_order_over_windows_and_batches():
     """More of them than a window holds, long and short ones mixed."""
     random = np.random.default_rng(0)
     words = ["a", "cup", "song", "of", "the", "cat"]
-    texts = [" ".join(random.choice(words, random.integers(1, 7))) for _ in range(WINDOW + 5)]
+    texts = [" ".join(random.choice(words, random.integers(1, 7))) for _ in range(TEXTS + 5)]
     model, tokenizer = families.build("bert").eval(), families.tiny_tokenizer(texts)
     explained = []
 
@@ -123,7 +123,7 @@ def test_texts_keep_their_order_over_windows_and_batches():
 
     found = explain_texts(TextClassifier(model, tokenizer, 512), Texts(texts), {"gradient": explainer})
     first = next(found)
-    assert sum(explained) == WINDOW  # a window is explained, and no more
+    assert sum(explained) == TEXTS  # a window is explained, and no more
     assert [" ".join(own.words) for own in (first, *found)] == texts
 
 

@@ -16,7 +16,7 @@ from salience.data.values import label_of, text_of, value_in
 from salience.data.words import word_spans
 from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed, unknown
 from salience.explainers.corpus import PIECES
-from salience.explainers.explanations import WINDOW
+from salience.explainers.explanations import TEXTS
 from salience.report.terminal import tell
 
 
@@ -70,7 +70,7 @@ def read_texts(
     data: str, labels: Sequence[str] | None, trained: Columns | None, most: int | None, columns: Mapping[str, Any],
     marks: str | None = None, option: str = "--marks", needed: bool = False,
 ) -> Iterator[Texts]:  # fmt: skip
-    """The texts of a file with the numbers of their rows, in parts of `WINDOW` texts.
+    """The texts of a file with the numbers of their rows, in parts of `TEXTS` texts.
 
     Rows without a text and rows with another number of marks than words are left out; notes at the end say how many.
     A label that the model does not know becomes `UNKNOWN`.
@@ -109,7 +109,7 @@ def read_texts(
     for note in notes:
         tell(note)
     rows = _complete_rows(data, labels or [], chosen, encoding, most, marks, option, needed)
-    while window := list(islice(rows, WINDOW)):
+    while window := list(islice(rows, TEXTS)):
         texts, pairs, numbers, known, marked = (list(values) for values in zip(*window, strict=True))
         yield Texts(
             texts,

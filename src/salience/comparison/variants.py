@@ -15,8 +15,9 @@ from salience.training.plain_stage import PLAIN_SHARE, split_name
 from salience.training.recipe import Recipe
 from salience.training.references import REFERENCES
 
-# Settings that are axes of the grid, or the same for all runs: no variant has its own.
-SHARED = (*OF_DATA, "size", "seed", "device", "checksums")
+# Settings that are axes of the grid, or the same for all runs: no variant has its own. Descriptions of labels are of a
+# data set, and a variant can do without them.
+SHARED = (*(name for name in OF_DATA if name != "label_descriptions"), "size", "seed", "device", "checksums")
 # Settings that belong to another one. A variant that changes that one begins with these values instead of the base's.
 OWNERS: dict[str, dict[str, Any]] = {
     "method": {"method_options": {}, "plain_share": 0.0},

@@ -24,6 +24,8 @@ class Encoded(Dataset):
         cut: (N,) bool, whether a text is longer than what is read of it. One value stands for all texts.
         words: the words that the tokens are parts of; None if they are not needed. They take several times the memory
             of the ids.
+        owners: (N,) int, ascending, where these are passages of texts: the number of the text that each is of. None
+            where each is a text of its own.
     """
 
     def __init__(
@@ -34,12 +36,13 @@ class Encoded(Dataset):
         labels: Sequence[int] | np.ndarray | None = None,
         cut: np.ndarray | Sequence[bool] | bool = False,
         words: Words | None = None,
+        owners: np.ndarray | None = None,
     ):
         self.ids, self.segments, self.lengths = ids, segments, lengths
         self.starts = np.concatenate([[0], lengths.cumsum()])  # (N + 1,) where each text begins in `ids`
         self.labels = None if labels is None else np.asarray(labels, np.int64)
         self.cut = np.broadcast_to(np.asarray(cut, bool), lengths.shape)
-        self._words = words
+        self._words, self.owners = words, owners
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -51,6 +54,16 @@ class Encoded(Dataset):
 
     def __iter__(self) -> Iterator[dict]:
         return (self[row] for row in range(len(self)))
+
+    @property
+    def texts(self) -> int:
+        """The number of texts, which is less than that of passages of them."""
+        return len(self) if self.owners is None else len(np.unique(self.owners))
+
+    @property
+    def cut_texts(self) -> np.ndarray:
+        """(N,) bool, whether something of a text is not read; of passages, of each of their texts."""
+        return self.cut if self.owners is None else np.bincount(self.owners, self.cut) > 0
 
     @property
     def words(self) -> Words:
@@ -68,7 +81,7 @@ class Encoded(Dataset):
         return self.words.of_tokens[self.starts[row] : self.starts[row + 1]]
 
     def take(self, rows: Sequence[int] | np.ndarray) -> Encoded:
-        """The texts at `rows`, in that order. A row may be named several times."""
+        """The texts at `rows`, in that order. A row may be named several times. Passages become texts of their own."""
         rows = np.asarray(rows, int)
         parts = [np.arange(self.starts[row], self.starts[row + 1]) for row in rows]
         flat = np.concatenate(parts) if parts else np.zeros(0, int)

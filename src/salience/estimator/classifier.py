@@ -53,7 +53,8 @@ class SalienceClassifier(ClassifierMixin, Predicting, NestedParameters):
         head_rate: learning rate of the head, as a multiple of that of the last encoder layer. None is 10 with mean
             pooling, else 1.
         layer_decay: learning rate of each encoder layer, as a multiple of that of the layer above it.
-        max_length: number of tokens that are read of a text.
+        max_length: number of tokens that are read at once.
+        long: what is read of longer texts: "head", "head-tail" or "windows".
         validation_share: part of the texts that is held out to select the best checkpoint; 0 for training on all.
         estimate: "holdout" or "folds:K" trains further models, each on a part of the texts, to predict the others.
             `salience train` does so by itself without validation texts; here, "none" is the default,
@@ -96,6 +97,7 @@ class SalienceClassifier(ClassifierMixin, Predicting, NestedParameters):
         head_rate: float | None = None,
         layer_decay: float = 1.0,
         max_length: int | None = None,
+        long: str = "head",
         validation_share: float | None = 0.0,
         estimate: str = "none",
         calibrate: bool | None = None,
@@ -120,6 +122,7 @@ class SalienceClassifier(ClassifierMixin, Predicting, NestedParameters):
         self.head_rate = head_rate
         self.layer_decay = layer_decay
         self.max_length = max_length
+        self.long = long
         self.validation_share = validation_share
         self.estimate = estimate
         self.calibrate = calibrate

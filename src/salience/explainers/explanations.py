@@ -20,7 +20,7 @@ from salience.hooks.hooks import evaluating, forward
 from salience.inference import TextClassifier
 from salience.templating import render
 
-WINDOW = 512  # texts that are explained at a time
+TEXTS = 512  # that are explained at a time
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def explain_texts(
     target: int | str = "predicted",
     pieces: str = "sum",
 ) -> Iterator[Explanation]:
-    """Yields the explanations of N texts in their order. `WINDOW` texts are explained at a time.
+    """Yields the explanations of N texts in their order. `TEXTS` of them are explained at a time.
 
     Args:
         explainers: functions of (model, batch, target) by name; see `salience.explainers.Explainer`.
@@ -128,24 +128,27 @@ def explain_texts(
     Raises:
         ValueError: as `explain`.
     """
-    for start in range(0, len(texts), WINDOW):
-        window = texts.take(range(start, min(start + WINDOW, len(texts))))
-        yield from _explain_window(classifier, window, explainers, target, pieces)
+    from salience.explainers.windows import explain_windows
+
+    explain_some = explain_windows if classifier.long == "windows" else explain_at_once
+    for start in range(0, len(texts), TEXTS):
+        some = texts.take(range(start, min(start + TEXTS, len(texts))))
+        yield from explain_some(classifier, some, explainers, target, pieces)
 
 
-def _explain_window(
+def explain_at_once(
     classifier: TextClassifier, texts: Texts, explainers: Mapping[str, Callable], target: int | str, pieces: str
 ) -> list[Explanation]:
+    """The explanations of N texts that are read at once, or of the passages of such texts."""
     model, labels = classifier.model, classifier.labels
-    encoded = classifier.encode(texts, words=True)
-    words = encoded.words
-    numbers = [UNKNOWN] * len(texts) if texts.labels is None else texts.labels.tolist()
-    gold = [None if number == UNKNOWN else number for number in numbers]
+    encode = classifier.encode_heads if classifier.long == "windows" else classifier.encode
+    encoded = encode(texts, words=True)
+    words, gold = encoded.words, gold_of(texts)
     by_row: dict[int, Explanation] = {}
     for rows, batch in like_length(model, encoded, tokens=DIFFERENTIATED):
         asked = None
         if target != "predicted":
-            asked = torch.tensor([_target(target, gold[row], row, texts) for row in rows], device=model.device)
+            asked = torch.tensor([explained_class(target, gold[row], row, texts) for row in rows], device=model.device)
         with classifier.computing():
             probabilities, targets, scores = _explain_batch(model, batch, explainers, asked)
         for index, row in enumerate(rows):
@@ -188,7 +191,13 @@ def _explain_batch(
     return probabilities.cpu().numpy(), classes.cpu().numpy(), in_order
 
 
-def _target(target: int | str, gold: int | None, row: int, texts: Texts) -> int:
+def gold_of(texts: Texts) -> list[int | None]:
+    """The numbers of the labels of N texts; None where a label is not known."""
+    numbers = [UNKNOWN] * len(texts) if texts.labels is None else texts.labels.tolist()
+    return [None if number == UNKNOWN else number for number in numbers]
+
+
+def explained_class(target: int | str, gold: int | None, row: int, texts: Texts) -> int:
     """The number of the class to explain, where it is not the predicted one."""
     if target != "gold":
         return int(target)

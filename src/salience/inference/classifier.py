@@ -11,6 +11,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from salience.data.encoding import Encoded, encode_texts
+from salience.data.long_texts import LONG, Passages, merged, passages
 from salience.data.texts import Texts, TextsLike
 from salience.data.words import word_spans
 from salience.errors import InputError, unknown
@@ -24,9 +25,9 @@ class TextClassifier:
     """A classifier of texts and of pairs of texts.
 
     Args:
-        model: a sequence classifier of Hugging Face.
+        model: a sequence classifier of Hugging Face. Its configuration may have a `long_texts`, see `long`.
         tokenizer: its fast tokenizer.
-        max_length: number of tokens read of a text, special tokens included; the rest of a longer text is cut off.
+        max_length: number of tokens that are read at once, special tokens included.
         precision: number format of the computation: "fp32", "bf16", or "auto", which is bf16 where the device computes
             it faster. Predictions and explanations are computed in it.
     """
@@ -42,31 +43,66 @@ class TextClassifier:
         return [self.model.config.id2label[number] for number in range(self.model.config.num_labels)]
 
     @property
+    def long(self) -> str:
+        """What is read of longer texts: "head", "head-tail" or "windows"; see `salience.data.long_texts`."""
+        found = getattr(self.model.config, "long_texts", "head")
+        return found if found in LONG else "head"
+
+    @property
     def empty_token(self) -> int:
         """The id of the token that stands for an empty text: [UNK], or the padding token if there is no [UNK]."""
         unknown_token = self.tokenizer.unk_token_id
         return self.tokenizer.pad_token_id if unknown_token is None else unknown_token
 
     def encode(self, texts: TextsLike, words: bool = False) -> Encoded:
-        """N texts, or N pairs of texts, as token ids, cut at `max_length`; with labels if `texts` has them.
+        """N texts, or N pairs of texts, as token ids, each read at once; with labels if `texts` has them.
 
         Args:
             words: also find the word that each token is a part of. Words are separated by white space.
 
         Raises:
-            InputError: `texts` is one string, or mixes single texts with pairs.
+            InputError: `texts` is one string, or mixes single texts with pairs; or the classifier reads long texts in
+                windows.
+        """
+        if self.long == "windows":
+            raise InputError(
+                "this model reads long texts in windows, and here every text is read at once: train a model with "
+                "--long head or --long head-tail"
+            )
+        return self.read(texts, words)
+
+    def read(self, texts: TextsLike, words: bool = False) -> Encoded:
+        """As `encode`, but a long text may be windows, whose `owners` then say of which text each is.
+
+        `probabilities` gives the prediction of each text.
         """
         given = Texts.of(texts)
+        if self.long == "head":
+            return self.encode_heads(given, words)
+        found = self.passages(given)
+        encoded = self.encode_heads(found.texts, words)
+        encoded.cut = encoded.cut | found.shortened[found.owners]
+        if self.long == "windows":
+            encoded.owners = found.owners
+        return encoded
+
+    def encode_heads(self, texts: Texts, words: bool = False) -> Encoded:
+        """N texts, or N pairs of texts, cut at `max_length`."""
         spans = word_spans if words else None
-        return encode_texts(self.tokenizer, given.texts, given.second, given.labels, self.max_length, spans)
+        return encode_texts(self.tokenizer, texts.texts, texts.second, texts.labels, self.max_length, spans)
+
+    def passages(self, texts: Texts) -> Passages:
+        """The passages that are read of N single texts, where `long` is not "head"."""
+        return passages(self.tokenizer, texts, self.max_length, self.long)
 
     def computing(self) -> AbstractContextManager[None]:
         """A context in which the model computes in the classifier's precision."""
         return computing(self.model, self.precision)
 
     def probabilities(self, encoded: Encoded) -> np.ndarray:
-        """The probabilities of the labels (N, C) in float32 for encoded texts; see `predict_proba`."""
-        return predict_probabilities(self.model, encoded, self.precision)
+        """The probabilities of the labels (N, C) in float32 for N encoded texts; see `predict_proba`."""
+        found = predict_probabilities(self.model, encoded, self.precision)
+        return found if encoded.owners is None else merged(found, encoded.owners)
 
     def predict_proba(self, texts: TextsLike) -> np.ndarray:
         """The probabilities of the labels (N, C) in float32, in the order of the texts.
@@ -77,7 +113,7 @@ class TextClassifier:
         Raises:
             InputError: `texts` is one string, or mixes single texts with pairs.
         """
-        return self.probabilities(self.encode(texts))
+        return self.probabilities(self.read(texts))
 
     def predict(self, texts: TextsLike) -> list[str]:
         """The most probable label of each text. Raises as `predict_proba`."""

@@ -155,11 +155,11 @@ class Predictor:
         """
         has_text = np.array([None not in row for row in texts], bool)
         complete: list[Any] = [row if len(row) > 1 else row[0] for row in texts if None not in row]
-        encoded = self.classifier.encode(complete)
+        encoded = self.classifier.read(complete)
         probabilities = np.full((len(texts), len(self.classifier.labels)), np.nan, np.float32)
         probabilities[has_text] = self.classifier.probabilities(encoded)
         cut = np.zeros(len(texts), bool)
-        cut[has_text] = encoded.cut
+        cut[has_text] = encoded.cut_texts
         return Answers(probabilities, has_text, cut)
 
 

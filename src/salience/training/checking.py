@@ -36,4 +36,6 @@ def check_recipe(recipe: Recipe) -> None:
     check_plain_stage(recipe.plain_share, recipe.steps, by_turns)
     check_techniques(recipe, recipe.method == AUTO or method is not None, by_turns)
     check_unlabelled(recipe, by_turns)
+    if recipe.long == "windows" and recipe.unlabelled is not None:
+        raise InputError("--unlabelled reads every text at once: use --long head or --long head-tail")
     check_auto(recipe, by_turns)

@@ -23,6 +23,7 @@ def data_facts(task: Task, encoded: Mapping[str, Encoded], classifier: TextClass
     Args:
         task: the labelled texts.
         encoded: "training" and, where there are such rows, "validation" and "test" to the same texts, encoded.
+            Descriptions of labels may follow the training texts.
         classifier: the classifier that reads them.
 
     Returns:
@@ -42,7 +43,7 @@ def data_facts(task: Task, encoded: Mapping[str, Encoded], classifier: TextClass
             "rows": len(part),
             "classes": dict(zip(task.labels, counts, strict=True)),
             "tokens": length_facts(whole_lengths(part, rows, classifier)),
-            "cut": int(rows.cut.sum()),
+            "cut": int(rows.cut_texts[: len(part)].sum()),
             "duplicates": len(part) - len(set(stripped(part))),
             "contradictions": contradictions(part),
         } | ({} if role == "training" else {"in_training": shared_rows(task.training, part)})
@@ -51,9 +52,11 @@ def data_facts(task: Task, encoded: Mapping[str, Encoded], classifier: TextClass
 
 def whole_lengths(texts: Texts, encoded: Encoded, classifier: TextClassifier) -> np.ndarray:
     """The number of tokens of each text (N,) before it is cut."""
-    lengths = encoded.lengths.copy()
+    if encoded.owners is not None:
+        return encode_texts(classifier.tokenizer, texts.texts).lengths
+    lengths = encoded.lengths[: len(texts)].copy()  # descriptions of labels come after the texts
     if encoded.cut.any():
-        cut = np.flatnonzero(encoded.cut)
+        cut = np.flatnonzero(encoded.cut[: len(texts)])
         whole = texts.take(cut)
         lengths[cut] = encode_texts(classifier.tokenizer, whole.texts, whole.second).lengths
     return lengths

@@ -41,6 +41,10 @@ class DataSettings:
         "estimate reach it with 95 % certainty", "none: predict decides every text",
     )  # fmt: skip
 
+    long: str = setting(
+        "head", one_of("head", "head-tail", "windows"), "what is read of texts longer than --max-length: the head; "
+        "head-tail, half of it from either end; windows over the whole text, whose logits are averaged",
+    )  # fmt: skip
     label_descriptions: str | None = setting(
         None, TEXT, "yaml file with a text or a list of texts that describe each label, on which the model is trained "
         "too; names takes the names of the labels", "none",

@@ -25,6 +25,7 @@ from salience.models.sentence_pooling import used_pooling, with_pooling
 from salience.training.arguments import check_device
 from salience.training.batches import as_batch, first_batches
 from salience.training.candidates import Candidates, check_auto, prepare_candidates
+from salience.training.encoding import encode_part
 from salience.training.freezing import freeze_lowest, recognised_stages
 from salience.training.head_start import begin_as_regression, check_head_start
 from salience.training.plain_stage import check_plain_stage
@@ -70,7 +71,7 @@ class Prepared:
     @property
     def rows(self) -> int:
         """The number of labelled rows that are trained on."""
-        return len(self.training) - self.descriptions
+        return self.training.texts - self.descriptions
 
     @property
     def model(self) -> PreTrainedModel:
@@ -175,6 +176,8 @@ def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) ->
         model = with_pooling(model, recipe.model, recipe.pooling)
     else:
         model, tokenizer = build_attention_classifier(options, task.labels, all_texts(task.to_train_on), note)
+    if recipe.long != "head":
+        model.config.long_texts = recipe.long  # predictions read texts as training does
     longest = tokenizer.model_max_length = longest_text(model, tokenizer, recipe.max_length)
     return TextClassifier(model, tokenizer, longest)
 
@@ -199,12 +202,3 @@ def prepare_unlabelled(
 def all_texts(texts: Texts) -> list[str]:
     """First texts and second texts, from which a vocabulary is built."""
     return [*texts.texts, *(texts.second or [])]
-
-
-def encode_part(classifier: TextClassifier, texts: Texts, role: str, note: Callable[[str], None]) -> Encoded:
-    """The texts of one part with their labels. `note` is told how many are longer than what is read."""
-    encoded, longest = classifier.encode(texts), classifier.max_length
-    if encoded.cut.any():
-        share = encoded.cut.sum() / len(encoded)
-        note(f"{share:.1%} of the {role} texts are longer than the {longest} tokens read of each; the rest is cut off")
-    return encoded

@@ -43,7 +43,7 @@ class Recipe(DataSettings):
         "that were trained for it, else cls",
     )  # fmt: skip
     max_length: int | None = setting(
-        None, whole_between(1, 1_000_000), "number of tokens read from each text; longer texts are cut off",
+        None, whole_between(1, 1_000_000), "number of tokens read at once, see --long",
         "the model's maximum, at most 512",
     )  # fmt: skip
     method: str | None = setting(

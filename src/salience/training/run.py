@@ -162,7 +162,7 @@ def fit_and_save(
     encoded = {role: part for role, part in parts.items() if part is not None}
     probabilities = {role: classifier.probabilities(encoded[role]) for role in encoded if role != "training"}
     metrics = measure(task, probabilities) | {
-        "rows": {role: len(rows) for role, rows in encoded.items()} | {"training": prepared.rows},
+        "rows": {role: rows.texts for role, rows in encoded.items()} | {"training": prepared.rows},
         "steps": fitted.steps,
         "best_step": fitted.best_step,
         "text_passes": text_passes(prepared, fitted),

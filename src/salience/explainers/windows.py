@@ -1,0 +1,67 @@
+"""Explanations of texts that are read in windows: each window is explained, and a word has the mean of its scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from salience.data.texts import Texts
+from salience.data.words import word_spans
+from salience.explainers.explanations import Explanation, explain_at_once, explained_class, gold_of
+from salience.inference import TextClassifier
+
+
+def explain_windows(
+    classifier: TextClassifier, texts: Texts, explainers: Mapping[str, Callable], target: int | str, pieces: str
+) -> list[Explanation]:
+    """The explanations of N texts by a classifier that reads windows, each of the same class in all its windows.
+
+    The score of a word in a window is that of the window's own log probability. The mean over the windows of a word
+    does not depend on how often the word is read.
+
+    Args:
+        explainers, target, pieces: as of `salience.explainers.explanations.explain_texts`.
+    """
+    probabilities = classifier.predict_proba(texts)
+    gold = gold_of(texts)
+    targets = [
+        int(row.argmax()) if target == "predicted" else explained_class(target, gold[number], number, texts)
+        for number, row in enumerate(probabilities)
+    ]
+    found = classifier.passages(texts)
+    asked = replace(found.texts, labels=np.array(targets, np.int64)[found.owners])
+    of_windows = explain_at_once(classifier, asked, explainers, "gold", pieces)
+    explanations = []
+    for number, text in enumerate(texts.texts):
+        words = [text[start:end] for start, end in word_spans(text)]
+        own = np.flatnonzero(found.owners == number).tolist()
+        scores = {
+            name: mean_scores(
+                len(words), [(int(found.first_words[window]), of_windows[window].scores[name]) for window in own]
+            )
+            for name in explainers
+        }
+        explanations.append(
+            Explanation(
+                words, None, classifier.labels, probabilities[number], targets[number], gold[number], scores,
+                row=None if texts.rows is None else texts.rows[number],
+                cut=any(of_windows[window].cut for window in own),
+            )
+        )  # fmt: skip
+    return explanations
+
+
+def mean_scores(words: int, windows: list[tuple[int, np.ndarray]]) -> np.ndarray:
+    """The mean score of each word (W,) over the windows that it is in; 0 for a word of which nothing is read.
+
+    Args:
+        words: their number W.
+        windows: of each window the number of its first word, and the scores of its words.
+    """
+    total, count = np.zeros(words), np.zeros(words)
+    for first, scores in windows:
+        total[first : first + len(scores)] += scores
+        count[first : first + len(scores)] += 1
+    return total / np.maximum(count, 1)

@@ -1,0 +1,112 @@
+"""Windows and ends of long texts: every word is read, nothing is too long, and how the parts are merged."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import families
+from salience.data.long_texts import ends_of, merged, passages, windows
+from salience.data.texts import Texts
+from salience.errors import InputError
+
+TEXT = "the a film about old men and their new dogs , told twice ."
+WORDS = TEXT.split()
+TOKENIZER = families.tiny_tokenizer([TEXT])
+
+
+def tokens(text: str) -> int:
+    """The number of tokens, special ones included."""
+    return len(TOKENIZER(text)["input_ids"])
+
+
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=60), st.integers(1, 40))
+@settings(max_examples=300)
+def test_windows_cover_all_words_and_have_room(lengths, room):
+    """A word that is longer than a window has one of its own."""
+    ends = np.cumsum(lengths).tolist()
+    found = windows(ends, room)
+    assert {word for first, last in found for word in range(first, last)} == {*range(len(lengths))}
+    for (first, last), following in zip(found, [*found[1:], None], strict=True):
+        assert sum(lengths[first:last]) <= room or last == first + 1
+        if following is not None:
+            assert first < following[0] <= last < following[1]
+            if following is not found[-1]:
+                assert sum(lengths[following[0] : last]) <= room / 4
+    if sum(lengths) <= room:
+        assert found == [(0, len(lengths))]
+
+
+@given(st.lists(st.integers(1, 12), min_size=2, max_size=60), st.integers(2, 40))
+@settings(max_examples=300)
+def test_head_and_tail_share_the_room(lengths, room):
+    ends = np.cumsum(lengths).tolist()
+    if ends[-1] <= room:
+        return
+    head, tail = ends_of(ends, room)
+    assert 1 <= head <= tail < len(lengths)
+    used = sum(lengths[:head]) + sum(lengths[tail:])
+    assert used <= room or head == 1 or tail == len(lengths) - 1
+    if head > 1:
+        assert sum(lengths[:head]) <= room // 2 < sum(lengths[: head + 1])
+
+
+def worked() -> Texts:
+    return Texts([" ".join(WORDS), "the film", " ".join(WORDS * 3)], labels=[1, 0, 1], rows=[4, 5, 6])
+
+
+@pytest.mark.parametrize("long", ["windows", "head-tail"])
+def test_passages_are_texts_that_can_be_read_at_once(long):
+    texts = worked()
+    found = passages(TOKENIZER, texts, 12, long)
+    assert max(map(tokens, found.texts.texts)) <= 12
+    assert found.texts.labels.tolist() == texts.labels[found.owners].tolist()
+    assert found.texts.rows == [texts.rows[owner] for owner in found.owners]
+    for number, text in enumerate(texts.texts):
+        words = text.split()
+        own = [(first, part.split()) for first, part, owner in zip(
+            found.first_words.tolist(), found.texts.texts, found.owners, strict=True) if owner == number]  # fmt: skip
+        if long == "windows":
+            assert not found.shortened[number]
+            assert all(words[first : first + len(part)] == part for first, part in own)
+            assert {word for first, part in own for word in range(first, first + len(part))} == {*range(len(words))}
+        else:
+            ((_, part),) = own
+            half = len(part) // 2
+            assert part[:half] == words[:half] and part[-half:] == words[-half:]
+            assert found.shortened[number] == (len(part) < len(words))
+
+
+def test_short_texts_are_as_they_are():
+    """With their white space, which a tokenizer might read."""
+    texts = Texts(["  the film \n", ""])
+    found = passages(TOKENIZER, texts, 12, "windows")
+    assert (
+        found.texts.texts == texts.texts and found.owners.tolist() == [0, 1] and found.first_words.tolist() == [0, 0]
+    )
+    assert passages(TOKENIZER, Texts([]), 12, "windows").owners.tolist() == []
+
+
+def test_many_texts_are_tokenised_in_parts(monkeypatch):
+    whole = passages(TOKENIZER, worked(), 12, "windows")
+    monkeypatch.setattr("salience.data.long_texts.CHUNK", 1)
+    parts = passages(TOKENIZER, worked(), 12, "windows")
+    assert parts.texts == whole.texts and parts.owners.tolist() == whole.owners.tolist()
+
+
+def test_pairs_are_refused():
+    with pytest.raises(InputError, match="--long windows is for single texts"):
+        passages(TOKENIZER, Texts(["a"], ["b"]), 12, "windows")
+
+
+def test_the_mean_of_the_logits():
+    """Against a loop over logits, from which the probabilities are made."""
+    random = np.random.default_rng(0)
+    owners = np.array([0, 0, 0, 1, 2, 2])
+    logits = random.normal(size=(6, 3)) * 4
+    probabilities = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    for number, row in enumerate(merged(probabilities.astype(np.float32), owners)):
+        mean = np.mean([logits[place] for place in range(6) if owners[place] == number], axis=0)
+        assert row == pytest.approx(np.exp(mean) / np.exp(mean).sum(), rel=1e-4)
+    assert merged(np.array([[1.0, 0.0], [0.25, 0.75]], np.float32), np.array([0, 0]))[0, 0] > 0.999
+    assert merged(np.zeros((0, 3), np.float32), np.zeros(0, int)).shape == (0, 3)

@@ -1,0 +1,100 @@
+"""Classifiers that read long texts in windows or from both ends: predictions, explanations, and refusals."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import families
+from salience.data.texts import Texts
+from salience.errors import InputError
+from salience.explainers import EXPLAINERS
+from salience.explainers.explanations import explain_texts
+from salience.explainers.windows import mean_scores
+from salience.faithfulness.evaluation import evaluate
+from salience.inference import TextClassifier
+
+WORDS = ["the", "a", "film", "about", "old", "men", "and", "dogs", "told", "twice"]
+LONG = " ".join(np.random.default_rng(0).choice(WORDS, 60).tolist())
+TEXTS = Texts(["a film", LONG, "told twice", LONG + " dogs and dogs"], labels=[0, 1, 1, 0], rows=[3, 4, 5, 6])
+
+
+def classifier(long: str) -> TextClassifier:
+    torch.manual_seed(0)
+    tokenizer = families.tiny_tokenizer([" ".join(WORDS)])
+    model = families.build("bert", classes=2, vocabulary=len(tokenizer)).eval()
+    model.config.long_texts = long
+    return TextClassifier(model, tokenizer, 16, "fp32")
+
+
+def test_windows_are_predicted_as_texts_of_their_own():
+    """Each window by itself, in a loop; the text has the mean of their log probabilities."""
+    reader, heads = classifier("windows"), classifier("head")
+    found = reader.predict_proba(TEXTS)
+    assert found.shape == (4, 2)
+    passages = reader.passages(TEXTS)
+    assert (
+        np.bincount(passages.owners) == [1, len(passages.texts) // 2 - 1, 1, len(passages.texts) // 2 - 1]
+    ).sum() > 1
+    for number in range(4):
+        own = [text for text, owner in zip(passages.texts.texts, passages.owners, strict=True) if owner == number]
+        logits = np.mean([np.log(heads.predict_proba([text])[0]) for text in own], axis=0)
+        assert found[number] == pytest.approx(np.exp(logits) / np.exp(logits).sum(), abs=1e-6)
+    assert found[[0, 2]] == pytest.approx(heads.predict_proba(TEXTS)[[0, 2]], abs=1e-6)
+
+
+def test_head_and_tail_are_read_as_one_text():
+    reader, heads = classifier("head-tail"), classifier("head")
+    encoded = reader.encode(TEXTS)
+    assert encoded.owners is None and encoded.cut.tolist() == [False, True, False, True]
+    words = LONG.split()
+    joined = reader.passages(TEXTS).texts.texts[1].split()
+    assert len(joined) == 14 and joined == [*words[:7], *words[-7:]]
+    assert reader.predict_proba(TEXTS)[1] == pytest.approx(heads.predict_proba([" ".join(joined)])[0], abs=1e-6)
+
+
+def test_a_word_has_the_mean_of_its_scores():
+    found = mean_scores(5, [(0, np.array([1.0, 2.0, 3.0])), (2, np.array([5.0, 7.0]))])
+    assert found.tolist() == [1, 2, 4, 7, 0]
+
+
+@pytest.mark.parametrize("target", ["predicted", "gold", 1])
+def test_explanations_of_windows(target):
+    """Against explanations of each window alone, for the class that is explained of the whole text."""
+    reader, heads = classifier("windows"), classifier("head")
+    gradient = {"gradient-x-input": EXPLAINERS["gradient-x-input"]}
+    found = list(explain_texts(reader, TEXTS, gradient, target))
+    passages = reader.passages(TEXTS)
+    for number, each in enumerate(found):
+        text = TEXTS.texts[number]
+        assert each.words == text.split() and each.row == TEXTS.rows[number] and each.gold == TEXTS.labels[number]
+        assert each.probabilities == pytest.approx(reader.predict_proba([text])[0], abs=1e-6)
+        wanted = {"predicted": each.predicted, "gold": each.gold, 1: 1}[target]
+        assert each.target == wanted and not each.cut
+        total, count = np.zeros(len(each.words)), np.zeros(len(each.words))
+        for place in np.flatnonzero(passages.owners == number):
+            first = passages.first_words[place]
+            (own,) = explain_texts(heads, Texts([passages.texts.texts[place]]), gradient, wanted)
+            total[first : first + len(own.words)] += own.scores["gradient-x-input"]
+            count[first : first + len(own.words)] += 1
+        assert count.min() >= 1
+        assert each.scores["gradient-x-input"] == pytest.approx(total / count, rel=1e-4, abs=1e-6)
+
+
+def test_what_reads_texts_at_once_refuses_windows():
+    reader = classifier("windows")
+    for read in (reader.encode, lambda texts: evaluate(reader, texts)):
+        with pytest.raises(InputError, match="this model reads long texts in windows"):
+            read(TEXTS)
+    with pytest.raises(InputError, match="--long windows is for single texts"):
+        reader.predict_proba(Texts(["a"], ["b"]))
+
+
+def test_a_value_that_is_none_of_ours_is_no_reading():
+    """A configuration is a file, in which anything may stand."""
+    reader = classifier("windows")
+    for value in ("all", None, 3):
+        reader.model.config.long_texts = value
+        assert reader.long == "head"
+    assert replace(reader).encode(["a film"]).owners is None
