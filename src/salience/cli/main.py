@@ -11,7 +11,19 @@ from collections.abc import Sequence
 import typer
 
 from salience._version import __version__
-from salience.cli import analyse, compare, demo, export, faithfulness, methods, predict, report, reproduce, train
+from salience.cli import (
+    analyse,
+    compare,
+    demo,
+    demo_data,
+    export,
+    faithfulness,
+    methods,
+    predict,
+    report,
+    reproduce,
+    train,
+)
 from salience.cli import explain as explaining
 from salience.errors import InputError, printable
 from salience.processes import keep_freed_memory, world_size
@@ -34,6 +46,7 @@ app.command("compare")(compare.compare)
 app.add_typer(analyse.app, name="analyse")
 app.command("explain")(explaining.explain)
 app.command("demo")(demo.demo)
+app.command("demo-data")(demo_data.demo_data)
 app.command("faithfulness")(faithfulness.faithfulness)
 app.command("methods")(methods.methods)
 app.command("reproduce")(reproduce.reproduce)

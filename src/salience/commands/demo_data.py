@@ -1,0 +1,39 @@
+"""`salience demo-data`: labelled rows to try the other commands on, which are part of the package."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from salience.errors import InputError, printable
+from salience.files import whole_folder
+from salience.outputs import check_folder
+
+TRAINING, TEST = "banking_train.csv", "banking_test.csv"
+FILES = (TRAINING, TEST, "README.md")
+
+
+def examples_folder() -> Path:
+    """The folder of the rows: `salience/examples` in an installed package, `examples` in a checkout."""
+    package = Path(__file__).parents[1]
+    shipped = package / "examples"
+    return shipped if shipped.is_dir() else package.parents[1] / "examples"
+
+
+def write_demo_data(folder: Path) -> None:
+    """Writes training rows, test rows, and a README with their source and licence.
+
+    Args:
+        folder: a folder that does not exist yet, or an empty one; missing parent folders are created.
+
+    Raises:
+        InputError: the folder has files in it, or cannot be written.
+    """
+    check_folder(folder, overwrite=True)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise InputError(f"{folder} has files in it already: name another folder")
+    with whole_folder(folder) as unfinished:
+        for name in FILES:
+            shutil.copyfile(examples_folder() / name, unfinished / name)
+    for name, content in zip(FILES, ("200 rows to train on", "400 rows to test on", "source and licence"), strict=True):
+        print(printable(f"{folder / name}: {content}"))
