@@ -55,7 +55,8 @@ class Predictor:
 
     Args:
         model: a run folder of `salience train`, or any other text classifier.
-        text, text_pair: the columns of the texts; None takes those of the training, or usual names.
+        text: the column of the texts; None takes that of the training, or a usual name.
+        text_pair: the column of the second texts of pairs; None likewise.
         precision: "auto", "fp32" or "bf16", see `TextClassifier`; found out in the process that predicts.
         max_length: number of tokens read of a text; None reads as many as in training.
         device: "auto", "cpu" or "cuda"; found out in the process that predicts.

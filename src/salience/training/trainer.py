@@ -45,7 +45,7 @@ class MixTrainer(Trainer):
             then.
         rates: learning rates of head and layers, as multiples of that of the last layer.
         unmixed: what training without a method minimises, such as `RDrop(1.0)`.
-        options: further arguments of the Trainer. `encode_texts` makes data sets with `input_ids` and `labels`.
+        **options: further arguments of the Trainer. `encode_texts` makes data sets with `input_ids` and `labels`.
 
     Texts are mixed within a batch on one device. The loss of a step is the mean over all its texts, however they are
     divided into smaller batches or over processes. This is not true of the Trainer of transformers for classifiers
