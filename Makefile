@@ -2,6 +2,7 @@
 # make test   sets everything up, lints, checks the types, and runs the tests
 # make test-faults   kills, a full disk, refused permissions at every file operation of the commands; many commands at
 #                    once; many more tables and settings (some hours)
+# make docs   builds the site of the documents in site/, in an environment of its own
 # make test-oldest   the tests again, with the oldest versions the package admits
 
 PYTHON ?= python3
@@ -11,7 +12,7 @@ BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo lint test test-faults test-oldest clean
+.PHONY: setup demo lint test docs test-faults test-oldest clean
 
 setup: $(VENV)/installed
 
@@ -33,6 +34,15 @@ lint: setup
 test: lint
 	$(BIN)/python -m pytest --numprocesses logical
 
+docs: .venv-docs/installed
+	.venv-docs/bin/mkdocs build --strict
+
+# The reference is read from the source: the package and torch are not needed.
+.venv-docs/installed: pyproject.toml
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/pip install $(PIP_FLAGS) 'mkdocs-material>=9.6,<10' 'mkdocstrings[python]>=0.30'
+	touch $@
+
 test-faults: setup
 	cd tests && ../$(BIN)/python -m faults.run
 	SALIENCE_REPEATS=25 SALIENCE_EXAMPLES=1000 $(BIN)/python -m pytest --capture no \
@@ -49,4 +59,4 @@ test-oldest: .venv-oldest/installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-oldest runs .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest .venv-docs site runs .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -44,7 +45,7 @@ def links_of(page: Path) -> list[str]:
 def anchors_of(page: Path) -> set[str]:
     """The anchors that GitHub and the site give the headings of a page."""
     tokens, found = tokens_of(page), []
-    for opening, inline in zip(tokens, tokens[1:], strict=False):
+    for opening, inline in pairwise(tokens):
         if opening.type == "heading_open":
             shown = [child.content for child in inline.children or () if child.type in ("text", "code_inline")]
             found.append(slug("".join(shown)))

@@ -91,8 +91,8 @@ def test_every_command_is_understood(place, command):
     parse(arguments_of(command))
 
 
-WRONG = ["salience trane a.csv", "salience train a.csv --no-such-option", "salience predict", "salience train --steps x",
-         "salience analyse nothing"]  # fmt: skip
+WRONG = ["salience trane a.csv", "salience train a.csv --no-such-option", "salience predict",
+         "salience train --steps x", "salience analyse nothing"]  # fmt: skip
 
 
 @pytest.mark.parametrize("command", WRONG)
@@ -122,5 +122,7 @@ def test_the_names_in_python_exist(block):
 
 
 def test_a_wrong_name_is_found():
-    program = "import salience.none\nfrom salience import SSMix, Nothing\nfrom salience.mixing import ssmix\nsalience.no()"
+    program = (
+        "import salience.none\nfrom salience import Mix, Nothing\nfrom salience.mixing import pairing\nsalience.no()"
+    )
     assert sorted(missing(program)) == ["salience.Nothing", "salience.no", "salience.none"]

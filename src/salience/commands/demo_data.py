@@ -9,8 +9,11 @@ from salience.errors import InputError, printable
 from salience.files import whole_folder
 from salience.outputs import check_folder
 
-TRAINING, TEST = "banking_train.csv", "banking_test.csv"
-FILES = (TRAINING, TEST, "README.md")
+FILES = {
+    "banking_train.csv": "200 rows to train on",
+    "banking_test.csv": "400 rows to test on",
+    "README.md": "source and licence",
+}
 
 
 def examples_folder() -> Path:
@@ -35,5 +38,5 @@ def write_demo_data(folder: Path) -> None:
     with whole_folder(folder) as unfinished:
         for name in FILES:
             shutil.copyfile(examples_folder() / name, unfinished / name)
-    for name, content in zip(FILES, ("200 rows to train on", "400 rows to test on", "source and licence"), strict=True):
+    for name, content in FILES.items():
         print(printable(f"{folder / name}: {content}"))
