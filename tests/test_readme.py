@@ -36,6 +36,16 @@ def test_the_python_of_the_readme_runs_and_what_it_trains_is_explained(tmp_path,
     assert all(f"'{word}': " in shown for word in ("a", "great", "cast"))
 
 
+def test_the_python_of_the_page_on_few_labels(tmp_path, monkeypatch):
+    (program,) = python_of((HERE / "docs/howto/few-labels.md").read_text(encoding="utf-8"))
+    monkeypatch.chdir(tmp_path)
+    families.save_tiny_model(tmp_path / "tiny", ["the match was great", "a new album of songs"])
+    names: dict = {}
+    exec(program.replace('"minilm"', '"tiny", steps=2'), names)
+    low, high = names["classifier"].estimate_["accuracy_interval"]
+    assert low <= names["classifier"].estimate_["accuracy"] <= high
+
+
 def test_every_file_that_the_readme_names_is_there():
     for name in re.findall(r"`((?:docs|examples|bench)/[\w./-]+)`", README):
         assert (HERE / name).exists(), name
