@@ -5,12 +5,11 @@ import shlex
 from importlib import import_module
 from pathlib import Path
 
-import click
 import pytest
 import typer
 
 from documents import PAGES, ROOT, anchors_of, blocks_of, commands_of, links_of, slug
-from salience.cli.main import app
+from salience.cli.main import app, is_usage
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
@@ -40,13 +39,16 @@ def parse(arguments: list[str]) -> None:
     """Parses a command line, and runs nothing.
 
     Raises:
-        click.UsageError: the command line is not understood.
+        UsageError: the command line is not understood; of typer's click, whichever that is.
     """
     command, context, rest = PROGRAM, None, arguments
     name: str | None = "salience"
     while hasattr(command, "commands"):
         context = command.make_context(name, list(rest), parent=context)
-        name, command, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+        rest = [*context._protected_args, *context.args]
+        if not rest:
+            return
+        name, command, rest = command.resolve_command(context, rest)
     command.make_context(name, list(rest), parent=context)
 
 
@@ -97,8 +99,9 @@ WRONG = ["salience trane a.csv", "salience train a.csv --no-such-option", "salie
 
 @pytest.mark.parametrize("command", WRONG)
 def test_a_wrong_command_is_found(command):
-    with pytest.raises(click.ClickException):
+    with pytest.raises(Exception, match=r".") as raised:
         parse(arguments_of(command))
+    assert is_usage(raised.value)
 
 
 PROGRAMS = [block for block in BLOCKS if block.language == "python" and block.page != ADDED]
