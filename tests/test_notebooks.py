@@ -52,13 +52,13 @@ def test_a_notebook_runs_in_a_process_of_its_own(path, tmp_path):
 
 @every_notebook
 def test_a_notebook_was_run_in_order_without_an_error(path):
-    """What it shows belongs to its cells as they stand: each has been run, one after the other."""
+    """What it shows belongs to one run of all cells, one after the other; or it shows nothing."""
     cells = cells_of(path, "code")
-    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
     outputs = [output for cell in cells for output in cell["outputs"]]
-    assert outputs and all(output["output_type"] in ("stream", "execute_result") for output in outputs)
-    shown = json.dumps(outputs)
-    assert not re.search(r"Error|Traceback|/tmp/|/home/|/root/", shown)
+    counts = [cell["execution_count"] for cell in cells]
+    assert counts == (list(range(1, len(cells) + 1)) if outputs else [None] * len(cells))
+    assert all(output["output_type"] in ("stream", "execute_result") for output in outputs)
+    assert all(output.get("name", "stdout") == "stdout" for output in outputs)  # warnings show paths of a machine
 
 
 @every_notebook
