@@ -1,0 +1,1 @@
+"""What may be wrong with labelled texts: labels, near-duplicates, outliers, classes that are alike, telling words."""

@@ -1,0 +1,130 @@
+"""A corrected copy of a data file: labels replaced and rows left out, and every other byte as it was.
+
+csv, tsv and JSON files are edited as text: a new label is written exactly as the first row that has it writes it, with
+its quotation marks and its type. A parquet file is written again with the same types and metadata.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+from collections.abc import Mapping
+from pathlib import Path
+
+from salience.audit.records import Record, delimited_records, json_records
+from salience.data.parquet import seekable
+from salience.data.reading import suffix_of
+from salience.data.values import label_of
+from salience.errors import InputError
+from salience.files import readable, whole_file
+
+MARKS = {  # byte order mark: the encoding without it
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32-le",  # begins like the mark of UTF-16
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+
+
+def write_corrected(
+    data: Path, output: Path, label: str, encoding: str, labels: Mapping[int, str], changes: Mapping[int, str | None]
+) -> None:
+    """Writes a copy of a file with changed labels and without the deleted rows.
+
+    Args:
+        data: a file that has been read without an error.
+        output: the file to write, of the same kind; gzipped if its name ends in .gz.
+        label: the column of the labels.
+        encoding: of a text file.
+        labels: the label of each row that has one.
+        changes: the number of a row to its new label, or to None if it is deleted.
+    """
+    suffix = suffix_of(data)
+    if suffix == ".parquet":
+        content = corrected_parquet(data, label, labels, changes)
+    else:
+        with readable(data) as file:
+            text, codec, mark = decoded(file.read(), encoding)
+        if suffix in (".csv", ".tsv"):
+            records, end = delimited_records(data, encoding, text, label, suffix)
+            array = False
+        else:
+            records, end, array = json_records(text, label)
+        content = mark + corrected_text(records, end, labels, changes, array).encode(codec)
+    with whole_file(output) as unfinished:
+        # Without a time in it, the same copy has the same bytes.
+        unfinished.write_bytes(gzip.compress(content, mtime=0) if output.suffix.lower() == ".gz" else content)
+
+
+def decoded(content: bytes, encoding: str) -> tuple[str, str, bytes]:
+    """The text of a file, the codec by which it becomes the same bytes again, and its byte order mark."""
+    name = codecs.lookup(encoding).name.removesuffix("-sig")
+    for mark, codec in MARKS.items():
+        if content.startswith(mark) and codec.removesuffix("-le").removesuffix("-be") == name:
+            return content[len(mark) :].decode(codec), codec, mark
+    return content.decode(name), name, b""
+
+
+def corrected_text(
+    records: list[Record], end: str, labels: Mapping[int, str], changes: Mapping[int, str | None], array: bool
+) -> str:
+    """The text with the changes.
+
+    Args:
+        records: of the file, in order.
+        end: what follows the last record.
+        labels: the label of each row that has one.
+        changes: as of `write_corrected`.
+        array: whether what stands before a record separates it from the record before; else it stays.
+    """
+    written: dict[str, str] = {}
+    for row, record in enumerate(records, 1):
+        if row in labels:
+            written.setdefault(labels[row], record.text[record.label])
+    parts = []
+    for row, record in enumerate(records, 1):
+        change = changes.get(row, "")
+        if change is None:
+            parts += [] if array else [record.before]
+            continue
+        first = array and not parts
+        parts.append(records[0].before if first else record.before)
+        start, stop = record.label.start, record.label.stop
+        parts.append(record.text[:start] + written[change] + record.text[stop:] if change else record.text)
+    if array and not parts:
+        parts.append(records[0].before)
+    return "".join([*parts, end])
+
+
+def corrected_parquet(data: Path, label: str, labels: Mapping[int, str], changes: Mapping[int, str | None]) -> bytes:
+    """A parquet file with the changes, of the same schema. A new label has the value of the first row that has it."""
+    from pyarrow.parquet import ParquetFile, write_table
+
+    with seekable(data) as file:
+        table = ParquetFile(file).read()
+    first: dict[str, int] = {}
+    for row in sorted(labels):
+        first.setdefault(labels[row], row - 1)
+    values = [first[change] if (change := changes.get(row + 1)) else row for row in range(len(table))]
+    column = table.schema.get_field_index(label)
+    table = table.set_column(column, table.schema.field(column), table.column(column).take(values))
+    kept = [row for row in range(len(table)) if changes.get(row + 1, "") is not None]
+    content = io.BytesIO()
+    write_table(table.take(kept), content)
+    return content.getvalue()
+
+
+def label_of_row(row: dict, column: str) -> str | None:
+    """The label of a row as it is read, None if it has none or no valid one."""
+    try:
+        return label_of(row.get(column))
+    except TypeError:
+        return None
+
+
+def check_output_kind(data: Path, output: Path) -> None:
+    """Raises an `InputError` if the copy would be of another kind than the data."""
+    if suffix_of(data) != suffix_of(output):
+        raise InputError(f"{output} must end in {suffix_of(data)}, as {data} does: a copy keeps the format")

@@ -1,0 +1,166 @@
+"""What an audit finds, one value a finding, from the rows, their vectors and their out-of-fold probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from salience.audit.confident_learning import likely_wrong, wrongness
+from salience.audit.giveaways import giveaways
+from salience.audit.neighbours import above_fence, duplicate_groups, nearest_rows, outlier_scores
+from salience.audit.out_of_fold import OutOfFold
+from salience.audit.separation import close_pairs
+from salience.data.task import Task
+from salience.data.texts import Texts
+
+KINDS = {  # kind: what it is called on the page and in the terminal
+    "label": "likely wrong labels",
+    "duplicate": "groups of near-duplicates",
+    "leak": "test rows with a near-duplicate in the data",
+    "outlier": "outliers",
+    "classes": "pairs of classes that are hard to tell apart",
+    "word": "words that give the label away",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a person should look at.
+
+    Attributes:
+        kind: a key of `KINDS`.
+        rows: the numbers of the rows in the file, 1 for the first row below the header.
+        suggestion: what to do about it, in a few words.
+        score: how strong the finding is; its meaning depends on the kind, see docs/audit.md.
+        details: further values, which JSON can hold.
+    """
+
+    kind: str
+    rows: list[int]
+    suggestion: str
+    score: float
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def as_row(self) -> dict[str, Any]:
+        """The finding as a line of audit.jsonl."""
+        first = {"kind": self.kind, "rows": self.rows, "suggestion": self.suggestion, "score": round(self.score, 6)}
+        return first | self.details
+
+
+def find_all(
+    task: Task, vectors: np.ndarray, test_vectors: np.ndarray | None, predicted: OutOfFold, similarity: float
+) -> list[Finding]:
+    """All findings, kind by kind, the strongest first.
+
+    Args:
+        task: N labelled rows, and the test rows if there are any.
+        vectors: (N, D) of the labelled rows, of length 1.
+        test_vectors: of the test rows; None without any.
+        predicted: out-of-fold probabilities of the labelled rows.
+        similarity: cosine from which on texts are near-duplicates.
+    """
+    texts = task.training
+    return [
+        *wrong_labels(task, predicted),
+        *near_duplicates(task, vectors, similarity),
+        *([] if test_vectors is None else leaks(task, vectors, test_vectors, similarity)),
+        *outliers(texts, task.labels, vectors),
+        *hard_classes(task, predicted),
+        *telling_words(texts, task.labels),
+    ]
+
+
+def wrong_labels(task: Task, predicted: OutOfFold) -> list[Finding]:
+    """The rows whose label is likely wrong, by confident learning. The score is `wrongness`."""
+    labels, probabilities = task.training.known_labels[predicted.places], predicted.probabilities
+    flagged, scores = likely_wrong(labels, probabilities), wrongness(labels, probabilities)
+    rows = rows_of(task.training)
+    return [
+        Finding(
+            "label", [rows[predicted.places[index]]], "relabel", float(scores[index]),
+            {
+                "label": task.labels[labels[index]],
+                "suggested": task.labels[int(probabilities[index].argmax())],
+                "probability_of_label": round(float(probabilities[index, labels[index]]), 6),
+                "probability_of_suggested": round(float(probabilities[index].max()), 6),
+            },
+        )
+        for index in np.argsort(-scores, kind="stable").tolist() if flagged[index]
+    ]  # fmt: skip
+
+
+def near_duplicates(task: Task, vectors: np.ndarray, similarity: float) -> list[Finding]:
+    """The groups of texts that are nearly equal, those with several labels first. The score is the cosine."""
+    texts, rows = task.training, rows_of(task.training)
+    found = []
+    for group in duplicate_groups(texts, vectors, similarity):
+        labels = [task.labels[label] for label in texts.known_labels[group.places].tolist()]
+        suggestion = "keep one of them" if len(set(labels)) == 1 else "choose one label"
+        own = [rows[place] for place in group.places]
+        found.append(Finding("duplicate", own, suggestion, group.cosine, {"labels": labels}))
+    return sorted(found, key=lambda finding: finding.suggestion == "keep one of them")
+
+
+def leaks(task: Task, vectors: np.ndarray, test_vectors: np.ndarray, similarity: float) -> list[Finding]:
+    """The test rows that are nearly equal to a labelled row. The score is the cosine."""
+    places, cosines = nearest_rows(vectors, test_vectors)
+    rows, test_rows = rows_of(task.training), rows_of(task.test)
+    labels, test_labels = task.training.known_labels, task.test.known_labels
+    return [
+        Finding(
+            "leak", [rows[places[test]]], "delete the row", float(cosines[test]),
+            {
+                "test_rows": [test_rows[test]], "label": task.labels[labels[places[test]]],
+                "test_label": task.labels[test_labels[test]],
+            },
+        )
+        for test in np.argsort(-cosines, kind="stable").tolist() if cosines[test] >= similarity
+    ]  # fmt: skip
+
+
+def outliers(texts: Texts, labels: Sequence[str], vectors: np.ndarray) -> list[Finding]:
+    """The rows that are far from all others. The score is the mean cosine distance to the nearest rows."""
+    rows, scores = rows_of(texts), outlier_scores(vectors)
+    far = above_fence(scores)
+    return [
+        Finding("outlier", [rows[place]], "check whether the row belongs here", float(scores[place]),
+                {"label": labels[texts.known_labels[place]]})
+        for place in np.argsort(-scores, kind="stable").tolist() if far[place]
+    ]  # fmt: skip
+
+
+def hard_classes(task: Task, predicted: OutOfFold) -> list[Finding]:
+    """The pairs of classes that are hard to tell apart, with their confused rows. The score is 1 minus the area."""
+    rows = rows_of(task.training)
+    return [
+        Finding(
+            "classes", [rows[predicted.places[place]] for place in pair.confused],
+            "merge the classes, or define them more clearly", 1 - pair.area,
+            {"labels": [task.labels[number] for number in pair.classes], "area": round(pair.area, 6)},
+        )
+        for pair in close_pairs(task.training.known_labels[predicted.places], predicted.probabilities)
+    ]  # fmt: skip
+
+
+def telling_words(texts: Texts, labels: Sequence[str]) -> list[Finding]:
+    """The words that give a label away, with the rows that have word and label. The score is the share of them."""
+    rows = rows_of(texts)
+    return [
+        Finding(
+            "word", [rows[place] for place in each.places], "check whether the word belongs to what is classified",
+            each.share,
+            {
+                "word": each.word, "label": labels[each.label], "gamma": round(each.gamma, 6),
+                "log_odds": round(each.log_odds, 6),
+            },
+        )
+        for each in giveaways(texts, len(labels))
+    ]  # fmt: skip
+
+
+def rows_of(texts: Texts) -> list[int]:
+    """The number of each text's row in its file."""
+    return texts.rows or list(range(1, len(texts) + 1))

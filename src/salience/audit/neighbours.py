@@ -1,0 +1,102 @@
+"""Rows that are nearly equal, and rows that are like no other, by the vectors of a frozen encoder.
+
+All vectors have length 1, so that their product is the cosine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from salience.data.splitting import stripped
+from salience.data.texts import Texts
+
+NEIGHBOURS = 10  # nearest rows whose distances make the score of an outlier
+FENCE = 1.5  # interquartile ranges above the third quartile
+NO_DISTANCE = 1e-6  # cosine distances of equal vectors in float32 are below this
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that are nearly equal.
+
+    Attributes:
+        places: which texts they are, in order, counted from 0.
+        cosine: every row has another one in the group that is at least so similar.
+    """
+
+    places: list[int]
+    cosine: float
+
+
+def duplicate_groups(texts: Texts, vectors: np.ndarray, similarity: float) -> list[Group]:
+    """The groups of texts that are linked by a cosine of at least `similarity`, the most similar first.
+
+    Texts that are equal but for the space around them are linked too, whatever their vectors.
+
+    Args:
+        texts: N texts, or pairs.
+        vectors: (N, D) of length 1.
+        similarity: from 0 to 1.
+    """
+    from scipy.sparse.csgraph import connected_components
+    from sklearn.neighbors import NearestNeighbors
+
+    numbers: dict[tuple[str, ...], int] = {}
+    of_text = np.array([numbers.setdefault(text, len(numbers)) for text in stripped(texts)])
+    _, first = np.unique(of_text, return_index=True)
+    distinct = vectors[first]
+    search = NearestNeighbors(radius=max(1 - similarity, NO_DISTANCE), metric="cosine", algorithm="brute")
+    _, linked = connected_components(search.fit(distinct).radius_neighbors_graph(mode="connectivity"))
+    group_of_row = linked[of_text]
+    order = np.argsort(group_of_row, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(group_of_row[order])) + 1)
+    groups = [Group(part.tolist(), least_similar(part, of_text, vectors)) for part in parts if len(part) > 1]
+    return sorted(groups, key=lambda group: (-group.cosine, group.places))
+
+
+def least_similar(places: np.ndarray, of_text: np.ndarray, vectors: np.ndarray) -> float:
+    """The smallest, over the rows of a group, of the cosine with the most similar other row; 1 for equal texts."""
+    texts, first, counts = np.unique(of_text[places], return_index=True, return_counts=True)
+    if len(texts) == 1:
+        return 1.0
+    own = vectors[places[first]]
+    cosines = own @ own.T
+    np.fill_diagonal(cosines, np.where(counts > 1, 1, -1))
+    return min(float(cosines.max(1).min()), 1.0)
+
+
+def nearest_rows(vectors: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each of M other rows the place of the most similar row (M,), and its cosine (M,).
+
+    Args:
+        vectors: (N, D) of length 1, in which is searched.
+        others: (M, D) of length 1.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    search = NearestNeighbors(n_neighbors=1, metric="cosine", algorithm="brute").fit(vectors)
+    distances, places = search.kneighbors(others)
+    return places[:, 0], np.clip(1 - distances[:, 0], -1, 1)
+
+
+def outlier_scores(vectors: np.ndarray) -> np.ndarray:
+    """The mean cosine distance of each row to the `NEIGHBOURS` rows nearest to it (N,), from 0 to 2.
+
+    Kuan and Mueller (2022), Back to the Basics: Revisiting Out-of-Distribution Detection Baselines, arXiv:2207.03061.
+
+    Args:
+        vectors: (N, D) of length 1, of two rows at least.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    search = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(vectors) - 1), metric="cosine", algorithm="brute")
+    distances, _ = search.fit(vectors).kneighbors()
+    return distances.mean(1)
+
+
+def above_fence(scores: np.ndarray) -> np.ndarray:
+    """Whether each score is above Tukey's upper fence, 1.5 interquartile ranges above the third quartile (N,) bool."""
+    low, high = np.quantile(scores, [0.25, 0.75])
+    return scores > high + FENCE * (high - low)

@@ -1,0 +1,155 @@
+"""Probabilities of labelled rows by models that were not trained on them: of a run, of a regression, of a training."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from salience.data.task import Task
+from salience.data.texts import Texts
+from salience.errors import InputError, counted, listed, quoted
+from salience.files import sha256_of
+from salience.training.baselines import regression_probabilities
+from salience.training.estimating import estimate
+from salience.training.fitting import Listeners
+from salience.training.folds import Folds, fold_numbers, group_numbers, obstacle, unseen_labels
+from salience.training.manifest import RECIPE
+from salience.training.preparing import prepare
+from salience.training.recipe import Recipe
+from salience.training.recipe_file import read_recipe
+from salience.training.results import OUT_OF_FOLD
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """Out-of-fold probabilities.
+
+    Attributes:
+        places: (M,) which of the N texts have probabilities, counted from 0, in order.
+        probabilities: (M, C).
+        source: what gave them, in words.
+    """
+
+    places: np.ndarray
+    probabilities: np.ndarray
+    source: str
+
+
+def audit_folds(task: Task, count: int, seed: int, note: Callable[[str], None]) -> tuple[Folds, np.ndarray]:
+    """The folds of the labelled rows, and the places of those whose class is not in a single fold.
+
+    There are fewer folds than `count` where no class has so many rows. A model that has not seen the class of a row
+    says nothing about its label.
+
+    Args:
+        note: called with a line of text if there are fewer folds, or a row cannot be judged.
+
+    Raises:
+        InputError: the rows cannot be divided at all.
+    """
+    texts, wanted = task.training, count
+    while count > 2 and obstacle(texts, count):
+        count -= 1
+    if reason := obstacle(texts, count):
+        raise InputError(f"the rows cannot be divided into {count} folds: {reason}; add rows")
+    if count < wanted:
+        note(f"{count} folds in place of {wanted}: {obstacle(texts, wanted)}")
+    groups = None if texts.groups is None else group_numbers(texts)
+    folds = Folds(f"folds:{count}", texts, fold_numbers(texts, count, seed), groups)
+    unseen = unseen_labels(folds)
+    if unseen:
+        names = listed((quoted(task.labels[label]) for label in unseen), 5)
+        note(f"labels that are not checked, because all of their rows are in one fold: {names}")
+    return folds, np.flatnonzero(~np.isin(texts.known_labels, unseen))
+
+
+def by_regression(folds: Folds, places: np.ndarray, vectors: np.ndarray, classes: int) -> OutOfFold:
+    """By logistic regressions on the vectors of a frozen encoder, each fitted to the rows outside a fold.
+
+    Args:
+        folds, places: as `audit_folds` gives them.
+        vectors: (N, D) of the labelled rows, of length 1.
+        classes: number of classes C.
+    """
+    found = np.zeros((len(vectors), classes), np.float32)
+    labels = folds.texts.known_labels
+    for number in folds.predicted:
+        inside = folds.numbers == number
+        found[inside] = regression_probabilities(vectors[~inside], labels[~inside], vectors[inside], classes)
+    return OutOfFold(
+        places, found[places], f"logistic regressions on the vectors of the frozen encoder ({words_of(folds)})"
+    )
+
+
+def by_fine_tuning(
+    recipe: Recipe, task: Task, folds: Folds, places: np.ndarray, note: Callable[[str], None]
+) -> OutOfFold:
+    """By models that are trained by a recipe, each on the rows outside a fold.
+
+    Args:
+        folds, places: as `audit_folds` gives them.
+        note: called with a line of text at the beginning of every phase.
+
+    Raises:
+        InputError: the recipe does not fit, or the loss of a model is not finite.
+    """
+    own = replace(task, validation=Texts([]), test=Texts([]))
+    prepared = prepare(recipe, own, note)
+    with tempfile.TemporaryDirectory(prefix="salience-audit-") as place:
+        found = estimate(prepared, own, folds, Path(place), Listeners(note), calibrated=False)
+    assert found is not None  # one process
+    return OutOfFold(places, found.probabilities[places], f"models trained by the default recipe ({words_of(folds)})")
+
+
+def words_of(folds: Folds) -> str:
+    """'5 folds'."""
+    return counted(len(folds.predicted), "fold")
+
+
+def of_run(run: str, data: str, task: Task) -> OutOfFold:
+    """The probabilities of the estimate of a run.
+
+    Args:
+        run: the folder of the run.
+        data: the file of the labelled rows.
+        task: these rows, as they are read now.
+
+    Raises:
+        InputError: the folder is no run with an estimate, or it was made from other rows or labels.
+    """
+    place = Path(run).expanduser()
+    if not (place / RECIPE).is_file():
+        raise InputError(f"{run} is no run: name a folder that `salience train` has written")
+    if not all((place / name).is_file() for name in OUT_OF_FOLD):
+        raise InputError(f"{run} has no estimate: train it with --estimate folds:5, or leave out --run")
+    recipe = read_recipe(place / RECIPE)
+    sums = recipe.get("checksums") or {}
+    if not Path(data).is_file() or sums.get(str(recipe.get("data"))) != sha256_of(data):
+        raise InputError(f"{run} was not made from {data} as it is now (its SHA-256 differs): leave out --run")
+    try:
+        with np.load(place / OUT_OF_FOLD[1], allow_pickle=False) as arrays:
+            names = [str(name) for name in arrays["names"]]
+            probabilities, labels = arrays["probabilities"], arrays["labels"]
+        with (place / OUT_OF_FOLD[0]).open(encoding="utf-8") as lines:
+            rows = [json.loads(line)["row"] for line in lines]
+        if probabilities.shape != (len(rows), len(names)) or labels.shape != (len(rows),):
+            raise ValueError("the numbers of rows differ")
+    except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise InputError(f"{run} is damaged ({reason}): train it again") from error
+    of_row = {row: place for place, row in enumerate(task.training.rows or [])}
+    known = names == task.labels and all(row in of_row for row in rows)
+    places = np.array([of_row[row] for row in rows], int) if known else np.zeros(0, int)
+    if not known or not np.array_equal(task.training.known_labels[places], labels):
+        raise InputError(
+            f"{run} has other rows or labels than {data} (another --label, --bad-rows or --label-noise): leave out "
+            "--run"
+        )
+    order = np.argsort(places)
+    return OutOfFold(places[order], probabilities[order], f"the estimate of {place.name}, of {len(rows):,} rows")
