@@ -34,6 +34,7 @@ FLOORS = {
     "training": 4,
     "estimator": 5,
     "comparison": 5,
+    "audit": 5,
     "prediction": 5,
     "report": 6,
     "reproduce": 7,

@@ -273,7 +273,7 @@ def test_an_internal_fault_is_one_line_unless_asked(place, salience, monkeypatch
 
 
 COMMANDS = ["train", "predict", "export", "compare", "explain", "faithfulness", "methods", "reproduce", "demo",
-            "demo-data", "report", "analyse",
+            "demo-data", "report", "audit", "analyse",
             *(f"analyse {own}" for own in ("attention", "pos", "channels", "embeddings"))]  # fmt: skip
 
 

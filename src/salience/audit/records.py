@@ -99,7 +99,8 @@ def json_records(text: str, label: str) -> tuple[list[Record], str, bool]:
     array = text.lstrip().startswith("[")
     if not array:
         return *line_records(text, label), False
-    records, last = [], 0
+    last = 0
+    records: list[Record] = []
     position = text.index("[") + 1
     while True:
         between = BETWEEN.match(text, position)
@@ -114,7 +115,8 @@ def json_records(text: str, label: str) -> tuple[list[Record], str, bool]:
 
 def line_records(text: str, label: str) -> tuple[list[Record], str]:
     """The lines that hold objects, and blank lines after them."""
-    records, before = [], ""
+    before = ""
+    records: list[Record] = []
     for line in re.findall(r"[^\n]*\n|[^\n]+", text):  # only line feeds end a line
         if line.isspace():
             before += line

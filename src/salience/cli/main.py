@@ -13,6 +13,7 @@ import typer
 from salience._version import __version__
 from salience.cli import (
     analyse,
+    audit,
     compare,
     demo,
     demo_data,
@@ -38,6 +39,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command("audit")(audit.audit)
 app.command("train")(train.train)
 app.command("report")(report.report)
 app.command("predict")(predict.predict)

@@ -1,0 +1,165 @@
+"""`salience audit`: labelled texts in, findings and a file for decisions out; decisions in, a corrected copy out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+
+from salience.audit.corrected import check_output_kind, label_of_row, write_corrected
+from salience.audit.decisions import COLUMNS, DELETED, decision_rows, has_decisions, read_decisions
+from salience.audit.findings import KINDS, Finding, find_all
+from salience.audit.out_of_fold import OutOfFold, audit_folds, by_fine_tuning, by_regression, of_run
+from salience.data.columns import choose_columns
+from salience.data.reading import column_names, is_on_hub, stream, suffix_of
+from salience.data.task import Task, read_task, same_source
+from salience.data.writers import opened_csv
+from salience.errors import InputError, counted
+from salience.files import whole_folder, write_lines, write_whole
+from salience.outputs import check_folder, check_output_file
+from salience.report.audit_page import AuditEvidence, audit_page
+from salience.report.terminal import say
+from salience.settings import as_option
+from salience.training.recipe import Recipe
+from salience.training.reference_runs import encoder_of_recipe
+
+PAGE, LINES, DECISIONS = "audit.html", "audit.jsonl", "decisions.csv"
+FOLDS, SIMILARITY = 5, 0.95
+OF_COPIES = ("text", "text_pair", "label", "encoding")  # settings that a corrected copy depends on
+
+
+def audit_file(
+    data: str, output: Path | None, overwrite: bool, given: Mapping[str, Any], *, test: str | None = None,
+    run: str | None = None, fine_tune: bool = False, folds: int | None = None, similarity: float | None = None,
+) -> None:  # fmt: skip
+    """Writes the page, the findings and the file for decisions into a folder, and prints the number of findings.
+
+    Args:
+        data: the labelled texts.
+        output: the folder; None is `runs/DATA-audit`.
+        given: the settings of a recipe that the user has given.
+        test: test rows; None without any.
+        run: a run on the same data, whose estimate gives the probabilities; None computes them.
+        fine_tune: whether models are trained for them.
+        folds: number of folds; None is `FOLDS`.
+        similarity: cosine from which on texts are near-duplicates; None is `SIMILARITY`.
+
+    Raises:
+        InputError: the data or an option is at fault, or the folder holds decisions of a person.
+    """
+    check_options(run, fine_tune, folds, similarity)
+    output = output or Path("runs") / f"{Path(data).name.split('.')[0] or 'data'}-audit"
+    check_folder(output, overwrite)
+    if (output / DECISIONS).is_file() and has_decisions(output / DECISIONS):
+        raise InputError(
+            f"{output / DECISIONS} has decisions, which would be lost: move it, or choose another --output"
+        )
+    similarity = SIMILARITY if similarity is None else similarity
+    recipe = Recipe(data=data, test=test, **given)
+    task = read_task(
+        data, test, None, 0.0, recipe.seed, recipe.encoding, recipe.bad_rows, say, text=recipe.text,
+        text_pair=recipe.text_pair, label=recipe.label, group=recipe.group,
+    )  # fmt: skip
+    predicted = None if run is None else of_run(run, data, task)  # a wrong run is reported before the encoder runs
+    encoder = encoder_of_recipe(recipe)
+    vectors = encoder.vectors(task.training)
+    test_vectors = encoder.vectors(task.test) if len(task.test) else None
+    if predicted is None:
+        divided, places = audit_folds(task, folds or FOLDS, recipe.seed, say)
+        if fine_tune:
+            predicted = by_fine_tuning(replace(recipe, test=None), task, divided, places, say)
+        else:
+            predicted = by_regression(divided, places, vectors, len(task.labels))
+    findings = find_all(task, vectors, test_vectors, predicted, similarity)
+    write_audit(output, AuditEvidence(task, findings, predicted, similarity), f"Audit of {Path(data).name}")
+    for line in summary(task, findings, predicted):
+        say(line)
+    say(f"page: {output / PAGE}")
+    say(f"decisions: {output / DECISIONS}")
+
+
+def check_options(run: str | None, fine_tune: bool, folds: int | None, similarity: float | None) -> None:
+    """Raises an `InputError` if an option has no effect or is out of range."""
+    if run is not None and (fine_tune or folds is not None):
+        raise InputError(
+            f"{'--fine-tune' if fine_tune else '--folds'} has no effect with --run: leave out one of them"
+        )
+    if folds is not None and not 2 <= folds <= 20:
+        raise InputError(f"--folds is {folds}: give a whole number from 2 to 20")
+    if similarity is not None and not 0.5 <= similarity <= 1:
+        raise InputError(f"--similarity is {similarity:g}: give a number from 0.5 to 1")
+
+
+def write_audit(output: Path, evidence: AuditEvidence, title: str) -> None:
+    """Writes the three files of an audit in one step."""
+    page = audit_page(evidence, title)
+    rows = decision_rows(evidence.findings, evidence.task.training, evidence.task.labels)
+    with whole_folder(output) as folder:
+        write_whole(folder / PAGE, page)
+        write_lines(folder / LINES, (finding.as_row() for finding in evidence.findings))
+        # A person opens the file in a spreadsheet, and its texts are from elsewhere.
+        with opened_csv(folder / DECISIONS, dict.fromkeys(COLUMNS, pyarrow.string()), True, say) as write:
+            write(rows)
+
+
+def summary(task: Task, findings: Sequence[Finding], predicted: OutOfFold) -> list[str]:
+    """The number of findings of each kind, a line each."""
+    found = {kind: sum(finding.kind == kind for finding in findings) for kind in KINDS}
+    labels = task.training.known_labels[predicted.places]
+    right = float((predicted.probabilities.argmax(1) == labels).mean())
+    return [
+        f"{counted(len(task.training), 'row')}; labels checked by {predicted.source}, which are right on {right:.1%}",
+        *(f"{name}: {found[kind]:,}" for kind, name in KINDS.items() if kind != "leak" or len(task.test)),
+    ]
+
+
+def apply_decisions(
+    data: str, decisions: str, output: Path | None, overwrite: bool, given: Mapping[str, Any],
+    useless: Sequence[str] = (),
+) -> None:  # fmt: skip
+    """Writes a corrected copy of a file.
+
+    Args:
+        data: the file.
+        decisions: decisions.csv, filled in.
+        output: the copy, in the format of the data.
+        overwrite: whether an existing copy may be replaced.
+        given: the settings of a recipe that the user has given.
+        useless: options that were given and have no effect.
+
+    Raises:
+        InputError: a decision does not fit the data, or an option is at fault. Nothing has been written then.
+    """
+    for option in [*useless, *(as_option(name) for name in given if name not in OF_COPIES)]:
+        raise InputError(f"{option} has no effect with --apply: leave out one of them")
+    if is_on_hub(data):
+        raise InputError(f"{data} is a data set on the hub, and only files can be corrected: save it as a file")
+    if output is None:
+        raise InputError(
+            f"--apply needs the name of the corrected copy: add --output corrected{suffix_of(Path(data))}"
+        )
+    encoding = given.get("encoding", "utf-8")
+    names = column_names(data, encoding)
+    columns, notes = choose_columns(names, given.get("text"), given.get("text_pair"), given.get("label"), source=data)
+    check_output_kind(Path(data), output)
+    if same_source(str(output), data):
+        raise InputError(f"{output} is the data themselves, which are not replaced: choose another --output")
+    check_output_file(output, overwrite)
+    assert columns.label is not None  # `choose_columns` has chosen one
+    rows = (label_of_row(row, columns.label) for row in stream(data, encoding, columns={columns.label}))
+    every = dict(enumerate(rows, 1))
+    labels = {row: label for row, label in every.items() if label is not None}
+    changes = read_decisions(decisions, labels, data)
+    deleted = sum(change is DELETED for change in changes.values())
+    if deleted == len(every):
+        raise InputError(f"{decisions} deletes every row of {data}: nothing would be left")
+    for note in notes:
+        say(note)
+    write_corrected(Path(data), output, columns.label, encoding, labels, changes)
+    say(
+        f"{counted(len(changes) - deleted, 'row')} relabelled and {counted(deleted, 'row')} deleted of "
+        f"{len(every):,}: {output}"
+    )

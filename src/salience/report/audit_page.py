@@ -1,0 +1,114 @@
+"""The page of an audit: the findings, kind by kind, with the texts that they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from salience.audit.confident_learning import estimated_counts
+from salience.audit.findings import KINDS, Finding, rows_of
+from salience.audit.giveaways import GAMMA, SHARE
+from salience.audit.neighbours import NEIGHBOURS
+from salience.audit.out_of_fold import OutOfFold
+from salience.audit.separation import LEAST, LOWEST
+from salience.data.task import Task
+from salience.data.texts import Texts
+from salience.report.comparison_page import cut
+from salience.report.page import PACKAGE, asset, framed
+from salience.templating import render
+
+MOST = 100  # findings of a kind that are shown
+OF_GROUP = 10  # texts of a finding that are shown
+
+
+@dataclass(frozen=True)
+class AuditEvidence:
+    """What the page of an audit shows.
+
+    Attributes:
+        task: the labelled rows, and the test rows if there are any.
+        findings: all findings, as of `salience.audit.findings.find_all`.
+        predicted: the out-of-fold probabilities.
+        similarity: cosine from which on texts are near-duplicates.
+    """
+
+    task: Task
+    findings: Sequence[Finding]
+    predicted: OutOfFold
+    similarity: float
+
+
+@dataclass(frozen=True)
+class ShownRow:
+    """A row as the page shows it.
+
+    Attributes:
+        row: its number, or "test 7".
+        label: its label.
+        parts: the text, and the second one of a pair; each as its beginning and the rest.
+    """
+
+    row: str
+    label: str
+    parts: list[tuple[str, str]]
+
+
+def audit_page(evidence: AuditEvidence, title: str) -> str:
+    """The page as HTML. The same evidence gives the same page.
+
+    Args:
+        title: a title as plain text.
+    """
+    task, predicted = evidence.task, evidence.predicted
+    kinds = [kind for kind in KINDS if kind != "leak" or len(task.test)]
+    found = {kind: [each for each in evidence.findings if each.kind == kind] for kind in kinds}
+    labels = task.training.known_labels[predicted.places]
+    counts = estimated_counts(labels, predicted.probabilities)
+    body = render(
+        PACKAGE, "audit.html.jinja",
+        title=title, names=KINDS, found={kind: len(each) for kind, each in found.items()},
+        rows=len(task.training), tests=len(task.test), judged=len(labels), source=predicted.source,
+        right=f"{(predicted.probabilities.argmax(1) == labels).mean():.1%}",
+        noise=f"{1 - counts.trace() / len(labels):.1%}", similarity=f"{evidence.similarity:g}",
+        shown={kind: [(each, shown_rows(each, task)) for each in findings[:MOST]] for kind, findings in found.items()},
+        pairs=mistaken_pairs(counts, task.labels), neighbours=NEIGHBOURS, lowest=LOWEST, least=LEAST,
+        gamma=GAMMA, share=f"{SHARE:.0%}",
+    )  # fmt: skip
+    return framed(title, asset("audit.css"), body)
+
+
+def shown_rows(finding: Finding, task: Task) -> list[ShownRow]:
+    """The texts of a finding, at most `OF_GROUP`; none of a word."""
+    if finding.kind == "word":
+        return []
+    tested = finding.details.get("test_rows", [])
+    return [
+        *(shown_row(task.test, row, task.labels, f"test {row}") for row in tested),
+        *(shown_row(task.training, row, task.labels, str(row)) for row in finding.rows[:OF_GROUP]),
+    ]
+
+
+def shown_row(texts: Texts, row: int, labels: Sequence[str], name: str) -> ShownRow:
+    """The row of a file as the page shows it."""
+    place = int(np.searchsorted(rows_of(texts), row))  # rows are in the order of the file
+    parts = [texts.texts[place]] + ([] if texts.second is None else [texts.second[place]])
+    return ShownRow(name, labels[texts.known_labels[place]], [cut(part) for part in parts])
+
+
+def mistaken_pairs(counts: np.ndarray, labels: Sequence[str]) -> list[tuple[str, str, int, str]]:
+    """The pairs of labels with the most rows that are estimated to be mistaken: given, true, rows, share of the given.
+
+    Args:
+        counts: (C, C), as of `estimated_counts`.
+    """
+    wrong = counts - np.diag(counts.diagonal())
+    order = np.argsort(-wrong, axis=None, kind="stable")[:OF_GROUP]
+    found: list[tuple[str, str, Any, str]] = []
+    for given, true in (divmod(int(place), len(counts)) for place in order):
+        if wrong[given, true]:
+            share = wrong[given, true] / counts[given].sum()
+            found.append((labels[given], labels[true], int(wrong[given, true]), f"{share:.1%}"))
+    return found
