@@ -1,0 +1,154 @@
+"""A corrected copy: the rows are those that were decided on, and every other byte is that of the file."""
+
+import gzip
+import json
+import random
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from salience.audit.corrected import write_corrected
+from salience.data.reading import stream
+from salience.data.values import label_of
+
+CHANGES = {1: "b", 3: None, 4: "a, or so", 6: None}  # of six rows with the labels a, b, a, b, "a, or so", b
+FILES = {  # name: encoding, the file, and its copy
+    "comma.csv": (
+        "utf-8",
+        'text,label,more\r\n"one, ""quoted"" ",a,=1\r\n two ,"b",\r\nthree,a,3\r\n"four\nlines",b,4\r\n'
+        'five,"a, or so",5\r\nsix,b,6',
+        'text,label,more\r\n"one, ""quoted"" ","b",=1\r\n two ,"b",\r\n"four\nlines","a, or so",4\r\n'
+        'five,"a, or so",5\r\n',
+    ),
+    "semicolons.csv": (
+        "cp1252",
+        "\nlabel;text\na;ä\n\nb;two\na;three\nb;'4\na, or so;5\"5\nb;six\n\n",
+        "\nlabel;text\nb;ä\n\nb;two\na, or so;'4\na, or so;5\"5\n\n",
+    ),
+    "marked.csv": (
+        "utf-8",
+        "\ufefflabel,text\na,1\nb,2\na,3\nb,4\n\"a, or so\",5\nb,6\n",
+        "\ufefflabel,text\nb,1\nb,2\n\"a, or so\",4\n\"a, or so\",5\n",
+    ),
+    "unquoted.tsv": (
+        "utf-8",
+        'text\tlabel\n"open\ta\ntwo\tb\nthree\ta\n"four\tb\nfive\ta, or so\nsix\tb\n',
+        'text\tlabel\n"open\tb\ntwo\tb\n"four\ta, or so\nfive\ta, or so\n',
+    ),
+    "lines.jsonl": (
+        "utf-8",
+        '{"text": "\\u00e4", "label":"a" , "x": {"label": 1}}\n\n{"label": "b", "text": "2"}\n'
+        '{"label": "a", "text": ""}\n'
+        '  {"text": "}", "label": "b"}\n{"text": "5", "label": "a, or so", "y": 1e3}\n{"text": "6", "label": "b"}',
+        '{"text": "\\u00e4", "label":"b" , "x": {"label": 1}}\n\n{"label": "b", "text": "2"}\n'
+        '  {"text": "}", "label": "a, or so"}\n{"text": "5", "label": "a, or so", "y": 1e3}\n',
+    ),
+    "array.json": (
+        "utf-8",
+        '[\n {"label": "a", "text": "1"},\n {"label": "b", "text": "2"},\n {"label": "a", "text": "]"},\n'
+        ' {"label": "b", "text": "4"} , {"label": "a, or so", "text": "5"},\n {"label": "b", "text": "6"}\n]\n',
+        '[\n {"label": "b", "text": "1"},\n {"label": "b", "text": "2"},\n'
+        ' {"label": "a, or so", "text": "4"} , {"label": "a, or so", "text": "5"}\n]\n',
+    ),
+}  # fmt: skip
+
+
+def labels_in(file, encoding) -> dict[int, str]:
+    found = (label_of(row["label"]) for row in stream(file, encoding))
+    return {row: label for row, label in enumerate(found, 1) if label is not None}
+
+
+def corrected(folder, name, content: bytes, encoding, changes) -> bytes:
+    data, output = folder / name, folder / f"new-{name}"
+    data.write_bytes(content)
+    write_corrected(data, output, "label", encoding, labels_in(data, encoding), changes)
+    return output.read_bytes()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_only_what_was_decided_changes(name, tmp_path):
+    encoding, before, after = FILES[name]
+    assert corrected(tmp_path, name, before.encode(encoding), encoding, CHANGES) == after.encode(encoding)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_without_changes_the_copy_is_the_file(name, tmp_path):
+    encoding, before, _ = FILES[name]
+    assert corrected(tmp_path, name, before.encode(encoding), encoding, {}) == before.encode(encoding)
+
+
+@pytest.mark.parametrize("order", ["le", "be"])
+@pytest.mark.parametrize("name", ["comma.csv", "array.json"])
+def test_the_byte_order_and_its_mark_stay(name, order, tmp_path):
+    _, before, after = FILES[name]
+    content, expected = (f"\ufeff{text}".encode(f"utf-16-{order}") for text in (before, after))
+    assert corrected(tmp_path, name, content, "utf-16", CHANGES) == expected
+
+
+def test_a_gzipped_file_is_gzipped_again(tmp_path):
+    encoding, before, after = FILES["lines.jsonl"]
+    content = gzip.compress(before.encode(encoding))
+    first = corrected(tmp_path, "lines.jsonl.gz", content, encoding, CHANGES)
+    assert gzip.decompress(first).decode(encoding) == after
+
+
+def test_a_label_keeps_the_type_that_it_has_in_other_rows(tmp_path):
+    rows = [{"label": 1, "text": "x"}, {"label": 2.0, "text": "y"}, {"label": True, "text": "z"}]
+    content = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    found = corrected(tmp_path, "typed.jsonl", content, "utf-8", {1: "2", 2: "True", 3: "1"}).decode()
+    assert [json.loads(line)["label"] for line in found.splitlines()] == [2.0, True, 1]
+    assert '"label": 2.0' in found and '"label": true' in found
+
+
+def test_deleting_the_first_rows_of_an_array_leaves_an_array(tmp_path):
+    _, before, _ = FILES["array.json"]
+    found = corrected(tmp_path, "array.json", before.encode(), "utf-8", {1: None, 2: None})
+    assert found.startswith(b'[\n {"label": "a", "text": "]"},\n {"label": "b"')
+    assert len(json.loads(found)) == 4
+
+
+def test_parquet_keeps_types_and_metadata(tmp_path):
+    names = {"info": {"features": {"label": {"names": ["a", "b", "c"], "_type": "ClassLabel"}}}}
+    schema = pyarrow.schema(
+        [("text", pyarrow.large_string()), ("label", pyarrow.int8()), ("day", pyarrow.date32())],
+        metadata={"huggingface": json.dumps(names)},
+    )
+    table = pyarrow.table({"text": ["1", "2", "3", "4"], "label": [0, 1, -1, 2], "day": [1, None, 3, 4]}, schema)
+    parquet.write_table(table, tmp_path / "data.parquet")
+    data, output = tmp_path / "data.parquet", tmp_path / "new.parquet"
+    labels = labels_in(data, "utf-8")
+    assert labels == {1: "a", 2: "b", 4: "c"}
+    write_corrected(data, output, "label", "utf-8", labels, {1: "c", 2: None})
+    found = parquet.read_table(output)
+    assert found.schema.equals(schema, check_metadata=True)
+    assert found.to_pydict() == table.take([0, 2, 3]).to_pydict() | {"label": [2, -1, 2]}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_csv_is_read_again_as_decided(seed, tmp_path):
+    """Fields of quotation marks, delimiters and line ends, in files that the csv module has written."""
+    import csv
+
+    draw = random.Random(seed)
+    pieces = ["a", '"', ",", "\n", "\r\n", " ", "é", ";"]
+    values = ["".join(draw.choices(pieces, k=draw.randint(1, 6))) + "x" for _ in range(40)]
+    labels = ['p"q', "r,s", "plain", " t"]
+    rows = [
+        {"text": draw.choice(values), "label": draw.choice(labels), "more": draw.choice(values)} for _ in range(25)
+    ]
+    file = tmp_path / "data.csv"
+    with file.open("w", encoding="utf-8", newline="") as opened:
+        quoting, end = draw.choice([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]), draw.choice(["\n", "\r\n"])
+        writer = csv.DictWriter(opened, list(rows[0]), quoting=quoting, lineterminator=end)
+        writer.writeheader()
+        writer.writerows(rows)
+    known = [row["label"] for row in rows]
+    changes = {row: draw.choice([None, *known]) for row in draw.sample(range(1, 26), 10)}
+    found = corrected(tmp_path, "data.csv", file.read_bytes(), "utf-8", changes)
+    expected = [
+        row | ({"label": changes[number]} if number in changes else {})
+        for number, row in enumerate(rows, 1) if changes.get(number, "") is not None
+    ]  # fmt: skip
+    assert list(stream(tmp_path / "new-data.csv")) == expected
+    assert len(found) > 0

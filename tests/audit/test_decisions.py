@@ -1,0 +1,76 @@
+"""decisions.csv: what an audit writes into it, and what is read of what a person has filled in."""
+
+import pytest
+
+from labelled import write_csv
+from salience.audit.decisions import COLUMNS, decision_rows, has_decisions, read_decisions
+from salience.audit.findings import Finding
+from salience.data.texts import Texts
+from salience.errors import InputError
+
+LABELS = {1: "x", 2: "-1", 3: "x", 5: "y"}
+
+
+def read(tmp_path, *lines, header=COLUMNS[:4]):
+    return read_decisions(str(write_csv(tmp_path / "decisions.csv", lines, header)), LABELS, "data.csv")
+
+
+def test_every_row_has_one_line_with_all_reasons():
+    texts = Texts(["one", "two", "three", "f" * 600], labels=[0, 0, 1, 1], rows=[2, 3, 5, 9])
+    findings = [
+        Finding("label", [5], "relabel", 0.5, {"suggested": "x"}),
+        Finding("duplicate", [2, 3], "keep one of them", 1.0, {"labels": ["x", "x"]}),
+        Finding("duplicate", [5, 9], "choose one label", 0.97, {"labels": ["y", "y", "x"]}),
+        Finding("leak", [3], "delete the row", 0.96, {"test_rows": [7]}),
+        Finding("outlier", [9], "check", 0.9, {}),
+        Finding("word", [2], "check", 0.5, {}),
+    ]
+    rows = decision_rows(findings, texts, ["x", "y"])
+    assert [list(row) for row in rows] == [list(COLUMNS)] * 3
+    by_row = {row["row"]: row for row in rows}
+    assert list(by_row) == ["5", "3", "9"]
+    assert by_row["5"]["suggested"] == "x" and by_row["5"]["label"] == "y" and by_row["5"]["decision"] == ""
+    assert by_row["5"]["reason"] == "the label is likely wrong; nearly equal, with several labels: row 9"
+    assert by_row["3"]["reason"] == "nearly equal: row 2; nearly equal to test row 7"
+    assert by_row["9"]["text"] == "f" * 500 + "..."
+
+
+def test_decisions_become_changes(tmp_path):
+    lines = [("1", "x", "y", "relabel"), ("2", "'-1", "x", " Delete "), ("3", "x", "y", "keep"), ("5", "y", "x", "")]
+    assert read(tmp_path, *lines) == {1: "y", 2: None}
+    assert read(tmp_path, ("1", "x", "'-1", "RELABEL"), ("5", "y", "y", "relabel")) == {1: "-1"}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (("1", "x", "y", "remove"), 'row 1: unknown decision "remove"; known: delete, keep, relabel'),
+        (("4", "x", "y", "delete"), 'data.csv has no row "4" with a label'),
+        (("one", "x", "y", "delete"), 'data.csv has no row "one" with a label'),
+        (("9" * 5000, "x", "y", "delete"), "data.csv has no row"),
+        (("1", "y", "y", "delete"), 'row 1 of data.csv has the label "x", not "y"; the file was made from other data'),
+        (("1", "x", "z", "relabel"), 'row 1, column "suggested": unknown label "z"; known: -1, x, y'),
+        (("1", "x", "", "relabel"), 'unknown label ""'),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_its_row(line, said, tmp_path):
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, line)
+    assert said in str(caught.value) and "decisions.csv" in str(caught.value)
+
+
+def test_two_decisions_on_one_row_are_refused(tmp_path):
+    with pytest.raises(InputError, match="row 3: row 1 is decided in row 1 already"):
+        read(tmp_path, ("1", "x", "y", "keep"), ("5", "y", "x", ""), ("1", "x", "y", "delete"))
+
+
+def test_another_file_is_refused(tmp_path):
+    with pytest.raises(InputError, match='no column "suggested"; take the file that `salience audit` wrote'):
+        read(tmp_path, ("1", "x", "keep"), header=("row", "label", "decision"))
+
+
+def test_whether_a_person_has_decided(tmp_path):
+    empty = [("1", "x", "y", ""), ("5", "y", "x", " ")]
+    assert not has_decisions(write_csv(tmp_path / "a.csv", empty, COLUMNS[:4]))
+    assert not has_decisions(write_csv(tmp_path / "b.csv", [], COLUMNS[:4]))
+    assert has_decisions(write_csv(tmp_path / "c.csv", [*empty, ("2", "-1", "x", "keep")], COLUMNS[:4]))

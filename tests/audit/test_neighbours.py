@@ -1,0 +1,105 @@
+"""Near-duplicates and outliers, by slow loops over all pairs of rows."""
+
+import numpy as np
+import pytest
+
+from salience.audit.neighbours import above_fence, duplicate_groups, nearest_rows, outlier_scores
+from salience.data.texts import Texts
+
+
+def unit(vectors) -> np.ndarray:
+    vectors = np.asarray(vectors, np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def clustered(rows: int, seed: int) -> np.ndarray:
+    """Vectors around a third as many centres."""
+    draw = np.random.default_rng(seed)
+    centres = draw.normal(size=(rows // 3, 8))
+    return unit(centres[draw.integers(0, len(centres), rows)] + draw.normal(size=(rows, 8)) * 0.2)
+
+
+def groups_by_loops(texts, vectors, similarity) -> list[tuple[list[int], float]]:
+    """Groups grow by one link at a time until nothing changes."""
+    rows = range(len(texts))
+
+    def cosine(one, other):
+        if texts[one].strip() == texts[other].strip():
+            return 1.0
+        return float(vectors[one].astype(float) @ vectors[other].astype(float))
+
+    group = list(rows)
+    changed = True
+    while changed:
+        changed = False
+        for one in rows:
+            for other in rows:
+                if cosine(one, other) >= similarity and group[other] > group[one]:
+                    group[other], changed = group[one], True
+    found = [[row for row in rows if group[row] == number] for number in set(group)]
+    return sorted(
+        (own, min(max(cosine(row, other) for other in own if other != row) for row in own))
+        for own in found if len(own) > 1
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("similarity", [0.9, 0.95, 0.98])
+@pytest.mark.parametrize("seed", range(3))
+def test_groups_are_those_of_the_loops(similarity, seed):
+    vectors = clustered(45, seed)
+    texts = [f"text {number}" for number in range(45)]
+    texts[7], texts[30] = " text 2", "text 2 "  # equal but for space, whatever their vectors
+    found = duplicate_groups(Texts(texts), vectors, similarity)
+    own = sorted((group.places, group.cosine) for group in found)
+    expected = groups_by_loops(texts, vectors[first_of_each(texts)], similarity)
+    assert [places for places, _ in own] == [places for places, _ in expected]
+    np.testing.assert_allclose([value for _, value in own], [value for _, value in expected], atol=1e-6)
+    cosines = [group.cosine for group in found]
+    assert cosines == sorted(cosines, reverse=True) and len(found) > 1
+
+
+def first_of_each(texts) -> list[int]:
+    """Equal texts have one vector, that of the first."""
+    stripped = [text.strip() for text in texts]
+    return [stripped.index(text) for text in stripped]
+
+
+def test_pairs_are_equal_only_if_both_texts_are():
+    texts = Texts(["a", "a", "a"], ["b", "c", "b "])
+    vectors = unit([[1, 0], [0, 1], [1, 0]])
+    assert [group.places for group in duplicate_groups(texts, vectors, 0.95)] == [[0, 2]]
+
+
+def test_a_similarity_of_one_is_for_equal_vectors():
+    vectors = unit([[3, 1, 2], [3, 1, 2], [3, 1, 2.1]])
+    found = duplicate_groups(Texts(["a", "b", "c"]), vectors, 1.0)
+    assert [(group.places, group.cosine) for group in found] == [([0, 1], pytest.approx(1, abs=1e-6))]
+
+
+def test_the_nearest_row_is_that_of_a_loop():
+    vectors, others = clustered(40, 0), clustered(15, 1)
+    places, cosines = nearest_rows(vectors, others)
+    for place, cosine, own in zip(places, cosines, others, strict=True):
+        products = [float(own @ vector) for vector in vectors]
+        assert place == int(np.argmax(products)) and cosine == pytest.approx(max(products), abs=1e-6)
+
+
+@pytest.mark.parametrize("rows", [2, 6, 40])
+def test_outlier_scores_are_mean_distances_to_the_nearest_others(rows):
+    vectors = unit(np.random.default_rng(rows).normal(size=(rows, 8)))
+    scores = outlier_scores(vectors)
+    for row in range(rows):
+        distances = sorted(1 - float(vectors[row] @ vectors[other]) for other in range(rows) if other != row)
+        assert scores[row] == pytest.approx(np.mean(distances[:10]), abs=1e-6)
+
+
+def test_the_fence_by_hand():
+    # Quartiles of 0 ... 8 and 100: 2.25 and 6.75, so the fence is 6.75 + 1.5 * 4.5 = 13.5.
+    assert np.flatnonzero(above_fence(np.array([*range(9), 100.0]))).tolist() == [9]
+    assert not above_fence(np.array([*range(9), 13.0])).any()
+
+
+def test_a_far_text_is_above_the_fence():
+    near = unit(np.random.default_rng(0).normal(size=(60, 4)) * 0.1 + [1, 0, 0, 0])
+    scores = outlier_scores(np.concatenate([near, unit([[0, 0, 0, -1]])]))
+    assert above_fence(scores)[60] and scores.argmax() == 60
