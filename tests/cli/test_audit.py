@@ -1,0 +1,232 @@
+"""`salience audit` as a user meets it: planted faults are found, decisions are applied, and bad input is refused."""
+
+import csv
+import json
+import os
+
+import numpy as np
+import pytest
+from test_bad_input import refused
+
+from labelled import labelled_rows, write_csv
+from pages import HOSTILE, Content
+from salience.audit.confident_learning import likely_wrong
+
+ROWS = [list(row) for row in labelled_rows(60)]
+WRONG = {4: "food", 18: "music", 33: "sport"}  # rows that get a wrong label
+
+
+def spoilt() -> list[list[str]]:
+    """Rows with wrong labels, a row twice, and one twice with two labels."""
+    rows = [list(row) for row in ROWS]
+    for row, label in WRONG.items():
+        assert rows[row - 1][1] != label
+        rows[row - 1][1] = label
+    return [*rows, list(rows[0]), [f" {rows[1][0]} ", "sport"]]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_csv(tmp_path_factory.mktemp("audit") / "texts.csv", spoilt())
+
+
+@pytest.fixture
+def audit(place, salience):
+    """Runs the command with the tiny encoder."""
+
+    def run(data, *options):
+        return salience("audit", data, "--model", place.model, "--device", "cpu", *options)
+
+    return run
+
+
+@pytest.fixture
+def audited(audit, data, tmp_path):
+    answer = audit(data, "--output", tmp_path / "audit")
+    assert answer.code == 0, answer.err
+    return tmp_path / "audit", answer
+
+
+def findings_in(folder, kind=None) -> list[dict]:
+    lines = [json.loads(line) for line in (folder / "audit.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [line for line in lines if kind in (None, line["kind"])]
+
+
+def decisions_in(folder) -> list[dict]:
+    with (folder / "decisions.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def decide(folder, decisions: dict[str, str]):
+    rows = [row | {"decision": decisions.get(row["row"], "")} for row in decisions_in(folder)]
+    return write_csv(folder / "decisions.csv", [row.values() for row in rows], list(rows[0]))
+
+
+def test_the_files_agree_with_each_other(audited):
+    folder, answer = audited
+    assert sorted(os.listdir(folder)) == ["audit.html", "audit.jsonl", "decisions.csv"]
+    found, page = findings_in(folder), Content((folder / "audit.html").read_text(encoding="utf-8"))
+    assert page.sections == ["overview", "label", "duplicate", "outlier", "classes", "word"]
+    for kind, name in (("label", "likely wrong labels"), ("duplicate", "groups of near-duplicates")):
+        number = sum(line["kind"] == kind for line in found)
+        assert f"{name}: {number}\n" in answer.out and page.rows_of(name) == [[str(number)]]
+    assert answer.out.splitlines()[-2:] == [f"page: {folder}/audit.html", f"decisions: {folder}/decisions.csv"]
+    assert not page.addresses or all(address.startswith(("#", "data:")) for address in page.addresses)
+    rows = {int(row["row"]): row for row in decisions_in(folder)}
+    texts = spoilt()
+    for number, row in rows.items():
+        assert [row["text"], row["label"]] == texts[number - 1] and row["decision"] == ""
+    for line in findings_in(folder, "label"):
+        assert rows[line["rows"][0]]["suggested"] == line["suggested"] != line["label"]
+        assert line["score"] == pytest.approx(
+            line["probability_of_suggested"] - line["probability_of_label"], abs=2e-6
+        )
+
+
+def test_equal_texts_are_found_and_those_of_two_labels_come_first(audited):
+    groups = [(line["rows"], line["suggestion"]) for line in findings_in(audited[0], "duplicate")]
+    alone = {tuple(rows): suggestion for rows, suggestion in groups}
+    both = [rows for rows, _ in groups if {2, 62} <= set(rows)]
+    assert both and alone[tuple(both[0])] == "choose one label"
+    assert any({1, 61} <= set(rows) for rows, _ in groups)
+    suggestions = [suggestion for _, suggestion in groups]
+    assert suggestions == sorted(suggestions)  # "choose one label" before "keep one of them"
+
+
+def test_decisions_make_a_copy_and_nothing_else_changes(audited, data, salience, tmp_path):
+    folder, _ = audited
+    rows = decisions_in(folder)
+    suggested = next(row for row in rows if row["suggested"])
+    other = next(row["row"] for row in rows if row["row"] != suggested["row"])
+    decisions = decide(folder, {suggested["row"]: "relabel", other: "delete"})
+    copy = tmp_path / "corrected.csv"
+    answer = salience("audit", data, "--apply", decisions, "--output", copy)
+    assert answer.code == 0, answer.err
+    assert f"1 row relabelled and 1 row deleted of 62: {copy}" in answer.out
+    before, after = data.read_bytes().splitlines(True), copy.read_bytes().splitlines(True)
+    changed = int(suggested["row"])
+    text, _, end = before[changed].rpartition(suggested["label"].encode())
+    before[changed] = text + suggested["suggested"].encode() + end
+    del before[int(other)]
+    assert after == before
+    refused(salience("audit", data, "--apply", decisions, "--output", copy), "exists: choose another --output")
+    refused(salience("audit", copy, "--apply", decisions, "--output", tmp_path / "again.csv"), "decisions.csv: row")
+
+
+def test_test_rows_are_searched_for_the_data(audit, data, tmp_path):
+    test = write_csv(tmp_path / "test.csv", [("nothing like it at all", "food"), ROWS[6], ("oven", "sport")])
+    answer = audit(data, "--test", test, "--output", tmp_path / "audit", "--similarity", "1")
+    assert answer.code == 0, answer.err
+    leaks = [line for line in findings_in(tmp_path / "audit", "leak") if line["test_rows"] == [2]]
+    assert [(line["rows"], line["test_label"]) for line in leaks] == [([7], ROWS[6][1])]
+    page = Content((tmp_path / "audit" / "audit.html").read_text(encoding="utf-8"))
+    assert "leak" in page.sections and "row test 2" in page.text
+    assert any("nearly equal to test row 2" in row["reason"] for row in decisions_in(tmp_path / "audit"))
+
+
+def test_the_estimate_of_a_run_judges_the_labels(place, audit, data, salience, tmp_path):
+    assert salience(*place.train("--output", tmp_path / "run", data=data)).code == 0
+    answer = audit(data, "--run", tmp_path / "run", "--output", tmp_path / "audit")
+    assert answer.code == 0 and "the estimate of run, of 62 rows" in answer.out, answer.err
+    with np.load(tmp_path / "run" / "out_of_fold.npz") as arrays:
+        expected = np.flatnonzero(likely_wrong(arrays["labels"], arrays["probabilities"])) + 1
+    assert sorted(line["rows"][0] for line in findings_in(tmp_path / "audit", "label")) == expected.tolist()
+
+    again = [tmp_path / "run", "--output", tmp_path / "other"]
+    refused(audit(place.data, "--run", *again), "was not made from", "its SHA-256 differs")
+    refused(audit(data, "--folds", "3", "--run", *again), "--folds has no effect with --run")
+    refused(audit(data, "--fine-tune", "--run", *again), "--fine-tune has no effect with --run")
+    file = tmp_path / "run" / "out_of_fold.npz"
+    file.write_bytes(file.read_bytes()[:50])
+    refused(audit(data, "--run", *again), "is damaged")
+    file.unlink()
+    refused(audit(data, "--run", *again), "has no estimate: train it with --estimate folds:5")
+    refused(audit(data, "--run", place.model, "--output", tmp_path / "other"), "is no run")
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_run_with_wrong_labels_of_its_own_is_refused(place, audit, salience, tmp_path):
+    options = ["--label-noise", "0.3", "--output", tmp_path / "run"]
+    assert salience(*place.train(*options)).code == 0
+    refused(audit(place.data, "--run", tmp_path / "run", "--output", tmp_path / "a"), "has other rows or labels than")
+
+
+def test_a_training_judges_the_labels(audit, data, tmp_path):
+    answer = audit(data, "--fine-tune", "--folds", "2", "--output", tmp_path / "audit")
+    assert answer.code == 0, answer.err
+    assert "labels checked by models trained by the default recipe (2 folds)" in answer.out
+    assert "model 2 of 2 is trained on 31 rows" in answer.out
+
+
+def test_texts_and_labels_stay_texts(audit, salience, tmp_path):
+    clean = [label.replace("\n", " ").replace("\x00", "") for label in HOSTILE]
+    rows = [(f"{HOSTILE[n % 5]} {n}".replace("\x00", ""), f"={n}", clean[n % 3]) for n in range(60)]
+    data = write_csv(tmp_path / "hostile.csv", rows, ("text", "other", "label"))
+    answer = audit(data, "--text-pair", "other", "--text", "text", "--output", tmp_path / "audit")
+    assert answer.code == 0, answer.err
+    page = Content((tmp_path / "audit" / "audit.html").read_text(encoding="utf-8"))
+    assert not {"script", "img", "b"} & set(page.tags) and "{{ 7 * 7 }}" in page.text
+    cells = [cell for row in decisions_in(tmp_path / "audit") for cell in row.values()]
+    assert cells and not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
+
+
+def test_decisions_are_never_lost(audited, audit, data):
+    folder, _ = audited
+    assert audit(data, "--output", folder, "--overwrite").code == 0
+    decisions = decide(folder, {decisions_in(folder)[0]["row"]: "keep"})
+    content = decisions.read_bytes()
+    refused(audit(data, "--output", folder, "--overwrite"), "has decisions, which would be lost")
+    assert decisions.read_bytes() == content
+
+
+def test_the_same_audit_gives_the_same_files(audited, audit, data, tmp_path):
+    assert audit(data, "--output", tmp_path / "again").code == 0
+    for name in os.listdir(tmp_path / "again"):
+        assert (tmp_path / "again" / name).read_bytes() == (audited[0] / name).read_bytes()
+
+
+def test_a_class_of_one_row_is_not_judged_and_few_rows_have_few_folds(audit, tmp_path):
+    rows = [("a goal in the cup", "sport"), ("a band", "music"), ("one more goal", "sport"), ("two songs", "music"),
+            ("the team", "sport"), ("soup", "food")]  # fmt: skip
+    answer = audit(write_csv(tmp_path / "few.csv", rows), "--output", tmp_path / "audit")
+    assert answer.code == 0, answer.err
+    assert "3 folds in place of 5: no class has more than 3 rows" in answer.out
+    assert 'labels that are not checked, because all of their rows are in one fold: "food"' in answer.out
+    assert all(line["rows"] != [6] for line in findings_in(tmp_path / "audit", "label"))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--similarity", "2"], "--similarity is 2: give a number from 0.5 to 1"),
+        (["--folds", "1"], "--folds is 1: give a whole number from 2 to 20"),
+        (["--label", "lable"], 'no column "lable" (--label)'),
+        (["--group", "author"], 'no column "author" (--group)'),
+        (["--test", "nowhere.csv"], "nowhere.csv: no such file"),
+        (["--run", "nowhere"], "nowhere is no run"),
+        (["--apply", "x.csv"], "--apply needs the name of the corrected copy: add --output corrected.csv"),
+        (["--apply", "x.csv", "--output", "new.tsv"], "new.tsv must end in .csv"),
+        (["--apply", "x.csv", "--output", "new.csv"], "x.csv: no such file"),
+        (["--apply", "x.csv", "--output", "new.csv", "--folds", "3"], "--folds has no effect with --apply"),
+        (["--apply", "x.csv", "--output", "new.csv", "--seed", "3"], "--seed has no effect with --apply"),
+        (["--apply", "x.csv", "--output", "DATA", "--overwrite"], "is the data themselves, which are not replaced"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(options, said, salience, data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    answer = salience("audit", data, *(data if option == "DATA" else option for option in options))
+    refused(answer, said)
+    assert os.listdir(tmp_path) == []
+
+
+def test_data_of_the_hub_cannot_be_corrected(salience, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    refused(salience("audit", "owner/name", "--apply", "x.csv", "--output", "y.csv"), "is a data set on the hub")
+
+
+def test_decisions_that_delete_everything_are_refused(salience, tmp_path):
+    data = write_csv(tmp_path / "two.csv", [("a", "x"), ("b", "y")])
+    rows = [("1", "x", "", "delete"), ("2", "y", "", "delete")]
+    decisions = write_csv(tmp_path / "decisions.csv", rows, ("row", "label", "suggested", "decision"))
+    answer = salience("audit", data, "--apply", decisions, "--output", tmp_path / "new.csv")
+    refused(answer, "deletes every row of", "nothing would be left")
