@@ -1,11 +1,12 @@
 """How well `salience audit` finds planted faults: precision and recall of flagged rows, beside cleanlab.
 
     python bench/audit.py --data-dir DATA [--sets trec,banking77,sst2] [--rows 2000] [--seeds 0,1,2,3,4]
+        [--folds 5] [--fine-tune]
 
 Wrong labels: a tenth of the labels of a development set are replaced by other classes, drawn uniformly. Both rules get
-the same out-of-fold probabilities of logistic regressions on frozen vectors, in 5 folds. "prediction" flags every row
-whose label is not the most probable class. Average precision is that of the ranking by the normalised margin, of all
-rows. The real errors of the data sets count as false alarms.
+the same out-of-fold probabilities, of logistic regressions on frozen vectors or with --fine-tune of trained models.
+"prediction" flags every row whose label is not the most probable class. Average precision is that of the ranking of
+all rows by the normalised margin. The real errors of the data sets count as false alarms.
 
 Near-duplicates: copies of a tenth of the rows are added, with typing errors in a tenth of the words or without a tenth
 of the words; found is a copy that is in one group with its original. Outliers: 20 texts of another data set are added.
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,12 +28,13 @@ from sklearn.metrics import average_precision_score
 from development import development_set, drawn, rows_of
 from salience.audit.confident_learning import likely_wrong, wrongness
 from salience.audit.neighbours import above_fence, duplicate_groups, outlier_scores
-from salience.audit.out_of_fold import audit_folds, by_regression
+from salience.audit.out_of_fold import audit_folds, by_fine_tuning, by_regression
 from salience.data.corruptions import CORRUPTIONS, corrupted
 from salience.data.label_noise import with_wrong_labels
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.inference.kept_vectors import KeptEncoder
+from salience.training.recipe import Recipe
 
 SHARE, SIMILARITY, FOREIGN = 0.1, 0.95, 20
 RULES = ("salience", "cleanlab", "cleanlab, off-diagonals", "prediction")
@@ -50,13 +53,23 @@ def rates(flagged: np.ndarray, planted: np.ndarray) -> dict[str, float]:
     }  # fmt: skip
 
 
-def wrong_labels(texts: Texts, vectors: np.ndarray, names: list[str], seed: int) -> dict[str, dict[str, float]]:
-    """The rates of each rule on one draw of wrong labels."""
+def wrong_labels(
+    texts: Texts, vectors: np.ndarray, names: list[str], seed: int, count: int, fine_tuned: Recipe | None
+) -> dict[str, dict[str, float]]:
+    """The rates of each rule on one draw of wrong labels.
+
+    Args:
+        count: number of folds.
+        fine_tuned: recipe of the models that give the probabilities; None for the regressions.
+    """
     noisy = with_wrong_labels(texts.known_labels, SHARE, seed, len(names))
     planted = noisy != texts.known_labels
     task = Task(names, Texts(texts.texts, labels=noisy))
-    folds, places = audit_folds(task, 5, seed, print)
-    found = by_regression(folds, places, vectors, len(names)).probabilities
+    folds, places = audit_folds(task, count, seed, print)
+    if fine_tuned is None:
+        found = by_regression(folds, places, vectors, len(names)).probabilities
+    else:
+        found = by_fine_tuning(replace(fine_tuned, seed=seed), task, folds, places, lambda line: None).probabilities
     labels, planted = noisy[places], planted[places]
     flags = {
         "salience": likely_wrong(labels, found),
@@ -102,10 +115,13 @@ def main() -> None:
     parser.add_argument("--sets", default="trec,banking77,sst2")
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--seeds", default="0,1,2,3,4")
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--fine-tune", action="store_true", help="models of the default recipe give the probabilities")
     parser.add_argument("--precision", default="auto")
     options = parser.parse_args()
     seeds = [int(seed) for seed in options.seeds.split(",")]
     encoder = KeptEncoder(precision=options.precision)
+    recipe = Recipe(data="rows of a bench", precision=options.precision) if options.fine_tune else None
     sets: dict[str, tuple[Texts, np.ndarray, list[str]]] = {}
     with tempfile.TemporaryDirectory() as place:
         for name in options.sets.split(","):
@@ -116,13 +132,15 @@ def main() -> None:
     print("| set | rows | rule | flagged | precision | recall | average precision | accuracy | other than cleanlab |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name, (texts, vectors, names) in sets.items():
-        draws = [wrong_labels(texts, vectors, names, seed) for seed in seeds]
+        draws = [wrong_labels(texts, vectors, names, seed, options.folds, recipe) for seed in seeds]
         for rule in RULES:
             cells = [
                 spread([draw[rule][score] for draw in draws]) if score in draws[0][rule] else ""
                 for score in ("flagged", "precision", "recall", "average precision", "accuracy", "other than cleanlab")
             ]
             print(f"| {name} | {len(texts):,} | {rule} | {' | '.join(cells)} |", flush=True)
+    if options.fine_tune:
+        return  # what follows is about vectors
     print(f"\n| set | {' | '.join(f'{how}: found' for how in CORRUPTIONS)} | outliers flagged | precision | recall |")
     print("|---" * (4 + len(CORRUPTIONS)) + "|")
     order = list(sets)

@@ -120,7 +120,7 @@ def test_test_rows_are_searched_for_the_data(audit, data, tmp_path):
     leaks = [line for line in findings_in(tmp_path / "audit", "leak") if line["test_rows"] == [2]]
     assert [(line["rows"], line["test_label"]) for line in leaks] == [([7], ROWS[6][1])]
     page = Content((tmp_path / "audit" / "audit.html").read_text(encoding="utf-8"))
-    assert "leak" in page.sections and "row test 2" in page.text
+    assert "leak" in page.sections and "test row 2" in page.text
     assert any("nearly equal to test row 2" in row["reason"] for row in decisions_in(tmp_path / "audit"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +47,7 @@ class ShownRow:
     """A row as the page shows it.
 
     Attributes:
-        row: its number, or "test 7".
+        row: "row 7", or "test row 7".
         label: its label.
         parts: the text, and the second one of a pair; each as its beginning and the rest.
     """
@@ -86,14 +87,14 @@ def shown_rows(finding: Finding, task: Task) -> list[ShownRow]:
         return []
     tested = finding.details.get("test_rows", [])
     return [
-        *(shown_row(task.test, row, task.labels, f"test {row}") for row in tested),
-        *(shown_row(task.training, row, task.labels, str(row)) for row in finding.rows[:OF_GROUP]),
+        *(shown_row(task.test, row, task.labels, f"test row {row}") for row in tested),
+        *(shown_row(task.training, row, task.labels, f"row {row}") for row in finding.rows[:OF_GROUP]),
     ]
 
 
 def shown_row(texts: Texts, row: int, labels: Sequence[str], name: str) -> ShownRow:
     """The row of a file as the page shows it."""
-    place = int(np.searchsorted(rows_of(texts), row))  # rows are in the order of the file
+    place = bisect_left(rows_of(texts), row)  # rows are in the order of the file
     parts = [texts.texts[place]] + ([] if texts.second is None else [texts.second[place]])
     return ShownRow(name, labels[texts.known_labels[place]], [cut(part) for part in parts])
 
