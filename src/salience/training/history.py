@@ -27,8 +27,8 @@ def history_of(logs: Iterable[Mapping[str, Any]], before: int = 0) -> list[dict[
 
     Returns:
         For each point "step", and what was measured there of "loss" (the training loss, mean over the steps since the
-        point before; in a resumed run, since it was resumed), "validation_accuracy", "validation_macro_f1" and
-        "validation_log_loss". Numbers that are not finite are None.
+        point before), "validation_accuracy", "validation_macro_f1" and "validation_log_loss". Numbers that are not
+        finite are None.
     """
     points: dict[int, dict[str, Any]] = {}
     for log in logs:

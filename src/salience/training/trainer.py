@@ -18,15 +18,14 @@ from salience.mixing import Method
 from salience.mixing.method import resolved
 from salience.models.precision import attending
 from salience.training.checkpoints import using_files
-from salience.training.diverging import diverged
+from salience.training.diverging import OVERFLOWS, FiniteLosses
 from salience.training.loss import CrossEntropy, cross_entropy
+from salience.training.mean_loss import MeanLoss
 from salience.training.objectives import Unmixed, labels_of, penalised, plain
 from salience.training.progress import TellProgress
 from salience.training.rates import USUAL, Rates, set_rates
 from salience.training.sampling import EpochOfSampler, length_grouped
 from salience.training.techniques import whole_objective
-
-OVERFLOWS = 20  # largest number of consecutive steps that fp16 may skip
 
 
 class MixTrainer(Trainer):
@@ -77,6 +76,7 @@ class MixTrainer(Trainer):
             options["data_collator"] = Collator.of(tokenizer) if tokenizer is not None else Collator()
         super().__init__(model=model, args=args, **options)
         self.add_callback(TellProgress())
+        self.add_callback(MeanLoss())
         if self.args.n_gpu > 1:
             raise ValueError(
                 "DataParallel would separate texts from their partners: launch with torchrun, or set "
@@ -92,7 +92,7 @@ class MixTrainer(Trainer):
             self.objective = penalised(self.objective, penalty)
         self.group_by_length = group_by_length
         self.rates = rates
-        self.overflows = 0  # consecutive steps whose loss was not finite
+        self.finite = FiniteLosses(OVERFLOWS if self.args.fp16 else 0)
 
     def train(self, *args, **options) -> TrainOutput:
         """Trains the model, as the Trainer does. After it, the model computes in fp32 again unless told otherwise."""
@@ -120,26 +120,25 @@ class MixTrainer(Trainer):
             for loss in self.objective(model, batch):
                 self.accelerator.backward(loss * part)
                 total += loss.detach() * part
-        self.check_loss(total)
+        self.finite.check(total, self)
+        self.mean_loss.add(total)
         return total
+
+    @property
+    def mean_loss(self) -> MeanLoss:
+        """The losses since the last log. A resumed Trainer has replaced the first one."""
+        return next(each for each in self.callback_handler.callbacks if isinstance(each, MeanLoss))
+
+    def log(self, logs: dict[str, float], *args, **options) -> None:
+        """As the Trainer does, with the mean loss since the last log also where a run was resumed after it."""
+        loss = {"loss": self.mean_loss.take(self.accelerator)} if "loss" in logs else {}
+        super().log(logs | loss, *args, **options)
 
     def create_optimizer(self, *args, **options) -> torch.optim.Optimizer:
         """The Trainer's optimiser, with the learning rates of the model's parts."""
         if self.optimizer is None:
             set_rates(super().create_optimizer(*args, **options), self.model, self.rates)
         return self.optimizer
-
-    def check_loss(self, loss: Tensor) -> None:
-        """Stops training if the loss, a scalar, is not finite, before the weights are updated.
-
-        With fp16, single steps overflow and the gradient scaler skips them; only many consecutive ones are an error.
-
-        Raises:
-            InputError: names the step, and what to change.
-        """
-        self.overflows = 0 if loss.isfinite() else self.overflows + 1
-        if self.overflows > (OVERFLOWS if self.args.fp16 else 0):
-            raise diverged(self, "loss")
 
     def get_batch_samples(self, epoch_iterator, num_batches: int, device: torch.device) -> tuple[list, Tensor]:
         """The batches of one step, and the number of texts in the step over all processes."""
@@ -175,6 +174,7 @@ class MixTrainer(Trainer):
             yield self.batch(self.data_collator(items))
 
     def _save_checkpoint(self, model: nn.Module, trial) -> None:
+        self.mean_loss.share(self.accelerator)
         with using_files(self.args.output_dir):
             super()._save_checkpoint(model, trial)
 
