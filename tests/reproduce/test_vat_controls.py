@@ -8,7 +8,8 @@ from test_paper_tables import lines_of
 
 from salience.models import attention_models
 from salience.reproduce.vat import controls
-from salience.reproduce.vat.controls import METHODS, TABLE, TRAININGS, WITHOUT_0, Cell, Iterations, chosen, judged
+from salience.reproduce.vat.controls import METHODS, TABLE, TRAININGS, WITHOUT_0, Cell, judged
+from salience.reproduce.vat.iterations import Iterations, chosen
 
 
 @pytest.fixture

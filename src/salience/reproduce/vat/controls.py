@@ -14,11 +14,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from transformers import set_seed
 
 from salience.data.drawing import drawn
@@ -30,6 +29,7 @@ from salience.reproduce.datasets import load
 from salience.reproduce.mixing_report import Claim
 from salience.reproduce.table import Row, Table
 from salience.reproduce.training import train_classifier
+from salience.reproduce.vat.iterations import Iterations, by_iteration, chosen
 from salience.reproduce.vat.published import PUBLISHED
 from salience.training.recipe import Recipe
 from salience.training.word_models import accuracy
@@ -90,20 +90,6 @@ class Cell:
     seed: int
 
 
-@dataclass
-class Iterations:
-    """Accuracies of one training after each iteration; a training without turns has one.
-
-    Attributes:
-        beta: of the training, None without a compressor.
-        validation, test: on these rows, from 0 to 1.
-    """
-
-    beta: float | None
-    validation: list[float | None] = field(default_factory=list)
-    test: list[float] = field(default_factory=list)
-
-
 def cells(sets: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
     """Every set and method, seed by seed; with vectors of MiniLM as they are base alone, for the factor's effect."""
     return [
@@ -153,18 +139,6 @@ def train(cell: Cell, data: Task, turns: Mapping[str, Any]) -> Iterations:
     return found
 
 
-def chosen(trainings: Sequence[Iterations], earliest: int = 0) -> float:
-    """The test accuracy of the training and iteration that the validation rows choose; of equals, the first.
-
-    Args:
-        trainings: of a cell.
-        earliest: the first iteration that can be chosen.
-    """
-    places = [(each, number) for each in trainings for number in range(earliest, len(each.test))]
-    best, number = places[int(np.argmax([each.validation[number] or 0.0 for each, number in places]))]
-    return best.test[number]
-
-
 def report(rows: list[Row]) -> str:
     """Claims, accuracies and differences, for each kind of word vectors; then the accuracy by iteration."""
     parts = []
@@ -183,30 +157,6 @@ def judged(row: Row) -> list[Row]:
     if len(trainings[0].test) > 1:
         found.append(found[0] | {"method": row["method"] + WITHOUT_0, "accuracy": chosen(trainings, earliest=1)})
     return found
-
-
-def by_iteration(rows: list[Row]) -> str:
-    """Mean accuracy of each training after each iteration on the test rows and, in brackets, the validation rows."""
-    lines: dict[tuple[str, str, str, str], list[tuple[list[float], list[float]]]] = {}
-    for row in rows:
-        for each in row["trainings"]:
-            if len(each["test"]) > 1:
-                beta = "" if each["beta"] is None else f"{each['beta']:g}"
-                key = (row["set"], row["vectors"], row["method"], beta)
-                lines.setdefault(key, []).append((each["test"], each["validation"]))
-    cells = []
-    for key, runs in lines.items():
-        test, validation = 100 * np.mean(runs, axis=0)
-        cells.append([*key[1:], *(f"{one:.2f} ({held:.2f})" for one, held in zip(test, validation, strict=True))])
-    sets = [key[0] for key in lines]
-    head = ["word vectors", "training", "beta", *map(str, range(ITERATIONS + 1))]
-    return "\n".join(
-        [
-            "Accuracy by iteration, in brackets on the validation rows",
-            "",
-            mixing_report.table("set", head, [[name, *own] for name, own in zip(sets, cells, strict=True)]),
-        ]
-    )
 
 
 ACCURACIES: dict[str, dict[str, float]] = {
