@@ -1,11 +1,15 @@
 """docs/reproduction.md shows what results/ holds."""
 
 import json
+import re
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from runpy import run_path
 
+import numpy as np
 import pytest
+from scipy.stats import t
 
 from salience.reproduce import TABLES
 
@@ -13,6 +17,20 @@ HERE = Path(__file__).parents[1]
 PAGE = (HERE / "docs" / "reproduction.md").read_text(encoding="utf-8").splitlines()
 OF_STUDIES = {"faithful-training": "faithful_training.py"}  # results that a script of bench/ prints
 RUN = sorted(file.stem for file in (HERE / "results").glob("*.jsonl") if file.stem in {*TABLES, *OF_STUDIES})
+
+
+CLAIMS = "| paper | claim |"  # the beginning of the table of claims, whose lines no command prints
+# A claim and the difference that answers it, of a row of results/vat.jsonl, in percentage points.
+OF_VAT = {
+    "attention is better than maxima": lambda row: 100 * (row["test"][0] - row["base"]),
+    "compression makes attention better": lambda row: 100 * (row["accuracy"] - row["test"][0]),
+    "attention finds the words that decide": lambda row: lost(row, "ATT") - lost(row, "random"),
+    "compressed attention finds more of them": lambda row: lost(row, "VAT") - lost(row, "ATT"),
+}
+
+
+def lost(row: dict, explanation: str) -> float:
+    return row["explanations"][explanation]["AOPC@5"]
 
 
 def report_of(table: str) -> Callable[[list[dict]], str]:
@@ -54,7 +72,33 @@ def test_every_line_of_a_table_on_the_page_is_one_that_a_command_prints():
     """No line of earlier results is left."""
     known = {line for table in RUN for line in printed(table)}
     assert tables(PAGE)
-    assert [line for block in tables(PAGE) for line in block if line not in known] == []
+    blocks = [block for block in tables(PAGE) if not block[0].startswith(CLAIMS)]
+    assert [line for block in blocks for line in block if line not in known] == []
+
+
+@pytest.mark.parametrize("claim", OF_VAT)
+def test_the_intervals_of_a_claim_are_those_of_its_runs(claim):
+    """Means over the seeds of a set, and Student's t over the sets: MiniLM's vectors first, then random ones."""
+    runs = [json.loads(line) for line in (HERE / "results" / "vat.jsonl").read_text("utf-8").splitlines()]
+    intervals = []
+    for encoder in ("bilstm-minilm", "bilstm-random"):
+        sets = defaultdict(list)
+        for row in runs:
+            if row["encoder"] == encoder:
+                sets[row["set"]].append(OF_VAT[claim](row))
+        mean, error = np.mean(means := [np.mean(each) for each in sets.values()]), np.std(means, ddof=1)
+        half = t.ppf(0.975, len(means) - 1) * error / len(means) ** 0.5
+        intervals.append(f"{mean:+.1f} [{mean - half:+.1f}, {mean + half:+.1f}]")
+    (line,) = [line for line in PAGE if line.startswith("|") and claim in line]
+    assert re.findall(r"[+-]\d+\.\d \[.*?\]", line) == intervals
+
+
+def test_the_counts_of_a_claim_stand_below_its_table():
+    claims = tables(PAGE)[0]
+    assert claims[0].startswith(CLAIMS)
+    counts = re.findall(r"\d+ of \d+", "".join(claims))
+    rest = "\n".join(line for line in PAGE if line not in claims)
+    assert counts and [count for count in counts if count not in rest] == []
 
 
 def test_how_many_cells_are_near_the_papers_is_as_counted():

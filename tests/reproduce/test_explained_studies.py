@@ -12,6 +12,7 @@ from salience.inference import TextClassifier
 from salience.models.vocabulary import word_tokenizer
 from salience.reproduce.vat import judging
 from salience.reproduce.vat import tables as vat
+from word_models import word_classifier
 
 GOOD, BAD, PLAIN = ("lovely", "great"), ("dull", "awful"), ("film", "plot", "cast", "scene", "story")
 
@@ -82,8 +83,9 @@ def test_scores_of_a_pair_stay_with_their_words_where_the_judge_reads_more():
     """The explained model reads a, b | p, q, the judge a, b, c | p, q, r."""
     tokenizer, pair = word_tokenizer(["a b c p q r"]), [("a b c", "p q r")]
     whole = len(tokenizer(["a b c"], ["p q r"])["input_ids"][0])
+    model = word_classifier("lstm", 0, vocab_size=len(tokenizer))
     own, judged = (
-        TextClassifier(None, tokenizer, longest).encode(pair, words=True).words for longest in (whole - 2, whole)
+        TextClassifier(model, tokenizer, longest).encode(pair, words=True).words for longest in (whole - 2, whole)
     )
     assert (own.names, judged.names) == ([["a", "b", "p", "q"]], [["a", "b", "c", "p", "q", "r"]])
     (found,) = as_judged([np.array([1.0, 2.0, 3.0, 4.0])], own, judged)
