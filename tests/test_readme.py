@@ -1,4 +1,4 @@
-"""The Python of the README and of docs/explaining.md runs as it stands, on a tiny model in place of the real one."""
+"""The Python of README, docs/python.md and docs/explaining.md runs as it stands, on a tiny model for the real one."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,9 @@ import pytest
 import families
 
 HERE = Path(__file__).parents[1]
-README, EXPLAINING = ((HERE / name).read_text(encoding="utf-8") for name in ("README.md", "docs/explaining.md"))
+README, PYTHON, EXPLAINING = (
+    (HERE / name).read_text(encoding="utf-8") for name in ("README.md", "docs/python.md", "docs/explaining.md")
+)
 
 
 def python_of(page: str) -> list[str]:
@@ -16,12 +18,15 @@ def python_of(page: str) -> list[str]:
 
 
 @pytest.mark.filterwarnings("ignore:.*pin_memory")  # which the Trainer asks for, with or without a GPU
-def test_the_python_of_the_readme_runs_and_what_it_trains_is_explained(tmp_path, monkeypatch, capsys):
-    blocks = python_of(README)
+def test_the_python_of_the_documents_runs_and_what_it_trains_is_explained(tmp_path, monkeypatch, capsys):
+    assert len(python_of(README)) == 1
+    blocks = python_of(PYTHON)
     assert len(blocks) >= 4
     monkeypatch.chdir(tmp_path)
     words = ["the match was great", "a new album of songs", "they won the cup", "the band played"]
     families.save_tiny_model(tmp_path / "tiny", words)
+    exec(python_of(README)[0].replace('"minilm"', '"tiny"'), {})
+    assert (tmp_path / "classifier" / "model.safetensors").is_file()
     names: dict = {}
     for block in blocks:
         exec(block.replace('"minilm"', '"tiny"'), names)
