@@ -120,6 +120,7 @@ STUDIES = {
             "regression": BEGUN,
             "contrastive": QUARTER | CONTRASTIVE,
             "contrastive 0.6": QUARTER | MORE_CONTRAST,
+            "mixtures": QUARTER | MIXTURES,
             "contrastive, mixtures": QUARTER | CONTRASTIVE | MIXTURES,
             "contrastive 0.6, mixtures": PRESENT,
             "contrastive 0.8, mixtures": PRESENT | {"contrastive": 0.8},

@@ -94,3 +94,9 @@ def test_a_study_measures_what_it_names(data_dir, tmp_path, monkeypatch):
     # The foreign texts are the test rows themselves: they cannot be told from them.
     assert [float(row["foreign_auroc"]) for row in rows] == pytest.approx([50] * 6)
     assert all(0 <= float(row["accuracy_typos"]) <= 100 for row in rows)
+
+
+def test_a_set_of_some_classes_has_the_first_ones_of_its_folder(data_dir, monkeypatch):
+    monkeypatch.setattr(development, "CLASSES", {"made-up": 1})
+    rows = development.training_rows("made-up", data_dir)
+    assert {row["label"] for row in rows} == {"negative"} and len(rows) == 60

@@ -6,11 +6,13 @@ import json
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience.errors import InputError
 from salience.mixing import SenMixup
+from salience.training.calibrating import last_map
 from salience.training.checking import check_recipe
 from salience.training.contrastive import Contrastive
 from salience.training.recipe import Recipe
@@ -44,12 +46,30 @@ def test_a_mean_is_trained_with_mixtures_of_vectors_and_contrast(place):
     assert found.method == SenMixup(alpha=1.0)
     assert (found.recipe.contrastive, found.recipe.contrastive_temperature) == (0.6, 0.1)
     assert unmixed_objective(found.recipe) == Contrastive(0.6, 0.1)  # without a memory
+    assert found.recipe.head_start == "logistic"
 
 
 def test_another_head_is_trained_without(place):
     for found in (prepared(place, "plain"), prepared(place, "mean", pooling="cls")):
         assert (found.recipe.pooling, found.recipe.method, found.method) == ("cls", "plain", None)
         assert found.recipe.contrastive == 0
+        assert found.recipe.head_start == "random"
+
+
+def test_a_head_that_was_trained_is_kept(place, tmp_path):
+    """It begins anew where the labels are others."""
+    first = prepared(place, "mean")
+    weights = last_map(first.model).weight + 1
+    last_map(first.model).weight.data = weights
+    first.model.save_pretrained(tmp_path / "run")
+    first.classifier.tokenizer.save_pretrained(tmp_path / "run")
+    again = prepare_files(Recipe(place.data, model=str(tmp_path / "run"), steps=3, device="cpu"))[0]
+    assert (again.recipe.pooling, again.recipe.head_start) == ("mean", "random")
+    assert torch.equal(last_map(again.model).weight, weights)
+    texts = [(text, f"{label} {len(text) % 2}") for text, label in labelled_rows(24)]
+    others = write_csv(tmp_path / "others.csv", texts)
+    fresh = prepare_files(Recipe(str(others), model=str(tmp_path / "run"), steps=3, device="cpu"))[0]
+    assert fresh.recipe.head_start == "logistic"
 
 
 @pytest.mark.parametrize(
@@ -62,11 +82,13 @@ def test_another_head_is_trained_without(place):
         ({"clean": 0.0}, "senmixup", 0),  # there are no unmixed texts to compare
         ({"r_drop": 1.0}, "plain", 0),  # R-Drop is for training without mixing, and a loss in place of contrast
         ({"accumulation": 2}, "senmixup", 0),  # the parts of a batch cannot be compared
+        ({"head_start": "random"}, "senmixup", 0.6),
     ],
 )
 def test_what_is_asked_comes_first(settings, method, contrast, place):
     recipe = prepared(place, "mean", **settings).recipe
     assert (recipe.method, recipe.contrastive) == (method, contrast)
+    assert recipe.head_start == settings.get("head_start", "logistic")
 
 
 def test_several_processes_have_no_contrast_by_default(monkeypatch):

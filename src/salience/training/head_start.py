@@ -21,7 +21,9 @@ from salience.hooks.stages import stages
 from salience.inference import TextClassifier
 from salience.inference.sentence_vectors import sentence_vectors
 from salience.models.attention_classifier import AttentionClassifier
+from salience.models.loading import load_configuration
 from salience.training.calibrating import last_map
+from salience.training.recipe import Recipe
 
 STRENGTH = 1.0  # inverse strength of the L2 penalty, for vectors whose mean length is 1
 
@@ -31,7 +33,24 @@ def can_begin(model: PreTrainedModel) -> bool:
     return not isinstance(model, AttentionClassifier) and stages(model).get("sentence") is last_map(model)
 
 
-def check_head_start(head_start: str, model: PreTrainedModel) -> None:
+def used_head_start(recipe: Recipe, model: PreTrainedModel) -> str:
+    """How the fresh head of a run begins by default: as a regression where it reads a mean, which was measured.
+
+    Args:
+        recipe: its pooling is not "auto".
+        model: as it was loaded by the name that the recipe has.
+
+    Returns:
+        "logistic" or "random". A head that was trained already stays as it is, which is "random" too.
+    """
+    if not recipe.reads_mean or not can_begin(model):
+        return "random"
+    loaded = load_configuration(recipe.model)
+    is_classifier = any(name.endswith("ForSequenceClassification") for name in loaded.architectures or [])
+    return "random" if is_classifier and loaded.num_labels == model.config.num_labels else "logistic"
+
+
+def check_head_start(head_start: str | None, model: PreTrainedModel) -> None:
     """Raises an `InputError` if the head of the model is to begin as a regression and cannot."""
     if head_start == "logistic" and not can_begin(model):
         raise InputError(f"--head-start logistic is not available for {type(model).__name__}: use --head-start random")

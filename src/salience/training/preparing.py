@@ -27,7 +27,7 @@ from salience.training.batches import as_batch, first_batches
 from salience.training.candidates import Candidates, check_auto, prepare_candidates
 from salience.training.encoding import encode_part
 from salience.training.freezing import freeze_lowest, recognised_stages
-from salience.training.head_start import begin_as_regression, check_head_start
+from salience.training.head_start import begin_as_regression, check_head_start, used_head_start
 from salience.training.plain_stage import check_plain_stage
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
@@ -105,6 +105,7 @@ def prepare(
     weights = class_weights(
         recipe.class_weights, [task.labels[number] for number in task.training.known_labels], task.labels
     )
+    given = classifier is not None
     if classifier is None:
         classifier = fresh_classifier(recipe, task, note)
     model, tokenizer = classifier.model, classifier.tokenizer
@@ -114,6 +115,8 @@ def prepare(
     )
     assert training is not None  # a task has training texts
     recipe = filled_in(recipe, classifier, task)
+    if recipe.head_start is None:
+        recipe = replace(recipe, head_start="random" if given else used_head_start(recipe, model))
     # fp16 is for training only, where losses are scaled.
     classifier = replace(classifier, precision="fp32" if recipe.precision == "fp16" else recipe.precision)
     auto = method is None and recipe.method == AUTO

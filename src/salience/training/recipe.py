@@ -77,9 +77,9 @@ class Recipe(DataSettings):
         None, between(0.001, 1000), "learning rate of the head, as a multiple of that of the last encoder layer",
         "10 with mean pooling, else 1",
     )  # fmt: skip
-    head_start: str = setting(
-        "random", one_of("random", "logistic"), "how the head begins: logistic is the logistic regression on the "
-        "vectors that it reads",
+    head_start: str | None = setting(
+        None, one_of("random", "logistic"), "how the head begins: at random, or as the logistic regression on the "
+        "vectors that it reads", "logistic with mean pooling, else random",
     )  # fmt: skip
     layer_decay: float = setting(
         1.0, between(0.01, 1), "learning rate of each encoder layer, as a multiple of that of the layer above it"
