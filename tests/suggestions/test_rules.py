@@ -1,0 +1,159 @@
+"""The strategies against slow loops from the formulas, on worked numbers, and what must hold of all of them."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import torch
+from sklearn.cluster import KMeans
+
+import slow_rules
+from salience.suggestions import STRATEGIES, Pool
+from salience.suggestions.badge import badge
+from salience.suggestions.clusters import clusters
+from salience.suggestions.density import density
+from salience.suggestions.k_center import k_center
+from salience.suggestions.uncertain_clusters import FACTOR, uncertain_clusters
+from salience.suggestions.uncertainty import entropy, least_confidence, margin, margins
+
+
+def random_pool(seed, texts=60, classes=5, width=7, labelled=4) -> Pool:
+    random = np.random.default_rng(seed)
+    probabilities = random.dirichlet(np.full(classes, 0.5), texts)
+    return Pool(probabilities, random.normal(size=(texts, width)), random.normal(size=(labelled, width)))
+
+
+def test_three_uncertainties_that_disagree():
+    """The first row has the lowest maximum, the second the closest two, the third the highest entropy."""
+    pool = Pool(np.array([[0.43, 0.4, 0.17, 0.0], [0.48, 0.47, 0.05, 0.0], [0.46, 0.18, 0.18, 0.18]]))
+    assert [rule(pool, 1).tolist() for rule in (least_confidence, margin, entropy)] == [[0], [1], [2]]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("rule", [least_confidence, margin, entropy])
+def test_uncertainties_are_those_of_the_loops(rule, seed):
+    pool = random_pool(seed)
+    assert rule(pool, 15).tolist() == getattr(slow_rules, rule.__name__)(pool.probabilities.tolist(), 15)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_density_is_that_of_the_loop(seed):
+    pool = random_pool(seed)
+    pool = Pool(pool.probabilities, pool.vectors + 0.5)
+    assert density(pool, 15).tolist() == slow_rules.density(pool.probabilities.tolist(), pool.vectors, 15)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_k_center_is_that_of_the_loop(seed):
+    pool = random_pool(seed)
+    assert k_center(pool, 15).tolist() == slow_rules.k_center(pool.vectors, pool.labelled, 15)
+
+
+def test_k_center_without_labelled_texts_begins_at_the_mean():
+    pool = random_pool(0, labelled=0)
+    first = int(np.linalg.norm(pool.vectors - pool.vectors.mean(0), axis=1).argmin())
+    expected = [first, *slow_rules.k_center(pool.vectors, [pool.vectors[first]], 9)]
+    assert k_center(pool, 10).tolist() == expected
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_badge_is_k_means_plus_plus_on_gradients(seed):
+    pool = random_pool(seed)
+    numbers = np.random.default_rng(seed).random(14)
+    expected = slow_rules.badge(pool.probabilities.tolist(), pool.vectors, 15, numbers)
+    assert badge(pool, 15, np.random.default_rng(seed)).tolist() == expected
+
+
+def test_the_gradients_are_those_of_torch():
+    """What the loop of BADGE takes for the gradient is that of the loss in the weights of a linear map."""
+    map_ = torch.nn.Linear(7, 5, bias=False, dtype=torch.float64)
+    vectors = torch.randn(3, 7, dtype=torch.float64)
+    for vector in vectors:
+        logits = map_(vector)
+        map_.zero_grad()
+        torch.nn.functional.cross_entropy(logits[None], logits.argmax()[None]).backward()
+        (found,) = slow_rules.gradients([logits.softmax(0).tolist()], [vector.numpy()])
+        assert np.allclose(found, map_.weight.grad.numpy().ravel())
+
+
+def blobs(sizes, seed=0) -> np.ndarray:
+    """Groups of vectors, far from each other."""
+    random = np.random.default_rng(seed)
+    return np.concatenate([random.normal(100 * np.eye(len(sizes))[n], 1, (size, len(sizes))) for n, size in
+                           enumerate(sizes)])  # fmt: skip
+
+
+def test_clusters_gives_the_text_nearest_to_each_mean_that_of_the_largest_group_first():
+    sizes = [5, 9, 7]
+    vectors = blobs(sizes)
+    starts = np.cumsum([0, *sizes[:-1]])
+    nearest = [
+        start + int(np.linalg.norm(own - own.mean(0), axis=1).argmin())
+        for start, own in zip(starts, np.split(vectors, starts[1:]), strict=True)
+    ]
+    pool = Pool(np.full((len(vectors), 2), 0.5), vectors)
+    assert clusters(pool, 3, np.random.default_rng(0)).tolist() == [nearest[1], nearest[2], nearest[0]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_uncertain_clusters_are_those_of_weighted_k_means_on_the_uncertain_texts(seed):
+    pool, count = random_pool(seed, texts=100), 4
+    uncertainty = 1 - margins(pool.probabilities)
+    kept = sorted(range(100), key=lambda place: -uncertainty[place])[: FACTOR * count]
+    state = int(np.random.default_rng(seed).integers(2**31))
+    means = KMeans(count, n_init=1, random_state=state).fit(pool.vectors[kept], sample_weight=uncertainty[kept])
+    expected = set()
+    for number, center in enumerate(means.cluster_centers_):
+        own = [place for place, cluster in zip(kept, means.labels_, strict=True) if cluster == number]
+        expected.add(min(own, key=lambda place: np.linalg.norm(pool.vectors[place] - center)))
+    chosen = uncertain_clusters(pool, count, np.random.default_rng(seed))
+    assert set(chosen.tolist()) == expected and set(chosen.tolist()) <= set(kept)
+
+
+POOLS = {
+    "usual": random_pool(1),
+    "few texts": random_pool(2, texts=3),
+    "one text": random_pool(3, texts=1),
+    "no text": random_pool(4, texts=0),
+    "one class": Pool(np.ones((20, 1)), random_pool(5, texts=20).vectors, np.zeros((1, 7))),
+    "certain": Pool(np.eye(3)[np.arange(20) % 3], random_pool(6, texts=20).vectors, np.zeros((0, 7))),
+    "equal vectors": Pool(random_pool(7, texts=20).probabilities, np.ones((20, 7)), np.ones((2, 7))),
+    "two vectors": Pool(random_pool(8, texts=20).probabilities, np.eye(7)[np.arange(20) % 2], np.zeros((0, 7))),
+    "vectors of 0": Pool(random_pool(9, texts=20).probabilities, np.zeros((20, 7)), None),
+    "single precision": Pool(
+        random_pool(10).probabilities.astype(np.float32), random_pool(10).vectors.astype(np.float32), None
+    ),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", POOLS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_what_holds_of_every_strategy(strategy, name):
+    """As many different places as are wanted or there; the same ones with the same seed; nothing given is changed."""
+    pool, rule = POOLS[name], STRATEGIES[strategy]
+    before = pool.probabilities.copy(), None if pool.vectors is None else pool.vectors.copy()
+    chosen = rule(pool, 10, np.random.default_rng(0))
+    assert len(chosen) == min(10, len(pool)) == len(set(chosen.tolist()))
+    assert chosen.dtype.kind == "i" and set(chosen.tolist()) <= set(range(len(pool)))
+    assert rule(pool, 10, np.random.default_rng(0)).tolist() == chosen.tolist()
+    assert np.array_equal(pool.probabilities, before[0]) and np.array_equal(pool.vectors, before[1])
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_memory_is_linear_in_the_texts(strategy):
+    """20,000 texts: a table of all pairs would take 1.6 GB in single precision."""
+    pool = random_pool(0, texts=20_000, labelled=100)
+    tracemalloc.start()
+    STRATEGIES[strategy](pool, 5, np.random.default_rng(0))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50e6
+
+
+def test_equal_texts_are_not_chosen_together_by_rules_on_vectors():
+    """Each of 10 texts stands there twice."""
+    half = random_pool(0, texts=10, labelled=0)
+    pool = Pool(np.concatenate([half.probabilities] * 2), np.concatenate([half.vectors] * 2))
+    for rule in (badge, k_center, clusters):
+        assert len({place % 10 for place in rule(pool, 10, np.random.default_rng(0)).tolist()}) == 10
