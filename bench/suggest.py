@@ -38,7 +38,7 @@ from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.inference.frozen_encoder import load_frozen
 from salience.inference.sentence_vectors import sentence_vectors
-from salience.suggestions import STRATEGIES, Pool, Strategy
+from salience.suggestions import STRATEGIES, Choose, Pool
 from salience.training.baselines import regression_probabilities
 from salience.training.fitting import fit
 from salience.training.preparing import prepare
@@ -55,7 +55,7 @@ def random(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray
     return generator.permutation(len(pool))[:count]
 
 
-RULES: dict[str, Strategy] = {"random": random, **STRATEGIES}
+RULES: dict[str, Choose] = {"random": random, **{name: each.choose for name, each in STRATEGIES.items()}}
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,21 @@ def fine_tuned(data: DevelopmentSet, precision: str, seed: int) -> Classifier:
         return classifier.probabilities(pool), vectors, accuracy(classifier.predict_proba(data.test.texts), data.test)
 
     return trained
+
+
+def first_kept(trained: Classifier) -> Classifier:
+    """The same classifier, which keeps what the first texts gave: all rules of a seed begin with the same ones."""
+    kept: dict[bytes, tuple[np.ndarray, np.ndarray, float]] = {}
+
+    def of(places: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        key = places.tobytes()
+        if kept and key not in kept:
+            return trained(places)
+        if not kept:
+            kept[key] = trained(places)
+        return kept[key]
+
+    return of
 
 
 def accuracy(probabilities: np.ndarray, texts: Texts) -> float:
@@ -234,12 +249,14 @@ def make(options: argparse.Namespace) -> None:
         data = read_set(name, options.data_dir)
         regression = frozen(data, options.precision) if options.classifier == "frozen" else None
         for seed in options.seeds:
-            trained = regression or fine_tuned(data, options.precision, seed)
+            trained = first_kept(regression or fine_tuned(data, options.precision, seed))
             for rule in options.strategies:
                 key = (options.classifier, name, seed, rule)
                 if (*key, options.stop) in there:
                     continue
-                rounds = [(labels, score) for labels, score in curve(trained, len(data.pool), rule, seed, stop=options.stop)]
+                rounds = [
+                    (labels, score) for labels, score in curve(trained, len(data.pool), rule, seed, stop=options.stop)
+                ]
                 with options.results.open("a", encoding="utf-8", newline="") as opened:
                     csv.writer(opened, lineterminator="\n").writerows(
                         [*key, labels, f"{score:.4f}"] for labels, score in rounds if (*key, labels) not in there

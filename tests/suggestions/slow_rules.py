@@ -69,6 +69,6 @@ def badge(probabilities, vectors, count, numbers):
         for place, weight in enumerate(weights):
             reached += weight
             if reached > wanted:
+                chosen.append(place)
                 break
-        chosen.append(place)
     return chosen

@@ -4,10 +4,10 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import slow_rules
 import torch
 from sklearn.cluster import KMeans
 
-import slow_rules
 from salience.suggestions import STRATEGIES, Pool
 from salience.suggestions.badge import badge
 from salience.suggestions.clusters import clusters
@@ -131,7 +131,7 @@ POOLS = {
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_what_holds_of_every_strategy(strategy, name):
     """As many different places as are wanted or there; the same ones with the same seed; nothing given is changed."""
-    pool, rule = POOLS[name], STRATEGIES[strategy]
+    pool, rule = POOLS[name], STRATEGIES[strategy].choose
     before = pool.probabilities.copy(), None if pool.vectors is None else pool.vectors.copy()
     chosen = rule(pool, 10, np.random.default_rng(0))
     assert len(chosen) == min(10, len(pool)) == len(set(chosen.tolist()))
@@ -145,7 +145,7 @@ def test_memory_is_linear_in_the_texts(strategy):
     """20,000 texts: a table of all pairs would take 1.6 GB in single precision."""
     pool = random_pool(0, texts=20_000, labelled=100)
     tracemalloc.start()
-    STRATEGIES[strategy](pool, 5, np.random.default_rng(0))
+    STRATEGIES[strategy].choose(pool, 5, np.random.default_rng(0))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 50e6

@@ -1,22 +1,10 @@
-"""Which texts without labels to label next: strategies of active learning."""
+"""Which texts without labels to label next: strategies of active learning.
 
-from salience.suggestions.badge import badge
-from salience.suggestions.clusters import clusters
-from salience.suggestions.density import density
-from salience.suggestions.k_center import k_center
-from salience.suggestions.strategy import Pool, Strategy
-from salience.suggestions.uncertain_clusters import uncertain_clusters
-from salience.suggestions.uncertainty import entropy, least_confidence, margin
+`STRATEGIES` is the catalogue; `salience.suggest` chooses by one of them.
+"""
 
-STRATEGIES: dict[str, Strategy] = {
-    "margin": margin,
-    "least-confidence": least_confidence,
-    "entropy": entropy,
-    "k-center": k_center,
-    "clusters": clusters,
-    "badge": badge,
-    "uncertain-clusters": uncertain_clusters,
-    "density": density,
-}
+from salience.suggestions.strategies import DEFAULT, STRATEGIES, Strategy
+from salience.suggestions.strategy import Choose, Pool
+from salience.suggestions.suggesting import Suggestion, suggest
 
-__all__ = ["STRATEGIES", "Pool", "Strategy"]
+__all__ = ["DEFAULT", "STRATEGIES", "Choose", "Pool", "Strategy", "Suggestion", "suggest"]

@@ -41,7 +41,7 @@ class Pool:
 
 # (pool, count, generator) -> places (K,) of K = min(count, N) texts, all different, the first to label first. Ties go
 # to the first place. The memory needed beside the pool is linear in N.
-Strategy: TypeAlias = Callable[[Pool, int, np.random.Generator], np.ndarray]
+Choose: TypeAlias = Callable[[Pool, int, np.random.Generator], np.ndarray]
 
 
 def highest(scores: np.ndarray, count: int) -> np.ndarray:
