@@ -27,6 +27,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -37,8 +38,8 @@ from salience.comparison.statistics import Difference
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.inference.frozen_encoder import load_frozen
-from salience.inference.sentence_vectors import sentence_vectors
 from salience.suggestions import STRATEGIES, Choose, Pool
+from salience.suggestions.view import view_of
 from salience.training.baselines import regression_probabilities
 from salience.training.fitting import fit
 from salience.training.preparing import prepare
@@ -46,8 +47,9 @@ from salience.training.recipe import Recipe
 
 POOL, START, STEP, STOP = 5000, 50, 50, 300
 COLUMNS = ("classifier", "set", "seed", "strategy", "labels", "accuracy")
-# Places of labelled texts -> probabilities (N, C) and vectors (N, D) of all texts, and accuracy on the test rows.
-Classifier = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, float]]
+View = Callable[[], tuple[np.ndarray, np.ndarray]]  # -> probabilities (N, C) and vectors (N, D) of all texts
+# Places of labelled texts -> the view of a classifier that is trained on them, and its accuracy on the test rows.
+Classifier = Callable[[np.ndarray], tuple[View, float]]
 
 
 def random(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray:
@@ -87,10 +89,10 @@ def frozen(data: DevelopmentSet, precision: str) -> Classifier:
     vectors, test_vectors = encoder.vectors(data.pool), encoder.vectors(data.test)
     every = np.concatenate([vectors, test_vectors])
 
-    def trained(places: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    def trained(places: np.ndarray) -> tuple[View, float]:
         own = data.pool.known_labels[places]
         found = regression_probabilities(vectors[places], own, every, len(data.labels))
-        return found[: len(vectors)], vectors, accuracy(found[len(vectors) :], data.test)
+        return lambda: (found[: len(vectors)], vectors), accuracy(found[len(vectors) :], data.test)
 
     return trained
 
@@ -98,23 +100,22 @@ def frozen(data: DevelopmentSet, precision: str) -> Classifier:
 def fine_tuned(data: DevelopmentSet, precision: str, seed: int) -> Classifier:
     """A model of the default recipe, trained anew on all labelled texts."""
 
-    def trained(places: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    def trained(places: np.ndarray) -> tuple[View, float]:
         recipe = Recipe(data="rows of a bench", precision=precision, seed=seed)
         prepared = prepare(recipe, Task(data.labels, data.pool.take(places)))
         with tempfile.TemporaryDirectory() as place:
             classifier = fit(prepared, Path(place)).classifier
-        pool = classifier.encode(data.pool.texts)
-        vectors = sentence_vectors(classifier.model, pool)
-        return classifier.probabilities(pool), vectors, accuracy(classifier.predict_proba(data.test.texts), data.test)
+        score = accuracy(classifier.predict_proba(data.test.texts), data.test)
+        return cache(partial(view_of, classifier, data.pool.texts, True)), score
 
     return trained
 
 
 def first_kept(trained: Classifier) -> Classifier:
     """The same classifier, which keeps what the first texts gave: all rules of a seed begin with the same ones."""
-    kept: dict[bytes, tuple[np.ndarray, np.ndarray, float]] = {}
+    kept: dict[bytes, tuple[View, float]] = {}
 
-    def of(places: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    def of(places: np.ndarray) -> tuple[View, float]:
         key = places.tobytes()
         if kept and key not in kept:
             return trained(places)
@@ -142,10 +143,11 @@ def curve(
     labelled = np.random.default_rng(seed).permutation(size)[:start]
     generator = np.random.default_rng([seed, zlib.crc32(rule.encode())])
     while True:
-        probabilities, vectors, score = trained(labelled)
+        view, score = trained(labelled)
         yield len(labelled), score
         if len(labelled) >= stop:
             return
+        probabilities, vectors = view()
         rest = np.setdiff1d(np.arange(size), labelled)
         pool = Pool(probabilities[rest], vectors[rest], vectors[labelled])
         chosen = RULES[rule](pool, min(step, stop - len(labelled)), generator)

@@ -4,10 +4,10 @@ import tracemalloc
 
 import numpy as np
 import pytest
-import slow_rules
 import torch
 from sklearn.cluster import KMeans
 
+import reference_suggestions
 from salience.suggestions import STRATEGIES, Pool
 from salience.suggestions.badge import badge
 from salience.suggestions.clusters import clusters
@@ -33,26 +33,26 @@ def test_three_uncertainties_that_disagree():
 @pytest.mark.parametrize("rule", [least_confidence, margin, entropy])
 def test_uncertainties_are_those_of_the_loops(rule, seed):
     pool = random_pool(seed)
-    assert rule(pool, 15).tolist() == getattr(slow_rules, rule.__name__)(pool.probabilities.tolist(), 15)
+    assert rule(pool, 15).tolist() == getattr(reference_suggestions, rule.__name__)(pool.probabilities.tolist(), 15)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_density_is_that_of_the_loop(seed):
     pool = random_pool(seed)
     pool = Pool(pool.probabilities, pool.vectors + 0.5)
-    assert density(pool, 15).tolist() == slow_rules.density(pool.probabilities.tolist(), pool.vectors, 15)
+    assert density(pool, 15).tolist() == reference_suggestions.density(pool.probabilities.tolist(), pool.vectors, 15)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_k_center_is_that_of_the_loop(seed):
     pool = random_pool(seed)
-    assert k_center(pool, 15).tolist() == slow_rules.k_center(pool.vectors, pool.labelled, 15)
+    assert k_center(pool, 15).tolist() == reference_suggestions.k_center(pool.vectors, pool.labelled, 15)
 
 
 def test_k_center_without_labelled_texts_begins_at_the_mean():
     pool = random_pool(0, labelled=0)
     first = int(np.linalg.norm(pool.vectors - pool.vectors.mean(0), axis=1).argmin())
-    expected = [first, *slow_rules.k_center(pool.vectors, [pool.vectors[first]], 9)]
+    expected = [first, *reference_suggestions.k_center(pool.vectors, [pool.vectors[first]], 9)]
     assert k_center(pool, 10).tolist() == expected
 
 
@@ -60,7 +60,7 @@ def test_k_center_without_labelled_texts_begins_at_the_mean():
 def test_badge_is_k_means_plus_plus_on_gradients(seed):
     pool = random_pool(seed)
     numbers = np.random.default_rng(seed).random(14)
-    expected = slow_rules.badge(pool.probabilities.tolist(), pool.vectors, 15, numbers)
+    expected = reference_suggestions.badge(pool.probabilities.tolist(), pool.vectors, 15, numbers)
     assert badge(pool, 15, np.random.default_rng(seed)).tolist() == expected
 
 
@@ -72,7 +72,7 @@ def test_the_gradients_are_those_of_torch():
         logits = map_(vector)
         map_.zero_grad()
         torch.nn.functional.cross_entropy(logits[None], logits.argmax()[None]).backward()
-        (found,) = slow_rules.gradients([logits.softmax(0).tolist()], [vector.numpy()])
+        (found,) = reference_suggestions.gradients([logits.softmax(0).tolist()], [vector.numpy()])
         assert np.allclose(found, map_.weight.grad.numpy().ravel())
 
 

@@ -7,6 +7,7 @@ import families
 from labelled import FILLER, WORDS, labelled_rows
 from salience.errors import InputError
 from salience.inference import TextClassifier, load
+from salience.inference.onnx_classifier import OnnxClassifier
 from salience.inference.sentence_vectors import sentence_vectors
 from salience.suggestions import STRATEGIES, Suggestion, suggest
 from salience.suggestions.fresh import FreshTexts, digest
@@ -82,6 +83,13 @@ def test_the_vector_of_a_text_in_windows_gives_its_probabilities(classifier):
     logits = vectors @ head.weight.detach().numpy().T + head.bias.detach().numpy()
     expected = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     assert np.allclose(probabilities, expected, atol=1e-5)
+
+
+def test_an_export_is_refused_where_vectors_are_read(classifier):
+    exported = OnnxClassifier(None, classifier.tokenizer, 16)
+    with pytest.raises(InputError, match=r"gives no vectors.*such as margin"):
+        view_of(exported, TEXTS, with_vectors=True)
+    assert not STRATEGIES["margin"].reads_vectors
 
 
 def test_fresh_texts():

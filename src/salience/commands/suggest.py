@@ -21,6 +21,7 @@ from salience.suggestions.added_columns import Added
 from salience.suggestions.fresh import FreshTexts
 from salience.suggestions.labelled import labelled_texts
 from salience.suggestions.suggesting import ranked, strategy_named
+from salience.suggestions.view import check_view
 from salience.training.recipe_file import trained_columns
 
 NOT_FINITE = "with probabilities that are NaN"
@@ -72,6 +73,7 @@ def suggest_file(
     types = None if suffix == ".jsonl" else added.typed(column_types(pool, encoding))
     choose_device(device)  # an invalid device is reported before the data are read
     classifier = load(model, max_length, device, precision)
+    check_view(classifier, chosen.reads_vectors)
     known, note = labelled_texts(model)
     for line in [*notes, *([] if note is None else [note])]:
         tell(line)

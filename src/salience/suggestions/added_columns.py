@@ -68,5 +68,5 @@ class Added:
             suggestion: about its text.
             rank: 1 for the row to label first.
         """
-        values = (rank, suggestion.label, suggestion.probability)
+        values = (rank, well_formed(suggestion.label), suggestion.probability)
         return {**row, **dict(zip(self.names, values, strict=True)), self.label: row.get(self.label)}

@@ -12,6 +12,15 @@ from salience.inference.onnx_classifier import OnnxClassifier
 from salience.inference.sentence_vectors import probabilities_and_vectors
 
 
+def check_view(classifier: TextClassifier, with_vectors: bool) -> None:
+    """Raises an `InputError` if vectors are wanted of a classifier that has none."""
+    if with_vectors and isinstance(classifier, OnnxClassifier):
+        raise InputError(
+            "a classifier that was exported to ONNX gives no vectors, which this strategy reads: name the run "
+            "that was exported, or a --strategy that reads probabilities alone, such as margin"
+        )
+
+
 def view_of(classifier: TextClassifier, texts: TextsLike, with_vectors: bool) -> tuple[np.ndarray, np.ndarray | None]:
     """The probabilities (N, C) of N texts, and their vectors (N, D), both in float32.
 
@@ -26,8 +35,7 @@ def view_of(classifier: TextClassifier, texts: TextsLike, with_vectors: bool) ->
     """
     if not with_vectors:
         return classifier.predict_proba(texts), None
-    if isinstance(classifier, OnnxClassifier):
-        raise InputError("an exported classifier gives no vectors, which this strategy needs: name the run itself")
+    check_view(classifier, with_vectors)
     encoded = classifier.read(texts)
     probabilities, vectors = probabilities_and_vectors(classifier.model, encoded, classifier.precision)
     if encoded.owners is None:
