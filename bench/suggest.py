@@ -33,6 +33,7 @@ from pathlib import Path
 import numpy as np
 
 from development import SETS, development_set, rows_of
+from not_offered import NOT_OFFERED, LabelledPool
 from salience.comparison.interval import paired_interval
 from salience.comparison.statistics import Difference
 from salience.data.task import Task
@@ -57,7 +58,11 @@ def random(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray
     return generator.permutation(len(pool))[:count]
 
 
-RULES: dict[str, Choose] = {"random": random, **{name: each.choose for name, each in STRATEGIES.items()}}
+RULES: dict[str, Choose] = {
+    "random": random,
+    **{name: each.choose for name, each in STRATEGIES.items()},
+    **NOT_OFFERED,
+}
 
 
 @dataclass(frozen=True)
@@ -149,7 +154,7 @@ def curve(
             return
         probabilities, vectors = view()
         rest = np.setdiff1d(np.arange(size), labelled)
-        pool = Pool(probabilities[rest], vectors[rest], vectors[labelled])
+        pool = LabelledPool(probabilities[rest], vectors[rest], vectors[labelled])
         chosen = RULES[rule](pool, min(step, stop - len(labelled)), generator)
         labelled = np.concatenate([labelled, rest[chosen]])
 

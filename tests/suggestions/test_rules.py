@@ -11,49 +11,27 @@ import reference_suggestions
 from salience.suggestions import STRATEGIES, Pool
 from salience.suggestions.badge import badge
 from salience.suggestions.clusters import clusters
-from salience.suggestions.density import density
-from salience.suggestions.k_center import k_center
+from salience.suggestions.margin import margin, margins
 from salience.suggestions.uncertain_clusters import FACTOR, uncertain_clusters
-from salience.suggestions.uncertainty import entropy, least_confidence, margin, margins
 
 
-def random_pool(seed, texts=60, classes=5, width=7, labelled=4) -> Pool:
+def random_pool(seed, texts=60, classes=5, width=7) -> Pool:
     random = np.random.default_rng(seed)
     probabilities = random.dirichlet(np.full(classes, 0.5), texts)
-    return Pool(probabilities, random.normal(size=(texts, width)), random.normal(size=(labelled, width)))
+    return Pool(probabilities, random.normal(size=(texts, width)))
 
 
-def test_three_uncertainties_that_disagree():
-    """The first row has the lowest maximum, the second the closest two, the third the highest entropy."""
+def test_the_two_closest_labels_are_first():
+    """Margins of 0.03, 0.01 and 0.28. The first row is the least confident one, the last that of the highest entropy."""
     pool = Pool(np.array([[0.43, 0.4, 0.17, 0.0], [0.48, 0.47, 0.05, 0.0], [0.46, 0.18, 0.18, 0.18]]))
-    assert [rule(pool, 1).tolist() for rule in (least_confidence, margin, entropy)] == [[0], [1], [2]]
+    assert margins(pool.probabilities) == pytest.approx([0.03, 0.01, 0.28])
+    assert margin(pool, 3).tolist() == [1, 0, 2]
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("rule", [least_confidence, margin, entropy])
-def test_uncertainties_are_those_of_the_loops(rule, seed):
+def test_margin_is_that_of_the_loop(seed):
     pool = random_pool(seed)
-    assert rule(pool, 15).tolist() == getattr(reference_suggestions, rule.__name__)(pool.probabilities.tolist(), 15)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_density_is_that_of_the_loop(seed):
-    pool = random_pool(seed)
-    pool = Pool(pool.probabilities, pool.vectors + 0.5)
-    assert density(pool, 15).tolist() == reference_suggestions.density(pool.probabilities.tolist(), pool.vectors, 15)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_k_center_is_that_of_the_loop(seed):
-    pool = random_pool(seed)
-    assert k_center(pool, 15).tolist() == reference_suggestions.k_center(pool.vectors, pool.labelled, 15)
-
-
-def test_k_center_without_labelled_texts_begins_at_the_mean():
-    pool = random_pool(0, labelled=0)
-    first = int(np.linalg.norm(pool.vectors - pool.vectors.mean(0), axis=1).argmin())
-    expected = [first, *reference_suggestions.k_center(pool.vectors, [pool.vectors[first]], 9)]
-    assert k_center(pool, 10).tolist() == expected
+    assert margin(pool, 15).tolist() == reference_suggestions.margin(pool.probabilities.tolist(), 15)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -115,13 +93,13 @@ POOLS = {
     "few texts": random_pool(2, texts=3),
     "one text": random_pool(3, texts=1),
     "no text": random_pool(4, texts=0),
-    "one class": Pool(np.ones((20, 1)), random_pool(5, texts=20).vectors, np.zeros((1, 7))),
-    "certain": Pool(np.eye(3)[np.arange(20) % 3], random_pool(6, texts=20).vectors, np.zeros((0, 7))),
-    "equal vectors": Pool(random_pool(7, texts=20).probabilities, np.ones((20, 7)), np.ones((2, 7))),
-    "two vectors": Pool(random_pool(8, texts=20).probabilities, np.eye(7)[np.arange(20) % 2], np.zeros((0, 7))),
-    "vectors of 0": Pool(random_pool(9, texts=20).probabilities, np.zeros((20, 7)), None),
+    "one class": Pool(np.ones((20, 1)), random_pool(5, texts=20).vectors),
+    "certain": Pool(np.eye(3)[np.arange(20) % 3], random_pool(6, texts=20).vectors),
+    "equal vectors": Pool(random_pool(7, texts=20).probabilities, np.ones((20, 7))),
+    "two vectors": Pool(random_pool(8, texts=20).probabilities, np.eye(7)[np.arange(20) % 2]),
+    "vectors of 0": Pool(random_pool(9, texts=20).probabilities, np.zeros((20, 7))),
     "single precision": Pool(
-        random_pool(10).probabilities.astype(np.float32), random_pool(10).vectors.astype(np.float32), None
+        random_pool(10).probabilities.astype(np.float32), random_pool(10).vectors.astype(np.float32)
     ),
 }
 
@@ -143,7 +121,7 @@ def test_what_holds_of_every_strategy(strategy, name):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_memory_is_linear_in_the_texts(strategy):
     """20,000 texts: a table of all pairs would take 1.6 GB in single precision."""
-    pool = random_pool(0, texts=20_000, labelled=100)
+    pool = random_pool(0, texts=20_000)
     tracemalloc.start()
     STRATEGIES[strategy].choose(pool, 5, np.random.default_rng(0))
     _, peak = tracemalloc.get_traced_memory()
@@ -153,7 +131,7 @@ def test_memory_is_linear_in_the_texts(strategy):
 
 def test_equal_texts_are_not_chosen_together_by_rules_on_vectors():
     """Each of 10 texts stands there twice."""
-    half = random_pool(0, texts=10, labelled=0)
+    half = random_pool(0, texts=10)
     pool = Pool(np.concatenate([half.probabilities] * 2), np.concatenate([half.vectors] * 2))
-    for rule in (badge, k_center, clusters):
+    for rule in (badge, clusters):
         assert len({place % 10 for place in rule(pool, 10, np.random.default_rng(0)).tolist()}) == 10

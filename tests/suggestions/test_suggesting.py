@@ -24,10 +24,11 @@ def classifier(tmp_path_factory) -> TextClassifier:
     return load(folder, device="cpu")
 
 
-def test_the_least_certain_text_is_the_first(classifier):
+def test_the_text_of_the_smallest_margin_is_the_first(classifier):
     probabilities = classifier.predict_proba(TEXTS)
-    found = suggest(classifier, TEXTS, 5, strategy="least-confidence")
-    assert [each.place for each in found] == np.argsort(probabilities.max(1), kind="stable")[:5].tolist()
+    found = suggest(classifier, TEXTS, 5, strategy="margin")
+    two = np.sort(probabilities, axis=1)[:, -2:]
+    assert [each.place for each in found] == np.argsort(two[:, 1] - two[:, 0], kind="stable")[:5].tolist()
     for each in found:
         assert each.label == classifier.labels[probabilities[each.place].argmax()]
         assert each.probability == pytest.approx(probabilities[each.place].max())

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 
 from salience.suggestions.badge import badge
 from salience.suggestions.clusters import clusters
-from salience.suggestions.density import density
-from salience.suggestions.k_center import k_center
+from salience.suggestions.margin import margin
 from salience.suggestions.strategy import Choose
 from salience.suggestions.uncertain_clusters import uncertain_clusters
-from salience.suggestions.uncertainty import entropy, least_confidence, margin
 
 
 @dataclass(frozen=True)
@@ -32,13 +30,9 @@ class Strategy:
 
 
 STRATEGIES: dict[str, Strategy] = {
-    "badge": Strategy(badge, True, "Ash et al. (2020), arXiv:1906.03671"),
-    "margin": Strategy(margin, False, "Scheffer et al. (2001), doi 10.1007/3-540-44816-0_31"),
-    "least-confidence": Strategy(least_confidence, False, "Lewis and Gale (1994), arXiv:cmp-lg/9407020"),
-    "entropy": Strategy(entropy, False, "Settles (2009)"),
     "uncertain-clusters": Strategy(uncertain_clusters, True, "Zhdanov (2019), arXiv:1901.05954"),
+    "margin": Strategy(margin, False, "Scheffer et al. (2001), doi 10.1007/3-540-44816-0_31"),
     "clusters": Strategy(clusters, True, "Kang et al. (2004), doi 10.1007/978-3-540-24775-3_46"),
-    "k-center": Strategy(k_center, True, "Sener and Savarese (2018), arXiv:1708.00489"),
-    "density": Strategy(density, True, "Settles and Craven (2008), doi 10.3115/1613715.1613855"),
+    "badge": Strategy(badge, True, "Ash et al. (2020), arXiv:1906.03671"),
 }
-DEFAULT = "badge"
+DEFAULT = "uncertain-clusters"

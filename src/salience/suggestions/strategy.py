@@ -11,18 +11,16 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Pool:
-    """N texts without labels, and the M texts with labels, as a classifier sees them.
+    """N texts without labels, as a classifier sees them.
 
     Args:
         probabilities: (N, C), the classifier's for the texts without labels; finite.
         vectors: (N, D), of the same texts, as the last linear map of the classifier reads them. None for strategies
             that read no vectors.
-        labelled: (M, D), the vectors of the texts with labels; M may be 0.
     """
 
     probabilities: np.ndarray
     vectors: np.ndarray | None = None
-    labelled: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.probabilities)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from salience.suggestions.clusters import nearest_to_centers
+from salience.suggestions.margin import margins
 from salience.suggestions.strategy import Pool, highest
-from salience.suggestions.uncertainty import margins
 
 FACTOR = 10  # beta: as many uncertain texts for each text that is wanted
 

@@ -1,15 +1,15 @@
 """Uncertain texts that are like many others: information density.
 
-Settles and Craven (2008), An Analysis of Active Learning Strategies for Sequence Labeling Tasks, equation 12,
-doi 10.3115/1613715.1613855, with beta = 1.
+Settles and Craven (2008), An Analysis of Active Learning Strategies for Sequence Labeling Tasks,
+doi 10.3115/1613715.1613855. beta is 1.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from not_offered.uncertainty import entropies
 from salience.suggestions.strategy import Pool, highest
-from salience.suggestions.uncertainty import entropies
 
 
 def density(pool: Pool, count: int, generator: np.random.Generator | None = None) -> np.ndarray:
