@@ -60,3 +60,9 @@ def test_the_first_round_is_made_once():
     for places in ([1, 2], [1, 2, 3], [1, 2], [1, 2, 3]):
         kept(np.array(places))
     assert made == [2, 3, 3]
+
+
+def test_the_set_that_carries_a_difference_is_left_out():
+    small, large = np.array([0.9, 1.1, 1.0]), np.array([9.0, 11.0, 10.0])
+    assert suggest.without_one_set([small, small, large], 1).startswith("+1.0 [")
+    assert suggest.without_one_set([large], 1) == ""

@@ -4,13 +4,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
-import torch
 from sklearn.cluster import KMeans
 
 import reference_suggestions
 from salience.suggestions import STRATEGIES, Pool
-from salience.suggestions.badge import badge
-from salience.suggestions.clusters import clusters
+from salience.suggestions.centers import nearest_to_centers
 from salience.suggestions.margin import margin, margins
 from salience.suggestions.uncertain_clusters import FACTOR, uncertain_clusters
 
@@ -22,7 +20,7 @@ def random_pool(seed, texts=60, classes=5, width=7) -> Pool:
 
 
 def test_the_two_closest_labels_are_first():
-    """Margins of 0.03, 0.01 and 0.28. The first row is the least confident one, the last that of the highest entropy."""
+    """Margins of 0.03, 0.01, 0.28. The first row is the least confident one, the last that of the highest entropy."""
     pool = Pool(np.array([[0.43, 0.4, 0.17, 0.0], [0.48, 0.47, 0.05, 0.0], [0.46, 0.18, 0.18, 0.18]]))
     assert margins(pool.probabilities) == pytest.approx([0.03, 0.01, 0.28])
     assert margin(pool, 3).tolist() == [1, 0, 2]
@@ -34,26 +32,6 @@ def test_margin_is_that_of_the_loop(seed):
     assert margin(pool, 15).tolist() == reference_suggestions.margin(pool.probabilities.tolist(), 15)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_badge_is_k_means_plus_plus_on_gradients(seed):
-    pool = random_pool(seed)
-    numbers = np.random.default_rng(seed).random(14)
-    expected = reference_suggestions.badge(pool.probabilities.tolist(), pool.vectors, 15, numbers)
-    assert badge(pool, 15, np.random.default_rng(seed)).tolist() == expected
-
-
-def test_the_gradients_are_those_of_torch():
-    """What the loop of BADGE takes for the gradient is that of the loss in the weights of a linear map."""
-    map_ = torch.nn.Linear(7, 5, bias=False, dtype=torch.float64)
-    vectors = torch.randn(3, 7, dtype=torch.float64)
-    for vector in vectors:
-        logits = map_(vector)
-        map_.zero_grad()
-        torch.nn.functional.cross_entropy(logits[None], logits.argmax()[None]).backward()
-        (found,) = reference_suggestions.gradients([logits.softmax(0).tolist()], [vector.numpy()])
-        assert np.allclose(found, map_.weight.grad.numpy().ravel())
-
-
 def blobs(sizes, seed=0) -> np.ndarray:
     """Groups of vectors, far from each other."""
     random = np.random.default_rng(seed)
@@ -61,7 +39,7 @@ def blobs(sizes, seed=0) -> np.ndarray:
                            enumerate(sizes)])  # fmt: skip
 
 
-def test_clusters_gives_the_text_nearest_to_each_mean_that_of_the_largest_group_first():
+def test_the_text_nearest_to_each_mean_comes_that_of_the_largest_group_first():
     sizes = [5, 9, 7]
     vectors = blobs(sizes)
     starts = np.cumsum([0, *sizes[:-1]])
@@ -69,8 +47,11 @@ def test_clusters_gives_the_text_nearest_to_each_mean_that_of_the_largest_group_
         start + int(np.linalg.norm(own - own.mean(0), axis=1).argmin())
         for start, own in zip(starts, np.split(vectors, starts[1:]), strict=True)
     ]
-    pool = Pool(np.full((len(vectors), 2), 0.5), vectors)
-    assert clusters(pool, 3, np.random.default_rng(0)).tolist() == [nearest[1], nearest[2], nearest[0]]
+    assert nearest_to_centers(vectors, None, 3, np.random.default_rng(0)).tolist() == [
+        nearest[1],
+        nearest[2],
+        nearest[0],
+    ]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -127,11 +108,3 @@ def test_memory_is_linear_in_the_texts(strategy):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 50e6
-
-
-def test_equal_texts_are_not_chosen_together_by_rules_on_vectors():
-    """Each of 10 texts stands there twice."""
-    half = random_pool(0, texts=10)
-    pool = Pool(np.concatenate([half.probabilities] * 2), np.concatenate([half.vectors] * 2))
-    for rule in (badge, clusters):
-        assert len({place % 10 for place in rule(pool, 10, np.random.default_rng(0)).tolist()}) == 10

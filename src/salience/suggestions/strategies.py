@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from salience.suggestions.badge import badge
-from salience.suggestions.clusters import clusters
 from salience.suggestions.margin import margin
 from salience.suggestions.strategy import Choose
 from salience.suggestions.uncertain_clusters import uncertain_clusters
@@ -32,7 +30,5 @@ class Strategy:
 STRATEGIES: dict[str, Strategy] = {
     "uncertain-clusters": Strategy(uncertain_clusters, True, "Zhdanov (2019), arXiv:1901.05954"),
     "margin": Strategy(margin, False, "Scheffer et al. (2001), doi 10.1007/3-540-44816-0_31"),
-    "clusters": Strategy(clusters, True, "Kang et al. (2004), doi 10.1007/978-3-540-24775-3_46"),
-    "badge": Strategy(badge, True, "Ash et al. (2020), arXiv:1906.03671"),
 }
 DEFAULT = "uncertain-clusters"

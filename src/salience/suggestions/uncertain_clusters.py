@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from salience.suggestions.clusters import nearest_to_centers
+from salience.suggestions.centers import nearest_to_centers
 from salience.suggestions.margin import margins
 from salience.suggestions.strategy import Pool, highest
 
@@ -17,7 +17,7 @@ FACTOR = 10  # beta: as many uncertain texts for each text that is wanted
 def uncertain_clusters(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray:
     """The text nearest to the center of each of `count` clusters of the `FACTOR` times as many uncertain texts.
 
-    The uncertainty of a text is 1 minus its margin, as in the paper (section 3). It also weighs the texts in k-means.
+    The uncertainty of a text is 1 minus its margin. It also weighs the texts in k-means.
     The text of the heaviest cluster is the first.
     """
     uncertainty = 1 - margins(pool.probabilities).astype(np.float64)

@@ -1,8 +1,4 @@
-"""One text of each cluster: k-means on the vectors, and the text nearest to each center.
-
-Kang, Ryu and Kwon (2004), Using Cluster-Based Sampling to Select Initial Training Set for Active Learning in Text
-Classification, doi 10.1007/978-3-540-24775-3_46, with as many clusters as texts are wanted.
-"""
+"""The texts nearest to the centers of k-means."""
 
 from __future__ import annotations
 
@@ -10,22 +6,16 @@ import warnings
 
 import numpy as np
 
-from salience.suggestions.strategy import Pool, completed
-
-
-def clusters(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray:
-    """The text nearest to the center of each of `count` clusters, that of the largest cluster first.
-
-    Of vectors with fewer than `count` different values, there are fewer clusters; the texts nearest to their own
-    centers complete the choice.
-    """
-    return nearest_to_centers(pool.known_vectors, None, count, generator)
+from salience.suggestions.strategy import completed
 
 
 def nearest_to_centers(
     vectors: np.ndarray, weights: np.ndarray | None, count: int, generator: np.random.Generator
 ) -> np.ndarray:
     """The place of the vector nearest to each center of k-means, that of the heaviest cluster first.
+
+    Of vectors with fewer than `count` different values, there are fewer clusters. The vectors nearest to their own
+    centers complete the choice.
 
     Args:
         vectors: (N, D).
