@@ -36,6 +36,7 @@ FLOORS = {
     "comparison": 5,
     "audit": 5,
     "prediction": 5,
+    "suggestions": 5,
     "report": 6,
     "reproduce": 7,
     "commands": 8,

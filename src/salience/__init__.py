@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # for static tools; `_HOMES` is the same list for run time, a
     )
     from salience.models.loading import load_classifier
     from salience.prediction import Predictor
+    from salience.suggestions import STRATEGIES, Strategy, Suggestion, suggest
     from salience.training.loss import cross_entropy
     from salience.training.objectives import mixed, plain
     from salience.training.procedures import Standard, Turns
@@ -54,6 +55,7 @@ __all__ = [
     "EXPLAINERS",
     "METHODS",
     "METRICS",
+    "STRATEGIES",
     "AttentionMix",
     "Batch",
     "Collator",
@@ -76,6 +78,8 @@ __all__ = [
     "SalienceClassifier",
     "SenMixup",
     "Standard",
+    "Strategy",
+    "Suggestion",
     "TMix",
     "TextClassifier",
     "Texts",
@@ -93,6 +97,7 @@ __all__ = [
     "mixed",
     "plain",
     "stages",
+    "suggest",
 ]
 
 # Module -> the public names that it defines.
@@ -129,6 +134,7 @@ _HOMES = {
     ],
     "salience.models.loading": ["load_classifier"],
     "salience.prediction": ["Predictor"],
+    "salience.suggestions": ["STRATEGIES", "Strategy", "Suggestion", "suggest"],
     "salience.training.loss": ["cross_entropy"],
     "salience.training.objectives": ["mixed", "plain"],
     "salience.training.procedures": ["Standard", "Turns"],

@@ -71,6 +71,15 @@ def test_explain(given, salience, tmp_path):
     assert [json.loads(line) for line in answer.out.splitlines()] == rows
 
 
+def test_suggest(given, salience, tmp_path):
+    """The label is named in the summary, and written as it is."""
+    labels, model, file = given
+    answer = salience("suggest", model, file, "--text", "text", "--count", "9", "--output", tmp_path / "out.jsonl")
+    check_terminal(answer)
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == 9 and {row["predicted"] for row in rows} <= set(labels)
+
+
 def test_faithfulness(given, salience, tmp_path):
     _, model, file = given
     short = ["--rows", "9", "--most", "3", "--at", "2", "--explainer", "gradient"]

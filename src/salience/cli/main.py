@@ -23,6 +23,7 @@ from salience.cli import (
     predict,
     report,
     reproduce,
+    suggest,
     train,
 )
 from salience.cli import explain as explaining
@@ -43,6 +44,7 @@ app.command("audit")(audit.audit)
 app.command("train")(train.train)
 app.command("report")(report.report)
 app.command("predict")(predict.predict)
+app.command("suggest")(suggest.suggest)
 app.command("export")(export.export)
 app.command("compare")(compare.compare)
 app.add_typer(analyse.app, name="analyse")

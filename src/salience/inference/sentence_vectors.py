@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import torch
 from torch import nn
+from transformers import PreTrainedModel
 
 from salience.data.batching import in_order, like_length
 from salience.data.encoding import Encoded
 from salience.hooks.hooks import evaluating, forward, reading
+from salience.models.precision import computing
 
 
 @torch.no_grad()
@@ -25,3 +27,24 @@ def sentence_vectors(model: nn.Module, texts: Encoded) -> np.ndarray:
                 forward(model, batch)
             vectors.append((rows, sentence.value.float().cpu().numpy()))
     return in_order(vectors)
+
+
+@torch.no_grad()
+def probabilities_and_vectors(
+    model: PreTrainedModel, texts: Encoded, precision: str = "auto"
+) -> tuple[np.ndarray, np.ndarray]:
+    """The class probabilities (N, C) and the vectors (N, D) of N texts, both in float32, from one pass.
+
+    Args:
+        model: a classifier with a level "sentence", see `salience.stages`. Its mode is restored afterwards.
+        texts: N encoded texts, in whose order the rows are.
+        precision: "fp32", "bf16", or "auto"; see `salience.models.precision.resolve_precision`.
+    """
+    probabilities, vectors = [], []
+    with evaluating(model), computing(model, precision):
+        for rows, batch in like_length(model, texts):
+            with reading(model, "sentence") as sentence:
+                logits = forward(model, batch)
+            probabilities.append((rows, logits.float().softmax(1).cpu().numpy()))
+            vectors.append((rows, sentence.value.float().cpu().numpy()))
+    return in_order(probabilities), in_order(vectors)

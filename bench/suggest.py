@@ -1,0 +1,289 @@
+"""Learning curves of the strategies that suggest which texts to label next, against random choice.
+
+    python bench/suggest.py --data-dir DATA
+    python bench/suggest.py --data-dir DATA --classifier fine-tuned --sets trec sst2 --seeds 0 1 --stop 100
+    python bench/suggest.py --report
+
+A seed draws the first texts at random, which all strategies begin with. In each round a classifier is trained on the
+labelled texts; the strategy chooses texts of the pool by what this classifier says of them, and they get their labels.
+The accuracy is that on the test rows of the development set (`bench/development.py`). The pool are 5,000 of its rows
+to train on, the same for all seeds.
+
+The classifier is the logistic regression on the vectors of the frozen encoder, the reference `frozen` of `salience
+compare`; or with `--classifier fine-tuned` the default recipe of `salience train`. The strategies read the vectors of
+the frozen encoder, or those that the head of the trained model reads.
+
+Rounds are appended to RESULTS, and those that it has are not made again. The report gives the accuracy of every
+strategy, and the difference of the mean accuracy over all rounds after the first from that of random choice: paired by
+set and seed, with 95 % intervals that hold together for all strategies (Bonferroni), on these sets; the same without
+the set whose absence leaves the lowest interval; and without this correction over other sets like these.
+
+`salience suggest` offers a strategy if the first two intervals are above 0: it is better than random choice on these
+sets, and not by one of them alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+
+from development import SETS, development_set, rows_of
+from not_offered import NOT_OFFERED, LabelledPool
+from salience.comparison.interval import paired_interval
+from salience.comparison.statistics import Difference
+from salience.data.task import Task
+from salience.data.texts import Texts
+from salience.inference.frozen_encoder import load_frozen
+from salience.suggestions import STRATEGIES, Choose, Pool
+from salience.suggestions.view import view_of
+from salience.training.baselines import regression_probabilities
+from salience.training.fitting import fit
+from salience.training.preparing import prepare
+from salience.training.recipe import Recipe
+
+POOL, START, STEP, STOP = 5000, 50, 50, 300
+COLUMNS = ("classifier", "set", "seed", "strategy", "labels", "accuracy")
+View = Callable[[], tuple[np.ndarray, np.ndarray]]  # -> probabilities (N, C) and vectors (N, D) of all texts
+# Places of labelled texts -> the view of a classifier that is trained on them, and its accuracy on the test rows.
+Classifier = Callable[[np.ndarray], tuple[View, float]]
+
+
+def random(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray:
+    """Texts drawn uniformly: what a person does without a strategy."""
+    return generator.permutation(len(pool))[:count]
+
+
+RULES: dict[str, Choose] = {
+    "random": random,
+    **{name: each.choose for name, each in STRATEGIES.items()},
+    **NOT_OFFERED,
+}
+
+
+@dataclass(frozen=True)
+class DevelopmentSet:
+    """The texts of the pool and the test rows, both with labels, and the names of the C labels."""
+
+    name: str
+    pool: Texts
+    test: Texts
+    labels: list[str]
+
+
+def read_set(name: str, data_dir: Path) -> DevelopmentSet:
+    """The first `POOL` rows to train on of a development set, which is shuffled, and its test rows."""
+    with tempfile.TemporaryDirectory() as place:
+        files = development_set(name, data_dir, Path(place))
+        pool, test = rows_of(files["data"])[:POOL], rows_of(files["test"])
+    labels = sorted({row["label"] for row in pool + test})
+    parts = (
+        Texts([row["text"] for row in rows], labels=[labels.index(row["label"]) for row in rows])
+        for rows in (pool, test)
+    )
+    return DevelopmentSet(name, *parts, labels)
+
+
+def frozen(data: DevelopmentSet, precision: str) -> Classifier:
+    """A logistic regression on vectors that are computed once."""
+    encoder = load_frozen(precision=precision)
+    vectors, test_vectors = encoder.vectors(data.pool), encoder.vectors(data.test)
+    every = np.concatenate([vectors, test_vectors])
+
+    def trained(places: np.ndarray) -> tuple[View, float]:
+        own = data.pool.known_labels[places]
+        found = regression_probabilities(vectors[places], own, every, len(data.labels))
+        return lambda: (found[: len(vectors)], vectors), accuracy(found[len(vectors) :], data.test)
+
+    return trained
+
+
+def fine_tuned(data: DevelopmentSet, precision: str, seed: int) -> Classifier:
+    """A model of the default recipe, trained anew on all labelled texts."""
+
+    def trained(places: np.ndarray) -> tuple[View, float]:
+        recipe = Recipe(data="rows of a bench", precision=precision, seed=seed)
+        prepared = prepare(recipe, Task(data.labels, data.pool.take(places)))
+        with tempfile.TemporaryDirectory() as place:
+            classifier = fit(prepared, Path(place)).classifier
+        score = accuracy(classifier.predict_proba(data.test.texts), data.test)
+        return cache(partial(view_of, classifier, data.pool.texts, True)), score
+
+    return trained
+
+
+def first_kept(trained: Classifier) -> Classifier:
+    """The same classifier, which keeps what the first texts gave: all rules of a seed begin with the same ones."""
+    kept: dict[bytes, tuple[View, float]] = {}
+
+    def of(places: np.ndarray) -> tuple[View, float]:
+        key = places.tobytes()
+        if kept and key not in kept:
+            return trained(places)
+        if not kept:
+            kept[key] = trained(places)
+        return kept[key]
+
+    return of
+
+
+def accuracy(probabilities: np.ndarray, texts: Texts) -> float:
+    return float((probabilities.argmax(1) == texts.known_labels).mean())
+
+
+def curve(
+    trained: Classifier, size: int, rule: str, seed: int, start: int = START, step: int = STEP, stop: int = STOP
+) -> Iterator[tuple[int, float]]:
+    """The number of labels and the accuracy in every round.
+
+    Args:
+        size: number of texts in the pool.
+        rule: key of `RULES`.
+        seed: of the first texts, which are the same for all rules, and of the rule's own draws.
+    """
+    labelled = np.random.default_rng(seed).permutation(size)[:start]
+    generator = np.random.default_rng([seed, zlib.crc32(rule.encode())])
+    while True:
+        view, score = trained(labelled)
+        yield len(labelled), score
+        if len(labelled) >= stop:
+            return
+        probabilities, vectors = view()
+        rest = np.setdiff1d(np.arange(size), labelled)
+        pool = LabelledPool(probabilities[rest], vectors[rest], vectors[labelled])
+        chosen = RULES[rule](pool, min(step, stop - len(labelled)), generator)
+        labelled = np.concatenate([labelled, rest[chosen]])
+
+
+def mean_curves(rows: Sequence[dict], rule: str) -> dict[str, dict[int, float]]:
+    """For each set and each seed, the mean accuracy over all rounds after the first."""
+    first = min(int(row["labels"]) for row in rows)
+    found: dict[str, dict[int, list[float]]] = {}
+    for row in rows:
+        if row["strategy"] == rule and int(row["labels"]) > first:
+            seeds = found.setdefault(row["set"], {})
+            seeds.setdefault(int(row["seed"]), []).append(float(row["accuracy"]))
+    return {name: {seed: float(np.mean(values)) for seed, values in seeds.items()} for name, seeds in found.items()}
+
+
+def differences(rows: Sequence[dict], rule: str) -> dict[str, np.ndarray]:
+    """For each set, the differences of a rule from random choice in points of accuracy, one for each seed."""
+    ours, others = mean_curves(rows, rule), mean_curves(rows, "random")
+    return {
+        name: 100 * np.array([ours[name][seed] - others[name][seed] for seed in sorted(ours[name])]) for name in ours
+    }
+
+
+def report(rows: Sequence[dict]) -> str:
+    """Two tables in Markdown: the curves, as means over sets and seeds; and the differences from random choice."""
+    labels = sorted({int(row["labels"]) for row in rows})
+    rules = [rule for rule in RULES if any(row["strategy"] == rule for row in rows)]
+    sets = [name for name in SETS if any(row["set"] == name for row in rows)]
+    lines = [f"| strategy | {' | '.join(f'{each} labels' for each in labels)} |", "|---" * (len(labels) + 1) + "|"]
+    for rule in rules:
+        cells = [
+            np.mean([
+                np.mean([float(row["accuracy"]) for row in rows
+                         if (row["strategy"], row["set"], int(row["labels"])) == (rule, name, each)])
+                for name in sets
+            ])
+            for each in labels
+        ]  # fmt: skip
+        lines.append(f"| {rule} | {' | '.join(f'{100 * cell:.1f}' for cell in cells)} |")
+    lines += ["", f"| strategy | {' | '.join(sets)} | mean, on these sets | without one set | on other sets |"]
+    lines.append("|---" * (len(sets) + 4) + "|")
+    compared = [rule for rule in rules if rule != "random"]
+    for rule in compared:
+        own = differences(rows, rule)
+        each = [shown(paired_interval([own[name]], over_sets=False)) for name in sets]
+        values = [own[name] for name in sets]
+        here = shown(paired_interval(values, over_sets=False, comparisons=len(compared)))
+        fewer = without_one_set(values, len(compared))
+        elsewhere = shown(paired_interval(values, over_sets=True))
+        lines.append(f"| {rule} | {' | '.join(each)} | {here} | {fewer} | {elsewhere} |")
+    return "\n".join(lines)
+
+
+def without_one_set(values: Sequence[np.ndarray], comparisons: int) -> str:
+    """The difference on all sets but one, that which leaves the lowest interval; nothing where there is one set."""
+    if len(values) == 1:
+        return ""
+    fewer = [[own for place, own in enumerate(values) if place != left] for left in range(len(values))]
+    found = [paired_interval(each, over_sets=False, comparisons=comparisons) for each in fewer]
+    return shown(min(found, key=lambda each: each.mean if each.low is None else each.low))
+
+
+def shown(difference: Difference) -> str:
+    """'+1.2 [0.3, 2.1]'."""
+    if difference.low is None or difference.high is None:
+        return f"{difference.mean:+.1f}"
+    return f"{difference.mean:+.1f} [{difference.low:.1f}, {difference.high:.1f}]"
+
+
+def read_rows(file: Path) -> list[dict]:
+    """The rounds in a file of results; none if it is not there."""
+    if not file.exists():
+        return []
+    with file.open(encoding="utf-8", newline="") as opened:
+        return list(csv.DictReader(opened))
+
+
+def main() -> None:
+    """Makes the rounds that are missing, and prints the report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir", type=Path)
+    parser.add_argument(
+        "--sets", nargs="+", choices=SETS, default=["trec", "sst2", "subj", "ag_news", "banking77", "20news"]
+    )
+    parser.add_argument("--seeds", nargs="+", type=int, default=list(range(20)))
+    parser.add_argument("--strategies", nargs="+", choices=RULES, default=list(RULES))
+    parser.add_argument("--classifier", choices=["frozen", "fine-tuned"], default="frozen")
+    parser.add_argument("--stop", type=int, default=STOP, help="number of labels of the last round")
+    parser.add_argument("--precision", default="auto")
+    parser.add_argument("--results", type=Path, default=Path("results/suggest.csv"))
+    parser.add_argument("--report", action="store_true", help="only print the report")
+    options = parser.parse_args()
+    if not options.report:
+        if options.data_dir is None:
+            parser.error("--data-dir is needed, unless there is --report")
+        make(options)
+    rows = [row for row in read_rows(options.results) if row["classifier"] == options.classifier]
+    print(report([row for row in rows if row["strategy"] in options.strategies]))
+
+
+def make(options: argparse.Namespace) -> None:
+    """Makes the curves that are not in the file of results; a curve is appended when it is complete."""
+    there = {
+        (row["classifier"], row["set"], int(row["seed"]), row["strategy"], int(row["labels"]))
+        for row in read_rows(options.results)
+    }
+    options.results.parent.mkdir(parents=True, exist_ok=True)
+    if not options.results.exists():
+        options.results.write_text(",".join(COLUMNS) + "\n", encoding="utf-8")
+    for name in options.sets:
+        data = read_set(name, options.data_dir)
+        regression = frozen(data, options.precision) if options.classifier == "frozen" else None
+        for seed in options.seeds:
+            trained = first_kept(regression or fine_tuned(data, options.precision, seed))
+            for rule in options.strategies:
+                key = (options.classifier, name, seed, rule)
+                if (*key, options.stop) in there:
+                    continue
+                rounds = [
+                    (labels, score) for labels, score in curve(trained, len(data.pool), rule, seed, stop=options.stop)
+                ]
+                with options.results.open("a", encoding="utf-8", newline="") as opened:
+                    csv.writer(opened, lineterminator="\n").writerows(
+                        [*key, labels, f"{score:.4f}"] for labels, score in rounds if (*key, labels) not in there
+                    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,10 @@
+"""Which texts without labels to label next: strategies of active learning.
+
+`STRATEGIES` is the catalogue; `salience.suggest` chooses by one of them.
+"""
+
+from salience.suggestions.strategies import DEFAULT, STRATEGIES, Strategy
+from salience.suggestions.strategy import Choose, Pool
+from salience.suggestions.suggesting import Suggestion, suggest
+
+__all__ = ["DEFAULT", "STRATEGIES", "Choose", "Pool", "Strategy", "Suggestion", "suggest"]

@@ -1,0 +1,105 @@
+"""Which of some texts to label next, as values: `salience.suggest`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from salience.data.splitting import stripped
+from salience.data.texts import Texts, TextsLike
+from salience.errors import InputError, unknown
+from salience.inference import TextClassifier
+from salience.suggestions.fresh import FreshTexts
+from salience.suggestions.strategies import DEFAULT, STRATEGIES, Strategy
+from salience.suggestions.strategy import Pool
+from salience.suggestions.view import view_of
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A text to label, and what the classifier says of it.
+
+    Args:
+        place: of the text among those that were given, counted from 0.
+        label: the most probable label.
+        probability: that of this label.
+    """
+
+    place: int
+    label: str
+    probability: float
+
+
+def suggest(
+    classifier: TextClassifier,
+    texts: TextsLike,
+    count: int = 50,
+    labelled: TextsLike = (),
+    strategy: str = DEFAULT,
+    seed: int = 0,
+) -> list[Suggestion]:
+    """Suggests which texts to label next, so that a classifier that is trained on them too becomes better.
+
+    Repetitions of a text, texts that are also labelled, and empty texts are left out; space around texts is ignored.
+
+    Args:
+        classifier: trained on the texts that have labels so far.
+        texts: N texts without labels, or N pairs.
+        count: number of texts to suggest, at most.
+        labelled: the texts that have labels.
+        strategy: a name of `salience.STRATEGIES`.
+        seed: of a strategy that draws.
+
+    Returns:
+        The suggestions, the one to label first at the head: `count` of them, or as many as there are texts.
+
+    Raises:
+        InputError: an unknown strategy, a count below 1, or texts that are none.
+    """
+    chosen = strategy_named(strategy, count)
+    given, fresh = Texts.of(texts), FreshTexts(set(stripped(Texts.of(labelled))))
+    places = [place for place, row in enumerate(stripped(given)) if fresh.is_fresh(row)]
+    if not places:
+        return []
+    view = view_of(classifier, given.take(places), chosen.reads_vectors)
+    return ranked(classifier.labels, *view, np.array(places), chosen, count, seed)
+
+
+def ranked(
+    labels: list[str], probabilities: np.ndarray, vectors: np.ndarray | None, places: np.ndarray, strategy: Strategy,
+    count: int, seed: int,
+) -> list[Suggestion]:  # fmt: skip
+    """The suggestions among N texts by what a classifier says of them.
+
+    Args:
+        labels: the C labels.
+        probabilities: (N, C). Texts for which they are not finite are left out.
+        vectors: (N, D), or None.
+        places: (N,) of the texts among those that the user has given.
+        strategy: what chooses.
+        count: number of suggestions, at most.
+        seed: of a strategy that draws.
+    """
+    sound = np.isfinite(probabilities).all(1)
+    if not sound.all():
+        probabilities, places = probabilities[sound], places[sound]
+        vectors = None if vectors is None else vectors[sound]
+    chosen = strategy.choose(Pool(probabilities, vectors), count, np.random.default_rng(seed))
+    return [
+        Suggestion(int(places[each]), labels[probabilities[each].argmax()], float(probabilities[each].max()))
+        for each in chosen
+    ]
+
+
+def strategy_named(name: str, count: int) -> Strategy:
+    """The strategy of this name.
+
+    Raises:
+        InputError: there is none, or fewer than one text is wanted.
+    """
+    if name not in STRATEGIES:
+        raise unknown("strategy", name, STRATEGIES)
+    if count < 1:
+        raise InputError(f"--count is {count}: give the number of texts to suggest, at least 1")
+    return STRATEGIES[name]

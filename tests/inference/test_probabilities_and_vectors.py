@@ -1,0 +1,22 @@
+"""Probabilities and vectors from one pass are those of two, for every family of models."""
+
+import numpy as np
+import pytest
+
+import families
+from salience.data.encoding import Encoded
+from salience.inference.probabilities import predict_probabilities
+from salience.inference.sentence_vectors import probabilities_and_vectors, sentence_vectors
+
+
+@pytest.mark.parametrize("family", families.MODELS)
+def test_one_pass_is_as_good_as_two(family):
+    model = families.MODELS[family]().train()
+    own = families.batch([3, 1, 5, 4], family=family)
+    real = own.attention_mask.bool()
+    texts = Encoded(own.input_ids[real].numpy(), own.segment[real].numpy(), real.sum(1).numpy())
+    probabilities, vectors = probabilities_and_vectors(model, texts, "fp32")
+    assert model.training and probabilities.dtype == vectors.dtype == np.float32
+    assert np.allclose(probabilities, predict_probabilities(model, texts, "fp32"), atol=1e-6)
+    assert np.allclose(vectors, sentence_vectors(model, texts), atol=1e-5)
+    assert len({tuple(row) for row in vectors.tolist()}) == 4
