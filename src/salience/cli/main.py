@@ -21,6 +21,7 @@ from salience.cli import (
     faithfulness,
     methods,
     predict,
+    push,
     report,
     reproduce,
     train,
@@ -44,6 +45,7 @@ app.command("train")(train.train)
 app.command("report")(report.report)
 app.command("predict")(predict.predict)
 app.command("export")(export.export)
+app.command("push")(push.push)
 app.command("compare")(compare.compare)
 app.add_typer(analyse.app, name="analyse")
 app.command("explain")(explaining.explain)
