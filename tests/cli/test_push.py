@@ -103,10 +103,8 @@ def test_a_dry_run_asks_nobody(hub, run, salience, monkeypatch):
     monkeypatch.delenv("HF_TOKEN")
     answer = salience("push", run, NAME, "--dry-run")
     assert answer.code == 0 and not hub.asked
-    assert (
-        "model.safetensors (" in answer.err
-        and "not uploaded: data_facts.json, history.json, manifest.json, metrics" in answer.err
-    )
+    assert "model.safetensors (" in answer.err
+    assert "not uploaded: class_words.json, data_facts.json, history.json, manifest.json, metrics" in answer.err
     metadata = yaml.safe_load(answer.out.split("---\n")[1])
     assert metadata["model-index"][0]["name"] == "reviews"
 
@@ -215,5 +213,12 @@ def test_the_card_of_the_run_itself_is_as_it_was(run):
 
 
 def test_no_file_of_texts_is_among_the_uploaded_ones():
-    assert not {"predictions.jsonl", "out_of_fold.jsonl", "report.html", "recipe.yaml", "metrics.json"} & set(UPLOADED)
+    assert not {
+        "predictions.jsonl",
+        "out_of_fold.jsonl",
+        "report.html",
+        "class_words.json",
+        "recipe.yaml",
+        "metrics.json",
+    } & set(UPLOADED)
     assert Path(UPLOADED[0]).name == "config.json"

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 from salience._version import __version__
 from salience.commands.hub_errors import hub_error
@@ -109,13 +110,11 @@ def card_for(run: FinishedRun, repository: str, license: str | None) -> str:
 def without_places(recipe: Recipe) -> Recipe:
     """The recipe with names of files in place of their paths: the folders of a machine are nobody's business."""
     named = {name: getattr(recipe, name) for name in ("data", "test", "validation", "unlabelled", "model")}
-    return replace(
-        recipe,
-        **{
-            name: Path(value).name if "://" not in value and is_place(value) else value
-            for name, value in named.items() if value is not None
-        },
-    )  # fmt: skip
+    short: dict[str, Any] = {
+        name: Path(value).name if "://" not in value and is_place(value) else value
+        for name, value in named.items() if value is not None
+    }  # fmt: skip
+    return replace(recipe, **short)
 
 
 def base_model_of(recipe: Recipe) -> str | None:
