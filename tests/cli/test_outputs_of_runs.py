@@ -65,7 +65,15 @@ def test_a_run_is_replaced_whether_or_not_it_has_a_manifest(train, tmp_path):
     assert set(manifest["files"]) == state(tmp_path / "run").keys()
     assert train(tmp_path / "run", "--overwrite", "--seed", "1").code == 0
     # earlier versions wrote none of these
-    for name in ("manifest.json", "probabilities.npz", "history.json", "data_facts.json", "report.html"):
+    later = (
+        "manifest.json",
+        "probabilities.npz",
+        "history.json",
+        "data_facts.json",
+        "report.html",
+        "class_words.json",
+    )
+    for name in later:
         (tmp_path / "run" / name).unlink()
     assert train(tmp_path / "run", "--overwrite", "--seed", "2").code == 0
     assert yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text())["seed"] == 2

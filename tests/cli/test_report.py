@@ -9,10 +9,12 @@ import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss, precision_recall_fscore_support
 from test_bad_input import refused
 
+import salience as package
 from labelled import write_csv
 from pages import HOSTILE, Content
 from salience.cli.main import main
 from salience.data.words import word_spans
+from salience.explainers.class_words import read_kept_words
 from salience.training.metrics import calibration_error, equal_mass_calibration_error
 from salience.training.temperature import cross_scaled, with_temperature
 
@@ -238,3 +240,15 @@ def test_a_report_of_somebody_else_is_not_replaced(place, salience, tmp_path, mo
     (tmp_path / "run" / "report.html").write_text("mine")
     refused(salience("report", tmp_path / "run"), "was not written by salience and is not replaced")
     assert (tmp_path / "run" / "report.html").read_text() == "mine"
+
+
+def test_the_words_of_the_page_are_kept_for_the_local_page(run, salience):
+    assert salience("report", run).code == 0
+    kept = read_kept_words(run)
+    page = (run / "report.html").read_text(encoding="utf-8")
+    shown = page[page.index('<section id="words">') :]
+    assert f"over the {kept.explained} explained rows" in shown and kept.explainer in shown
+    assert kept.words and set(kept.words) <= set(package.load(run, device="cpu").labels)
+    for label, words in kept.words.items():
+        (part,) = re.findall(rf"<h3>{label}</h3>\s*<ul>(.*?)</ul>", shown, re.DOTALL)
+        assert re.findall(r"<li>(\S+) <small>", part) == [each.word for each in words]

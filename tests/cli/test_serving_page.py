@@ -1,38 +1,215 @@
-"""The server of docs/howto/serve.md answers with the probabilities of the run."""
+"""The server of an export, started as its Dockerfile starts it: it answers as the run does, and refuses what is wrong.
+
+The page docs/howto/serve.md shows the commands of the Dockerfile.
+"""
 
 import json
+import os
 import re
-from http.server import ThreadingHTTPServer
-from threading import Thread
-from urllib.request import Request, urlopen
+import shlex
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from socket import socket
+from time import monotonic, sleep
 
+import httpx
 import pytest
 
 import salience as package
 from documents import ROOT, blocks_of
+from labelled import labelled_rows
+from salience.cli.main import main
+from salience.export.folder import dockerfile
+from salience.inference.abstaining import FILE as THRESHOLDS
 
 PAGE = ROOT / "docs" / "howto" / "serve.md"
-TEXTS = ["a match and a cup", "a lovely song of the band, and one more"]
+TEXTS = [
+    "a match and a cup",
+    "a lovely song of the band, and one more",
+    "song " * 300,
+    "caf\u00e9 \ud83d",
+    "Über 東京",
+]
+for name in ("onnxruntime", "starlette", "uvicorn"):
+    pytest.importorskip(name)
 
 
-def test_the_server_answers_as_the_run(salience, run, tmp_path, monkeypatch):
-    pytest.importorskip("onnxruntime")
-    assert salience("export", run, "--output", tmp_path / "exported").code == 0
-    (program,) = (block.text for block in blocks_of(PAGE) if block.language == "python")
-    stated = re.search(r"enable_truncation\((\d+)\)", (tmp_path / "exported" / "README.md").read_text("utf-8"))[1]
-    monkeypatch.chdir(tmp_path)
-    names = {"__name__": "serve"}
-    exec(program.replace("enable_truncation(512)", f"enable_truncation({stated})"), names)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), names["Handler"])
-    Thread(target=server.serve_forever, daemon=True).start()
+def commands_of(page: str) -> dict[str, list[str]]:
+    """The instructions of a Dockerfile by their name."""
+    found: dict[str, list[str]] = {}
+    for line in page.replace("\\\n", " ").splitlines():
+        name, _, rest = line.partition(" ")
+        found.setdefault(name, []).append(" ".join(rest.split()))
+    return found
+
+
+@pytest.fixture(scope="module")
+def exported(place, run):
+    """An export of the run, with thresholds beside it: some texts are decided, and others are not."""
+    folder = place.folder / "served"
+    assert main(["export", str(run), "--output", str(folder)]) == 0
+    labels = package.load(run, device="cpu").labels
+    texts = [text for text, _ in labelled_rows(20, seed=3)]
+    highest = sorted(package.load(run, device="cpu").predict_proba(texts).max(1).tolist())
+    values = dict.fromkeys(labels, (highest[9] + highest[10]) / 2)
+    content = {"target_precision": 0.9, "certainty": 0.95, "thresholds": values}
+    (folder / THRESHOLDS).write_text(json.dumps(content))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def container(exported, tmp_path_factory):
+    """A folder with what the Dockerfile copies, and nothing else."""
+    folder = tmp_path_factory.mktemp("container")
+    (copied,) = commands_of((exported / "Dockerfile").read_text(encoding="utf-8"))["COPY"]
+    for pattern in copied.split()[1:-1]:
+        files = list(exported.glob(pattern))
+        assert files, pattern
+        for file in files:
+            shutil.copyfile(file, folder / file.name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def client(exported, container):
+    """A client of the server that the Dockerfile's command starts, here on a free port of this machine only."""
+    (command,) = commands_of((exported / "Dockerfile").read_text(encoding="utf-8"))["CMD"]
+    with socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    own = ["--host", "127.0.0.1", "--port", str(port)]  # of an option that is given twice, the last one counts
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    server = subprocess.Popen([sys.executable, "-m", *json.loads(command), *own], cwd=container, env=environment)
     try:
-        address = f"http://127.0.0.1:{server.server_port}"
-        with urlopen(Request(address, json.dumps(TEXTS).encode()), timeout=60) as answer:
-            served = json.load(answer)
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            wait_for(client, server)
+            yield client
     finally:
-        server.shutdown()
-        server.server_close()
-    classifier = package.load(run)
-    for row, expected in zip(served, classifier.predict_proba(TEXTS), strict=True):
-        assert list(row) == list(classifier.labels)
-        assert list(row.values()) == pytest.approx(expected.tolist(), abs=1e-5)
+        server.terminate()
+        assert server.wait(timeout=30) in (0, -15)
+
+
+def wait_for(client, server) -> None:
+    """Until the server answers, as the Dockerfile's check of its health asks it."""
+    end = monotonic() + 60
+    while server.poll() is None and monotonic() < end:
+        try:
+            assert client.get("/health").json() == {"status": "ok"}
+            return
+        except httpx.TransportError:
+            sleep(0.05)
+    pytest.fail("the server does not answer")
+
+
+def asked(client, texts) -> list[dict]:
+    response = client.post("/predict", content=json.dumps({"texts": texts}))  # ASCII: half a character can be sent
+    assert response.status_code == 200, response.text
+    return response.json()["predictions"]
+
+
+@pytest.mark.parametrize("texts", [TEXTS, TEXTS[:1], TEXTS * 20, list(zip(TEXTS, TEXTS[::-1], strict=True))],
+                         ids=["texts", "one", "batches", "pairs"])  # fmt: skip
+def test_the_probabilities_are_those_of_the_run(run, client, texts):
+    classifier = package.load(run, device="cpu")
+    known = [text if isinstance(text, str) else tuple(text) for text in texts]
+    known = [text.replace("\ud83d", "\ufffd") if isinstance(text, str)
+             else tuple(part.replace("\ud83d", "\ufffd") for part in text) for text in known]  # fmt: skip
+    for row, expected in zip(asked(client, texts), classifier.predict_proba(known), strict=True):
+        assert list(row["probabilities"]) == list(classifier.labels)
+        assert list(row["probabilities"].values()) == pytest.approx(expected.tolist(), abs=1e-5)
+        assert row["probability"] == max(row["probabilities"].values())
+
+
+def test_thresholds_are_applied_as_by_predict(exported, client):
+    texts = [text for text, _ in labelled_rows(20, seed=3)]
+    expected = package.Predictor(exported)({"text": texts})
+    found = asked(client, texts)
+    assert [row["predicted"] for row in found] == expected["predicted"].tolist()
+    assert [row["most_probable"] for row in found] == expected["most_probable"].tolist()
+    assert 0 < sum(row["predicted"] is None for row in found) < 20
+
+
+def test_requests_at_the_same_time(client):
+    texts = [f"{text} {number}" for number, (text, _) in enumerate(labelled_rows(40, seed=4))]
+    alone = [asked(client, [text])[0]["probability"] for text in texts]
+    with ThreadPoolExecutor(16) as threads:
+        together = list(threads.map(lambda text: asked(client, [text])[0]["probability"], texts))
+    assert together == pytest.approx(alone, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        ("texts", 400, 'the body is not JSON: send {"texts": ["a text", "another"]}'),
+        (b"\xff\xfe{", 400, "the body is not JSON"),
+        ("[" * 100_000, 400, "the body is not JSON"),
+        ('["a text"]', 400, "there is no list of texts"),
+        ('{"text": ["a text"]}', 400, "there is no list of texts"),
+        ('{"texts": "a text"}', 400, "there is no list of texts"),
+        ('{"texts": []}', 400, "there is no list of texts"),
+        ('{"texts": ["a text", " "]}', 400, "text 2 is no text with words, nor a list of two such texts"),
+        ('{"texts": [7]}', 400, "text 1 is no text"),
+        ('{"texts": [null]}', 400, "text 1 is no text"),
+        ('{"texts": [["a", "b", "c"]]}', 400, "text 1 is no text"),
+        ('{"texts": [["a", 7]]}', 400, "text 1 is no text"),
+        (json.dumps({"texts": ["a"] * 257}), 413, "257 texts: send at most 256 in a request"),
+        (json.dumps({"texts": ["a" * 2**20]}), 413, "the request has more than 1,048,576 bytes"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_what_is_wrong_is_said(client, body, status, said):
+    response = client.post("/predict", content=body)
+    assert response.status_code == status
+    assert response.json()["error"].startswith(said)
+    assert asked(client, ["a cup"])  # the server is as before
+
+
+def test_other_addresses_and_methods(client):
+    assert client.get("/predict").status_code == 405
+    assert client.get("/").status_code == 404 and client.get("/").json() == {"error": "Not Found"}
+
+
+@pytest.mark.parametrize("long", ["head-tail", "windows"])
+def test_a_model_that_reads_parts_of_long_texts_has_no_server(long, run, place, salience, tmp_path):
+    """The server would read the head alone. `salience predict` reads the export as the run."""
+    shutil.copytree(run, tmp_path / "run")
+    settings = json.loads((tmp_path / "run" / "config.json").read_text())
+    (tmp_path / "run" / "config.json").write_text(json.dumps(settings | {"long_texts": long}))
+    answer = salience("export", tmp_path / "run", "--max-length", "9", "--output", tmp_path / "out")
+    assert answer.code == 0, answer.err
+    assert f"no server is written: the model reads long texts with --long {long}" in answer.err
+    assert not {"serve.py", "Dockerfile"} & {file.name for file in (tmp_path / "out").iterdir()}
+    assert "serve.py" not in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    texts = ["a cup " * 10 + "a lovely song of the band " * 3, "a cup"]
+    whole = package.load(tmp_path / "run", max_length=9, device="cpu")
+    found = package.load(tmp_path / "out").predict_proba(texts)
+    assert found == pytest.approx(whole.predict_proba(texts), abs=1e-5)
+
+
+def unversioned(page: str) -> str:
+    return re.sub(r"(?<===)[\d.]+|(?<=FROM python:)[\d.]+", "*", page)
+
+
+def test_the_page_shows_the_dockerfile_and_its_commands():
+    blocks = blocks_of(PAGE)
+    (shown,) = (block.text for block in blocks if block.language == "dockerfile")
+    assert unversioned(shown) == unversioned(dockerfile())
+    commands = commands_of(shown)
+    by_hand = "".join(block.text for block in blocks if block.language == "sh")
+    needed = [re.split("[=<>]", each)[0] for each in shlex.split(commands["RUN"][0]) if re.search("[=<>]", each)]
+    assert needed == ["onnxruntime", "tokenizers", "numpy", "starlette", "uvicorn"]
+    (install,) = re.findall(r"^pip install (.*\bonnxruntime\b.*)$", by_hand, re.M)
+    assert [re.split("[=<>]", each)[0] for each in shlex.split(install)] == needed
+    program, app, *_ = json.loads(commands["CMD"][0])
+    assert f"{program} {app} --host 127.0.0.1 --port 8000" in by_hand
+    (port,) = commands["EXPOSE"]
+    assert f"--publish 8000:{port}" in by_hand and f"http://127.0.0.1:{port}/predict" in by_hand
+
+
+def test_the_tutorial_serves_in_the_same_way():
+    tutorial = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    (install,) = re.findall(r"^pip install (onnxruntime .*)$", tutorial, re.M)
+    assert f"pip install {install}\n" in PAGE.read_text(encoding="utf-8")
+    assert "uvicorn serve:app --host 127.0.0.1 --port 8000" in tutorial

@@ -1,5 +1,6 @@
 """The page of `salience demo`: what is typed is explained, and nothing leaves the machine."""
 
+import json
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
@@ -10,7 +11,10 @@ import families
 from browsing import VIOLATIONS
 from salience.commands import demo as demo_page
 from salience.errors import InputError
+from salience.explainers.class_words import ClassWord, KeptWords, read_kept_words
 from salience.inference import TextClassifier
+from salience.inference.abstaining import Thresholds
+from salience.report.demo_page import classes_table
 
 gradio = pytest.importorskip("gradio")
 
@@ -80,8 +84,8 @@ def test_an_empty_text_shows_nothing_and_is_no_error():
     reader = TextClassifier(families.build("bert").eval(), families.tiny_tokenizer(), 32)
     page = demo_page.build_page(reader, "tiny")
     show = next(iter(page.fns.values())).fn  # itself, without a browser
-    assert show("  ", "", "gradient") == ({}, "")
-    probabilities, words = show("a cup", "a song", "gradient")
+    assert show("  ", "", "gradient") == ({}, "", "")
+    probabilities, _, words = show("a cup", "a song", "gradient")
     assert abs(sum(probabilities.values()) - 1) < 1e-5 and "cup" in words and "song" in words
 
 
@@ -89,3 +93,47 @@ def test_without_gradio_the_mend_is_told(monkeypatch):
     monkeypatch.setattr(demo_page, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install 'salience\[demo\]'"):
         demo_page.serve("minilm", port=None, browser=False, max_length=None, device="cpu")
+
+
+def reader_with(labels: list[str]) -> TextClassifier:
+    model = families.build("bert", classes=len(labels)).eval()
+    model.config.id2label = dict(enumerate(labels))
+    return TextClassifier(model, families.tiny_tokenizer(), 32)
+
+
+@pytest.mark.parametrize(("threshold", "said"), [(0.0, "decided: "), (0.999, "not above its threshold of 0.999"),
+                                                 (1.0, "is never decided")])  # fmt: skip
+def test_a_text_below_its_threshold_is_undecided(threshold, said):
+    """As `Predictor` decides."""
+    reader = reader_with(["a", "b"])
+    page = demo_page.build_page(reader, "tiny", Thresholds({"a": threshold, "b": threshold}))
+    probabilities, line, _ = next(iter(page.fns.values())).fn("a cup", "", "gradient")
+    assert said in line and line.startswith("decided" if threshold == 0 else "undecided")
+    assert max(probabilities, key=probabilities.get) in line.split(": ")[1]
+
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def test_classes_show_their_thresholds_and_words():
+    words = KeptWords("integrated-gradients", 9, {"a": [ClassWord(HOSTILE, 0.5, 3), ClassWord("cup", 0.25, 4)]})
+    table = classes_table(["a", HOSTILE], Thresholds({"a": 0.75, HOSTILE: 1.0}, 0.9, 0.95), words)
+    assert "<img" not in table and table.count("&lt;img") == 2
+    first, second = table.split("<tr>")[2:4]
+    assert "0.750" in first and first.index("&lt;img") < first.index("cup")
+    assert "1 (never decided)" in second and "cup" not in second
+    assert "a precision of 0.9 with a certainty of 0.95" in table and "over 9 texts" in table
+    assert classes_table(["a", "b"], None, None) == ""
+    assert "abstains" not in classes_table(["a", HOSTILE], None, words)
+    assert "salience report RUN" in classes_table(["a"], Thresholds({"a": 0.5}), None)
+
+
+def test_kept_words_are_read_as_they_were_written(tmp_path):
+    words = KeptWords("gradient", 9, {"a": [ClassWord("cup", 0.25, 4)]})
+    assert read_kept_words(tmp_path) is None
+    (tmp_path / "class_words.json").write_text(json.dumps(words.as_json()))
+    assert read_kept_words(tmp_path) == words
+    for damaged in ("[]", "{", '{"words": {"a": [{"word": 1}]}}'):
+        (tmp_path / "class_words.json").write_text(damaged)
+        with pytest.raises(InputError, match=r"class_words.json is damaged .*: salience report makes it again"):
+            read_kept_words(tmp_path)

@@ -38,14 +38,16 @@ def test_a_changed_package_is_not_loaded(tmp_path, monkeypatch):
     (package / "__init__.py").write_text("")
     (package / "model" / "model.safetensors").write_bytes(b"evil")
     monkeypatch.syspath_prepend(tmp_path)
-    model = embedded.Embedded("fake_minilm", "model", EMBEDDED["minilm"].sha256, "salience[offline]")
+    model = embedded.Embedded("fake_minilm", "model", "owner/name", EMBEDDED["minilm"].sha256, "salience[offline]")
     monkeypatch.setitem(EMBEDDED, "fake", model)
     with pytest.raises(InputError, match="is not the upstream file"):
         load_classifier("fake", ["a", "b"])
 
 
 def test_a_package_that_is_not_installed_is_named(monkeypatch):
-    monkeypatch.setitem(EMBEDDED, "absent", embedded.Embedded("no_such_package", "model", "", "salience[offline]"))
+    monkeypatch.setitem(
+        EMBEDDED, "absent", embedded.Embedded("no_such_package", "model", "owner/name", "", "salience[offline]")
+    )
     with pytest.raises(InputError, match=r"pip install 'salience\[offline\]'"):
         embedded_folder("absent")
 

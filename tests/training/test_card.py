@@ -1,7 +1,5 @@
 """The model card: labels and names of files are shown as they are, whatever Markdown would make of them."""
 
-from types import SimpleNamespace
-
 import pytest
 import yaml
 from markdown_it import MarkdownIt
@@ -36,8 +34,7 @@ def card_of(names=("sport", "music"), data="train.csv", model="tiny", ours=False
     scores = {"accuracy": 0.5, "macro_f1": 0.5, "calibration_error": 0.5}
     metrics = {"judged_on": "test", "rows": {"training": 8, "test": 4}, "steps": 3, "test": scores,
                "baselines": {"majority class": scores}}  # fmt: skip
-    task = SimpleNamespace(labels=list(names))
-    return model_card(recipe, task, metrics, {"versions": {"salience": "0"}}, ours)
+    return model_card(recipe, list(names), metrics, {"versions": {"salience": "0"}}, ours)
 
 
 def read(card: str):

@@ -21,6 +21,7 @@ from salience.cli import (
     faithfulness,
     methods,
     predict,
+    push,
     report,
     reproduce,
     suggest,
@@ -46,6 +47,7 @@ app.command("report")(report.report)
 app.command("predict")(predict.predict)
 app.command("suggest")(suggest.suggest)
 app.command("export")(export.export)
+app.command("push")(push.push)
 app.command("compare")(compare.compare)
 app.add_typer(analyse.app, name="analyse")
 app.command("explain")(explaining.explain)

@@ -10,8 +10,11 @@ from salience.commands.local_only import LocalOnly
 from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.explainers import EXPLAINERS
+from salience.explainers.class_words import KeptWords, read_kept_words
 from salience.explainers.explanations import explain_texts
 from salience.inference import TextClassifier, load
+from salience.inference.abstaining import Thresholds, read_thresholds
+from salience.report.demo_page import classes_table, decision_line
 
 FONTS = ["system-ui", "sans-serif"]  # installed ones, so that none is downloaded
 
@@ -32,7 +35,8 @@ def serve(name: str, *, port: int | None, browser: bool, max_length: int | None,
     if find_spec("gradio") is None:
         raise InputError("the page needs gradio: pip install 'salience[demo]'")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-    page = build_page(load(name, max_length, device), name)
+    classifier = load(name, max_length, device)
+    page = build_page(classifier, name, read_thresholds(name, classifier.labels), read_kept_words(name))
     try:
         launch(page, server_port=port, inbrowser=browser)
     except OSError as error:
@@ -55,23 +59,28 @@ def launch(page, **settings):
     )  # fmt: skip
 
 
-def build_page(classifier: TextClassifier, name: str):
-    """The page as gradio's blocks. Texts are escaped.
+def build_page(
+    classifier: TextClassifier, name: str, thresholds: Thresholds | None = None, words: KeptWords | None = None
+):
+    """The page as gradio's blocks. Texts, labels and words are escaped.
 
     Args:
         name: of the classifier, for the title.
+        thresholds: below which it abstains; None if it decides every text.
+        words: that speak for its classes; None if they are not known.
     """
     import gradio
 
     offered = list(applicable_explainers(classifier, Texts(["a text"])))
 
-    def show(text: str, pair: str, explainer: str) -> tuple[dict[str, float], str]:
+    def show(text: str, pair: str, explainer: str) -> tuple[dict[str, float], str, str]:
         if not text.strip():
-            return {}, ""
+            return {}, "", ""
         texts = Texts([text], [pair] if pair.strip() else None)
         (explanation,) = explain_texts(classifier, texts, {explainer: EXPLAINERS[explainer]})
         probabilities = dict(zip(explanation.labels, map(float, explanation.probabilities), strict=True))
-        return probabilities, explanation._repr_html_()
+        line = "" if thresholds is None else decision_line(explanation, thresholds)
+        return probabilities, line, explanation._repr_html_()
 
     with gradio.Blocks(title=f"salience: {name}", analytics_enabled=False) as page:
         gradio.Markdown("# Which words decide")
@@ -84,7 +93,9 @@ def build_page(classifier: TextClassifier, name: str):
                 button = gradio.Button("explain", variant="primary")
             with gradio.Column():
                 probabilities = gradio.Label(label="probabilities", num_top_classes=5)
-                words = gradio.HTML(label="words")
+                decision = gradio.Textbox(label="decision", visible=thresholds is not None, interactive=False)
+                shown = gradio.HTML(label="words")
+        gradio.HTML(classes_table(classifier.labels, thresholds, words))
         for event in (button.click, text.submit, explainer.change):
-            event(show, [text, pair, explainer], [probabilities, words], api_visibility="private")
+            event(show, [text, pair, explainer], [probabilities, decision, shown], api_visibility="private")
     return page

@@ -11,7 +11,7 @@ from salience.commands.labelled_texts import read_texts
 from salience.data.texts import Texts
 from salience.errors import InputError, listed, quoted, unknown
 from salience.export.agreement import ENOUGH, Agreement
-from salience.export.folder import write_export
+from salience.export.folder import is_served, write_export
 from salience.files import files_in, sha256_of, whole_folder
 from salience.inference import load
 from salience.inference.abstaining import FILE as THRESHOLDS
@@ -75,6 +75,11 @@ def export_run(
     earlier = written_by_run(output)
     with whole_folder(output) as unfinished:
         write_export(classifier, unfinished, texts, int8, decide)
+        if not is_served(classifier):
+            tell(
+                f"no server is written: the model reads long texts with --long {classifier.long}, which the server "
+                "cannot; salience predict can"
+            )
         for file in (RECIPE, THRESHOLDS):  # `salience predict` finds the columns and the thresholds there
             if (Path(name).expanduser() / file).is_file():
                 shutil.copyfile(Path(name).expanduser() / file, unfinished / file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from sklearn.metrics import confusion_matrix
 from salience.comparison.kept_runs import read_rows
 from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.explainers.class_words import words_by_class
+from salience.explainers.class_words import KEPT, KeptWords, words_by_class
 from salience.explainers.explanations import Explanation, explain_texts
 from salience.explainers.gradient import gradient
 from salience.explainers.integrated import IntegratedGradients
@@ -51,7 +52,7 @@ def report_run(folder: str) -> None:
 
 
 def write_report(run: FinishedRun, classifier: TextClassifier | None) -> Path:
-    """Writes the report into the folder of the run, and its name into the manifest. Gives its path.
+    """Writes the report and the words of the classes into the folder of the run and its manifest. Gives its path.
 
     Args:
         classifier: of the run; None makes a report without explanations.
@@ -61,16 +62,22 @@ def write_report(run: FinishedRun, classifier: TextClassifier | None) -> Path:
             run is damaged.
     """
     place = resolved(run.folder)
-    file = place / REPORT
     written = written_by_run(place)
     if not (written and (place / MANIFEST).is_file()):
         raise InputError(f"{run.folder} has no {MANIFEST}: an earlier version made this run; train it again")
-    if os.path.lexists(file) and REPORT not in written:
-        raise InputError(f"{file} was not written by salience and is not replaced: move it elsewhere")
-    page = run_page(run_evidence(run, classifier), f"Report of {place.name}")
+    for name in (REPORT, KEPT):
+        if os.path.lexists(place / name) and name not in written:
+            raise InputError(f"{place / name} was not written by salience and is not replaced: move it elsewhere")
+    evidence = run_evidence(run, classifier)
+    pages = {REPORT: run_page(evidence, f"Report of {place.name}")}
+    if evidence.explained:
+        words = {run.labels[number]: found for number, found in evidence.words.items()}
+        kept = KeptWords(evidence.explainers[1], evidence.explained, words).as_json()
+        pages[KEPT] = json.dumps(kept, indent=2) + "\n"
     with locked(place):
-        add_to_manifest(place, REPORT)  # first: a file that the manifest lists may be missing, but not the reverse
-        write_whole(file, page)
+        for name, page in pages.items():
+            add_to_manifest(place, name)  # first: a file that the manifest lists may be missing, but not the reverse
+            write_whole(place / name, page)
     return run.folder / REPORT
 
 

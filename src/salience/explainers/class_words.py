@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import NamedTuple
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 from unicodedata import category
 
 import numpy as np
 
+from salience.errors import InputError
 from salience.explainers.explanations import Explanation
 
 LEAST = 3  # texts that a word must be in
+KEPT = "class_words.json"  # the words of a run, in its folder
 
 
 class ClassWord(NamedTuple):
@@ -67,3 +72,44 @@ def plain_word(word: str) -> str:
     """A word in lower case without punctuation and symbols around it; empty if it consists of nothing else."""
     letters = [index for index, letter in enumerate(word) if category(letter)[0] not in "PSZC"]
     return word[letters[0] : letters[-1] + 1].lower() if letters else ""
+
+
+@dataclass(frozen=True)
+class KeptWords:
+    """The words that speak for the classes of a run, as its report has found them.
+
+    Attributes:
+        explainer: whose scores they are from.
+        explained: number of texts that were explained.
+        words: label to its words; a label without words may be missing.
+    """
+
+    explainer: str
+    explained: int
+    words: dict[str, list[ClassWord]]
+
+    def as_json(self) -> dict[str, Any]:
+        """The content of the file."""
+        words = {label: [word._asdict() for word in found] for label, found in self.words.items()}
+        return {"explainer": self.explainer, "explained": self.explained, "words": words}
+
+
+def read_kept_words(model: str | Path) -> KeptWords | None:
+    """The words in the folder of a run; None if there are none, or if it is no folder.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    file = Path(model).expanduser() / KEPT
+    if not file.is_file():
+        return None
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        words = {
+            str(label): [ClassWord(str(each["word"]), float(each["score"]), int(each["texts"])) for each in found]
+            for label, found in content["words"].items()
+        }
+        return KeptWords(str(content["explainer"]), int(content["explained"]), words)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise InputError(f"{file} is damaged ({reason}): salience report makes it again") from error

@@ -63,7 +63,7 @@ class Agreement:
 
 def agreement(original: TextClassifier, exported: TextClassifier, texts: Texts) -> Agreement:
     """Predicts N texts, one or more, with both classifiers. The original computes in float32."""
-    encoded = original.encode(texts)
+    encoded = original.read(texts)
     before, after = original.probabilities(encoded), exported.probabilities(encoded)
     labels = np.full(len(texts), UNKNOWN) if texts.labels is None else texts.labels
     known = labels != UNKNOWN

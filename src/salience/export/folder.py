@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import platform
+import shutil
 from collections.abc import Callable
 from copy import deepcopy
 from importlib.metadata import version
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +60,36 @@ def write_export(
         held = agreement(classifier, exported, texts)
         accept(held)
     write_whole(folder / "README.md", readme(exported))
-    write_json(folder / "export.json", about(int8, difference, held))
+    write_json(folder / "export.json", about(exported, int8, difference, held))
+    if is_served(exported):
+        write_server(folder)
     return held
+
+
+def is_served(exported: TextClassifier) -> bool:
+    """Whether a server is written for an exported classifier: it reads no parts of long texts."""
+    return exported.long == "head"
+
+
+def write_server(folder: Path) -> None:
+    """Writes a program that serves the folder over HTTP, and a Dockerfile that runs it.
+
+    The packages that compute are those with which the export was compared with the original.
+    """
+    templates = files("salience.export").joinpath("templates")
+    with as_file(templates.joinpath("serve.py")) as program:
+        shutil.copyfile(program, folder / "serve.py")
+    write_whole(folder / "Dockerfile", dockerfile())
+
+
+def dockerfile() -> str:
+    """The Dockerfile, with the versions of Python and of packages of this environment."""
+    return str(
+        render(
+            "salience.export", "Dockerfile.jinja", python=".".join(platform.python_version_tuple()[:2]),
+            **{name: version(name) for name in ("onnxruntime", "tokenizers", "numpy")},
+        )
+    ) + "\n"  # fmt: skip
 
 
 def configuration(classifier: TextClassifier) -> dict[str, Any]:
@@ -73,16 +103,17 @@ def readme(exported: OnnxClassifier) -> str:
     return str(
         render(
             "salience.export", "readme.md.jinja", max_length=exported.max_length,
-            padding=exported.tokenizer.pad_token_id or 0,
+            padding=exported.tokenizer.pad_token_id or 0, served=is_served(exported),
         )
     )  # fmt: skip
 
 
-def about(int8: bool, difference: float, held: Agreement | None) -> dict[str, Any]:
-    """How the model was exported, what it was compared with, and where."""
+def about(exported: OnnxClassifier, int8: bool, difference: float, held: Agreement | None) -> dict[str, Any]:
+    """How the model was exported, what it reads, what it was compared with, and where."""
     return {
         "written by": f"salience {__version__}",
         "format": "onnx, int8" if int8 else "onnx, float32",
+        "reads": {"max_length": exported.max_length, "pad_token_id": exported.tokenizer.pad_token_id or 0},
         "float32 on made-up texts": {"largest difference of a logit, relative": difference, "accepted": TOLERANCE},
         "on given texts": None if held is None else held.as_json(),
         "processor": platform.processor() or platform.machine(),

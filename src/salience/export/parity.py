@@ -49,7 +49,7 @@ def made_up_batch(
         return [" ".join(tokenizer.decode([token]).strip() for token in text) for text in tokens]
 
     texts = Texts(made_up(first), None if second is None else made_up(second))
-    return Batch(**Collator.of(tokenizer)(list(classifier.encode(texts))))
+    return Batch(**Collator.of(tokenizer)(list(classifier.encode_heads(texts))))
 
 
 def check_parity(classifier: TextClassifier, exported: OnnxModel) -> float:

@@ -10,6 +10,7 @@ from scipy.special import softmax
 
 from salience.data.batching import like_length
 from salience.data.encoding import Encoded
+from salience.data.long_texts import merged
 from salience.errors import InputError
 from salience.inference.classifier import TextClassifier
 from salience.inference.onnx_model import FILE, TOKENS, OnnxModel
@@ -36,8 +37,9 @@ class OnnxClassifier(TextClassifier):
         return logits
 
     def probabilities(self, encoded: Encoded) -> np.ndarray:
-        """The probabilities of the labels (N, C) in float32 for encoded texts."""
-        return softmax(self.logits(encoded), axis=1)
+        """The probabilities of the labels (N, C) in float32 for N encoded texts, of which some may be windows."""
+        found = softmax(self.logits(encoded), axis=1)
+        return found if encoded.owners is None else merged(found, encoded.owners)
 
 
 def is_exported(folder: str | Path) -> bool:

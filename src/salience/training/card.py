@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from huggingface_hub import ModelCard, ModelCardData
 
-from salience.data.task import Task
 from salience.errors import printable
 from salience.mixing.choosing import PLAIN
 from salience.training.abstaining import abstention_sentences
+from salience.training.card_results import TASK, hub_results
 from salience.training.estimate_words import estimate_sentence
 from salience.training.judged_scores import judged_scores
 from salience.training.plain_stage import RATE
@@ -24,20 +25,32 @@ from salience.training.recipe import Recipe
 TEMPLATE = "templates/model_card.md.jinja"
 
 
-def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, needs_salience: bool) -> str:
-    """The README.md of a run folder, with the metadata that the Hugging Face hub reads.
+def model_card(
+    recipe: Recipe, labels: Sequence[str], metrics: dict, about: dict, needs_salience: bool,
+    repository: str | None = None, base_model: str | None = None, license: str | None = None,
+) -> str:  # fmt: skip
+    """The README.md of a run folder or of a repository on the hub, with the metadata that the hub reads.
 
     Args:
         recipe: the settings of the run.
-        task: the data of the run; its labels are shown.
+        labels: the names of the labels, which are shown.
         metrics: the scores of the run, as metrics.json has them.
         about: the versions of the libraries.
         needs_salience: whether the model is an architecture of salience, which transformers alone cannot load.
+        repository: "owner/name" of the repository that the card is for: the scores are then in the metadata too, and
+            files that only the run folder has are not spoken of. None for the run folder.
+        base_model: the name on the hub of the model that was trained further; None if it is none.
+        license: of the model, by the hub's name.
     """
+    results = hub_results(recipe, metrics) if repository else []
     data = ModelCardData(
-        pipeline_tag="text-classification",
+        pipeline_tag=TASK,
         library_name="transformers",
         tags=["salience", method_of(recipe, metrics)],
+        base_model=base_model,
+        license=license,
+        model_name=repository.split("/")[-1] if repository and results else None,
+        eval_results=results or None,
     )
     card = ModelCard.from_template(
         data,
@@ -47,9 +60,10 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, needs_sal
         kind="Hugging Face checkpoint with an architecture of salience"
         if needs_salience
         else "plain Hugging Face checkpoint",
-        folder="path/to/this/folder",
+        folder=repository or "path/to/this/folder",
+        published=repository is not None,
         longest=recipe.max_length,
-        names=[markdown(name) for name in task.labels],
+        names=[markdown(name) for name in labels],
         training=training_summary(recipe, metrics),
         table=score_table(metrics),
         estimated=estimate_sentence(metrics) if "estimate" in metrics else "",

@@ -101,7 +101,8 @@ def write_results(
     tokenizer.save_pretrained(folder)
     for name, content in kept.items():
         write_json(folder / name, content)
-    write_whole(folder / "README.md", model_card(recipe, task, metrics, about, isinstance(model, AttentionClassifier)))
+    ours = isinstance(model, AttentionClassifier)
+    write_whole(folder / "README.md", model_card(recipe, task.labels, metrics, about, ours))
 
 
 def write_scores(

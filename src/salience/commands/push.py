@@ -1,0 +1,167 @@
+"""`salience push`: the checkpoint of a run on the Hugging Face hub, with a card that has its scores as metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from salience._version import __version__
+from salience.commands.hub_errors import hub_error
+from salience.errors import InputError, counted, listed, quoted
+from salience.inference.abstaining import FILE as THRESHOLDS
+from salience.inference.onnx_classifier import is_exported
+from salience.models.attention_config import AttentionClassifierConfig
+from salience.models.embedded import EMBEDDED
+from salience.models.loading import load_configuration
+from salience.report.terminal import say, tell
+from salience.training.card import model_card
+from salience.training.card_results import is_place
+from salience.training.finished_run import FinishedRun, read_finished_run
+from salience.training.manifest import written_by_run
+from salience.training.recipe import Recipe
+
+CARD = "README.md"
+# What transformers and `salience predict` load. No texts, predictions, settings and paths: a file that is not named
+# here stays on this machine.
+UPLOADED = (
+    "config.json", "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "tokenizer.json",
+    "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
+    "*.model", THRESHOLDS,
+)  # fmt: skip
+
+
+def push_run(folder: str, repository: str, *, private: bool, license: str | None, dry_run: bool) -> None:
+    """Uploads the checkpoint of a run in one commit, with a model card made for the hub.
+
+    Args:
+        folder: a run folder.
+        repository: "owner/name"; it is created if it does not exist.
+        private: whether to upload to a private repository only; otherwise a new one is as its owner has set.
+        license: of the model, by the hub's name.
+        dry_run: whether to list the files and to print the card instead.
+
+    Raises:
+        InputError: the folder is no run with a model, the name is invalid, the user is not logged in or may not write
+            there, the repository is public and is to be private, or the hub does not answer.
+    """
+    check_repository(repository)
+    if is_exported(folder):
+        raise InputError(f"{folder} is an export: push the run that it was exported from")
+    run = read_finished_run(folder)
+    files = uploaded_files(run.folder)
+    card = card_for(run, repository, license)
+    if not dry_run:
+        say(upload(run.folder, files, card, repository, private))
+        return
+    for name in files:
+        tell(f"{name} ({(run.folder / name).stat().st_size:,} bytes)")
+    tell(f"{CARD}, written for the hub")
+    rest = sorted(written_by_run(run.folder) - {*files, CARD})
+    tell(f"not uploaded: {listed(rest, 20)}")
+    print(card)
+
+
+def check_repository(name: str) -> None:
+    """Raises an `InputError` if a name is none for a repository."""
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    try:
+        validate_repo_id(name)
+    except HFValidationError as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"{quoted(name)} is no name of a repository ({reason}): give owner/name") from error
+    if name.count("/") != 1:
+        raise InputError(f"{quoted(name)} has no owner: give owner/name, such as your-name/{name}")
+
+
+def uploaded_files(folder: Path) -> list[str]:
+    """The files of a run folder that are uploaded, without the card.
+
+    Raises:
+        InputError: the run has no model.
+    """
+    written = sorted(written_by_run(folder))
+    files = [name for name in written if any(fnmatch(name, each) for each in UPLOADED) and (folder / name).is_file()]
+    if not any(name.endswith(".safetensors") for name in files) or "config.json" not in files:
+        raise InputError(f"{folder} has no model: train it again, and not as a part of a comparison")
+    return files
+
+
+def card_for(run: FinishedRun, repository: str, license: str | None) -> str:
+    """The model card of a run for a repository on the hub.
+
+    Raises:
+        InputError: the configuration or the recipe of the run is damaged.
+    """
+    config = load_configuration(str(run.folder))
+    labels = [config.id2label[number] for number in range(config.num_labels)]
+    recipe = Recipe.from_mapping(run.recipe, str(run.folder))
+    ours = isinstance(config, AttentionClassifierConfig)
+    return model_card(
+        without_places(recipe), labels, run.metrics, run.metrics, ours, repository, base_model_of(recipe), license
+    )
+
+
+def without_places(recipe: Recipe) -> Recipe:
+    """The recipe with names of files in place of their paths: the folders of a machine are nobody's business."""
+    named = {name: getattr(recipe, name) for name in ("data", "test", "validation", "unlabelled", "model")}
+    short: dict[str, Any] = {
+        name: Path(value).name if "://" not in value and is_place(value) else value
+        for name, value in named.items() if value is not None
+    }  # fmt: skip
+    return replace(recipe, **short)
+
+
+def base_model_of(recipe: Recipe) -> str | None:
+    """The name on the hub of the model that was trained further; None if there is none, or if that is not certain."""
+    from huggingface_hub import try_to_load_from_cache
+
+    if recipe.model in EMBEDDED:
+        return EMBEDDED[recipe.model].hub
+    if is_place(recipe.model) or ":" in recipe.model:
+        return None
+    return recipe.model if isinstance(try_to_load_from_cache(recipe.model, "config.json"), str) else None
+
+
+def upload(folder: Path, files: list[str], card: str, repository: str, private: bool) -> str:
+    """Uploads files and a card in one commit. Returns a line that says where they are.
+
+    Raises:
+        InputError: see `push_run`. Nothing has been uploaded then.
+    """
+    from huggingface_hub import CommitOperationAdd, HfApi, get_token
+
+    if get_token() is None:
+        raise InputError("you are not logged in to the hub: run `hf auth login`, or set HF_TOKEN")
+    api = HfApi(library_name="salience", library_version=__version__)
+    with told(repository):
+        address = api.create_repo(repository, private=True if private else None, exist_ok=True)
+        is_private = api.model_info(repository).private
+        if private and not is_private:
+            raise InputError(
+                f"{repository} exists and is public: leave out --private, choose another name, or make it private on "
+                "the hub; nothing is uploaded"
+            )
+        parts = [CommitOperationAdd(name, folder / name) for name in files]
+        parts.append(CommitOperationAdd(CARD, card.encode()))
+        api.create_commit(repository, parts, commit_message=f"Upload a run of salience {__version__}")
+    return f"uploaded: {address} ({'private' if is_private else 'public'}, {counted(len(parts), 'file')})"
+
+
+@contextmanager
+def told(repository: str) -> Iterator[None]:
+    """Inside the `with`, what goes wrong between this machine and the hub becomes one line."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        known = hub_error(error, repository)
+        if known is None:
+            raise
+        raise known from error

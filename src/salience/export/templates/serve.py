@@ -1,0 +1,137 @@
+"""Serves the exported classifier of this folder over HTTP: `uvicorn serve:app --host 127.0.0.1 --port 8000`.
+
+    POST /predict   {"texts": ["a text", ["a text", "the second text of a pair"]]}
+    GET /health
+
+Written by `salience export`. It needs onnxruntime, tokenizers, numpy, starlette and uvicorn, and not salience.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy
+import onnxruntime
+from anyio import CapacityLimiter, to_thread
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from tokenizers import Encoding, Tokenizer
+
+MOST_TEXTS, MOST_BYTES = 256, 2**20  # of a request
+BATCH = 16  # texts that are computed at once
+FOLDER = Path(__file__).parent
+PARTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
+EXPECTED = 'send {"texts": ["a text", "another"]}'
+
+
+def read(name: str) -> Any:
+    """The content of a JSON file of the folder."""
+    return json.loads((FOLDER / name).read_text(encoding="utf-8"))
+
+
+reads = read("export.json")["reads"]
+names = read("config.json")["id2label"]
+labels = [names[str(number)] for number in range(len(names))]
+thresholds = None  # of `salience train --target-precision`, in the order of the labels
+if (FOLDER / "abstention.json").exists():
+    thresholds = numpy.array([read("abstention.json")["thresholds"][label] for label in labels])
+tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
+tokenizer.enable_truncation(reads["max_length"])
+tokenizer.no_padding()  # `logits` pads
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = int(os.environ.get("THREADS", "0"))  # 0: one for each core of the machine
+session = onnxruntime.InferenceSession(str(FOLDER / "model.onnx"), options, providers=["CPUExecutionProvider"])
+inputs = [value.name for value in session.get_inputs()]
+turn = CapacityLimiter(1)  # one request computes at a time, with all threads; the others wait
+
+
+def logits(rows: list[Encoding]) -> numpy.ndarray:
+    """The logits (N, C) of N tokenised texts, padded to the longest of them."""
+    given = {}
+    for name in inputs:
+        filling = reads["pad_token_id"] if name == "input_ids" else 0
+        given[name] = numpy.full((len(rows), max(1, *map(len, rows))), filling, numpy.int64)
+        for place, row in zip(given[name], rows, strict=True):
+            place[: len(row)] = getattr(row, PARTS[name])
+    return session.run(["logits"], given)[0]
+
+
+def predictions(texts: list[Any]) -> list[dict[str, Any]]:
+    """What is answered for each text. Texts of like length are computed together."""
+    rows = tokenizer.encode_batch(texts)
+    order = sorted(range(len(rows)), key=lambda number: len(rows[number]))
+    found = numpy.empty((len(rows), len(labels)), numpy.float32)
+    for start in range(0, len(order), BATCH):
+        numbers = order[start : start + BATCH]
+        found[numbers] = logits([rows[number] for number in numbers])
+    shares = numpy.exp(found - found.max(1, keepdims=True))
+    shares /= shares.sum(1, keepdims=True)
+    return [answer(row) for row in shares]
+
+
+def answer(shares: numpy.ndarray) -> dict[str, Any]:
+    """The answer for a text with the probabilities `shares` (C,); no label is predicted below its threshold."""
+    best = int(shares.argmax())
+    decided = thresholds is None or shares[best] > thresholds[best]
+    said = {} if thresholds is None else {"most_probable": labels[best]}
+    probabilities = dict(zip(labels, shares.tolist(), strict=True))
+    predicted = labels[best] if decided else None
+    return {"predicted": predicted, **said, "probability": probabilities[labels[best]], "probabilities": probabilities}
+
+
+def texts_of(body: bytes) -> list[Any]:
+    """The texts of a request; a pair of texts is a tuple.
+
+    Raises:
+        HTTPException: the body is not as it should be.
+    """
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        raise HTTPException(400, f"the body is not JSON: {EXPECTED}") from None
+    texts = found.get("texts") if isinstance(found, dict) else None
+    if not isinstance(texts, list) or not texts:
+        raise HTTPException(400, f"there is no list of texts: {EXPECTED}")
+    if len(texts) > MOST_TEXTS:
+        raise HTTPException(413, f"{len(texts)} texts: send at most {MOST_TEXTS} in a request")
+    read_texts: list[Any] = []
+    for number, text in enumerate(texts, 1):
+        parts = text if isinstance(text, list) and len(text) == 2 else [text]
+        if not all(isinstance(part, str) and part.strip() for part in parts):
+            raise HTTPException(400, f"text {number} is no text with words, nor a list of two such texts")
+        # JSON can hold half of a character; it becomes the replacement character, as in `salience predict`.
+        whole = [part.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for part in parts]
+        read_texts.append(tuple(whole) if len(whole) == 2 else whole[0])
+    return read_texts
+
+
+async def predict(request: Request) -> JSONResponse:
+    """Labels and probabilities of the texts of a request."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > MOST_BYTES:
+            raise HTTPException(413, f"the request has more than {MOST_BYTES:,} bytes: send fewer texts at a time")
+    texts = texts_of(bytes(body))
+    return JSONResponse({"predictions": await to_thread.run_sync(predictions, texts, limiter=turn)})
+
+
+async def health(request: Request) -> JSONResponse:
+    """That the server answers."""
+    return JSONResponse({"status": "ok"})
+
+
+async def refusal(request: Request, error: Exception) -> JSONResponse:
+    """What is wrong with a request, in one line."""
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+
+app = Starlette(
+    routes=[Route("/predict", predict, methods=["POST"]), Route("/health", health)],
+    exception_handlers={HTTPException: refusal},
+)
