@@ -12,6 +12,7 @@ from salience.errors import InputError
 from salience.explainers import EXPLAINERS
 from salience.explainers.explanations import explain_texts
 from salience.inference import TextClassifier, load
+from salience.inference.classifier import with_one_label
 
 FONTS = ["system-ui", "sans-serif"]  # installed ones, so that none is downloaded
 
@@ -32,7 +33,9 @@ def serve(name: str, *, port: int | None, browser: bool, max_length: int | None,
     if find_spec("gradio") is None:
         raise InputError("the page needs gradio: pip install 'salience[demo]'")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-    page = build_page(load(name, max_length, device), name)
+    classifier = load(name, max_length, device)
+    with_one_label(classifier, "the page", name)
+    page = build_page(classifier, name)
     try:
         launch(page, server_port=port, inbrowser=browser)
     except OSError as error:

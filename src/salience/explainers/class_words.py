@@ -9,7 +9,7 @@ from unicodedata import category
 
 import numpy as np
 
-from salience.explainers.explanations import Explanation
+from salience.explainers.explanation import Explanation
 
 LEAST = 3  # texts that a word must be in
 
