@@ -21,7 +21,7 @@ from salience.training.fitting import Listeners
 from salience.training.fold_models import FoldResult, fold_result
 from salience.training.folds import Folds, recipe_of_folds
 from salience.training.label_temperature import with_label_temperature
-from salience.training.label_thresholds import cross_decided, find_label_thresholds
+from salience.training.label_thresholds import chosen_decisions, find_label_thresholds
 from salience.training.preparing import Prepared, prepare
 from salience.training.scoring import scoring_of
 from salience.training.trackers import UNTRACKED
@@ -37,7 +37,7 @@ class Estimated:
         groups: (N,) the number of the group of each row, if a column of groups is named; else None.
         probabilities: (N, C) float32, each by the model that has not seen the row.
         metrics: what metrics.json says of the estimate.
-        decided: (N, C) bool, the labels that are predicted by cross-fitted thresholds, where a text can have several.
+        decided: (N, C) bool, the labels that are predicted, where a text can have several; see `chosen_decisions`.
     """
 
     texts: Texts
@@ -49,8 +49,8 @@ class Estimated:
 
     @property
     def label_thresholds(self) -> np.ndarray | None:
-        """The thresholds of the labels (C,), for the probabilities of the final model; None for one label a text."""
-        if self.decided is None:
+        """The thresholds of the labels (C,), for the probabilities of the final model; None if the model has none."""
+        if not self.metrics.get("label_thresholds"):
             return None
         scaled = with_label_temperature(self.probabilities, self.divisor)
         return find_label_thresholds(scaled, self.texts.known_labels)
@@ -133,4 +133,5 @@ def estimated(folds: Folds, results: list[FoldResult], seed: int, calibrated: bo
     found = Estimated(texts, folds.numbers[rows], groups, probabilities, metrics)
     if texts.known_labels.ndim == 1:
         return found
-    return replace(found, decided=cross_decided(probabilities, texts.known_labels, groups, seed))
+    decided, helps = chosen_decisions(probabilities, texts.known_labels, groups, seed)
+    return replace(found, decided=decided, metrics=metrics | {"label_thresholds": helps})

@@ -34,8 +34,9 @@ def judged_scores(metrics: dict) -> tuple[str, dict[str, dict]] | None:
 
 
 def with_thresholds(name: str, scores: dict) -> dict[str, dict]:
-    """The scores of a model by its name; and where its labels have thresholds, those of decisions by them, too."""
+    """The scores of a model by its name; and where thresholds of its labels decide otherwise than 0.5, those, too."""
     decided = {
         each.removesuffix(AT_THRESHOLDS): value for each, value in scores.items() if each.endswith(AT_THRESHOLDS)
     }
-    return {name: scores} | ({f"{name}, thresholds of the labels": scores | decided} if decided else {})
+    differ = any(scores[each] != value for each, value in decided.items())
+    return {name: scores} | ({f"{name}, thresholds of the labels": scores | decided} if differ else {})

@@ -20,7 +20,7 @@ from salience.training.label_metrics import (
     label_selection,
 )
 from salience.training.label_temperature import label_cross_fitted, label_temperature_scores
-from salience.training.label_thresholds import cross_decided
+from salience.training.label_thresholds import chosen_decisions
 from salience.training.metrics import detailed_scores, scores, selection
 from salience.training.temperature import cross_fitted, temperature_scores
 
@@ -48,7 +48,7 @@ def scores_with_intervals(
 def label_scores_with_intervals(
     probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None, seed: int
 ) -> dict[str, Any]:
-    """The scores of `detailed_label_scores`, cross-fitted decisions included, and the intervals of both F1.
+    """The scores of `detailed_label_scores`, also of the decisions that the run chooses, and intervals of their F1.
 
     Args:
         probabilities: (N, C).
@@ -59,7 +59,7 @@ def label_scores_with_intervals(
     Returns:
         "micro_f1_at_thresholds_interval" and "macro_f1_at_thresholds_interval" are lists of two bounds, or None.
     """
-    decided = cross_decided(probabilities, labels, groups, seed)
+    decided, _ = chosen_decisions(probabilities, labels, groups, seed)
     found = f1_intervals(labels, decided.astype(labels.dtype), groups, seed)
     return detailed_label_scores(probabilities, labels, decided) | {
         f"{name}{AT_THRESHOLDS}_interval": None if bounds is None else list(bounds) for name, bounds in found.items()
