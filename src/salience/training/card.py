@@ -51,7 +51,7 @@ def model_card(recipe: Recipe, task: Task, metrics: dict, about: dict, needs_sal
         folder="path/to/this/folder",
         longest=recipe.max_length,
         names=[markdown(name) for name in task.labels],
-        multi_label=task.multi_label,
+        multi_label="labels" in metrics,
         training=training_summary(recipe, metrics),
         table=score_table(metrics),
         estimated=estimate_sentence(metrics) if "estimate" in metrics else "",
