@@ -91,7 +91,11 @@ JOINED = [["joy", "fear"], ["fear", "anger"], ["joy"], ["joy", "anger", "fear"],
         (["2", "1"], {"label": "label,number"}, r'row 1, column "label": "2" is neither 0 nor 1'),
         (["1", "0"], {"label": "label,joy"}, r'no column "joy" \(--label joy\)'),
         (["1", "0"], {"label": "label,label"}, r"--label label,label names a column twice"),
-        (["1", "0"], {"label": "label,number", "separator": "|"}, r"--label-separator divides the labels of one column"),
+        (
+            ["1", "0"],
+            {"label": "label,number", "separator": "|"},
+            r"--label-separator divides the labels of one column",
+        ),
     ],
 )
 def test_what_cannot_be_read(write, cells, chosen, told):

@@ -82,7 +82,9 @@ def test_where_all_decisions_are_right_the_temperature_is_1():
 def test_the_names_of_the_errors_are_those_of_one_label():
     names = {f"{each}calibration_error{end}" for each in ("", "equal_mass_") for end in ("", "_scaled")}
     fitted = label_cross_fitted(PROBABILITIES, LABELS)
-    assert set(fitted) == names | {"temperature"} == set(
-        label_temperature_scores(PROBABILITIES, LABELS, PROBABILITIES, LABELS)
+    assert (
+        set(fitted)
+        == names | {"temperature"}
+        == set(label_temperature_scores(PROBABILITIES, LABELS, PROBABILITIES, LABELS))
     )
     assert label_cross_fitted(PROBABILITIES[:1], LABELS[:1])["calibration_error_scaled"] is None
