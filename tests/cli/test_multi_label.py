@@ -128,7 +128,7 @@ def test_each_predicted_label_is_explained(trained, files, salience, tmp_path):
 
 
 def test_columns_and_a_separator_give_the_same_run_as_lists(files, place, salience, tmp_path):
-    data, _, folder = files
+    data = files[0]
     rows = [(text, json.loads(labels)) for text, labels in rows_of(60, 0)]
     names = sorted(WORDS)
     columns = [(text, *(int(name in labels) for name in names)) for text, labels in rows]
@@ -180,7 +180,7 @@ def test_training_options_that_need_one_label_are_refused(options, named, files,
         ["export", "RUN"], ["faithfulness", "RUN", "TEST"], ["analyse", "channels", "RUN", "TEST"],
         ["analyse", "embeddings", "RUN", "TEST"], ["analyse", "attention", "TEST", "--model", "RUN"],
         ["predict", "RUN", "TEST", "--sets", "0.9"], ["predict", "RUN", "TEST", "--no-abstain"],
-        ["audit", "DATA"], ["compare", "DATA", "--test", "TEST", "--methods", "plain,ssmix", "--seeds", "0"],
+        ["audit", "DATA"], ["compare", "DATA", "--test", "TEST", "--methods", "plain,ssmix", "--seeds", "0,1"],
     ],
     ids=" ".join,
 )  # fmt: skip

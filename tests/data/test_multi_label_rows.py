@@ -94,7 +94,7 @@ JOINED = [["joy", "fear"], ["fear", "anger"], ["joy"], ["joy", "anger", "fear"],
         (
             ["1", "0"],
             {"label": "label,number", "separator": "|"},
-            r"--label-separator divides the labels of one column",
+            r"--label-separator divides the labels of one",
         ),
     ],
 )

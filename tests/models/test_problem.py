@@ -7,8 +7,8 @@ import families
 from salience import EXPLAINERS, METHODS, forward_mixed
 from salience.batch import Batch
 from salience.models.problem import OneLabel, SeveralLabels, problem_of
-from salience.training.objectives import mixed, plain
 from salience.training.loss import BinaryCrossEntropy
+from salience.training.objectives import mixed, plain
 
 LABELS = torch.tensor([[1, 0, 1], [0, 0, 0]])
 

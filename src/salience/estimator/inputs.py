@@ -111,8 +111,8 @@ def as_labels(y: Sequence) -> np.ndarray:
     values = np.array(y, dtype=object) if listed else np.asarray(y) if hasattr(y, "__array__") else y
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] > 1:
         raise InputError(
-            f"y has the shape {values.shape}: SalienceClassifier gives each text one label, so y should be a 1d array; "
-            "`salience train` trains on texts with several labels"
+            f"y has the shape {values.shape}: SalienceClassifier gives each text one label: y should be a 1d "
+            "array; `salience train` trains on texts with several labels"
         )
     labels = column_or_1d(values, warn=True)
     if labels.dtype.kind == "T":  # StringDType of NumPy, which cannot be saved by its name
