@@ -36,7 +36,7 @@ from salience.comparison.kept_runs import read_run
 from salience.comparison.results import Run
 from salience.comparison.stored_explanations import ExplainedText, digest, write_explanations
 from salience.comparison.variants import method_variants
-from salience.explainers.explanations import Explanation
+from salience.explainers.explanation import Explanation
 from salience.training.inputs import checksums
 from salience.training.metrics import detailed_scores
 from salience.training.recipe import Recipe

@@ -25,7 +25,7 @@ from development import drawn, read
 from salience import TextClassifier
 from salience.batch import Batch
 from salience.data.batching import Collator, LengthGrouped
-from salience.explainers.explanations import Explanation
+from salience.explainers.explanation import Explanation
 from side_by_side import alternate, parser, prepare, save
 
 EXPLAINERS = ("gradient", "gradient-x-input", "integrated-gradients", "attention", "cls-attention", "occlusion")

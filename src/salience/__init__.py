@@ -20,7 +20,8 @@ if TYPE_CHECKING:  # for static tools; `_HOMES` is the same list for run time, a
     from salience.data.texts import Texts
     from salience.estimator import SalienceClassifier
     from salience.explainers import EXPLAINERS, Explainer
-    from salience.explainers.explanations import Explanation, explain
+    from salience.explainers.explanation import Explanation
+    from salience.explainers.explanations import explain
     from salience.faithfulness import METRICS, Metric
     from salience.faithfulness.evaluation import evaluate
     from salience.faithfulness.results import Evaluation
@@ -110,7 +111,8 @@ _HOMES = {
     "salience.data.texts": ["Texts"],
     "salience.estimator": ["SalienceClassifier"],
     "salience.explainers": ["EXPLAINERS", "Explainer"],
-    "salience.explainers.explanations": ["Explanation", "explain"],
+    "salience.explainers.explanation": ["Explanation"],
+    "salience.explainers.explanations": ["explain"],
     "salience.faithfulness": ["METRICS", "Metric"],
     "salience.faithfulness.evaluation": ["evaluate"],
     "salience.faithfulness.results": ["Evaluation"],

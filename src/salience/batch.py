@@ -21,7 +21,8 @@ class Batch:
         attention_mask: (B, T), 1 for tokens, special tokens included, and 0 for padding.
         segment: (B, T), which part of the input a token belongs to: 0 for special tokens and padding, 1 for the text,
             2 for the second text of a pair. Mixing rules and explainers thus need no special ids of a tokenizer.
-        labels: (B,) long, class numbers; None for texts without labels.
+        labels: (B,) long, class numbers, or (B, C) long, 0 and 1, where texts can have several labels; None for texts
+            without labels.
     """
 
     input_ids: Tensor

@@ -110,8 +110,8 @@ def test_texts_longer_than_the_model_reads_are_counted(train):
     assert "1.6% of the training texts are longer than the" in answer.out
 
 
-def test_several_labels_a_row_are_refused(train):
-    refused(train([*ROWS, ("a", '["sport", "food"]')]), "row 61", "one label a text")
+def test_a_list_of_labels_among_single_ones_is_refused(train):
+    refused(train([*ROWS, ("a", '["sport", "food"]')]), "row 1,", "is no list, and other rows have lists")
 
 
 def test_unknown_method(train):

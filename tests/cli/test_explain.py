@@ -141,8 +141,7 @@ def test_a_text_steers_no_terminal(place, salience):
 
 @pytest.mark.parametrize(
     ("settings", "told"),
-    [({"problem_type": "multi_label_classification"}, "several labels at once"),
-     ({"problem_type": "regression", "num_labels": 1}, "a number")],
+    [({"problem_type": "regression", "num_labels": 1}, "a number")],
 )  # fmt: skip
 def test_models_that_choose_no_label_are_refused(settings, told, place, salience, tmp_path):
     model = families.build("bert", classes=settings.get("num_labels", 2))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from salience.commands.explain import write
-from salience.explainers.explanations import Explanation
+from salience.explainers.explanation import Explanation
 
 
 def explanation(text: str) -> Explanation:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from salience.explainers.class_words import ClassWord, plain_word, words_by_class
-from salience.explainers.explanations import Explanation
+from salience.explainers.explanation import Explanation
 
 
 def explained(target: int, words: str, scores: list[float]) -> Explanation:

@@ -13,7 +13,8 @@ from salience.data.encoding import encode_texts
 from salience.data.texts import UNKNOWN, Texts
 from salience.data.words import word_spans
 from salience.explainers.corpus import explain_words
-from salience.explainers.explanations import TEXTS, Explanation, explain_texts
+from salience.explainers.explanation import Explanation
+from salience.explainers.explanations import TEXTS, explain_texts
 from salience.inference import TextClassifier
 from salience.inference.probabilities import predict_probabilities
 from salience.report.terminal import explanation_line

@@ -187,3 +187,18 @@ def test_a_mix_is_a_value():
     before = ids.clone()
     mix.blend(ids)
     assert torch.equal(ids, before)
+
+
+def test_targets_of_several_labels_by_a_slow_loop():
+    """y~ = share y + (1 - share) y[partner] for each label, and one label is the special case of one-hot rows."""
+    labels = torch.tensor([[1, 0, 1, 1], [0, 0, 0, 0], [0, 1, 0, 1]])
+    partner, share = torch.tensor([2, 0, 1]), torch.tensor([0.25, 0.7, 1.0])
+    mix = Mix("embeddings", partner, share[:, None, None], share)
+    found = mix.targets(labels, 4)
+    for row in range(3):
+        for label in range(4):
+            own, other = labels[row, label].item(), labels[partner[row], label].item()
+            assert found[row, label].item() == pytest.approx(share[row].item() * own + (1 - share[row].item()) * other)
+    numbers = torch.tensor([3, 0, 1])
+    one_hot = torch.nn.functional.one_hot(numbers, 4)
+    assert torch.equal(mix.targets(one_hot, 4), mix.targets(numbers, 4))

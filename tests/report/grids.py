@@ -11,7 +11,7 @@ from salience.comparison.grid import Grid
 from salience.comparison.kept_runs import KeptRun
 from salience.comparison.results import comparison_of
 from salience.comparison.stored_explanations import HeatMaps
-from salience.explainers.explanations import Explanation
+from salience.explainers.explanation import Explanation
 from salience.training.metrics import detailed_scores
 from salience.training.recipe import Recipe
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from salience.explainers.explanations import Explanation, colour
+from salience.explainers.explanation import Explanation, colour
 from salience.report.explanation_page import explanation_page
 
 LABELS = ["sport", "music", "food"]

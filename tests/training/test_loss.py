@@ -4,7 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from salience.training.loss import CrossEntropy, cross_entropy
+import families
+from salience.training.loss import BinaryCrossEntropy, CrossEntropy, cross_entropy, loss_for
 
 LOGITS = torch.randn(7, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 3
 LABELS = torch.tensor([0, 1, 2, 3, 3, 0, 1])
@@ -55,3 +56,27 @@ def test_pieces_of_a_batch_add_up_also_with_weights():
     loss = CrossEntropy((0.5, 2.0, 1.0, 3.0))
     pieces = sum(loss(LOGITS[part], LABELS[part]) * len(LABELS[part]) for part in (slice(0, 2), slice(2, 7)))
     assert torch.allclose(loss(LOGITS, LABELS), pieces / 7)
+
+
+def test_the_loss_of_several_labels_is_that_of_transformers_and_linear_in_the_label():
+    labels = (torch.rand(7, 4, generator=torch.Generator().manual_seed(1)) < 0.4).long()
+    loss = BinaryCrossEntropy()
+    assert torch.allclose(loss(LOGITS, labels), torch.nn.BCEWithLogitsLoss()(LOGITS, labels.double()))
+    other = labels.flip(0)
+    mixed = 0.3 * labels.double() + 0.7 * other
+    assert torch.allclose(loss(LOGITS, mixed), 0.3 * loss(LOGITS, labels) + 0.7 * loss(LOGITS, other))
+    smoothed = BinaryCrossEntropy(0.2)(LOGITS, labels)
+    by_hand = -sum(
+        (0.8 * y + 0.1) * F.logsigmoid(z) + (1 - 0.8 * y - 0.1) * F.logsigmoid(-z)
+        for z, y in zip(LOGITS.flatten(), labels.flatten().double(), strict=True)
+    )
+    assert torch.allclose(smoothed, by_hand / LOGITS.numel())
+
+
+def test_the_loss_follows_from_the_model():
+    model = families.build("bert", classes=4)
+    assert loss_for(model, (1.0, 2.0, 1.0, 1.0)) == CrossEntropy((1.0, 2.0, 1.0, 1.0))
+    model.config.problem_type = "multi_label_classification"
+    assert loss_for(model, smoothing=0.1) == BinaryCrossEntropy(0.1)
+    with pytest.raises(ValueError, match="one label each"):
+        loss_for(model, (1.0, 2.0, 1.0, 1.0))

@@ -34,7 +34,11 @@ def explain(
     ] = "gradient",
     list_explainers: Annotated[bool, catalogue("--list-explainers", "explainers", explainer_rows)] = False,
     target: Annotated[
-        str, Option(help="Class to explain: predicted, gold (the label in the data), or the name of a label.")
+        str,
+        Option(
+            help="Class to explain: predicted, gold (the label in the data), or the name of a label. Where a text can "
+            "have several labels, each predicted or right one is explained."
+        ),
     ] = "predicted",
     layer: Annotated[
         int | None, Option(help="Layer of the attention explainers; 0 is the first, -1 the last.  [default: -1]")

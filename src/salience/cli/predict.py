@@ -36,7 +36,10 @@ def predict(
     ] = False,
     threshold: Annotated[
         float | None,
-        Option(help="Abstain where the highest probability is not above this.  [default: the thresholds of the run]"),
+        Option(
+            help="Abstain where the highest probability is not above this. Where a text can have several labels, "
+            "predict those with at least this probability.  [default: the thresholds of the run]"
+        ),
     ] = None,
     sets: Annotated[
         float | None,

@@ -23,6 +23,7 @@ from salience.outputs import check_folder, check_output_file
 from salience.report.audit_page import AuditEvidence, audit_page
 from salience.report.terminal import say
 from salience.settings import as_option
+from salience.training.multi_label import check_one_label
 from salience.training.recipe import Recipe
 from salience.training.reference_runs import encoder_of_recipe
 
@@ -63,6 +64,7 @@ def audit_file(
         data, test, None, 0.0, recipe.seed, recipe.encoding, recipe.bad_rows, say, text=recipe.text,
         text_pair=recipe.text_pair, label=recipe.label, group=recipe.group,
     )  # fmt: skip
+    check_one_label(task, "salience audit looks for rows whose one label is likely wrong (confident learning)")
     predicted = None if run is None else of_run(run, data, task)  # a wrong run is reported before the encoder runs
     encoder = encoder_of_recipe(recipe)
     vectors = encoder.vectors(task.training)

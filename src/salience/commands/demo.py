@@ -14,6 +14,7 @@ from salience.explainers.class_words import KeptWords, read_kept_words
 from salience.explainers.explanations import explain_texts
 from salience.inference import TextClassifier, load
 from salience.inference.abstaining import Thresholds, read_thresholds
+from salience.inference.classifier import with_one_label
 from salience.report.demo_page import classes_table, decision_line
 
 FONTS = ["system-ui", "sans-serif"]  # installed ones, so that none is downloaded
@@ -36,6 +37,7 @@ def serve(name: str, *, port: int | None, browser: bool, max_length: int | None,
         raise InputError("the page needs gradio: pip install 'salience[demo]'")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     classifier = load(name, max_length, device)
+    with_one_label(classifier, "the page", name)
     page = build_page(classifier, name, read_thresholds(name, classifier.labels), read_kept_words(name))
     try:
         launch(page, server_port=port, inbrowser=browser)

@@ -19,8 +19,9 @@ from salience.data.values import well_formed
 from salience.data.writing import writing
 from salience.errors import InputError, counted, json_printable, unknown
 from salience.explainers import EXPLAINERS, Attention, ClsAttention
+from salience.explainers.explanation import Explanation
 from salience.explainers.explanation_rows import as_json
-from salience.explainers.explanations import Explanation, explain_texts
+from salience.explainers.explanations import explain_texts
 from salience.explainers.from_captum import FromCaptum
 from salience.files import whole_file
 from salience.inference import load
@@ -45,7 +46,8 @@ def explain_file(
         texts: single texts; empty if `data` is given.
         output: the file to write; None writes to the terminal.
         explainers: names of `salience.EXPLAINERS`, or captum:NAME.
-        target: the class to explain: "predicted", "gold", or a label.
+        target: the class to explain: "predicted", "gold", or a label. Of a model of several labels, the first two are
+            all such labels of a text.
         layer, head: of the attention explainers; None is the explainer's default.
         pieces: how the scores of a word's tokens become the word's score, "sum" or "max".
         precision: as of `salience.load`.
@@ -78,7 +80,7 @@ def explain_file(
     windows = (
         [Texts([well_formed(text) for text in texts])]
         if data is None
-        else read_texts(data, classifier.labels, trained, most, columns)
+        else read_texts(data, classifier.labels, trained, most, columns, multi_label=classifier.multi_label)
     )
     with cannot(f"explain {name}"):
         number = target_of(target, classifier.labels)
@@ -90,7 +92,8 @@ def explain_file(
     if cut:
         tell(cut_off(cut, written, classifier.max_length))
     if output is not None:
-        tell(f"{counted(written, 'text')} explained: {output}")
+        what = "decision" if classifier.multi_label else "text"
+        tell(f"{counted(written, what)} explained: {output}")
 
 
 def format_of(output: Path) -> str:

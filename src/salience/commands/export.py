@@ -15,6 +15,7 @@ from salience.export.folder import is_served, write_export
 from salience.files import files_in, sha256_of, whole_folder
 from salience.inference import load
 from salience.inference.abstaining import FILE as THRESHOLDS
+from salience.inference.classifier import with_one_label
 from salience.inference.onnx_classifier import OnnxClassifier
 from salience.inference.onnx_model import FILE, needed
 from salience.outputs import check_folder, resolved
@@ -53,6 +54,7 @@ def export_run(
     output = output or beside(name, "-onnx-int8" if int8 else "-onnx")
     check_replaceable(output, overwrite)
     classifier = load(name, max_length, "cpu", "fp32")
+    with_one_label(classifier, "salience export", name)
     if isinstance(classifier, OnnxClassifier):
         raise InputError(f"{name} is an export already: name the run that it was exported from")
     source = check or unchanged_test_data(name)

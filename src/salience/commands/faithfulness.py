@@ -20,6 +20,7 @@ from salience.faithfulness import metrics_named
 from salience.faithfulness.evaluation import DRAWS, LEAVE_ONE_OUT_TEXTS, evaluate
 from salience.files import whole_folder, write_whole
 from salience.inference import TextClassifier, load
+from salience.inference.classifier import with_one_label
 from salience.outputs import check_folder
 from salience.report.faithfulness_page import faithfulness_json, faithfulness_page, marked_table, terminal_tables
 from salience.report.terminal import tell
@@ -53,6 +54,7 @@ def check_explanations(
         if entry.needs == "marks" and marks is None:
             raise InputError(f"--metrics {metric} needs marked words: --marks names their column")
     classifier = load(name, max_length, device, precision)
+    with_one_label(classifier, "salience faithfulness", name)
     judging = classifier if judge is None else load(judge, max_length, device, precision)
     if judging.labels != classifier.labels:
         raise InputError(

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from salience.commands.label_numbers import NumberOf, several_numbers, single_number
 from salience.data.columns import LABELS, Columns, choose_as_trained, usual
+from salience.data.multilabel import label_columns
 from salience.data.reading import column_names, stream
 from salience.data.texts import UNKNOWN, Texts
-from salience.data.values import label_of, text_of, value_in
+from salience.data.values import text_of, value_in
 from salience.data.words import word_spans
 from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed, unknown
 from salience.explainers.corpus import PIECES
@@ -68,7 +70,7 @@ def labelled_texts(
 
 def read_texts(
     data: str, labels: Sequence[str] | None, trained: Columns | None, most: int | None, columns: Mapping[str, Any],
-    marks: str | None = None, option: str = "--marks", needed: bool = False,
+    marks: str | None = None, option: str = "--marks", needed: bool = False, multi_label: bool = False,
 ) -> Iterator[Texts]:  # fmt: skip
     """The texts of a file with the numbers of their rows, in parts of `TEXTS` texts.
 
@@ -85,6 +87,7 @@ def read_texts(
         marks: a column with one mark for each word.
         option: the option that names `marks`, for error messages.
         needed: whether a file without any known label is refused.
+        multi_label: whether a text can have several labels. They are then 0 and 1 (N, C), or all `UNKNOWN`.
 
     Raises:
         InputError: the file is invalid, no row has as many marks as words, or no label is known and one is needed.
@@ -100,7 +103,7 @@ def read_texts(
     free = [name for name in names if name != marks]
     labelled = labels is not None and (
         named["label"] is not None
-        or (trained is not None and trained.label in free)
+        or (trained is not None and trained.label is not None and set(label_columns(trained.label, free)) <= set(free))
         or (len(free) > 1 and usual(free, LABELS) is not None)
     )
     chosen, notes = choose_as_trained(
@@ -108,7 +111,8 @@ def read_texts(
     )
     for note in notes:
         tell(note)
-    rows = _complete_rows(data, labels or [], chosen, encoding, most, marks, option, needed)
+    number_of = several_numbers if multi_label else single_number
+    rows = _complete_rows(data, labels or [], chosen, encoding, most, marks, option, needed, number_of)
     while window := list(islice(rows, TEXTS)):
         texts, pairs, numbers, known, marked = (list(values) for values in zip(*window, strict=True))
         yield Texts(
@@ -122,8 +126,8 @@ def read_texts(
 
 def _complete_rows(
     data: str, labels: Sequence[str], columns: Columns, encoding: str, most: int | None, marks: str | None,
-    option: str, needed: bool,
-) -> Iterator[tuple[str, str, int, int, list[str]]]:  # fmt: skip
+    option: str, needed: bool, number_of: NumberOf,
+) -> Iterator[tuple[str, str, int, int | list[int], list[str]]]:  # fmt: skip
     """The text, second text, row number, label and marks of each row that has them; see `read_texts`."""
     given = 0
     empty: list[int] = []
@@ -146,10 +150,10 @@ def _complete_rows(
             misfits[number] = misfit
             continue
         given += 1
-        label = None if columns.label is None else value_in(row, columns.label, label_of, number, data)
-        if label is not None and label not in labels:
-            unseen[number] = label
-        yield text, pair or "", number, labels.index(label) if label in labels else UNKNOWN, marked
+        known, strange = number_of(row, columns, labels, number, data)
+        if strange is not None:
+            unseen[number] = strange
+        yield text, pair or "", number, known, marked
     if empty:
         tell(f"{data}: left out {counted(len(empty), 'row')} without a text ({rows_listed(empty)})")
     if misfits:

@@ -83,8 +83,8 @@ def predict_file(
             found = answers.lists()
             named = [added.named(answer) for answer in found]
             write([row | values for row, values in zip(rows, named, strict=True)])
-            label, guess = added.names[:2]
-            if added.thresholds is not None:
+            label, guess = added.names[:2]  # the second is read if there are limits
+            if added.limits is not None:
                 undecided += sum(values[label] is None and values[guess] is not None for values in named)
             seen, cut = seen + len(rows), cut + int(answers.cut.sum())
             empty += found.count(None)

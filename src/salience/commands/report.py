@@ -15,7 +15,8 @@ from salience.comparison.kept_runs import read_rows
 from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.explainers.class_words import KEPT, KeptWords, words_by_class
-from salience.explainers.explanations import Explanation, explain_texts
+from salience.explainers.explanation import Explanation
+from salience.explainers.explanations import explain_texts
 from salience.explainers.gradient import gradient
 from salience.explainers.integrated import IntegratedGradients
 from salience.files import write_whole
@@ -91,7 +92,7 @@ def run_evidence(run: FinishedRun, classifier: TextClassifier | None) -> RunEvid
         InputError: a file of the run is damaged.
     """
     judged = run.judged
-    if judged is None:
+    if judged is None or judged.decided is not None:  # the errors of several labels are in the table of the labels
         return RunEvidence(run)
     if classifier is not None and classifier.labels != run.labels:
         raise InputError(f"{run.folder}: the model has other labels than {judged.file}: train it again")
@@ -153,7 +154,7 @@ def texts_of(rows: Sequence[Mapping[str, Any]]) -> Texts:
 
 def confused_lines(run: FinishedRun, most: int = 3) -> list[str]:
     """The most confused pairs of classes in one line for a terminal; empty if there are no errors."""
-    if run.judged is None:
+    if run.judged is None or run.judged.decided is not None:
         return []
     classes = np.arange(len(run.labels))
     pairs = confused_pairs(confusion_matrix(run.judged.labels, run.judged.predicted, labels=classes), most)

@@ -62,13 +62,19 @@ def show_decisions(run: Run, console: Console) -> None:
 def rows_to_show(probabilities: np.ndarray, labels: np.ndarray) -> list[int]:
     """The most confident right decision, the most confident wrong one, and the least confident one.
 
+    Of texts with several labels: those whose labels are the most and the least probable, and one in the middle.
+
     Args:
         probabilities: (N, C).
-        labels: (N,) the right classes.
+        labels: (N,) the right classes; or (N, C), 0 and 1.
 
     Returns:
         Up to three different row indices.
     """
+    if labels.ndim == 2:
+        return np.argsort(-np.log(np.where(labels == 1, probabilities, 1 - probabilities) + 1e-12).sum(1))[
+            list(dict.fromkeys([0, len(labels) - 1, len(labels) // 2]))
+        ].tolist()
     confidence = probabilities.max(1)
     right = probabilities.argmax(1) == labels
     by_confidence = np.argsort(-confidence, kind="stable")

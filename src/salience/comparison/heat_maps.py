@@ -21,7 +21,8 @@ from salience.comparison.stored_explanations import (
 from salience.data.texts import UNKNOWN, Texts
 from salience.errors import counted, listed
 from salience.explainers import EXPLAINERS
-from salience.explainers.explanations import Explanation, explain_texts
+from salience.explainers.explanation import Explanation
+from salience.explainers.explanations import explain_texts
 from salience.inference import load
 from salience.training.recipe import Recipe
 

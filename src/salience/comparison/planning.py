@@ -13,6 +13,7 @@ from salience.comparison.grid import Condition, Grid, with_method_of
 from salience.errors import InputError, unknown
 from salience.outputs import locked
 from salience.training.inputs import checksums
+from salience.training.multi_label import check_one_label
 from salience.training.preparing import silent
 from salience.training.recipe import Recipe
 from salience.training.references import is_reference, trained
@@ -92,7 +93,9 @@ def prepared_recipe(asked: Recipe, known: Known, note: Callable[[str], None]) ->
     """A recipe with nothing left open. A new one is added to what is known."""
     found = next((after for before, after in known.recipes if before == asked), None)
     if found is None:
-        found = prepare_files(asked, note)[0].recipe
+        prepared, task = prepare_files(asked, note)
+        check_one_label(task, "salience compare tests differences of accuracies")
+        found = prepared.recipe
         known.recipes.append((replace(asked, precision=found.precision), found))
     return found
 

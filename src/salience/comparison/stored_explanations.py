@@ -13,8 +13,8 @@ from salience.comparison.files import EXPLANATIONS, PATIENCE
 from salience.comparison.grid import Condition
 from salience.comparison.kept_runs import KeptRun
 from salience.errors import counted
+from salience.explainers.explanation import Explanation
 from salience.explainers.explanation_rows import as_json, explanation_of
-from salience.explainers.explanations import Explanation
 from salience.files import whole_file
 
 

@@ -64,7 +64,10 @@ class Collator:
             batch = {field: torch.zeros(len(rows), 1, dtype=torch.long) for field in batch}
             batch["input_ids"] += self.padding
         name = next((name for name in ("labels", "label") if name in rows[0]), None)
-        return batch if name is None else batch | {"labels": torch.tensor([int(row[name]) for row in rows])}
+        if name is None:
+            return batch
+        # Class numbers (B,), or 0 and 1 (B, C) of texts with several labels; other libraries give these as fractions.
+        return batch | {"labels": torch.tensor(np.array([row[name] for row in rows]).astype(np.int64))}
 
     def segment(self, ids: Tensor) -> Tensor:
         """The segment of each token (T,): 0 special, 1 up to the first separator after a word, 2 after it."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow
 
-from salience.data.columns import checked_names
+from salience.data.header import checked_names
 from salience.errors import InputError, counted
 
 WINDOW = 1000  # rows that are in memory at a time

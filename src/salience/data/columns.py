@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from salience.data.multilabel import label_columns
 from salience.errors import InputError, listed, nearest, quoted
 
 # Usual names in lower case. The first one that a file has is chosen.
@@ -32,19 +33,24 @@ class Columns:
     Args:
         text: the column of the texts, or of the first texts of pairs.
         text_pair: the column of the second texts; None for single texts.
-        label: the column of the labels; None if they are not read.
+        label: the column of the labels, or the names in `several` with commas between; None if they are not read.
         group: the column of the groups that rows belong to; None if there are none.
+        several: the columns of 0 and 1, one for each label; empty where one column holds the labels.
+        separator: divides the labels of a row in the column; None if each row has one label or a list.
     """
 
     text: str
     text_pair: str | None = None
     label: str | None = None
     group: str | None = None
+    several: tuple[str, ...] = ()
+    separator: str | None = None
 
     @property
     def names(self) -> set[str]:
         """The names of all columns that are read."""
-        return {name for name in (self.text, self.text_pair, self.label, self.group) if name is not None}
+        labels = self.several or (self.label,)
+        return {name for name in (self.text, self.text_pair, self.group, *labels) if name is not None}
 
 
 def choose_columns(
@@ -56,6 +62,7 @@ def choose_columns(
     source: str = "",
     text_option: str = "--text",
     group: str | None = None,
+    separator: str | None = None,
 ) -> tuple[Columns, list[str]]:
     """Chooses the columns: those that are named, and for the others a guess from usual names.
 
@@ -63,11 +70,12 @@ def choose_columns(
 
     Args:
         names: all columns of the file.
-        text, text_pair, label: names of columns; None guesses.
+        text, text_pair, label: names of columns; None guesses. Several columns of labels have commas between them.
         need_label: whether a label column must be found.
         source: the name of the data, for error messages.
         text_option: the option that names the text column, for error messages.
         group: name of the column of the groups; it is never guessed.
+        separator: as of `Columns`.
 
     Returns:
         The columns, and a note for each guess: 'text column: "sentence" (guessed)'.
@@ -75,7 +83,13 @@ def choose_columns(
     Raises:
         InputError: there is no column of a given name, a column is named twice, or a column cannot be guessed.
     """
-    options = {text_option: text, "--text-pair": text_pair, "--label": label, "--group": group}
+    several = label_columns(label, names)
+    if len(several) > 1 and separator is not None:
+        raise InputError(f"--label-separator divides the labels of one column, and --label names {len(several)}")
+    if len(set(several)) < len(several):
+        raise InputError(f"--label {label} names a column twice")
+    options = {text_option: text, "--text-pair": text_pair, "--group": group}
+    options |= {"--label": label} if len(several) < 2 else {f"--label {name}": name for name in several}
     check_named(options, names, source)
     free = [name for name in names if name not in options.values()]
     guessed: list[str] = []
@@ -101,7 +115,7 @@ def choose_columns(
                 f"{listed(map(quoted, names))}"
             )
     assert text is not None  # refused above otherwise
-    return Columns(text, text_pair, label, group), guessed
+    return Columns(text, text_pair, label, group, several if len(several) > 1 else (), separator), guessed
 
 
 def choose_as_trained(
@@ -124,11 +138,13 @@ def choose_as_trained(
         texts = {"text": trained.text} | ({} if trained.text_pair is None else {"text_pair": trained.text_pair})
         if not any(named.get(role) for role in ("text", "text_pair")) and free.issuperset(texts.values()):
             known |= texts
-        if need_label and named.get("label") is None and trained.label in free:
+        labels = label_columns(trained.label, names)
+        if need_label and named.get("label") is None and labels and free.issuperset(labels):
             known["label"] = trained.label
     chosen, notes = choose_columns(
-        names, **{**named, **known}, need_label=need_label, source=source, text_option=text_option
-    )
+        names, **{**named, **known}, need_label=need_label, source=source, text_option=text_option,
+        separator=None if trained is None or not need_label else trained.separator,
+    )  # fmt: skip
     if trained is not None and (trained.text_pair is None) != (chosen.text_pair is None):
         raise InputError(
             f"{prefix(source)}the model was trained on "
@@ -150,25 +166,6 @@ def check_named(options: dict[str, str | None], names: Sequence[str], source: st
             )
     if len(set(given.values())) < len(given):
         raise InputError(f"{prefix(source)}{' and '.join(given)} must each name another column")
-
-
-def checked_names(names: list[str], source: object) -> list[str]:
-    """The names of a header, without the white space around them.
-
-    Raises:
-        InputError: a name is empty or occurs twice.
-    """
-    names = [name.strip() for name in names]
-    if "" in names:
-        place = names.index("") + 1
-        raise InputError(
-            f"{source}: column {place} of {len(names)} has no name; name it in the header, or remove the column "
-            "(pandas: to_csv(..., index=False))"
-        )
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{source}: the header names the column {quoted(twice)} twice; rename one of the two")
-    return names
 
 
 def usual(names: Sequence[str], known: Sequence[str]) -> str | None:

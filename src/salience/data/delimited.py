@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from salience.data.columns import checked_names
+from salience.data.header import checked_names
 from salience.data.values import well_formed
 from salience.errors import InputError, counted, quoted
 from salience.files import readable_text

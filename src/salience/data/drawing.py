@@ -9,6 +9,8 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from salience.data.multilabel import is_multi_label
+from salience.data.stratifying import nested_rows
 from salience.data.texts import Texts
 from salience.errors import InputError, counted
 
@@ -21,8 +23,10 @@ def draw(labels: Sequence[Hashable], size: int, seed: int, source: str = "", nam
     Every class has about its share of the rows, and at least two of them if `size` is at least twice the number of
     classes, or else at least one.
 
+    Rows with several labels are drawn by `nested_rows`.
+
     Args:
-        labels: the label of each row (N,).
+        labels: the label of each row (N,); a tuple where a row has several.
         size: the number of rows to draw.
         seed: of the drawing. For one seed, smaller draws are parts of larger ones.
         source: the name of the data, for error messages.
@@ -32,11 +36,14 @@ def draw(labels: Sequence[Hashable], size: int, seed: int, source: str = "", nam
         InputError: there are fewer rows than `size`, or more classes.
     """
     at = f"{source}: " if source else ""
-    classes = len(set(labels))
+    several = is_multi_label(labels)  # type: ignore[arg-type]
+    classes = len({each for label in labels for each in label} if several else set(labels))  # type: ignore[attr-defined]
     if size > len(labels):
         raise InputError(f"{at}{named} {size:,} is more than its {counted(len(labels), 'labelled row')}")
     if size < classes:
         raise InputError(f"{at}{named} {size:,} is less than its {classes:,} classes: every class needs a row")
+    if several:
+        return nested_rows(labels, size, seed)  # type: ignore[arg-type]
     return sorted(drawing_order(labels, seed)[:size].tolist())
 
 

@@ -20,7 +20,7 @@ class Encoded(Dataset):
         ids: the token ids of all texts, flat.
         segments: flat as `ids`: 0 for special tokens, 1 for the text, 2 for the second text of a pair.
         lengths: (N,) int, the number of tokens of each text.
-        labels: (N,) int; None if they are not known.
+        labels: (N,) int, or (N, C) where texts can have several labels; None if they are not known.
         cut: (N,) bool, whether a text is longer than what is read of it. One value stands for all texts.
         words: the words that the tokens are parts of; None if they are not needed. They take several times the memory
             of the ids.

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from salience.data.multilabel import Label, is_multi_label
 from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed, unknown
 
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
@@ -23,20 +24,34 @@ def label_names(labels: Iterable[str]) -> list[str]:
     return sorted(names, key=int) if all(WHOLE_NUMBER.fullmatch(name) for name in names) else names
 
 
-def check_labels(labels: Sequence[str], source: str) -> list[str]:
+def names_of(labels: Sequence[Label], several: Sequence[str] = ()) -> list[str]:
+    """The names of the classes of labels of either kind: as `label_names`, or the names of the columns of 0 and 1."""
+    return list(several) or label_names(each for label in labels for each in separate(label))
+
+
+def separate(label: Label) -> tuple[str, ...]:
+    """The labels of a row of either kind."""
+    return (label,) if isinstance(label, str) else label
+
+
+def check_labels(labels: Sequence[Label], source: str) -> list[str]:
     """Warnings about labels that look alike, one line for each group of them.
 
     Args:
-        labels: the label of each row.
+        labels: the label of each row, or the labels.
         source: the name of the data, for messages.
 
     Raises:
         InputError: there is one class only, or nearly every row has a class of its own.
     """
-    counts = Counter(labels)
-    if len(counts) == 1:
+    counts = Counter(each for label in labels for each in separate(label))
+    if len(counts) == 1 and not is_multi_label(labels):
         raise InputError(
             f"{source}: every row has the label {quoted(labels[0])}; a classifier needs at least two classes"
+        )
+    if len(counts) < 2:
+        raise InputError(
+            f"{source}: the rows have {counted(len(counts), 'label')} in all; several labels a text need at least two"
         )
     if len(labels) > 20 and 2 * len(counts) > len(labels):
         raise InputError(
@@ -81,11 +96,11 @@ def visible(name: str) -> str:
     return unicodedata.normalize("NFKC", without_case_and_space(name))
 
 
-def encode(labels: Sequence[str], names: Sequence[str], source: str, rows: Sequence[int]) -> np.ndarray:
-    """The number of each label (N,) int64: its index in `names`.
+def encode(labels: Sequence[Label], names: Sequence[str], source: str, rows: Sequence[int]) -> np.ndarray:
+    """The number of each label (N,) int64: its index in `names`. Of rows with several labels, 0 and 1 (N, C) int64.
 
     Args:
-        labels: N labels.
+        labels: N labels, or the labels of N rows.
         names: the labels of the training data, in the order of their numbers.
         source: the name of the data, for error messages.
         rows: the row of each label in the data, for error messages.
@@ -95,9 +110,10 @@ def encode(labels: Sequence[str], names: Sequence[str], source: str, rows: Seque
     """
     numbers = {name: index for index, name in enumerate(names)}
     unseen = defaultdict(list)
-    for label, row in zip(labels, rows, strict=True):
-        if label not in numbers:
-            unseen[label].append(row)
+    for labels_of_row, row in zip(labels, rows, strict=True):
+        for label in separate(labels_of_row):
+            if label not in numbers:
+                unseen[label].append(row)
     if unseen:
         described = (
             f"{quoted(label)} ({counted(len(at), 'time')}: {rows_listed(at, 3)}){nearest(label, names).rstrip('?')}"
@@ -107,7 +123,12 @@ def encode(labels: Sequence[str], names: Sequence[str], source: str, rows: Seque
             f"{source}: {counted(len(unseen), 'label')} that training never saw: {listed(described, 5)}; mend or "
             "remove these rows, or add such rows to the training data"
         )
-    return np.array([numbers[label] for label in labels], np.int64)
+    if not is_multi_label(labels):
+        return np.array([numbers[label] for each in labels for label in separate(each)], np.int64)
+    indicators = np.zeros((len(labels), len(names)), np.int64)
+    for index, each in enumerate(labels):
+        indicators[index, [numbers[label] for label in separate(each)]] = 1
+    return indicators
 
 
 def class_weights(spec: str | Mapping, labels: Sequence[str], names: Sequence[str]) -> list[float] | None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from salience.data.columns import checked_names
+from salience.data.header import checked_names
 from salience.data.tables import BATCH, Table, brief
 from salience.data.values import well_formed
 from salience.errors import InputError

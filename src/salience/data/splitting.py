@@ -6,6 +6,8 @@ import random
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 
+from salience.data.multilabel import is_multi_label
+from salience.data.stratifying import held_out_rows
 from salience.data.texts import Texts
 from salience.errors import InputError, listed, quoted
 
@@ -15,10 +17,10 @@ def split(labels: Sequence[Hashable], share: float, seed: int, source: str = "")
 
     Every class keeps at least one row for training. If at least as many rows are held out as there are classes, every
     class has one among them; if fewer, the larger classes have. (The stratified split of scikit-learn guarantees
-    neither, and refuses the latter case.)
+    neither, and refuses the latter case.) Rows with several labels are divided by `held_out_rows`.
 
     Args:
-        labels: the label of each row.
+        labels: the label of each row; a tuple where a row has several.
         share: the share of the rows that is held out, above 0 and below 1.
         seed: of the rows that are drawn.
         source: the name of the data, for error messages.
@@ -26,6 +28,9 @@ def split(labels: Sequence[Hashable], share: float, seed: int, source: str = "")
     Raises:
         InputError: a class has a single row, which cannot be in both parts.
     """
+    if is_multi_label(labels):  # type: ignore[arg-type]
+        held = held_out_rows(labels, share, seed)  # type: ignore[arg-type]
+        return sorted(set(range(len(labels))) - set(held)), held
     by_label = defaultdict(list)
     for index, label in enumerate(labels):
         by_label[label].append(index)
@@ -70,3 +75,8 @@ def stripped(texts: Texts) -> list[tuple[str, ...]]:
     """Each text, or pair of texts, as a tuple without the space around it."""
     columns = [texts.texts] if texts.second is None else [texts.texts, texts.second]
     return [tuple(text.strip() for text in row) for row in zip(*columns, strict=True)]
+
+
+def default_share(rows: int) -> float:
+    """The share held out for validation: a fifth of less than 1,000 rows, else a tenth, but 5,000 rows at most."""
+    return 0.2 if rows < 1000 else min(0.1, 5000 / rows)

@@ -14,12 +14,13 @@ from salience.data.columns import Columns, choose_columns
 from salience.data.descriptions import label_descriptions
 from salience.data.drawing import draw
 from salience.data.kept_files import read_once
-from salience.data.labels import check_labels, encode, label_names
+from salience.data.labels import check_labels, encode, names_of
+from salience.data.multilabel import Label, check_same_kind
 from salience.data.reading import column_names, stream
-from salience.data.splitting import shared_rows, split
+from salience.data.splitting import default_share, shared_rows, split
 from salience.data.texts import Texts
 from salience.data.unlabelled import read_unlabelled
-from salience.errors import InputError, counted
+from salience.errors import InputError, counted, listed, quoted
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,11 @@ class Task:
     descriptions: Texts = field(default_factory=lambda: Texts([]))
 
     @property
+    def multi_label(self) -> bool:
+        """Whether a text can have several labels, or none; the labels of N texts are then 0 and 1 (N, C)."""
+        return self.training.labels is not None and self.training.labels.ndim == 2
+
+    @property
     def to_train_on(self) -> Texts:
         """The training rows, then the descriptions of labels."""
         rows, described = self.training, self.descriptions
@@ -59,7 +65,7 @@ class Task:
 
 def read_part(
     source: str, columns: Columns | None = None, encoding: str = "utf-8", bad_rows: str = "error", **chosen
-) -> tuple[Texts, list[str], Columns, list[str]]:
+) -> tuple[Texts, list[Label], Columns, list[str]]:
     """The labelled rows of a file or hub data set. A file that this process has read already is not read again.
 
     Args:
@@ -67,7 +73,8 @@ def read_part(
         columns: the columns of the training data; None chooses columns.
         encoding: of a text file.
         bad_rows: as in `collect`.
-        chosen: `text`, `text_pair`, `label` and `group`, the names of columns that are not to be guessed.
+        chosen: `text`, `text_pair`, `label` and `group`, the names of columns that are not to be guessed; and
+            `separator`, as of `Columns`.
 
     Returns:
         N texts, the names of their N labels, the columns they are from, and notes of one line each.
@@ -84,13 +91,15 @@ def read_part(
 
 def _read_part(
     source: str, columns: Columns | None, encoding: str, bad_rows: str, chosen: dict[str, Any]
-) -> tuple[Texts, list[str], Columns, list[str]]:
+) -> tuple[Texts, list[Label], Columns, list[str]]:
     notes: list[str] = []
     names = column_names(source, encoding)
     if columns is None:
         columns, notes = choose_columns(names, source=source, **chosen)
     else:
-        columns, _ = choose_columns(names, columns.text, columns.text_pair, columns.label, source=source)
+        columns, _ = choose_columns(
+            names, columns.text, columns.text_pair, columns.label, source=source, separator=columns.separator
+        )
     rows = stream(source, encoding, columns=columns.names)
     texts, labels, warnings = collect(rows, columns, source, bad_rows)
     assert labels is not None  # `choose_columns` has chosen a label
@@ -125,15 +134,15 @@ def read_task(
         size: the number of rows of `data` that are drawn, as `draw` draws them; None takes all.
         unlabelled: texts without labels; None if there are none. Those that are also labelled rows are left out.
         descriptions: descriptions of labels, as of `label_descriptions`; None if there are none.
-        chosen: `text`, `text_pair`, `label` and `group`, the names of columns that are not to be guessed. Groups are
-            those of `data`; other files need none.
+        chosen: `text`, `text_pair`, `label` and `group`, the names of columns that are not to be guessed, and
+            `separator`, as of `Columns`. Groups are those of `data`; other files need none.
 
     Raises:
         InputError: the data are at fault; names file and row.
     """
     texts, labels, columns, notes = read_part(data, None, encoding, bad_rows, **chosen)
     notes += check_labels(labels, data)
-    names = label_names(labels)
+    names = names_of(labels, columns.several)
     if size is not None:
         drawn = draw(labels, size, seed, data)
         notes.append(f"size: {len(drawn):,} of the {len(texts):,} rows drawn (stratified)")
@@ -142,6 +151,7 @@ def read_task(
     def read_other(source: str, role: str) -> Texts:
         other, other_labels, _, warnings = read_part(source, columns, encoding, bad_rows)
         notes.extend(warnings)
+        check_same_kind(labels, data, other_labels, source)
         other = replace(other, labels=encode(other_labels, names, source, other.rows or []))
         if same_source(source, data):
             notes.append(f"{source}: the {role} file is the training file itself; scores are flattered")
@@ -163,6 +173,9 @@ def read_task(
         kept_rows, held_rows = split(labels, share, seed, data)
         held_out, training = training.take(held_rows), training.take(kept_rows)
         notes.append(f"validation: {len(held_out)} of the {len(texts)} rows held out (stratified)")
+    numbers = training.known_labels
+    if numbers.ndim == 2 and (never := [quoted(names[label]) for label in np.flatnonzero(numbers.sum(0) == 0)]):
+        notes.append(f"{data}: no training row has the label {listed(never, 5)}")
     parts = {"training": training, "validation": held_out, "test": tested}
     others = Texts([])
     if unlabelled is not None:
@@ -195,8 +208,3 @@ def same_source(one: str, other: str) -> bool:
         return os.path.samefile(one, other)
     except OSError:  # one is not a file
         return one == other
-
-
-def default_share(rows: int) -> float:
-    """The share held out for validation: a fifth of less than 1,000 rows, else a tenth, but 5,000 rows at most."""
-    return 0.2 if rows < 1000 else min(0.1, 5000 / rows)

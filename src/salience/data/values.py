@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from numbers import Number
-from typing import Any
+from typing import Any, TypeVar
 
-from salience.data.multilabel import holds_several
+from salience.data.multilabel import Label, listed_values
 from salience.errors import InputError, quoted
 
+Value = TypeVar("Value")
 DEEPEST = 100  # levels of lists and objects in one value
 
 
@@ -34,8 +35,8 @@ def label_of(value: object) -> str | None:
     Raises:
         TypeError: it is several labels, a fraction, or no label at all.
     """
-    if isinstance(value, (list, tuple, dict, set)) or (isinstance(value, str) and holds_several(value)):
-        raise TypeError(f"several labels in one row, {quoted(value)}; salience gives one label a text")
+    if listed_values(value) is not None:
+        raise TypeError(f"several labels in one row, {quoted(value)}, where one is needed")
     if isinstance(value, float) and not math.isnan(value):
         if not value.is_integer():
             raise TypeError(f"the labels are numbers, not classes ({value}); a class is a word or a whole number")
@@ -46,6 +47,52 @@ def label_of(value: object) -> str | None:
         raise TypeError(
             f"a label is a word or a whole number, not of type {type(value).__name__}; choose a column with --label"
         ) from None
+
+
+def labels_of(value: object, separator: str | None = None) -> Label | None:
+    """A value as a label, or as the labels of a row where it is a list. None if it is missing.
+
+    Args:
+        separator: divides the labels in a text; without one, a text that is no list is a single label.
+
+    Raises:
+        TypeError: a label is missing, occurs twice, or is no label at all.
+    """
+    found = listed_values(value)
+    if found is None:
+        label = label_of(value)
+        if separator is None or label is None:
+            return label
+        found = [part.strip() for part in label.split(separator)]
+    labels = [label_of(each) for each in found]
+    names = [label for label in labels if label is not None]
+    if len(names) < len(labels):
+        raise TypeError(f"an empty label among several, {quoted(value)}; write [] where no label applies")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise TypeError(
+            f"{quoted(value)} has the label {quoted(twice[0])} twice; a list has the names of the labels that apply, "
+            "and zeros and ones need a column for each label: --label NAME,NAME"
+        )
+    return tuple(names)
+
+
+def indicator_of(value: object) -> str | None:
+    """A value of a column of 0 and 1, also written as true and false: "1" or "0". None if it is missing.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if isinstance(value, int | float) and value in (0, 1):
+        return str(int(value))
+    known = {"0": "0", "1": "1", "0.0": "0", "1.0": "1", "false": "0", "true": "1"}
+    written = None if isinstance(value, list | tuple | dict | set) else text_of(value)
+    if written is None and not isinstance(value, list | tuple | dict | set):
+        return None
+    if written is None or written.strip().lower() not in known:
+        raise TypeError(
+            f"{quoted(value)} is neither 0 nor 1; several columns of --label say whether each label applies"
+        )
+    return known[written.strip().lower()]
 
 
 def group_of(value: object) -> str | None:
@@ -59,11 +106,13 @@ def group_of(value: object) -> str | None:
     return text_of(value if value is None or isinstance(value, float) else str(value))
 
 
-def value_in(row: Mapping, column: str, kind: Callable[[object], str | None], number: int, source: str) -> str | None:
+def value_in(
+    row: Mapping, column: str, kind: Callable[[object], Value | None], number: int, source: str
+) -> Value | None:
     """The value of a row in a column, as a text or as a label.
 
     Args:
-        kind: `text_of`, `label_of` or `group_of`.
+        kind: `text_of`, `label_of`, `labels_of`, `indicator_of` or `group_of`.
         number, source: the number of the row and the name of the data, for error messages.
 
     Raises:

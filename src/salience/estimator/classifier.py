@@ -26,6 +26,7 @@ from salience.estimator.saving import (
     stored_parameters,
 )
 from salience.inference import load
+from salience.inference.classifier import with_one_label
 from salience.models.loading import longest_text
 from salience.training.procedures import Standard, Turns
 
@@ -194,6 +195,7 @@ class SalienceClassifier(ClassifierMixin, Predicting, NestedParameters):
             InputError: the folder has no trained classifier, or its settings are damaged.
         """
         classifier = load(folder, device="cpu")
+        with_one_label(classifier, "SalienceClassifier", folder)
         folder = Path(folder).expanduser()
         settings = read_settings(folder)
         estimator = cls(**loaded_parameters(folder, settings, cls().get_params(deep=False)))

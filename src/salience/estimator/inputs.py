@@ -109,6 +109,11 @@ def as_labels(y: Sequence) -> np.ndarray:
     listed = isinstance(y, list | tuple)
     # As objects, because NumPy converts ["a", nan, 1] to ["a", "nan", "1"], and scikit-learn pandas' Int64 to floats.
     values = np.array(y, dtype=object) if listed else np.asarray(y) if hasattr(y, "__array__") else y
+    if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] > 1:
+        raise InputError(
+            f"y has the shape {values.shape}: SalienceClassifier gives each text one label: y should be a 1d "
+            "array; `salience train` trains on texts with several labels"
+        )
     labels = column_or_1d(values, warn=True)
     if labels.dtype.kind == "T":  # StringDType of NumPy, which cannot be saved by its name
         labels = labels.astype(object)

@@ -13,7 +13,7 @@ from unicodedata import category
 import numpy as np
 
 from salience.errors import InputError
-from salience.explainers.explanations import Explanation
+from salience.explainers.explanation import Explanation
 
 LEAST = 3  # texts that a word must be in
 KEPT = "class_words.json"  # the words of a run, in its folder

@@ -8,17 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from salience.explainers.explanations import Explanation
+from salience.explainers.explanation import Explanation
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:
-    """An explanation as a row of a JSON lines file; probabilities and scores that are NaN are None."""
+    """An explanation as a row of a JSON lines file; probabilities and scores that are NaN are None.
+
+    Where a text can have several labels, "predicted" and "label" are lists.
+    """
     labels = explanation.labels
     probabilities = [finite(round(float(value), 6)) for value in explanation.probabilities]
+
+    def names(numbers: tuple[int, ...] | None) -> list[str] | None:
+        return None if numbers is None else [labels[number] for number in numbers]
+
+    several = explanation.decided is not None
     return {
         "row": explanation.row, "words": explanation.words, "second": explanation.second, "cut": explanation.cut,
-        "predicted": labels[explanation.predicted], "explained": labels[explanation.target],
-        "label": None if explanation.gold is None else labels[explanation.gold],
+        "predicted": names(explanation.decided) if several else labels[explanation.predicted],
+        "explained": labels[explanation.target],
+        "label": names(explanation.golds) if several
+        else None if explanation.gold is None else labels[explanation.gold],
         "probabilities": dict(zip(labels, probabilities, strict=True)),
         "scores": {
             name: [finite(float(f"{value:.6g}")) for value in scores] for name, scores in explanation.scores.items()

@@ -1,9 +1,8 @@
-"""Which words decided: explanations of texts as values that can be shown, written and compared."""
+"""Which words decided: the explanations of texts, computed in batches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -16,72 +15,12 @@ from salience.data.texts import UNKNOWN, Texts, TextsLike
 from salience.errors import unknown
 from salience.explainers.corpus import word_scores
 from salience.explainers.explainer import WithLogits
+from salience.explainers.explanation import Explanation
 from salience.hooks.hooks import evaluating, forward
 from salience.inference import TextClassifier
-from salience.templating import render
+from salience.models.problem import problem_of
 
 TEXTS = 512  # that are explained at a time
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """One text, the prediction for it, and the scores of its words by one or more explainers.
-
-    Args:
-        words: the W words of the text, or of both texts of a pair, as far as they are read.
-        second: the number of the first word of a second text; None for a single text.
-        labels: the C labels of the classifier.
-        probabilities: (C,) predicted.
-        target: the number of the class that the scores are computed for.
-        gold: the number of the right label; None if it is not known.
-        scores: the scores of the words (W,) by the name of the explainer.
-        row: the number of the text's row in its file; None for a text that comes from no file.
-        cut: whether the text is longer than what the classifier reads.
-    """
-
-    words: list[str]
-    second: int | None
-    labels: list[str]
-    probabilities: np.ndarray
-    target: int
-    gold: int | None
-    scores: dict[str, np.ndarray]
-    row: int | None = None
-    cut: bool = False
-
-    @property
-    def predicted(self) -> int:
-        """The number of the most probable class."""
-        return int(self.probabilities.argmax())
-
-    def _repr_html_(self) -> str:
-        """In a notebook: the label, and the words with a colour as strong as their score."""
-        name = next(iter(self.scores))
-        return render(
-            "salience.explainers", "explanation.html.jinja",
-            label=f"{self.labels[self.predicted]} ({self.probabilities.max():.2f})",
-            about=name if self.target == self.predicted else f"{name} for {self.labels[self.target]}",
-            words=self.coloured(name), second=self.second,
-        )  # fmt: skip
-
-    def coloured(self, name: str) -> list[tuple[str, str, str]]:
-        """Each word with its score in figures and the colour of that, relative to the largest one in the text.
-
-        Args:
-            name: of the explainer.
-        """
-        scores = self.scores[name]
-        known = np.nan_to_num(scores)  # a diverged model gives NaN, which has no colour
-        strengths = known / max(np.abs(known).max(initial=0), 1e-12)
-        return [
-            (word, f"{score:.3g}", colour(strength))
-            for word, score, strength in zip(self.words, scores, strengths, strict=True)
-        ]
-
-
-def colour(strength: float) -> str:
-    """The colour of a strength from -1, blue, over 0, transparent, to 1, red, as css."""
-    return f"rgba({'217,71,58' if strength > 0 else '58,110,217'},{min(abs(strength), 1) * 0.75:.2f})"
 
 
 def explain(
@@ -96,7 +35,8 @@ def explain(
     Args:
         texts: N texts, N pairs of texts, or a `Texts`, which may have labels.
         explainers: names of `salience.EXPLAINERS`.
-        target: the class to explain: "predicted", "gold" (the label in `texts`), or the number of a class.
+        target: the class to explain: "predicted", "gold" (the label in `texts`), or the number of a class. Where a
+            text can have several labels, "predicted" and "gold" are all of them; see `explainers.several_labels`.
         pieces: how the scores of a word's tokens become the word's score, "sum" or "max".
 
     Raises:
@@ -121,6 +61,8 @@ def explain_texts(
 ) -> Iterator[Explanation]:
     """Yields the explanations of N texts in their order. `TEXTS` of them are explained at a time.
 
+    Where a text can have several labels, there is an explanation for each label that is explained of a text.
+
     Args:
         explainers: functions of (model, batch, target) by name; see `salience.explainers.Explainer`.
         target, pieces: as in `explain`.
@@ -128,9 +70,12 @@ def explain_texts(
     Raises:
         ValueError: as `explain`.
     """
+    from salience.explainers.several_labels import explain_labels
     from salience.explainers.windows import explain_windows
 
     explain_some = explain_windows if classifier.long == "windows" else explain_at_once
+    if classifier.multi_label:
+        explain_some = explain_labels
     for start in range(0, len(texts), TEXTS):
         some = texts.take(range(start, min(start + TEXTS, len(texts))))
         yield from explain_some(classifier, some, explainers, target, pieces)
@@ -182,7 +127,7 @@ def _explain_batch(
         else:
             with torch.no_grad():
                 logits = forward(model, batch)
-        probabilities = logits.float().softmax(1)
+        probabilities = problem_of(model).probabilities(logits.float())
         classes = probabilities.argmax(1) if target is None else target
         for name, explainer in explainers.items():
             if name not in scores:

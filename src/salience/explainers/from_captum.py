@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from salience.batch import Batch
@@ -17,6 +16,7 @@ from salience.explainers.baseline import from_nothing
 from salience.explainers.target import target_of
 from salience.hooks.hooks import evaluating, forward, rewriting
 from salience.hooks.stages import unwrapped
+from salience.models.problem import problem_of
 
 # GradientShap and DeepLiftShap are left out: they draw baselines from a distribution, here the other texts of a batch.
 GRADIENTS = ("DeepLift", "InputXGradient", "IntegratedGradients", "Saliency")
@@ -86,4 +86,4 @@ class FromEmbeddings(nn.Module):
     def forward(self, embeddings: Tensor, ids: Tensor, mask: Tensor, segment: Tensor) -> Tensor:
         """The log-probabilities (B, C) of texts whose embeddings (B, T, D) are given."""
         with rewriting(self.model, "embeddings", lambda _: embeddings):
-            return F.log_softmax(forward(self.model, Batch(ids, mask, segment)), 1)
+            return problem_of(self.model).log_probabilities(forward(self.model, Batch(ids, mask, segment)))

@@ -53,7 +53,7 @@ class Gradient:
         with torch.enable_grad(), reading(model, self.level) as seen:
             logits = forward(model, batch)
             # A sum, so that the scores of a text do not depend on the size of the batch.
-            loss = -log_probability(logits, target_of(logits, batch, target)).sum()
+            loss = -log_probability(model, logits, target_of(logits, batch, target)).sum()
             (gradient,) = torch.autograd.grad(loss, seen.value)
         return self.masked(gradient, seen.value.detach(), batch), logits.detach()
 

@@ -52,5 +52,5 @@ class IntegratedGradients:
         """d ln p(class) / dx (B, T, D) at a point (B, T, D)."""
         point = point.detach().requires_grad_()
         with torch.enable_grad(), rewriting(model, "embeddings", lambda embeddings: point):
-            total = log_probability(forward(model, batch), target).sum()
+            total = log_probability(model, forward(model, batch), target).sum()
         return torch.autograd.grad(total, point)[0]

@@ -42,14 +42,15 @@ class Occlusion:
         with evaluating(model), exactly():
             logits = forward(model, batch)
             target = target_of(logits, batch, target)
-            whole = log_probability(logits, target)
+            whole = log_probability(model, logits, target)
             scores = torch.zeros_like(batch.attention_mask, dtype=whole.dtype)
             for part in (batch.segment > 0).nonzero().split(self.at_once):  # (row, position) of every word's token
                 if not len(part):  # without any word, `split` gives one empty part
                     break
                 rows, positions = part.T
                 shortened = without(batch, rows, positions)
-                scores[rows, positions] = whole[rows] - log_probability(forward(model, shortened), target[rows])
+                without_one = log_probability(model, forward(model, shortened), target[rows])
+                scores[rows, positions] = whole[rows] - without_one
             return scores, logits
 
 

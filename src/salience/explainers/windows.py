@@ -9,7 +9,8 @@ import numpy as np
 
 from salience.data.texts import Texts
 from salience.data.words import word_spans
-from salience.explainers.explanations import Explanation, explain_at_once, explained_class, gold_of
+from salience.explainers.explanation import Explanation
+from salience.explainers.explanations import explain_at_once, explained_class, gold_of
 from salience.inference import TextClassifier
 
 

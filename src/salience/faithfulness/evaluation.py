@@ -17,6 +17,7 @@ from salience.faithfulness.measuring import Measured, measure
 from salience.faithfulness.reading import Reading
 from salience.faithfulness.results import Evaluation, Row, row_of
 from salience.inference import TextClassifier
+from salience.inference.classifier import with_one_label
 
 DRAWS = 5  # of random scores; their mean is the baseline
 LEAVE_ONE_OUT_TEXTS = 200
@@ -75,6 +76,8 @@ def evaluate(
     """
     given = labelled(texts, labels, classifier.labels)
     functions = functions_named(explainers)
+    for each in (classifier, judge or classifier):
+        with_one_label(each, "a test of explanations")
     known = what_is_known(given)
     chosen = default_metrics(at, known) if metrics is None else metrics_named(metrics)
     check_settings(chosen, known, classifier, judge, curves, {"most": most, "at": at}, pieces)

@@ -18,6 +18,10 @@ from salience.errors import InputError, unknown
 from salience.inference.probabilities import predict_probabilities
 from salience.models.loading import load_trained, longest_text
 from salience.models.precision import check_precision, computing
+from salience.models.problem import is_multi_label
+from salience.settings import is_number
+
+HALF = 0.5  # threshold of a label that has no other
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,31 @@ class TextClassifier:
     def labels(self) -> list[str]:
         """The C labels, in the order of the columns of `predict_proba`."""
         return [self.model.config.id2label[number] for number in range(self.model.config.num_labels)]
+
+    @property
+    def multi_label(self) -> bool:
+        """Whether a text can have several labels, or none."""
+        return is_multi_label(self.model.config)
+
+    @property
+    def thresholds(self) -> np.ndarray:
+        """The probabilities (C,) float64 from which on labels are predicted, where a text can have several.
+
+        They are `label_thresholds` of the model's configuration, one for each label; `HALF` where it has none.
+
+        Raises:
+            InputError: the configuration has something else there.
+        """
+        found = getattr(self.model.config, "label_thresholds", None)
+        if found is None:
+            return np.full(len(self.labels), HALF)
+        values = [found.get(label) for label in self.labels] if isinstance(found, dict) else []
+        fits = len(values) == len(found) and all(is_number(value) for value in values)
+        if not fits or not all(0 <= float(value or 0) <= 1 for value in values):
+            raise InputError(
+                "the model's config.json is damaged: label_thresholds must have a number from 0 to 1 for each label"
+            )
+        return np.array(values, float)
 
     @property
     def long(self) -> str:
@@ -115,9 +144,15 @@ class TextClassifier:
         """
         return self.probabilities(self.read(texts))
 
-    def predict(self, texts: TextsLike) -> list[str]:
-        """The most probable label of each text. Raises as `predict_proba`."""
+    def predict(self, texts: TextsLike) -> list[str] | list[list[str]]:
+        """The most probable label of each text; of several labels, the list of those at or above their threshold.
+
+        Raises as `predict_proba`.
+        """
         labels = self.labels
+        if self.multi_label:
+            chosen = self.predict_proba(texts) >= self.thresholds
+            return [[labels[number] for number in np.flatnonzero(row)] for row in chosen]
         return [labels[number] for number in self.predict_proba(texts).argmax(1)]
 
 
@@ -144,6 +179,21 @@ def load(
     chosen = choose_device(device)
     model, tokenizer = load_trained(folder)
     return TextClassifier(model.to(chosen).eval(), tokenizer, longest_text(model, tokenizer, max_length), precision)
+
+
+def with_one_label(classifier: TextClassifier, doing: str, model: object = "the model") -> None:
+    """Checks that a classifier gives each text one label.
+
+    Args:
+        doing, model: what is only defined for such classifiers, and the name of this one, for the message.
+
+    Raises:
+        InputError: it can give a text several labels.
+    """
+    if classifier.multi_label:
+        raise InputError(
+            f"{model} gives a text several labels at once, and {doing} needs a classifier that gives it one"
+        )
 
 
 def choose_device(device: str) -> torch.device:

@@ -12,7 +12,7 @@ from salience.data.batching import like_length
 from salience.data.encoding import Encoded
 from salience.data.long_texts import merged
 from salience.errors import InputError
-from salience.inference.classifier import TextClassifier
+from salience.inference.classifier import TextClassifier, with_one_label
 from salience.inference.onnx_model import FILE, TOKENS, OnnxModel
 from salience.models.loading import load_configuration, load_tokenizer
 
@@ -73,4 +73,6 @@ def load_exported(
     tokenizer = load_tokenizer(str(path))
     model = OnnxModel(path, load_configuration(str(path)))
     longest = tokenizer.model_max_length
-    return OnnxClassifier(model, tokenizer, longest if max_length is None else min(longest, max_length))
+    classifier = OnnxClassifier(model, tokenizer, longest if max_length is None else min(longest, max_length))
+    with_one_label(classifier, "a model in ONNX", folder)
+    return classifier

@@ -16,6 +16,7 @@ from salience.data.batching import like_length
 from salience.data.encoding import Encoded
 from salience.hooks.hooks import evaluating, forward
 from salience.models.precision import computing
+from salience.models.problem import problem_of
 from salience.models.type_scalars import TypeScalars
 
 
@@ -33,11 +34,12 @@ def predict_probabilities(model: PreTrainedModel, encoded: Encoded, precision: s
     """
     classes = cast(int, model.config.num_labels)  # None stands for a configuration without labels
     probabilities = np.empty((len(encoded), classes), np.float32)
+    problem = problem_of(model)
     with evaluating(model), computing(model, precision):
         logits_of: Callable[[Batch], Tensor] = partial(forward, model)
         # The scalars cost one pass over the vocabulary: worthwhile if the texts have more tokens than that.
         if TypeScalars.fits(model) and encoded.lengths.sum() > model.config.vocab_size:
             logits_of = TypeScalars(model).logits
         for rows, batch in like_length(model, encoded):
-            probabilities[rows] = logits_of(batch).float().softmax(1).cpu().numpy()
+            probabilities[rows] = problem.probabilities(logits_of(batch).float()).cpu().numpy()
     return probabilities

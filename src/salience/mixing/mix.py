@@ -87,6 +87,11 @@ class Mix:
         return torch.lerp(donor, own, self.keep.to(own.dtype))
 
     def targets(self, labels: Tensor, classes: int) -> Tensor:
-        """The soft labels y~ (B, C) of `labels` (B,); every row sums to 1."""
-        own = F.one_hot(labels, classes).to(self.share.dtype)
+        """The soft labels y~ (B, C).
+
+        Args:
+            labels: class numbers (B,), for which rows of y~ sum to 1; or 0 and 1 (B, C), of texts with several labels.
+            classes: number of classes C.
+        """
+        own = (F.one_hot(labels, classes) if labels.dim() == 1 else labels).to(self.share.dtype)
         return torch.lerp(own[self.partner], own, self.share[:, None])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from salience.errors import InputError
 from salience.models.configuration import read_configuration, set_dropout
 from salience.models.mean_pooling import without_pooling_layer
+from salience.models.problem import ONE, SEVERAL
 from salience.models.sources import model_source
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ LONGEST = 512  # default of the number of tokens read of a text: the length that
 UNLIMITED = 10**9  # tokenizers without a maximum length have a larger one in transformers
 
 
-def load_classifier(name: str, labels: Sequence[str], dropout: float | None = None) -> WithTokenizer:
+def load_classifier(
+    name: str, labels: Sequence[str], dropout: float | None = None, multi_label: bool = False
+) -> WithTokenizer:
     """Loads an encoder with a sequence-classification head for `labels`, and its tokenizer.
 
     The head is initialised at random, unless the model is a classifier with as many labels. Weights are loaded in
@@ -36,10 +39,10 @@ def load_classifier(name: str, labels: Sequence[str], dropout: float | None = No
         name: "minilm", a folder, or a name on the hub. A model in the hub's cache is loaded without a connection.
         labels: names of the classes, in the order of their indices.
         dropout: probability of the dropout of states and attention; None leaves the model's own.
+        multi_label: whether a text can have several labels.
 
     Raises:
-        InputError: there is no such model, it has no safetensors weights, or it is not an encoder that transformers
-            can use for classification.
+        InputError: there is no such model, it has no safetensors weights, or transformers cannot classify with it.
     """
     from transformers import AutoModelForSequenceClassification
 
@@ -54,7 +57,7 @@ def load_classifier(name: str, labels: Sequence[str], dropout: float | None = No
             num_labels=len(id2label),
             id2label=id2label,
             label2id={label: number for number, label in id2label.items()},
-            problem_type="single_label_classification",
+            problem_type=SEVERAL if multi_label else ONE,
         )
         set_dropout(config, dropout)
         return AutoModelForSequenceClassification.from_pretrained(
@@ -93,8 +96,7 @@ def load_trained(folder: str | Path) -> WithTokenizer:
     """Loads a trained classifier and its tokenizer, saved by `salience train` or by transformers.
 
     Raises:
-        InputError: there is no such model, its classification head was never trained, or it is not a single-label
-            classifier.
+        InputError: there is no such model, it has no trained head, or it is a regression.
     """
     from transformers import AutoModelForSequenceClassification
 
@@ -110,8 +112,6 @@ def load_trained(folder: str | Path) -> WithTokenizer:
     )
     if loading_info["missing_keys"]:
         raise InputError(f"{name} holds no trained classifier: train one first, with salience train --model {name}")
-    if model.config.problem_type == "multi_label_classification":
-        raise InputError(f"{name} gives a text several labels at once; use a classifier that gives it one label")
     if model.config.num_labels < 2:
         raise InputError(f"{name} gives a text a number (regression); use a classifier with at least two labels")
     return model.float(), load_tokenizer(name)

@@ -65,6 +65,11 @@ class Added:
         return [self.prefix + name for name in names]
 
     @property
+    def limits(self) -> list[float] | None:
+        """The probabilities that those of undecided texts are not above; None if every text is decided."""
+        return self.thresholds
+
+    @property
     def texts(self) -> list[str]:
         """The names of the added columns that hold texts; the others hold numbers."""
         return [name for name in self.names if name in {self.prefix + each for each in TEXTS}]

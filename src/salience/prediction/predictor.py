@@ -17,6 +17,7 @@ from salience.inference import TextClassifier, load
 from salience.inference.abstaining import Thresholds, read_thresholds
 from salience.models.precision import check_precision
 from salience.prediction.added_columns import Added
+from salience.prediction.added_label_lists import AddedLists
 from salience.prediction.label_sets import lowest_of_run
 from salience.training.recipe_file import trained_columns
 
@@ -63,7 +64,8 @@ class Predictor:
         prefix: begins the names of the added columns.
         abstain: whether the thresholds of the run apply, if it has any: `predicted` is then None where the probability
             is not above the threshold, and `most_probable` is added.
-        threshold: takes the place of the run's thresholds, for all labels.
+        threshold: takes the place of the run's thresholds, for all labels. Where a text can have several labels, these
+            are the probabilities from which on labels are predicted; `predicted` then holds lists as JSON.
         sets: adds `label_set`, sets that hold the right label with this probability; see docs/abstaining.md.
 
     Raises:
@@ -127,8 +129,18 @@ class Predictor:
     def added(self, as_columns: bool = True) -> Added:
         """What is added to the rows."""
         labels = self.classifier.labels
+        if self.classifier.multi_label:
+            self.check_one_label_options()
+            each = self.classifier.thresholds.tolist() if self.threshold is None else [self.threshold] * len(labels)
+            return AddedLists.of(labels, well_formed(self.prefix), as_columns, each)
         thresholds = None if self.thresholds is None else [self.thresholds.values[label] for label in labels]
         return Added.of(labels, well_formed(self.prefix), as_columns, thresholds, self.lowest_in_set)
+
+    def check_one_label_options(self) -> None:
+        """Raises an `InputError` if an option was given that needs a model with one label for each text."""
+        for option, given in (("--sets", self.sets is not None), ("--no-abstain", not self.abstain)):
+            if given:
+                raise InputError(f"{option}: {self.model} gives a text several labels at once; leave {option} out")
 
     @cached_property
     def lowest_in_set(self) -> float | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from salience.explainers.explanation import Explanation
 from salience.explainers.explanation_rows import finite
-from salience.explainers.explanations import Explanation
 from salience.report.page import PACKAGE, asset, framed
 from salience.templating import render
 
@@ -22,6 +22,7 @@ def explanation_page(explanations: Iterable[Explanation], title: str) -> str:
         rows.append({
             "row": explanation.row, "words": explanation.words, "second": explanation.second, "cut": explanation.cut,
             "gold": explanation.gold, "target": explanation.target, "predicted": explanation.predicted,
+            "not": not explanation.is_predicted, "right": explanation.right,
             "probabilities": [finite(round(float(value), 4)) for value in explanation.probabilities],
             "scores": [[finite(float(f"{value:.3g}")) for value in scores] for scores in explanation.scores.values()],
         })  # fmt: skip

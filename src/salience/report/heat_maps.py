@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 
-from salience.explainers.explanations import Explanation, colour
+from salience.explainers.explanation import Explanation, colour
 from salience.report.inline_svg import Styles
 
 SAMPLES = (0, 0.25, 0.5, 0.75, 1)  # strengths whose colours the legend shows

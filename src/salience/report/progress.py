@@ -56,8 +56,9 @@ class Report(TrainerCallback):
         self.progress.bar.update(self.task, completed=state.global_step)
 
     def on_evaluate(self, args, state, control, metrics, **_):
-        """Shows the validation accuracy; outside a terminal as a line of its own."""
-        score = f"validation accuracy {metrics['eval_accuracy']:.3f}"
+        """Shows the validation accuracy, or ranking precision; outside a terminal as a line of its own."""
+        name = "accuracy" if "eval_accuracy" in metrics else "ranking_precision"  # of several labels
+        score = f"validation {name.replace('_', ' ')} {metrics[f'eval_{name}']:.3f}"
         self.progress.bar.update(self.task, score=score)
         if not self.progress.console.is_terminal:
             self.progress.note(f"step {state.global_step} of {state.max_steps}: {score}")

@@ -10,10 +10,11 @@ from sklearn.metrics import confusion_matrix
 
 from salience.comparison.predictions import reliability
 from salience.explainers.class_words import LEAST, ClassWord
-from salience.explainers.explanations import Explanation, colour
+from salience.explainers.explanation import Explanation, colour
 from salience.report.comparison_page import SHOWN, Figures, cut
 from salience.report.heat_maps import HeatMap, colour_class, heat_maps_of_text, legend
 from salience.report.inline_svg import Styles
+from salience.report.label_tables import label_parts
 from salience.report.page import PACKAGE, asset, framed
 from salience.report.prediction_pictures import diagrams
 from salience.report.run_pictures import history_drawings
@@ -88,7 +89,7 @@ def run_page(evidence: RunEvidence, title: str) -> str:
     )  # fmt: skip
     body = render(
         PACKAGE, "run.html.jinja",
-        title=title, about=rows_in_words(run), no_scores=NO_SCORES, judged=judged,
+        title=title, about=rows_in_words(run), no_scores=NO_SCORES, judged=judged, several=label_parts(run),
         curves=[figures.drawn(drawing, caption)
                 for caption, drawing in history_drawings(run.history, run.metrics.get("best_step"))],
         wrong=evidence.wrong, errors=[error_card(each, evidence, figures.styles) for each in evidence.errors],

@@ -13,7 +13,10 @@ from salience.report.comparison_pictures import BLUE, GRID, Drawing
 from salience.report.pictures import COLOURS, GREY, HoverTexts, Marks
 
 LOSSES = {"loss": "training loss", "validation_log_loss": "validation log loss"}
-SCORES = {"validation_accuracy": "accuracy", "validation_macro_f1": "macro-F1"}
+SCORES = {
+    "validation_accuracy": "accuracy", "validation_macro_f1": "macro-F1", "validation_micro_f1": "micro-F1",
+    "validation_ranking_precision": "ranking precision",
+}  # fmt: skip
 SIZE = (5.6, 3.0)  # inches
 
 
@@ -46,7 +49,7 @@ def drawer(history: Sequence[Mapping[str, Any]], names: Mapping[str, str], label
 
     def draw(axes: Axes) -> HoverTexts:
         texts: dict[Marks, list[str]] = {}
-        for (name, title), colour in zip(names.items(), (BLUE, COLOURS[0]), strict=True):
+        for (name, title), colour in zip(names.items(), (BLUE, COLOURS[0], COLOURS[1], COLOURS[2]), strict=False):
             steps, values = points(history, name)
             if not steps:
                 continue

@@ -122,6 +122,11 @@ def part_rows(facts: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
         ("text is in an earlier row of the part", [share(part, "duplicates") for part in parts]),
         ("text is in the part with another label too", [share(part, "contradictions") for part in parts]),
         ("text is in the training rows", [share(part, "in_training") for part in parts]),
+        *(
+            (f"{words}", [share(part, name) for part in parts])
+            for name, words in (("no_label", "no label"), ("several_labels", "two labels or more"))
+            if any(name in part for part in parts)
+        ),
     ]
 
 

@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from salience.errors import printable
-from salience.explainers.explanations import Explanation
+from salience.explainers.explanation import Explanation
+from salience.training.scoring import scoring_in
 
 DECISIVE = 3  # words marked in a text
 
@@ -58,10 +59,11 @@ def score_table(rows: str, models: Mapping[str, dict]) -> Table:
     """
     table = titled(rows)
     table.add_column("")
-    for name in ("accuracy", "macro-F1", "calibration error"):
-        table.add_column(name, justify="right")
+    shown = scoring_in(next(iter(models.values()))).shown
+    for title in shown.values():
+        table.add_column(title, justify="right")
     for name, scores in models.items():
-        cells = (f"{scores[metric]:.3f}" for metric in ("accuracy", "macro_f1", "calibration_error"))
+        cells = (f"{scores[metric]:.3f}" for metric in shown)
         table.add_row(literal(name), *cells)
     return table
 
@@ -71,8 +73,9 @@ def explanation_line(explanation: Explanation) -> Text:
 
     Shown are the scores of the first explainer. Marked are the words with the highest scores above 0.
     """
-    label = printable(explanation.labels[explanation.predicted])
-    line = Text(f"  {label} ({explanation.probabilities.max():.2f}{verdict(explanation)}): ")
+    predicted = explanation.predicted
+    label = ("" if explanation.is_predicted else "not ") + printable(explanation.labels[predicted])
+    line = Text(f"  {label} ({explanation.probabilities[predicted]:.2f}{verdict(explanation)}): ")
     if explanation.target != explanation.predicted:
         line.append(f"[for {printable(explanation.labels[explanation.target])}] ")
     scores = next(iter(explanation.scores.values()))
@@ -87,7 +90,8 @@ def explanation_line(explanation: Explanation) -> Text:
 
 def verdict(explanation: Explanation) -> str:
     """Whether the prediction is right; empty if the label is not known."""
-    if explanation.gold is None:
+    if explanation.right is None:
         return ""
-    right = explanation.gold == explanation.predicted
-    return ", right" if right else f", wrong, it is {printable(explanation.labels[explanation.gold])}"
+    if explanation.right or explanation.gold is None:
+        return ", right" if explanation.right else ", wrong"
+    return f", wrong, it is {printable(explanation.labels[explanation.gold])}"

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from salience.data.texts import Texts, TextsLike
-from salience.training.metrics import detailed_scores
+from salience.training.scoring import scoring_of
 
 FEATURES = 200_000  # most frequent words and word pairs used: they fit into a laptop's memory for 500,000 texts
 # Inverse strength of the regressions' L2 penalty. It was chosen once and is not tuned: scikit-learn's 1 is strong for
@@ -38,19 +38,20 @@ def baseline_scores(parts: Sequence[tuple[Texts, Texts]], classes: int) -> dict[
         classes: number of classes C.
 
     Returns:
-        Name of the baseline to its scores, as `salience.training.metrics.detailed_scores` gives them.
+        Name of the baseline to its scores, as `detailed` of the scoring gives them.
     """
     baselines = {"majority class": majority_probabilities, "TF-IDF + logistic regression": tfidf_probabilities}
     labels = np.concatenate([judged.known_labels for _, judged in parts])
     return {
-        name: detailed_scores(np.concatenate([baseline(*part, classes) for part in parts]), labels)
+        name: scoring_of(labels).detailed(np.concatenate([baseline(*part, classes) for part in parts]), labels)
         for name, baseline in baselines.items()
     }
 
 
 def majority_probabilities(training: Texts, test: Texts, classes: int) -> np.ndarray:
     """The shares of the classes in the training rows, the same for every test row (N, C) float32."""
-    shares = np.bincount(training.known_labels, minlength=classes) / len(training)
+    labels = training.known_labels
+    shares = labels.mean(0) if labels.ndim == 2 else np.bincount(labels, minlength=classes) / len(training)
     return np.tile(shares.astype(np.float32), (len(test), 1))
 
 
@@ -83,12 +84,16 @@ def regression_probabilities(features, labels: np.ndarray, test_features, classe
 
     Args:
         features: (M, F) of the training rows, an array or a sparse matrix of scipy.
-        labels: (M,), class numbers. If all are of one class, it gets the probability 1.
+        labels: (M,), class numbers. If all are of one class, it gets the probability 1. With labels (M, C), 0 and 1,
+            there is a regression for each label.
         test_features: (N, F).
         classes: number of classes C.
     """
     from sklearn.linear_model import LogisticRegression
 
+    if labels.ndim == 2:
+        of_labels = [regression_probabilities(features, each, test_features, 2)[:, 1] for each in labels.T]
+        return np.stack(of_labels, 1)
     known = np.unique(labels)
     if len(known) == 1:  # no regression is fitted to one class
         return with_all_columns(np.ones((test_features.shape[0], 1)), known, classes)

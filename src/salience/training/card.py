@@ -20,6 +20,7 @@ from salience.training.judged_scores import judged_scores
 from salience.training.plain_stage import RATE
 from salience.training.procedures import Turns
 from salience.training.recipe import Recipe
+from salience.training.scoring import scoring_in
 
 # ModelCard's template is Jinja2 without escaping, as Markdown needs: `markdown` and `code` escape what is shown.
 TEMPLATE = "templates/model_card.md.jinja"
@@ -64,6 +65,7 @@ def model_card(
         published=repository is not None,
         longest=recipe.max_length,
         names=[markdown(name) for name in labels],
+        multi_label="labels" in metrics,
         training=training_summary(recipe, metrics),
         table=score_table(metrics),
         estimated=estimate_sentence(metrics) if "estimate" in metrics else "",
@@ -144,9 +146,10 @@ def score_table(metrics: dict) -> str:
     judged = judged_scores(metrics)
     if judged is None:
         return ""
-    lines = ["| | accuracy | macro-F1 | calibration error |", "|---|---|---|---|"]
+    shown = scoring_in(next(iter(judged[1].values()))).shown
+    lines = [f"| | {' | '.join(shown.values())} |", "|---" * (1 + len(shown)) + "|"]
     lines += [
-        f"| {markdown(name)} | {row['accuracy']:.3f} | {row['macro_f1']:.3f} | {row['calibration_error']:.3f} |"
+        f"| {markdown(name)} | {' | '.join(f'{row[score]:.3f}' for score in shown)} |"
         for name, row in judged[1].items()
     ]
     return "\n".join(lines)

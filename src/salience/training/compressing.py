@@ -21,7 +21,7 @@ from salience.data.batching import LengthGrouped
 from salience.errors import InputError
 from salience.models.attention_classifier import AttentionClassifier
 from salience.training.features import Features
-from salience.training.loss import CrossEntropy, cross_entropy
+from salience.training.loss import Loss, cross_entropy
 
 LEARNING_RATE = 1e-3  # of Adam, as the paper gives for its LSTM; the modules trained here are as small
 
@@ -32,7 +32,7 @@ def compression_loss(
     mask: Tensor,
     labels: Tensor,
     beta: float,
-    loss: CrossEntropy = cross_entropy,
+    loss: Loss = cross_entropy,
 ) -> Tensor:
     """The classification loss of one sample of z per text, plus beta times the mean KL term: a scalar.
 
@@ -58,7 +58,7 @@ def compress(
     steps: int,
     batch_size: int,
     beta: float,
-    loss: CrossEntropy = cross_entropy,
+    loss: Loss = cross_entropy,
     learning_rate: float = LEARNING_RATE,
 ) -> list[float]:
     """Trains attention and compressor on features, and the head if the compressor shares it. Nothing else changes.

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from salience.batch import Batch
 from salience.models.precision import exactly
-from salience.training.loss import CrossEntropy, cross_entropy
+from salience.training.loss import Loss, cross_entropy
 from salience.training.objectives import with_vectors
 from salience.training.vector_memory import VectorMemory
 
@@ -43,7 +43,7 @@ class Contrastive:
     temperature: float
     memory: VectorMemory | None = None
 
-    def __call__(self, model: nn.Module, batch: Batch, loss: CrossEntropy = cross_entropy) -> Iterator[Tensor]:
+    def __call__(self, model: nn.Module, batch: Batch, loss: Loss = cross_entropy) -> Iterator[Tensor]:
         """One loss, a scalar."""
         yield with_vectors(model, batch, loss, 1 - self.weight, self)
 

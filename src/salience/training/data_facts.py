@@ -31,14 +31,16 @@ def data_facts(task: Task, encoded: Mapping[str, Encoded], classifier: TextClass
         by label), "tokens" ("median", "percentile_95" and "longest" of the lengths before texts are cut, special
         tokens included), "cut" (texts longer than what is read), "duplicates" (rows whose text is in an earlier row of
         the part), "contradictions" (rows whose text is in the part with another label too) and, except of training,
-        "in_training" (rows whose text is in the training part). Texts are compared without the space around them.
+        "in_training" (rows whose text is in the training part). Where a text can have several labels also "no_label"
+        and "several_labels" (rows without a label, and with two or more). Texts are compared without the space around
+        them.
     """
     texts = {"training": task.training, "validation": task.validation, "test": task.test}
     parts = {}
     for role, rows in encoded.items():
         part = texts[role]
         labels = part.known_labels
-        counts = np.bincount(labels, minlength=len(task.labels)).tolist()
+        counts = (labels.sum(0) if task.multi_label else np.bincount(labels, minlength=len(task.labels))).tolist()
         parts[role] = {
             "rows": len(part),
             "classes": dict(zip(task.labels, counts, strict=True)),
@@ -47,6 +49,11 @@ def data_facts(task: Task, encoded: Mapping[str, Encoded], classifier: TextClass
             "duplicates": len(part) - len(set(stripped(part))),
             "contradictions": contradictions(part),
         } | ({} if role == "training" else {"in_training": shared_rows(task.training, part)})
+        if task.multi_label:
+            parts[role] |= {
+                "no_label": int((labels.sum(1) == 0).sum()),
+                "several_labels": int((labels.sum(1) > 1).sum()),
+            }
     return {"max_length": classifier.max_length, "parts": parts}
 
 
@@ -75,5 +82,5 @@ def contradictions(texts: Texts) -> int:
     """The number of rows whose text is also in a row with another label."""
     labels = defaultdict(list)
     for text, label in zip(stripped(texts), texts.known_labels.tolist(), strict=True):
-        labels[text].append(label)
+        labels[text].append(tuple(label) if isinstance(label, list) else label)
     return sum(len(found) for found in labels.values() if len(set(found)) > 1)

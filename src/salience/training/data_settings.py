@@ -17,7 +17,13 @@ class DataSettings:
     test: str | None = setting(None, TEXT, "rows for the final test; nothing is selected on them", "none")
     text: str | None = setting(None, TEXT, "column of the text", "guessed")
     text_pair: str | None = setting(None, TEXT, "column of a second text, for pairs of texts", "guessed")
-    label: str | None = setting(None, TEXT, "column of the label", "guessed")
+    label: str | None = setting(
+        None, TEXT, "column of the label, or of a list of labels; or columns of 0 and 1, one for each label, as "
+        "joy,fear,anger", "guessed",
+    )  # fmt: skip
+    label_separator: str | None = setting(
+        None, TEXT, 'what divides the labels of a text in the label column, such as "|"', "none: one label, or a list"
+    )
     group: str | None = setting(
         None, TEXT, "column of groups, such as authors, that the estimate does not divide", "none"
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from salience.training.calibrating import calibration_sentence
+from salience.training.scoring import scoring_in
 
 
 def estimate_sentence(metrics: dict) -> str:
@@ -19,9 +20,11 @@ def estimate_sentence(metrics: dict) -> str:
     rows = f"{seen[0]:,}" if len(seen) == 1 else f"{seen[0]:,} to {seen[-1]:,}"
     unit = "rows" if "groups" not in estimate else f"rows of {estimate['groups']:,} groups"
     calibrated = f"; {calibration_sentence(estimate['temperature_scaling'])}" * estimate["calibrated"]
+    told = ", ".join(
+        f"{title} {with_interval(estimate, name)}" for name, title in scoring_in(estimate).estimated.items()
+    )
     return (
-        f"estimated on {estimate['rows']:,} labelled {unit} by {estimate['kind']}: accuracy "
-        f"{with_interval(estimate, 'accuracy')}, macro-F1 {with_interval(estimate, 'macro_f1')} (95 % intervals over "
+        f"estimated on {estimate['rows']:,} labelled {unit} by {estimate['kind']}: {told} (95 % intervals over "
         f"{'groups' if 'groups' in estimate else 'rows'}), by models trained on {rows} rows; the model itself is "
         f"trained on {trained:,}{', and is likely to be a little better' * (trained > seen[-1])}{calibrated}"
     )

@@ -20,10 +20,10 @@ from salience.training.baselines import baseline_scores
 from salience.training.fitting import Listeners
 from salience.training.fold_models import FoldResult, fold_result
 from salience.training.folds import Folds, recipe_of_folds
-from salience.training.intervals import accuracy_interval, macro_f1_interval
-from salience.training.metrics import detailed_scores
+from salience.training.label_temperature import with_label_temperature
+from salience.training.label_thresholds import chosen_decisions, find_label_thresholds
 from salience.training.preparing import Prepared, prepare
-from salience.training.temperature import cross_fitted
+from salience.training.scoring import scoring_of
 from salience.training.trackers import UNTRACKED
 
 
@@ -37,6 +37,7 @@ class Estimated:
         groups: (N,) the number of the group of each row, if a column of groups is named; else None.
         probabilities: (N, C) float32, each by the model that has not seen the row.
         metrics: what metrics.json says of the estimate.
+        decided: (N, C) bool, the labels that are predicted, where a text can have several; see `chosen_decisions`.
     """
 
     texts: Texts
@@ -44,6 +45,15 @@ class Estimated:
     groups: np.ndarray | None
     probabilities: np.ndarray
     metrics: dict
+    decided: np.ndarray | None = None
+
+    @property
+    def label_thresholds(self) -> np.ndarray | None:
+        """The thresholds of the labels (C,), for the probabilities of the final model; None if the model has none."""
+        if not self.metrics.get("label_thresholds"):
+            return None
+        scaled = with_label_temperature(self.probabilities, self.divisor)
+        return find_label_thresholds(scaled, self.texts.known_labels)
 
     @property
     def temperature(self) -> float:
@@ -112,31 +122,16 @@ def estimated(folds: Folds, results: list[FoldResult], seed: int, calibrated: bo
     metrics = {"kind": folds.kind, "rows": len(rows)}
     if groups is not None:
         metrics["groups"] = len(np.unique(groups))
-    metrics |= scores_with_intervals(probabilities, texts.known_labels, groups, seed) | {
+    scoring = scoring_of(texts.known_labels)
+    metrics |= scoring.with_intervals(probabilities, texts.known_labels, groups, seed) | {
         "baselines": baseline_scores([folds.divided(fold) for fold in folds.predicted], probabilities.shape[1]),
         "training_rows": list(seen), "steps": list(steps), "text_passes": round(sum(passes), 3),
         "seconds": round(sum(seconds), 1),
     }  # fmt: skip
     metrics["calibrated"] = calibrated
-    metrics["temperature_scaling"] = cross_fitted(probabilities, texts.known_labels, groups, seed)
-    return Estimated(texts, folds.numbers[rows], groups, probabilities, metrics)
-
-
-def scores_with_intervals(
-    probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None, seed: int
-) -> dict[str, object]:
-    """The scores of `detailed_scores`, and "accuracy_interval" and "macro_f1_interval", lists of two bounds.
-
-    Args:
-        probabilities: (N, C).
-        labels: (N,), class numbers.
-        groups: (N,) the group of each row; None for rows that are independent.
-        seed: of the bootstrap.
-    """
-    predicted = probabilities.argmax(1)
-    of_accuracy = accuracy_interval(labels, predicted, groups, seed)
-    of_macro_f1 = macro_f1_interval(labels, predicted, groups, seed)
-    return detailed_scores(probabilities, labels) | {
-        "accuracy_interval": list(of_accuracy),
-        "macro_f1_interval": None if of_macro_f1 is None else list(of_macro_f1),
-    }
+    metrics["temperature_scaling"] = scoring.cross_fitted(probabilities, texts.known_labels, groups, seed)
+    found = Estimated(texts, folds.numbers[rows], groups, probabilities, metrics)
+    if texts.known_labels.ndim == 1:
+        return found
+    decided, helps = chosen_decisions(probabilities, texts.known_labels, groups, seed)
+    return replace(found, decided=decided, metrics=metrics | {"label_thresholds": helps})

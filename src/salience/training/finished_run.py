@@ -26,8 +26,9 @@ class JudgedRows:
         kind: "test"; "estimate", rows that each was predicted by a model that was not trained on it; or "validation".
         file: the file of the run that has the texts, a line for each row.
         probabilities: (N, C).
-        labels: (N,) class numbers.
+        labels: (N,) class numbers, or (N, C), 0 and 1, where a text can have several labels.
         groups: (N,) the group of each row; None for rows that are independent.
+        decided: (N, C) bool, the labels that are predicted, where a text can have several.
     """
 
     kind: str
@@ -35,6 +36,7 @@ class JudgedRows:
     probabilities: np.ndarray
     labels: np.ndarray
     groups: np.ndarray | None = None
+    decided: np.ndarray | None = None
 
     @property
     def predicted(self) -> np.ndarray:
@@ -111,8 +113,8 @@ def read_judged(folder: Path, metrics: dict[str, Any]) -> tuple[list[str], Judge
     with np.load(folder / arrays, allow_pickle=False) as found:
         names = [str(name) for name in found["names"]]
         groups = found.get("group")
-        judged = JudgedRows(kind, file, found["probabilities"], found["labels"], groups)
+        judged = JudgedRows(kind, file, found["probabilities"], found["labels"], groups, found.get("decided"))
     rows = metrics["estimate"]["rows"] if kind == "estimate" else metrics["rows"][kind]
-    if judged.probabilities.shape != (rows, len(names)) or judged.labels.shape != (rows,):
+    if judged.probabilities.shape != (rows, len(names)) or judged.labels.shape not in ((rows,), (rows, len(names))):
         raise ValueError(f"{arrays} does not have the rows of metrics.json")
     return names, judged

@@ -21,6 +21,7 @@ from transformers import (
 
 from salience.data.encoding import Encoded
 from salience.inference import TextClassifier
+from salience.models.problem import problem_of
 from salience.training.alignment import penalty
 from salience.training.arguments import training_arguments
 from salience.training.averaging import AveragedWeights
@@ -28,11 +29,11 @@ from salience.training.checkpoints import last_checkpoint, using_files
 from salience.training.contrastive import Contrastive
 from salience.training.diverging import diverged
 from salience.training.history import history_of
-from salience.training.metrics import scores, selection
 from salience.training.preparing import Prepared, silent
 from salience.training.procedures import Standard
 from salience.training.rates import Rates
 from salience.training.resuming import BestWeights, ResumePoints
+from salience.training.scoring import scoring_of
 from salience.training.techniques import unmixed_objective
 from salience.training.trackers import UNTRACKED, Tracking
 from salience.training.trainer import MixTrainer
@@ -165,18 +166,18 @@ def validation_scores(trainer: MixTrainer, prefer_later: bool, prediction: EvalP
 
     Args:
         prefer_later: whether later checkpoints are preferred; without, the accuracy alone selects.
-        prediction: logits (N, C) and labels (N,).
+        prediction: logits (N, C) and labels, (N,) or (N, C).
 
     Raises:
         InputError: logits are not finite.
     """
     if not np.isfinite(prediction.predictions).all():
         raise diverged(trainer, "model's output on the validation texts")
-    probabilities = torch.tensor(prediction.predictions).double().softmax(1).numpy()
+    labels = np.asarray(prediction.label_ids)
+    probabilities = problem_of(trainer.model).probabilities(torch.tensor(prediction.predictions).double()).numpy()
     progress = trainer.state.global_step / max(trainer.state.max_steps, 1) if prefer_later else 0.0
-    return scores(probabilities, prediction.label_ids) | {
-        "selection": selection(probabilities, prediction.label_ids, progress)
-    }
+    scoring = scoring_of(labels)
+    return scoring.scores(probabilities, labels) | {"selection": scoring.selection(probabilities, labels, progress)}
 
 
 def run_trainer(trainer: MixTrainer) -> TrainerState:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from salience.data.splitting import stripped
+from salience.data.stratifying import stratified_parts
 from salience.data.task import Task, all_labelled
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed, quoted
@@ -97,7 +98,8 @@ def choose_folds(recipe: Recipe, task: Task, note: Callable[[str], None]) -> Fol
 
 def obstacle(texts: Texts, count: int) -> str:
     """Why N labelled texts cannot be divided into so many stratified folds, in words; empty if they can be."""
-    largest = int(np.bincount(texts.known_labels).max())
+    labels = texts.known_labels
+    largest = int((labels.sum(0) if labels.ndim == 2 else np.bincount(labels)).max())
     if largest < count:
         return f"no class has more than {counted(largest, 'row')}"
     groups = len(set(group_numbers(texts).tolist()))
@@ -133,6 +135,8 @@ def fold_numbers(texts: Texts, count: int, seed: int) -> np.ndarray:
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     labels, groups = texts.known_labels, group_numbers(texts)
+    if labels.ndim == 2:
+        return checked_folds(1 + stratified_parts(labels, [1 / count] * count, seed, groups), count)
     divide = StratifiedKFold if len(set(groups.tolist())) == len(groups) else StratifiedGroupKFold
     numbers = np.zeros(len(texts), int)
     with warnings.catch_warnings():
@@ -140,6 +144,11 @@ def fold_numbers(texts: Texts, count: int, seed: int) -> np.ndarray:
         parts = divide(count, shuffle=True, random_state=seed).split(np.zeros(len(texts)), labels, groups)
         for number, (_, rows) in enumerate(parts, 1):
             numbers[rows] = number
+    return checked_folds(numbers, count)
+
+
+def checked_folds(numbers: np.ndarray, count: int) -> np.ndarray:
+    """The folds (N,) if all have rows. Raises an `InputError` otherwise."""
     if len(set(numbers.tolist())) < count:
         raise InputError(f"the groups are too large to divide the rows into {count} parts: use fewer folds")
     return numbers
@@ -148,9 +157,13 @@ def fold_numbers(texts: Texts, count: int, seed: int) -> np.ndarray:
 def unseen_labels(folds: Folds) -> list[int]:
     """The labels of which all rows are in one predicted fold, so that its model has not seen them, in order."""
     labels = folds.texts.known_labels
+    if labels.ndim == 2:
+        of_label = {number: rows for number, rows in enumerate(labels.T == 1) if rows.any()}
+    else:
+        of_label = {label: labels == label for label in np.unique(labels).tolist()}
     return [
-        label for label in np.unique(labels).tolist()
-        if len(found := set(folds.numbers[labels == label].tolist())) == 1 and found <= set(folds.predicted)
+        label for label, rows in of_label.items()
+        if len(found := set(folds.numbers[rows].tolist())) == 1 and found <= set(folds.predicted)
     ]  # fmt: skip
 
 

@@ -12,6 +12,8 @@ KEPT = {
     "loss": "loss",
     "eval_accuracy": "validation_accuracy",
     "eval_macro_f1": "validation_macro_f1",
+    "eval_micro_f1": "validation_micro_f1",
+    "eval_ranking_precision": "validation_ranking_precision",
     "eval_log_loss": "validation_log_loss",
 }
 
@@ -27,8 +29,9 @@ def history_of(logs: Iterable[Mapping[str, Any]], before: int = 0) -> list[dict[
 
     Returns:
         For each point "step", and what was measured there of "loss" (the training loss, mean over the steps since the
-        point before), "validation_accuracy", "validation_macro_f1" and "validation_log_loss". Numbers that are not
-        finite are None.
+        point before), "validation_accuracy", "validation_macro_f1" and "validation_log_loss"; where a text can have
+        several labels, "validation_micro_f1" and "validation_ranking_precision" in place of the accuracy. Numbers that
+        are not finite are None.
     """
     points: dict[int, dict[str, Any]] = {}
     for log in logs:

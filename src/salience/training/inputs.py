@@ -10,6 +10,7 @@ from salience.data.label_noise import with_wrong_training_labels
 from salience.data.task import Task, read_task
 from salience.errors import InputError
 from salience.files import sha256_of
+from salience.training.multi_label import check_multi_label
 from salience.training.recipe import Recipe
 
 
@@ -25,8 +26,10 @@ def task_of(recipe: Recipe, note: Callable[[str], None]) -> Task:
     task = read_task(
         recipe.data, recipe.test, recipe.validation, recipe.validation_share, recipe.seed, recipe.encoding,
         recipe.bad_rows, note, recipe.size, text=recipe.text, text_pair=recipe.text_pair, label=recipe.label,
-        group=recipe.group, unlabelled=recipe.unlabelled, descriptions=recipe.label_descriptions,
+        group=recipe.group, separator=recipe.label_separator, unlabelled=recipe.unlabelled,
+        descriptions=recipe.label_descriptions,
     )  # fmt: skip
+    check_multi_label(recipe, task)
     if not recipe.label_noise:
         return task
     noisy = with_wrong_training_labels(task, recipe.label_noise, recipe.seed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from salience.training.label_metrics import AT_THRESHOLDS
+
 
 def judged_scores(metrics: dict) -> tuple[str, dict[str, dict]] | None:
     """The rows that a run is judged on, in words, and the scores on them by name: of the model and of the baselines.
@@ -18,15 +20,23 @@ def judged_scores(metrics: dict) -> tuple[str, dict[str, dict]] | None:
     judge = metrics.get("judged_on")
     if judge:
         caution = ", on which the checkpoint was chosen" if judge == "validation" else ""
-        return f"{metrics['rows'][judge]:,} {judge} rows{caution}", {"this model": metrics[judge]} | metrics[
-            "baselines"
-        ]
+        own = with_thresholds("this model", metrics[judge])
+        return f"{metrics['rows'][judge]:,} {judge} rows{caution}", own | metrics["baselines"]
     if "estimate" in metrics:
         estimate = metrics["estimate"]
         scaled = estimate["temperature_scaling"]["calibration_error_scaled"]
         own = estimate | ({"calibration_error": scaled} if estimate["calibrated"] and scaled is not None else {})
         return (
             f"estimate by {estimate['kind']}: {estimate['rows']:,} labelled rows, each new to the model",
-            {"models like this one": own} | estimate["baselines"],
+            with_thresholds("models like this one", own) | estimate["baselines"],
         )
     return None
+
+
+def with_thresholds(name: str, scores: dict) -> dict[str, dict]:
+    """The scores of a model by its name; and where thresholds of its labels decide otherwise than 0.5, those, too."""
+    decided = {
+        each.removesuffix(AT_THRESHOLDS): value for each, value in scores.items() if each.endswith(AT_THRESHOLDS)
+    }
+    differ = any(scores[each] != value for each, value in decided.items())
+    return {name: scores} | ({f"{name}, thresholds of the labels": scores | decided} if differ else {})

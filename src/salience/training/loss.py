@@ -1,4 +1,7 @@
-"""Cross-entropy with one definition for hard and soft labels, with class weights and label smoothing."""
+"""Cross-entropy with one definition for hard and soft labels, with class weights and label smoothing.
+
+Of one label a text, or of several: `loss_for` chooses by the model.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
+
+from salience.models.problem import OneLabel, problem_of
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,48 @@ class CrossEntropy:
         if self.weights is not None:
             labels = labels * torch.tensor(self.weights, dtype=labels.dtype, device=labels.device)
         return -(labels * F.log_softmax(logits, 1)).sum(1).mean()
+
+
+@dataclass(frozen=True)
+class BinaryCrossEntropy:
+    """The mean over texts and labels of -y~_c ln p_c - (1 - y~_c) ln (1 - p_c).
+
+    For texts that can have several labels. y~ = (1 - smoothing) y + smoothing / 2, and p_c is the sigmoid of the logit
+    of c. It is the loss of transformers for `problem_type="multi_label_classification"`. Like `CrossEntropy`, it is
+    linear in the label.
+
+    Args:
+        smoothing: part of every label that is spread evenly over yes and no.
+    """
+
+    smoothing: float = 0.0
+
+    def __call__(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """The loss, a scalar, of logits (B, C) for labels (B, C), which are 0 and 1 or soft."""
+        labels = labels.to(logits.dtype)
+        if self.smoothing:
+            labels = torch.lerp(labels, torch.full_like(labels, 0.5), self.smoothing)
+        return F.binary_cross_entropy_with_logits(logits, labels)
+
+
+Loss = CrossEntropy | BinaryCrossEntropy  # of logits and labels
+
+
+def loss_for(model: nn.Module, weights: tuple[float, ...] | None = None, smoothing: float = 0.0) -> Loss:
+    """The loss that trains a classifier, by the `problem_type` of its configuration.
+
+    Args:
+        weights: as of `CrossEntropy`.
+        smoothing: as of either loss.
+
+    Raises:
+        ValueError: there are weights of classes, and texts can have several labels.
+    """
+    if isinstance(problem_of(model), OneLabel):
+        return CrossEntropy(weights, smoothing)
+    if weights is not None:
+        raise ValueError("weights of classes are for texts with one label each")
+    return BinaryCrossEntropy(smoothing)
 
 
 cross_entropy = CrossEntropy()

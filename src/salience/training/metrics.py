@@ -78,7 +78,7 @@ def calibration_error(probabilities: np.ndarray, labels: np.ndarray, bins: int =
     """
     confidence = probabilities.max(1)
     right = probabilities.argmax(1) == labels
-    return _mean_gap(equal_width_intervals(confidence, bins), right, confidence, bins)
+    return mean_gap(equal_width_intervals(confidence, bins), right, confidence, bins)
 
 
 def equal_width_intervals(confidence: np.ndarray, bins: int = BINS) -> np.ndarray:
@@ -107,7 +107,7 @@ def equal_mass_calibration_error(probabilities: np.ndarray, labels: np.ndarray, 
     """
     confidence = probabilities.max(1)
     right = probabilities.argmax(1) == labels
-    return _mean_gap(equal_mass_intervals(confidence, bins), right, confidence, bins)
+    return mean_gap(equal_mass_intervals(confidence, bins), right, confidence, bins)
 
 
 def equal_mass_intervals(confidence: np.ndarray, bins: int = BINS) -> np.ndarray:
@@ -121,7 +121,7 @@ def equal_mass_intervals(confidence: np.ndarray, bins: int = BINS) -> np.ndarray
     return np.searchsorted(bounds[1:-1], confidence)
 
 
-def _mean_gap(interval: np.ndarray, right: np.ndarray, confidence: np.ndarray, bins: int) -> float:
+def mean_gap(interval: np.ndarray, right: np.ndarray, confidence: np.ndarray, bins: int = BINS) -> float:
     """sum_b n_b / N |accuracy_b - confidence_b|, where row i (of N) is in the bin `interval[i]`."""
     gap = np.bincount(interval, right, bins) - np.bincount(interval, confidence, bins)  # 0 for empty bins
     return float(np.abs(gap).sum() / len(right))

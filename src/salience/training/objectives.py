@@ -21,7 +21,7 @@ from salience.mixing.forwarding import forward_mixed
 from salience.mixing.method import Method
 from salience.mixing.mix import Mix
 from salience.training.kept_rows import kept_by_rows
-from salience.training.loss import CrossEntropy, cross_entropy
+from salience.training.loss import Loss, cross_entropy
 
 Objective = Callable[[nn.Module, Batch], Iterator[Tensor]]
 
@@ -29,7 +29,7 @@ Objective = Callable[[nn.Module, Batch], Iterator[Tensor]]
 class Unmixed(Protocol):
     """An objective of training on unmixed texts, given the loss of logits and labels: `plain` is the usual one."""
 
-    def __call__(self, model: nn.Module, batch: Batch, loss: CrossEntropy = ...) -> Iterator[Tensor]:
+    def __call__(self, model: nn.Module, batch: Batch, loss: Loss = ...) -> Iterator[Tensor]:
         """Yields losses, scalars."""
         ...
 
@@ -51,13 +51,13 @@ class VectorLoss(Protocol):
         ...
 
 
-def plain(model: nn.Module, batch: Batch, loss: CrossEntropy = cross_entropy) -> Iterator[Tensor]:
+def plain(model: nn.Module, batch: Batch, loss: Loss = cross_entropy) -> Iterator[Tensor]:
     """Training on the unmixed texts: one loss, a scalar."""
     yield loss(forward(model, batch), labels_of(batch))
 
 
 def mixed(
-    method: Method, clean: float = 0.5, loss: CrossEntropy = cross_entropy, shared_trunk: bool = True,
+    method: Method, clean: float = 0.5, loss: Loss = cross_entropy, shared_trunk: bool = True,
     beside: VectorLoss | None = None,
 ) -> Objective:  # fmt: skip
     """Training on the unmixed texts and on their mixtures by `method`, with weights `clean` and 1 - `clean`.
@@ -71,7 +71,7 @@ def mixed(
     Args:
         method: a mixing method; what depends on the data must be resolved.
         clean: weight of the loss on the unmixed texts, at least 0 and below 1.
-        loss: maps logits (B, C) and labels, (B,) long or (B, C) soft, to a scalar.
+        loss: maps logits (B, C) and labels, (B,) long, or (B, C), to a scalar.
         shared_trunk: where texts meet at a layer, compute the layers below it once for both losses. Their dropout
             masks are then the same for both. False runs two full passes.
         beside: a loss on the vectors of the unmixed texts. Both other losses are multiplied by the rest of its weight.
@@ -125,7 +125,7 @@ def mixed(
     return objective
 
 
-def with_vectors(model: nn.Module, batch: Batch, loss: CrossEntropy, weight: float, beside: VectorLoss) -> Tensor:
+def with_vectors(model: nn.Module, batch: Batch, loss: Loss, weight: float, beside: VectorLoss) -> Tensor:
     """The sum of the classification loss and of a loss on the vectors, a scalar, from one forward pass.
 
     Args:
@@ -148,7 +148,7 @@ def penalised(objective: Objective, penalty: Callable[[nn.Module], Tensor]) -> O
 
 
 def labels_of(batch: Batch) -> Tensor:
-    """The labels (B,) of a batch.
+    """The labels of a batch, (B,) or (B, C).
 
     Raises:
         ValueError: it has none.

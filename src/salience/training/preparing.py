@@ -28,6 +28,7 @@ from salience.training.candidates import Candidates, check_auto, prepare_candida
 from salience.training.encoding import encode_part
 from salience.training.freezing import freeze_lowest, recognised_stages
 from salience.training.head_start import begin_as_regression, check_head_start, used_head_start
+from salience.training.multi_label import check_multi_label
 from salience.training.plain_stage import check_plain_stage
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
@@ -102,9 +103,10 @@ def prepare(
     check_device(recipe)
     if method is None:
         choose_method(recipe.method, recipe.method_options)  # an unknown name is reported before a model is loaded
-    weights = class_weights(
+    check_multi_label(recipe, task)
+    weights = None if task.multi_label else class_weights(
         recipe.class_weights, [task.labels[number] for number in task.training.known_labels], task.labels
-    )
+    )  # fmt: skip
     given = classifier is not None
     if classifier is None:
         classifier = fresh_classifier(recipe, task, note)
@@ -116,7 +118,8 @@ def prepare(
     assert training is not None  # a task has training texts
     recipe = filled_in(recipe, classifier, task)
     if recipe.head_start is None:
-        recipe = replace(recipe, head_start="random" if given else used_head_start(recipe, model))
+        kept = given or task.multi_label  # as it is
+        recipe = replace(recipe, head_start="random" if kept else used_head_start(recipe, model))
     # fp16 is for training only, where losses are scaled.
     classifier = replace(classifier, precision="fp32" if recipe.precision == "fp16" else recipe.precision)
     auto = method is None and recipe.method == AUTO
@@ -166,7 +169,7 @@ def filled_in(recipe: Recipe, classifier: TextClassifier, task: Task) -> Recipe:
     recipe = replace(recipe, max_length=classifier.max_length, precision=precision)
     if recipe.pooling == "auto":
         recipe = replace(recipe, pooling=used_pooling(model))
-    recipe = replace(recipe, contrastive=used_contrast(recipe))
+    recipe = replace(recipe, contrastive=0.0 if task.multi_label else used_contrast(recipe))
     return recipe.resolved(len(task.training), classes, width_of(model))
 
 
@@ -175,7 +178,7 @@ def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) ->
     options = attention_options(recipe.model, recipe.model_options)
     set_seed(recipe.seed)  # the fresh head, then everything that is drawn
     if options is None:
-        model, tokenizer = load_classifier(recipe.model, task.labels, recipe.dropout)
+        model, tokenizer = load_classifier(recipe.model, task.labels, recipe.dropout, task.multi_label)
         model = with_pooling(model, recipe.model, recipe.pooling)
     else:
         model, tokenizer = build_attention_classifier(options, task.labels, all_texts(task.to_train_on), note)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from salience.batch import Batch
 from salience.hooks.hooks import forward
-from salience.training.loss import CrossEntropy, cross_entropy
+from salience.training.loss import Loss, cross_entropy
 from salience.training.objectives import labels_of
 
 
@@ -32,7 +32,7 @@ class RDrop:
 
     alpha: float
 
-    def __call__(self, model: nn.Module, batch: Batch, loss: CrossEntropy = cross_entropy) -> Iterator[Tensor]:
+    def __call__(self, model: nn.Module, batch: Batch, loss: Loss = cross_entropy) -> Iterator[Tensor]:
         """One loss, a scalar."""
         labels = labels_of(batch)
         first, second = forward(model, twice(batch)).chunk(2)

@@ -37,11 +37,12 @@ def trained_columns(model: str | Path) -> Columns | None:
     try:
         recipe = read_recipe(Path(model).expanduser() / RECIPE)
         text, text_pair, label = (recipe[role] for role in ("text", "text_pair", "label"))
+        separator = recipe.get("label_separator")
     except (OSError, InputError, KeyError):
         return None
-    if not isinstance(text, str) or not all(isinstance(name, str | None) for name in (text_pair, label)):
+    if not isinstance(text, str) or not all(isinstance(name, str | None) for name in (text_pair, label, separator)):
         return None
-    return Columns(text, text_pair, label)
+    return Columns(text, text_pair, label, separator=separator)
 
 
 def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -24,21 +24,23 @@ from salience.training.baselines import baseline_scores
 from salience.training.card import model_card
 from salience.training.estimating import Estimated
 from salience.training.manifest import RECIPE
-from salience.training.metrics import detailed_scores
 from salience.training.recipe import Recipe
-from salience.training.temperature import cross_fitted, temperature_scores
+from salience.training.scoring import scoring_of
 
 # Of the rows in predictions.jsonl (N, C), with their class numbers (N,), and the names of the classes (C,).
 PREDICTIONS, PROBABILITIES = "predictions.jsonl", "probabilities.npz"
 OUT_OF_FOLD = ("out_of_fold.jsonl", "out_of_fold.npz")  # the same of the rows of an estimate, with their folds
 
 
-def measure(task: Task, probabilities: dict[str, np.ndarray]) -> dict:
+def measure(
+    task: Task, probabilities: dict[str, np.ndarray], decided: Mapping[str, np.ndarray] = MappingProxyType({})
+) -> dict:
     """The scores on every held-out part, and those of the baselines on the test part, or else the validation part.
 
     Args:
         task: the labelled texts.
         probabilities: "validation" and "test" to predicted probabilities (N, C); empty if nothing was held out.
+        decided: where a text can have several labels, the parts to predicted labels (N, C) bool.
 
     Returns:
         "validation" and "test" to scores, "baselines" to the scores of each, and "judged_on", the part on which the
@@ -47,8 +49,10 @@ def measure(task: Task, probabilities: dict[str, np.ndarray]) -> dict:
         Empty if nothing was held out.
     """
     parts = {"validation": task.validation, "test": task.test}
+    scoring = scoring_of(task.training.known_labels)
     measured: dict = {
-        role: detailed_scores(probability, parts[role].known_labels) for role, probability in probabilities.items()
+        role: scoring.detailed(probability, parts[role].known_labels, *([decided[role]] if role in decided else []))
+        for role, probability in probabilities.items()
     }
     judge = "test" if "test" in measured else "validation"
     if judge not in measured:
@@ -56,8 +60,8 @@ def measure(task: Task, probabilities: dict[str, np.ndarray]) -> dict:
     if judge == "test":
         tested = probabilities["test"], task.test.known_labels
         measured["temperature_scaling"] = (
-            temperature_scores(probabilities["validation"], task.validation.known_labels, *tested)
-            if "validation" in probabilities else cross_fitted(*tested)
+            scoring.temperature_scores(probabilities["validation"], task.validation.known_labels, *tested)
+            if "validation" in probabilities else scoring.cross_fitted(*tested)
         )  # fmt: skip
     baselines = baseline_scores([(task.training, parts[judge])], len(task.labels))
     return measured | {"baselines": baselines, "judged_on": judge}
@@ -73,6 +77,7 @@ def write_results(
     keep_model: bool = True,
     estimated: Estimated | None = None,
     kept: Mapping[str, Any] = MappingProxyType({}),
+    decided: Mapping[str, np.ndarray] = MappingProxyType({}),
 ) -> None:
     """Writes the files of a run to a new folder.
 
@@ -89,9 +94,10 @@ def write_results(
         keep_model: whether to write the model, its tokenizer and its card too.
         estimated: the rows of the estimate with their predictions; None if there is none.
         kept: names of further JSON files to their contents; they are written if the model is.
+        decided: as of `measure`.
     """
     model, tokenizer = classifier.model, classifier.tokenizer
-    about = write_scores(folder, model.device.type, recipe, task, metrics, probabilities, estimated)
+    about = write_scores(folder, model.device.type, recipe, task, metrics, probabilities, estimated, decided)
     if not keep_model:
         return
     # The name under which the model was loaded, without the path on this machine.
@@ -107,14 +113,14 @@ def write_results(
 
 def write_scores(
     folder: Path, device: str, recipe: Recipe, task: Task, metrics: dict, probabilities: dict[str, np.ndarray],
-    estimated: Estimated | None = None,
+    estimated: Estimated | None = None, decided: Mapping[str, np.ndarray] = MappingProxyType({}),
 ) -> dict:  # fmt: skip
     """Writes the files of a run but the model to a new folder.
 
     Args:
         folder: replaced if it exists.
         device: on which the run was made, such as "cpu".
-        recipe, task, metrics, probabilities, estimated: as of `write_results`.
+        recipe, task, metrics, probabilities, estimated, decided: as of `write_results`.
 
     Returns:
         "versions" and "machine", as they are written into metrics.json.
@@ -128,11 +134,11 @@ def write_scores(
     judge = metrics.get("judged_on")
     if judge:
         part = task.test if judge == "test" else task.validation
-        write_predictions(folder, part, probabilities[judge], task.labels)
+        write_predictions(folder, part, probabilities[judge], task.labels, decided=decided.get(judge))
     if estimated is not None:
         rows, found = estimated.texts, estimated.probabilities
         more = {"fold": estimated.folds} | ({} if estimated.groups is None else {"group": estimated.groups})
-        write_predictions(folder, rows, found, task.labels, OUT_OF_FOLD, more)
+        write_predictions(folder, rows, found, task.labels, OUT_OF_FOLD, more, estimated.decided)
     if "abstention" in metrics:
         names = ("target_precision", "certainty", "thresholds")
         write_json(folder / THRESHOLDS, {name: metrics["abstention"][name] for name in names})
@@ -143,6 +149,7 @@ def write_scores(
 def write_predictions(
     folder: Path, texts: Texts, probabilities: np.ndarray, labels: list[str],
     names: tuple[str, str] = (PREDICTIONS, PROBABILITIES), more: Mapping[str, Any] = MappingProxyType({}),
+    decided: np.ndarray | None = None,
 ) -> None:  # fmt: skip
     """Writes predictions as lines and as arrays.
 
@@ -151,30 +158,41 @@ def write_predictions(
         probabilities: (N, C), in the order of `labels`.
         names: of both files.
         more: by name, arrays (N,) of further whole numbers of the rows.
+        decided: (N, C) bool, the labels that are predicted, where a text can have several.
     """
-    rows = prediction_rows(texts, probabilities, labels)
+    rows = prediction_rows(texts, probabilities, labels, decided)
     columns = [{name: int(values[index]) for name, values in more.items()} for index in range(len(texts))]
     write_lines(folder / names[0], (row | column for row, column in zip(rows, columns, strict=True)))
     with replacing(folder / names[1]) as unfinished, open(unfinished, "wb") as file:
         arrays: dict[str, Any] = {"probabilities": probabilities, "labels": texts.known_labels}
+        arrays |= {} if decided is None else {"decided": decided}
         np.savez(file, **arrays, names=np.array(labels, str), **more)
 
 
-def prediction_rows(texts: Texts, probabilities: np.ndarray, labels: list[str]) -> Iterator[dict]:
+def prediction_rows(
+    texts: Texts, probabilities: np.ndarray, labels: list[str], decided: np.ndarray | None = None
+) -> Iterator[dict]:
     """Yields a row for each text, in the order of the file.
 
     Args:
         texts: N texts of a file, with labels.
         probabilities: (N, C), in the order of `labels`.
+        decided: as of `write_predictions`; "label" and "predicted" are then lists.
     """
+
+    def names(chosen: np.ndarray) -> list[str]:
+        return [labels[number] for number in np.flatnonzero(chosen)]
+
     rows = texts.rows or range(1, len(texts) + 1)
     for index, probability in enumerate(probabilities):
         row: dict = {"row": rows[index], "text": texts.texts[index]}
         if texts.second is not None:
             row["text_pair"] = texts.second[index]
+        known: Any = texts.known_labels[index]
+        several = decided is not None
         yield row | {
-            "label": labels[texts.known_labels[index]],
-            "predicted": labels[int(probability.argmax())],
+            "label": names(known) if several else labels[known],
+            "predicted": labels[int(probability.argmax())] if decided is None else names(decided[index]),
             "probabilities": [round(float(value), 6) for value in probability],
         }
 

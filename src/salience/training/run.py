@@ -27,6 +27,7 @@ from salience.training.folder import RunFolder, kept_precision
 from salience.training.folds import Folds, choose_folds
 from salience.training.history import HISTORY
 from salience.training.inputs import checksums, input_files, task_of
+from salience.training.judged_labels import judged_labels
 from salience.training.measured_scores import Measure
 from salience.training.measures import Measures, measures_named
 from salience.training.passes import text_passes
@@ -155,13 +156,16 @@ def fit_and_save(
     classifier = fitted.classifier
     if estimated is not None:
         divide_logits(classifier.model, estimated.divisor)
+        if (found := estimated.label_thresholds) is not None:
+            classifier.model.config.label_thresholds = dict(zip(task.labels, found.tolist(), strict=True))
     if not main:
         PartialState().wait_for_everyone()
         return Run(folder.output, recipe, task, {}, classifier, None)
     parts = {"training": prepared.training, "validation": prepared.validation, "test": prepared.test}
     encoded = {role: part for role, part in parts.items() if part is not None}
     probabilities = {role: classifier.probabilities(encoded[role]) for role in encoded if role != "training"}
-    metrics = measure(task, probabilities) | {
+    decided = {role: each >= classifier.thresholds for role, each in probabilities.items()} if task.multi_label else {}
+    metrics = measure(task, probabilities, decided) | {
         "rows": {role: rows.texts for role, rows in encoded.items()} | {"training": prepared.rows},
         "steps": fitted.steps,
         "best_step": fitted.best_step,
@@ -181,11 +185,15 @@ def fit_and_save(
             labels = task.test.known_labels
             abstained["test"] = decided_scores(probabilities["test"], labels, thresholds, task.labels)
         metrics["abstention"] = abstained
+    if task.multi_label:
+        metrics["labels"] = judged_labels(task, metrics, probabilities, decided, estimated, classifier.thresholds)
     if len(task.test):
         metrics |= {name: each(classifier, task, recipe.seed) for name, each in measures.items()}
     with using_files(folder.model):
         kept = {HISTORY: fitted.history, FACTS: data_facts(task, encoded, classifier)} if keep_model else {}
-        write_results(folder.model, classifier, recipe, task, metrics, probabilities, keep_model, estimated, kept)
+        write_results(
+            folder.model, classifier, recipe, task, metrics, probabilities, keep_model, estimated, kept, decided
+        )
     folder.publish()
     PartialState().wait_for_everyone()
     return Run(folder.output, recipe, task, metrics, classifier, probabilities.get("test"))

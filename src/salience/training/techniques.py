@@ -9,7 +9,7 @@ from salience.mixing.method import Method
 from salience.processes import world_size
 from salience.training.contrastive import Contrastive
 from salience.training.default_settings import CONTRAST
-from salience.training.loss import CrossEntropy
+from salience.training.loss import Loss
 from salience.training.objectives import Objective, Unmixed, mixed, plain
 from salience.training.r_drop import RDrop
 from salience.training.recipe import Recipe
@@ -26,7 +26,7 @@ def unmixed_objective(recipe: Recipe) -> Unmixed:
     return plain
 
 
-def whole_objective(method: Method | None, clean: float, loss: CrossEntropy, unmixed: Unmixed = plain) -> Objective:
+def whole_objective(method: Method | None, clean: float, loss: Loss, unmixed: Unmixed = plain) -> Objective:
     """The objective of a training: that on unmixed texts, or, with a method, that on them and on mixtures.
 
     Args:

@@ -19,7 +19,7 @@ from salience.mixing.method import resolved
 from salience.models.precision import attending
 from salience.training.checkpoints import using_files
 from salience.training.diverging import OVERFLOWS, FiniteLosses
-from salience.training.loss import CrossEntropy, cross_entropy
+from salience.training.loss import loss_for
 from salience.training.mean_loss import MeanLoss
 from salience.training.objectives import Unmixed, labels_of, penalised, plain
 from salience.training.progress import TellProgress
@@ -32,7 +32,7 @@ class MixTrainer(Trainer):
     """Trains a sequence classifier with a mixing method. `method=None` is plain training, without mixing.
 
     Args:
-        model: any encoder that `AutoModelForSequenceClassification` loads.
+        model: any encoder that `AutoModelForSequenceClassification` loads; on its loss see `loss_for`.
         method: a mixing method such as `SSMix()`. Settings that it leaves open, as in `AttentionMix(head="auto")`,
             are chosen on the first training rows; `trainer.method` is the resulting method.
         clean: weight of the loss on the unmixed texts, at least 0 and below 1; 0 trains on mixtures only.
@@ -86,7 +86,7 @@ class MixTrainer(Trainer):
         self.label_smoother = None  # it takes hard labels only; `CrossEntropy` smooths hard and mixed labels
         self.method = method = resolved(method, self.model, tokenizer, self.first_batches())
         weights = None if class_weights is None else tuple(class_weights)
-        self.loss = CrossEntropy(weights, self.args.label_smoothing_factor)
+        self.loss = loss_for(self.model, weights, self.args.label_smoothing_factor)
         self.objective = whole_objective(method, clean, self.loss, unmixed)
         if penalty is not None:
             self.objective = penalised(self.objective, penalty)
@@ -147,18 +147,18 @@ class MixTrainer(Trainer):
         return samples, self.accelerator.gather(texts).sum() if self.args.world_size > 1 else texts
 
     def compute_loss(self, model: nn.Module, inputs: dict, return_outputs: bool = False, num_items_in_batch=None):
-        """The cross-entropy on the unmixed texts, a scalar, and the logits (B, C) if `return_outputs`."""
+        """The unweighted loss on the unmixed texts, a scalar, and the logits (B, C) if `return_outputs`."""
         batch = self.batch(inputs)
         logits = forward(model, batch)
-        loss = cross_entropy(logits, labels_of(batch))
+        loss = loss_for(self.model)(logits, labels_of(batch))
         return (loss, {"logits": logits}) if return_outputs else loss
 
     def prediction_step(self, model: nn.Module, inputs: dict, prediction_loss_only: bool, ignore_keys=None):
-        """The loss, logits (B, C) and labels (B,) of the plain model: evaluation does not mix."""
+        """The loss, logits (B, C) and labels, (B,) or (B, C), of the plain model: evaluation does not mix."""
         batch = self.batch(inputs)
         with torch.no_grad(), self.compute_loss_context_manager():
             logits = forward(model, batch)
-            loss = None if batch.labels is None else cross_entropy(logits, batch.labels)
+            loss = None if batch.labels is None else loss_for(self.model)(logits, batch.labels)
         return loss, None if prediction_loss_only else logits, batch.labels
 
     def first_batches(self, rows: int = 256, size: int = 32) -> Iterator[Batch]:

@@ -14,12 +14,15 @@ from salience.comparison.attention_sweep import sweep
 from salience.data.task import Task, read_task
 from salience.errors import InputError, nearest, quoted, unknown
 from salience.files import whole_folder
+from salience.inference import TextClassifier
+from salience.inference.classifier import with_one_label
 from salience.models.attention_models import WORD_ENCODERS, AttentionOptions
 from salience.models.loading import load_trained, longest_text
 from salience.report.attention_page import attention_page, category_rows, word_rows
 from salience.report.attention_pictures import draw_all
 from salience.report.terminal import say
 from salience.reproduce.running import numbers
+from salience.training.multi_label import check_one_label
 from salience.training.word_recipe import WordRecipe
 
 MODEL = {"pooling": "dot", "encoder": "embeddings", "embeddings": None}  # defaults of the model that is trained
@@ -54,6 +57,7 @@ def analyse_attention(
             analyses = analyses_of_trained(training, texts, max_length)
         else:
             loaded = load_trained(model)
+            with_one_label(TextClassifier(*loaded, 1), "salience analyse attention", model)
             texts = read_first_texts(data, test, validation_share=0, **reading)  # nothing need be held out
             analyses = [analyse(*loaded, texts, longest_text(*loaded, max_length))]
     labels, shown = texts.labels, 0
@@ -73,6 +77,7 @@ def analyse_attention(
 def read_first_texts(data: str, test: str | None, note: Callable[[str], None] = print, **reading: Any) -> Task:
     """The task of the files, as `read_task` reads it with `reading`; a note says so where second texts are ignored."""
     task = read_task(data, test, note=note, **reading)
+    check_one_label(task, "salience analyse attention compares the polarities of classes")
     if task.columns is not None and task.columns.text_pair is not None:
         note(f"{data}: only the column {quoted(task.columns.text)} is read, not the second texts beside it")
     return task

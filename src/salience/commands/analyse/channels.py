@@ -18,6 +18,7 @@ from salience.errors import InputError
 from salience.files import whole_folder
 from salience.hooks.hooks import evaluating
 from salience.inference import TextClassifier, load
+from salience.inference.classifier import with_one_label
 from salience.mixing import METHODS
 from salience.report.channels import draw_importance, draw_patches
 from salience.report.pictures import numbers, save
@@ -50,6 +51,7 @@ def analyse_channels(
     if not 0 < ratio < 1:
         raise InputError(f"--ratio is a part of the channels, between 0 and 1, not {ratio}")
     classifier = load(name, max_length, device)
+    with_one_label(classifier, "salience analyse channels", name)
     texts = labelled_texts(data, classifier.labels, trained_columns(name), most, columns)
     with cannot(f"analyse {name}"):
         scanned = scan_channels(classifier.model, classifier.encode(texts), ratio)

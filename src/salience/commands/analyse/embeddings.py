@@ -14,6 +14,7 @@ from salience.commands.labelled_texts import labelled_texts
 from salience.errors import InputError, counted, listed
 from salience.files import whole_folder
 from salience.inference import load
+from salience.inference.classifier import with_one_label
 from salience.report.embeddings import TextMap, draw_maps
 from salience.report.pictures import save
 from salience.report.terminal import say
@@ -42,6 +43,7 @@ def analyse_embeddings(
     classifiers = [load(name, max_length, device) for name in names]
     labels = classifiers[0].labels
     for name, classifier in zip(names, classifiers, strict=True):
+        with_one_label(classifier, "salience analyse embeddings", name)
         if classifier.labels != labels:
             raise InputError(
                 f"{name} knows the labels {listed(classifier.labels)}, but {names[0]} {listed(labels)}: they must be "

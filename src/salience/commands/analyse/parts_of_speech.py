@@ -21,6 +21,7 @@ from salience.errors import InputError, counted, quoted
 from salience.explainers import Attention
 from salience.files import whole_folder
 from salience.inference import load
+from salience.inference.classifier import with_one_label
 from salience.report.parts_of_speech import Head, bars, head_table, meeting_map, named
 from salience.report.pictures import numbers, save
 from salience.report.terminal import say, tell
@@ -51,6 +52,7 @@ def analyse_parts_of_speech(
     """
     chosen = [head_of(text) for text in heads.split(",")]
     classifier = load(name, max_length, device)
+    with_one_label(classifier, "salience analyse parts-of-speech", name)
     read = Texts.concatenated(
         read_texts(data, labels=None, trained=None, most=most, columns=columns, marks=tags, option="--tags")
     )

@@ -19,7 +19,7 @@ function element(name, text, className) {
 
 function confidence(row) { return row.probabilities[row.predicted]; }
 function rounded(value) { return value === null ? "unknown" : value.toFixed(2); }
-function isWrong(row) { return row.gold !== null && row.gold !== row.predicted; }
+function isWrong(row) { return row.right === false; }
 
 // The same colours as explanations in a notebook: blue at -1, red at 1.
 function colour(strength) {
@@ -29,9 +29,11 @@ function colour(strength) {
 
 function verdictOf(row) {
   const verdict = element("div", undefined, "verdict");
-  verdict.append(element("b", data.labels[row.predicted]), ` ${rounded(confidence(row))}`);
-  if (isWrong(row)) verdict.append(" ", element("span", `wrong: it is ${data.labels[row.gold]}`, "wrong"));
-  else if (row.gold !== null) verdict.append(" right");
+  // Of several labels, a row is about one of them, which may not be predicted.
+  verdict.append(element("b", (row.not ? "not " : "") + data.labels[row.predicted]), ` ${rounded(confidence(row))}`);
+  const known = row.gold === null ? "wrong" : `wrong: it is ${data.labels[row.gold]}`;
+  if (isWrong(row)) verdict.append(" ", element("span", known, "wrong"));
+  else if (row.right) verdict.append(" right");
   if (row.target !== row.predicted) verdict.append(`, explained: ${data.labels[row.target]}`);
   const others = element("span", undefined, "probabilities");
   row.probabilities.forEach((value, index) => {

@@ -1,0 +1,68 @@
+"""Explanations where a text can have several labels: one for each label that is explained of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from salience.data.texts import UNKNOWN, Texts
+from salience.explainers.explanation import Explanation
+from salience.explainers.explanations import explain_at_once
+from salience.inference import TextClassifier
+
+
+def explain_labels(
+    classifier: TextClassifier, texts: Texts, explainers: Mapping[str, Callable], target: int | str, pieces: str
+) -> list[Explanation]:
+    """The explanations of N texts, one for each pair of a text and a label, in the order of the texts and labels.
+
+    A score is about ln p of the label, whose probability is the sigmoid of its logit. Of a text without a label to
+    explain, the most probable label is explained.
+
+    Args:
+        texts: their labels, if they are known, are 0 and 1 (N, C), or `UNKNOWN` in the rows where they are not.
+        target: "predicted" or "gold", all labels that are predicted or right; or the number of one label.
+
+    Raises:
+        ValueError: right labels are to be explained, and those of a text are not known.
+    """
+    probabilities = classifier.predict_proba(texts)
+    decided = probabilities >= classifier.thresholds
+    golds = None if texts.labels is None else [None if UNKNOWN in row else row for row in texts.labels]
+    pairs = [
+        (row, label) for row in range(len(texts))
+        for label in labels_to_explain(target, probabilities[row], decided[row], None if golds is None else golds[row])
+    ]  # fmt: skip
+    rows, labels = np.array(pairs, int).reshape(-1, 2).T
+    asked = replace(texts, labels=None).take(rows)
+    found = explain_at_once(classifier, replace(asked, labels=labels), explainers, "gold", pieces)
+    return [
+        replace(
+            explanation, gold=None, probabilities=probabilities[row],
+            decided=tuple(np.flatnonzero(decided[row]).tolist()),
+            golds=None if golds is None or (known := golds[row]) is None else tuple(np.flatnonzero(known).tolist()),
+        )
+        for row, explanation in zip(rows.tolist(), found, strict=True)
+    ]  # fmt: skip
+
+
+def labels_to_explain(
+    target: int | str, probabilities: np.ndarray, decided: np.ndarray, gold: np.ndarray | None
+) -> list[int]:
+    """The numbers of the labels that are explained of a text.
+
+    Args:
+        target: as of `explain_labels`.
+        probabilities: (C,) of the labels.
+        decided: (C,) bool, the predicted labels.
+        gold: (C,), 0 and 1, the right labels; None if they are not known.
+    """
+    if target not in ("predicted", "gold"):
+        return [int(target)]
+    wanted = decided if target == "predicted" else gold
+    if wanted is None:
+        raise ValueError("gold labels are to be explained, but a text has none that the model knows")
+    chosen = np.flatnonzero(wanted).tolist()
+    return chosen or [int(probabilities.argmax())]

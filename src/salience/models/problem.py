@@ -1,0 +1,76 @@
+"""What the logits of a classifier mean: one label for a text, or each label by itself.
+
+`config.problem_type` says which, by the names of transformers, whose pipelines thus read a checkpoint in the same way.
+With one label the probabilities are the softmax of the logits. With several, the probability of each label is the
+sigmoid of its logit, and the labels are independent of each other given the text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from salience.hooks.stages import unwrapped
+
+ONE, SEVERAL = "single_label_classification", "multi_label_classification"
+
+
+@dataclass(frozen=True)
+class OneLabel:
+    """A text has one of C labels."""
+
+    name: str = ONE
+
+    def log_probabilities(self, logits: Tensor) -> Tensor:
+        """ln p of each label (B, C) from logits (B, C)."""
+        return logits.log_softmax(1)
+
+    def probabilities(self, logits: Tensor) -> Tensor:
+        """The probabilities (B, C) of logits (B, C); rows sum to 1."""
+        return logits.softmax(1)
+
+    def log_likelihood(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """ln p(label) of each text (B,), from logits (B, C) and class numbers (B,)."""
+        return -F.cross_entropy(logits, labels, reduction="none")
+
+
+@dataclass(frozen=True)
+class SeveralLabels:
+    """A text has any number of C labels, none included."""
+
+    name: str = SEVERAL
+
+    def log_probabilities(self, logits: Tensor) -> Tensor:
+        """ln p of each label (B, C) from logits (B, C)."""
+        return F.logsigmoid(logits)
+
+    def probabilities(self, logits: Tensor) -> Tensor:
+        """The probabilities (B, C) of logits (B, C), each for itself."""
+        return logits.sigmoid()
+
+    def log_likelihood(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """ln p of each text (B,), from logits (B, C) and labels.
+
+        Args:
+            labels: class numbers (B,), for ln p of this label alone; or 0 and 1 (B, C), for ln p of all labels:
+                sum_c y_c ln p_c + (1 - y_c) ln (1 - p_c).
+        """
+        if labels.dim() == 1:
+            return F.logsigmoid(logits).gather(1, labels[:, None])[:, 0]
+        return -F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype), reduction="none").sum(1)
+
+
+Problem = OneLabel | SeveralLabels
+
+
+def is_multi_label(config: Any) -> bool:
+    """Whether a configuration of transformers is that of a classifier of several labels for a text."""
+    return getattr(config, "problem_type", None) == SEVERAL
+
+
+def problem_of(model: nn.Module) -> Problem:
+    """The problem that a classifier solves; `OneLabel` if its configuration does not say."""
+    return SeveralLabels() if is_multi_label(getattr(unwrapped(model), "config", None)) else OneLabel()

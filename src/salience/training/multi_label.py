@@ -1,0 +1,65 @@
+"""What training on texts with several labels each cannot have, refused by name."""
+
+from __future__ import annotations
+
+from salience.data.task import Task
+from salience.errors import InputError
+from salience.models.attention_models import attention_options
+from salience.settings import as_option
+from salience.training.recipe import Recipe
+
+# Settings that need one label for each text, and why. They are refused if they are not at these values.
+ONE_LABEL_ONLY = {
+    "class_weights": ("none", "weights are of classes that exclude each other"),
+    "contrastive": (0.0, "its loss compares the texts of a class, and these texts have sets of labels"),
+    "contrastive_memory": (0, "its loss compares the texts of a class, and these texts have sets of labels"),
+    "r_drop": (0.0, "its divergence is that of one distribution over the classes"),
+    "head_start": ("random", "its regression is that of one label"),
+    "label_descriptions": (None, "a description is of one label, and says nothing about the others"),
+    "label_noise": (None, "it replaces one label by another one"),
+    "target_precision": (None, "its thresholds decide whether the one label of a text is right"),
+    "unlabelled": (None, "the labels that it gives to texts are distributions over the classes"),
+    "auto_budget": (Recipe.auto_budget, "it is of --method auto, which compares accuracies"),
+}
+
+
+def check_multi_label(recipe: Recipe, task: Task) -> None:
+    """Checks a recipe for texts that can have several labels; nothing is checked of others.
+
+    Raises:
+        InputError: names the option, and why it needs one label for each text.
+    """
+    if not task.multi_label:
+        return
+    options = attention_options(recipe.model, recipe.model_options)
+    if options is not None:
+        needed = "VAT" if options.pooling == "variational" else "an attention classifier with polarities (UAFTC)"
+        raise refused(f"--model {recipe.model}", f"{needed} is built for classes that exclude each other")
+    if recipe.method == "auto":
+        raise refused(
+            "--method auto", "it chooses by the accuracy of one label; name a method, such as plain or ssmix"
+        )
+    if recipe.long == "windows":
+        raise refused("--long windows", "the logits of windows are put together for one label; use --long head-tail")
+    for name, (usual, reason) in ONE_LABEL_ONLY.items():
+        value = getattr(recipe, name)
+        if value is not None and value != usual:
+            raise refused(as_option(name), reason)
+
+
+def refused(option: str, reason: str) -> InputError:
+    """The error for an option."""
+    return InputError(f"{option} is not available for texts with several labels: {reason}")
+
+
+def check_one_label(task: Task, what: str) -> None:
+    """Checks that each text has one label.
+
+    Args:
+        what: a command and what it does, for which this is needed; a clause for the message.
+
+    Raises:
+        InputError: texts can have several labels.
+    """
+    if task.multi_label:
+        raise InputError(f"{what}, which is not available for texts with several labels")

@@ -1,0 +1,118 @@
+"""How predictions are scored: of one label for a text, or of several. `scoring_of` chooses by the labels.
+
+Everything that is computed from probabilities and labels is asked here, so that nothing else tells the two apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from salience.training.intervals import accuracy_interval, macro_f1_interval
+from salience.training.label_intervals import f1_intervals
+from salience.training.label_metrics import (
+    AT_THRESHOLDS,
+    detailed_label_scores,
+    label_scores,
+    label_selection,
+)
+from salience.training.label_temperature import label_cross_fitted, label_temperature_scores
+from salience.training.label_thresholds import chosen_decisions
+from salience.training.metrics import detailed_scores, scores, selection
+from salience.training.temperature import cross_fitted, temperature_scores
+
+
+def scores_with_intervals(
+    probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None, seed: int
+) -> dict[str, Any]:
+    """The scores of `detailed_scores`, and "accuracy_interval" and "macro_f1_interval", lists of two bounds.
+
+    Args:
+        probabilities: (N, C).
+        labels: (N,), class numbers.
+        groups: (N,) the group of each row; None for rows that are independent.
+        seed: of the bootstrap.
+    """
+    predicted = probabilities.argmax(1)
+    of_accuracy = accuracy_interval(labels, predicted, groups, seed)
+    of_macro_f1 = macro_f1_interval(labels, predicted, groups, seed)
+    return detailed_scores(probabilities, labels) | {
+        "accuracy_interval": list(of_accuracy),
+        "macro_f1_interval": None if of_macro_f1 is None else list(of_macro_f1),
+    }
+
+
+def label_scores_with_intervals(
+    probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None, seed: int
+) -> dict[str, Any]:
+    """The scores of `detailed_label_scores`, also of the decisions that the run chooses, and intervals of their F1.
+
+    Args:
+        probabilities: (N, C).
+        labels: (N, C), 0 and 1.
+        groups: (N,) the group of each row; None for rows that are independent.
+        seed: of the halves and of the bootstrap.
+
+    Returns:
+        "micro_f1_at_thresholds_interval" and "macro_f1_at_thresholds_interval" are lists of two bounds, or None.
+    """
+    decided, _ = chosen_decisions(probabilities, labels, groups, seed)
+    found = f1_intervals(labels, decided.astype(labels.dtype), groups, seed)
+    return detailed_label_scores(probabilities, labels, decided) | {
+        f"{name}{AT_THRESHOLDS}_interval": None if bounds is None else list(bounds) for name, bounds in found.items()
+    }
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """The functions of probabilities (N, C) and labels.
+
+    Attributes:
+        shown: the scores in tables, by their name in metrics.json, with their titles.
+        estimated: the two scores of an estimate that are told, with their titles; each has an interval.
+        scores: those of every evaluation.
+        selection: the score by which the best checkpoint is selected; of the progress, too.
+        detailed: the scores of a finished run.
+        with_intervals: the scores of an estimate; of groups and a seed, too.
+        cross_fitted, temperature_scores: the temperature and the calibration errors.
+    """
+
+    shown: Mapping[str, str]
+    estimated: Mapping[str, str]
+    scores: Callable[[np.ndarray, np.ndarray], dict[str, float]]
+    selection: Callable[[np.ndarray, np.ndarray, float], float]
+    detailed: Callable[..., dict[str, float | None]]
+    with_intervals: Callable[[np.ndarray, np.ndarray, np.ndarray | None, int], dict[str, Any]]
+    cross_fitted: Callable[..., dict[str, float | None]]
+    temperature_scores: Callable[..., dict[str, Any]]
+
+
+OF_ONE = Scoring(
+    shown={"accuracy": "accuracy", "macro_f1": "macro-F1", "calibration_error": "calibration error"},
+    estimated={"accuracy": "accuracy", "macro_f1": "macro-F1"},
+    scores=scores, selection=selection, detailed=detailed_scores, with_intervals=scores_with_intervals,
+    cross_fitted=cross_fitted, temperature_scores=temperature_scores,
+)  # fmt: skip
+OF_SEVERAL = Scoring(
+    shown={
+        "micro_f1": "micro-F1", "macro_f1": "macro-F1", "subset_accuracy": "subset accuracy",
+        "ranking_precision": "ranking precision", "calibration_error": "calibration error",
+    },
+    estimated={f"micro_f1{AT_THRESHOLDS}": "micro-F1", f"macro_f1{AT_THRESHOLDS}": "macro-F1"},
+    scores=label_scores, selection=label_selection, detailed=detailed_label_scores,
+    with_intervals=label_scores_with_intervals,
+    cross_fitted=label_cross_fitted, temperature_scores=label_temperature_scores,
+)  # fmt: skip
+
+
+def scoring_of(labels: np.ndarray) -> Scoring:
+    """The scoring for labels: class numbers (N,), or 0 and 1 (N, C)."""
+    return OF_SEVERAL if labels.ndim == 2 else OF_ONE
+
+
+def scoring_in(found: Mapping[str, Any]) -> Scoring:
+    """The scoring that gave the scores of some rows, as metrics.json has them."""
+    return OF_SEVERAL if "subset_accuracy" in found else OF_ONE

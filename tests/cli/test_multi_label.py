@@ -1,0 +1,202 @@
+"""Texts with several labels on the command line: train, predict, explain, report, and what is refused by name."""
+
+import csv
+import json
+import random
+
+import numpy as np
+import pytest
+import yaml
+from sklearn.metrics import f1_score
+from transformers import pipeline
+
+import salience as library
+from labelled import FILLER, WORDS, write_csv
+from salience.errors import InputError
+
+
+def rows_of(count: int, seed: int) -> list[tuple[str, str]]:
+    """Texts with words of each of their labels."""
+    draw, rows = random.Random(seed), []
+    for _ in range(count):
+        labels = [label for label in WORDS if draw.random() < 0.4]
+        words = draw.choices(FILLER, k=3) + [
+            word for each in labels for word in draw.choices(WORDS[each].split(), k=2)
+        ]
+        draw.shuffle(words)
+        rows.append((" ".join(words), json.dumps(labels)))
+    return rows
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("several")
+    return write_csv(folder / "train.csv", rows_of(60, 0)), write_csv(folder / "test.csv", rows_of(24, 1)), folder
+
+
+@pytest.fixture(scope="module")
+def trained(files, place):
+    from salience.cli.main import main
+
+    data, test, folder = files
+    options = ["--test", test, "--method", "ssmix", "--steps", "40", "--learning-rate", "0.005", "--output",
+               folder / "run"]  # fmt: skip
+    assert main(place.train(*options, data=data)) == 0
+    return folder / "run"
+
+
+def metrics_of(run) -> dict:
+    return json.loads((run / "metrics.json").read_text())
+
+
+def test_the_run_is_a_plain_checkpoint_that_pipelines_read_with_the_sigmoid(trained, files):
+    texts = [row["text"] for row in csv.DictReader(files[1].open())]
+    classify = pipeline("text-classification", model=str(trained), top_k=None, device="cpu")
+    ours = library.load(trained, device="cpu", precision="fp32")
+    for found, own in zip(classify(texts), ours.predict_proba(texts), strict=True):
+        theirs = {each["label"]: each["score"] for each in found}
+        assert [theirs[label] for label in ours.labels] == pytest.approx(own.tolist(), abs=1e-5)
+    assert json.loads((trained / "config.json").read_text())["problem_type"] == "multi_label_classification"
+
+
+def test_the_scores_are_those_of_the_files(trained):
+    found = metrics_of(trained)
+    arrays = np.load(trained / "probabilities.npz")
+    half = (arrays["probabilities"] >= 0.5).astype(int)
+    assert found["test"]["micro_f1"] == pytest.approx(f1_score(arrays["labels"], half, average="micro"))
+    lines = [json.loads(line) for line in (trained / "predictions.jsonl").read_text().splitlines()]
+    names = arrays["names"].tolist()
+    for line, decided, right in zip(lines, arrays["decided"], arrays["labels"], strict=True):
+        assert line["predicted"] == [names[place] for place in np.flatnonzero(decided)]
+        assert line["label"] == [names[place] for place in np.flatnonzero(right)]
+    own = found["test"]["micro_f1_at_thresholds"]
+    assert own == pytest.approx(f1_score(arrays["labels"], arrays["decided"].astype(int), average="micro"))
+    assert set(found["labels"]) == set(WORDS) and sum(each["rows"] for each in found["labels"].values())
+    folds = np.load(trained / "out_of_fold.npz")
+    assert folds["probabilities"].shape == (60, 3) and found["estimate"]["rows"] == 60
+    for fold in (1, 2):  # each label has half of its rows in each fold
+        assert np.abs(folds["labels"][folds["fold"] == fold].sum(0) - folds["labels"].sum(0) / 2).max() <= 1.5
+
+
+def test_the_report_and_the_card_have_a_table_of_labels(trained, salience):
+    page = (trained / "report.html").read_text()
+    assert '<section id="labels">' in page and '<section id="confusions">' not in page
+    assert all(f"<td>{label}</td>" in page for label in WORDS)
+    card = (trained / "README.md").read_text()
+    assert "top_k=None" in card and "| this model |" in card and "subset accuracy" in card
+    assert salience("report", trained).code == 0
+
+
+def test_predictions_are_lists_and_a_column_for_each_label(trained, files, salience, tmp_path):
+    assert salience("predict", trained, files[1], "--output", tmp_path / "out.csv").code == 0
+    found = list(csv.DictReader((tmp_path / "out.csv").open()))
+    assert list(found[0]) == ["text", "label", "predicted", *(f"probability_{label}" for label in sorted(WORDS))]
+    classifier = library.load(trained, device="cpu")
+    assert [json.loads(row["predicted"]) for row in found] == classifier.predict([row["text"] for row in found])
+    assert salience("predict", trained, files[1], "--threshold", "0", "--output", tmp_path / "all.jsonl").code == 0
+    lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    assert all(line["predicted"] == sorted(WORDS) and set(line["probabilities"]) == set(WORDS) for line in lines)
+
+
+def test_thresholds_of_the_configuration_are_used_and_checked(trained, files):
+    classifier = library.load(trained, device="cpu")
+    texts = [row["text"] for row in csv.DictReader(files[1].open())]
+    classifier.model.config.label_thresholds = {"food": 0.0, "music": 1.0, "sport": 1.0}
+    assert classifier.predict(texts[:2]) == [["food"], ["food"]]
+    classifier.model.config.label_thresholds = {"food": 0.5}
+    with pytest.raises(InputError, match="label_thresholds must have a number"):
+        classifier.predict(texts)
+
+
+def test_each_predicted_label_is_explained(trained, files, salience, tmp_path):
+    options = ["--explainer", "occlusion", "--output"]
+    assert salience("explain", trained, files[1], *options, tmp_path / "out.jsonl").code == 0
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    by_row: dict[int, list] = {}
+    for line in lines:
+        by_row.setdefault(line["row"], []).append(line)
+    assert sorted(by_row) == list(range(1, 25))
+    for own in by_row.values():
+        wanted = own[0]["predicted"] or [max(own[0]["probabilities"], key=own[0]["probabilities"].get)]
+        assert [line["explained"] for line in own] == wanted and isinstance(own[0]["label"], list)
+    assert salience("explain", trained, files[1], "--target", "food", *options, tmp_path / "food.jsonl").code == 0
+    of_food = [json.loads(line) for line in (tmp_path / "food.jsonl").read_text().splitlines()]
+    assert len(of_food) == 24 and {line["explained"] for line in of_food} == {"food"}
+    answer = salience("explain", trained, files[1], "--target", "gold", "--most", "6")
+    assert answer.code == 0 and ", right): " in answer.out
+    assert salience("explain", trained, files[1], "--output", tmp_path / "page.html").code == 0
+
+
+def test_columns_and_a_separator_give_the_same_run_as_lists(files, place, salience, tmp_path):
+    data = files[0]
+    rows = [(text, json.loads(labels)) for text, labels in rows_of(60, 0)]
+    names = sorted(WORDS)
+    columns = [(text, *(int(name in labels) for name in names)) for text, labels in rows]
+    joined = [(text, "|".join(labels) or "[]") for text, labels in rows]
+    runs = {
+        "lists": (data, []),
+        "columns": (write_csv(tmp_path / "columns.csv", columns, ("text", *names)), ["--label", ",".join(names)]),
+        "joined": (write_csv(tmp_path / "joined.csv", joined), ["--label-separator", "|"]),
+    }
+    weights = []
+    for name, (file, options) in runs.items():
+        more = ["--estimate", "none", "--validation-share", "0.2", "--output", tmp_path / name]
+        assert salience(*place.train(*options, *more, data=file)).code == 0
+        weights.append((tmp_path / name / "model.safetensors").read_bytes())
+        assert "validation" in metrics_of(tmp_path / name)
+    assert weights[0] == weights[1] == weights[2]
+    assert yaml.safe_load((tmp_path / "joined" / "recipe.yaml").read_text())["label_separator"] == "|"
+    answer = salience("explain", tmp_path / "columns", runs["columns"][0], "--target", "gold", "--most", "2")
+    assert answer.code == 0, answer.err
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--method", "auto"], "--method auto"),
+        (["--model", "attention:additive"], "--model attention:additive"),
+        (["--model", "attention:variational"], "--model attention:variational"),
+        (["--class-weights", "auto"], "--class-weights"),
+        (["--contrastive", "0.3"], "--contrastive"),
+        (["--r-drop", "1", "--method", "plain"], "--r-drop"),
+        (["--head-start", "logistic"], "--head-start"),
+        (["--label-descriptions", "names"], "--label-descriptions"),
+        (["--label-noise", "0.1"], "--label-noise"),
+        (["--target-precision", "0.7"], "--target-precision"),
+        (["--long", "windows"], "--long windows"),
+        (["--unlabelled", "TEST"], "--unlabelled"),
+    ],
+)
+def test_training_options_that_need_one_label_are_refused(options, named, files, place, salience, tmp_path):
+    options = [str(files[1]) if option == "TEST" else option for option in options]
+    answer = salience(*place.train(*options, "--output", tmp_path / "run", data=files[0]))
+    assert answer.code == 2 and f"{named} is not available for texts with several labels: " in answer.err
+    assert answer.err.strip().count("\n") == 0 and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["export", "RUN"], ["faithfulness", "RUN", "TEST"], ["analyse", "channels", "RUN", "TEST"],
+        ["analyse", "embeddings", "RUN", "TEST"], ["analyse", "attention", "TEST", "--model", "RUN"],
+        ["predict", "RUN", "TEST", "--sets", "0.9"], ["predict", "RUN", "TEST", "--no-abstain"],
+        ["audit", "DATA"], ["compare", "DATA", "--test", "TEST", "--methods", "plain,ssmix", "--seeds", "0,1"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_commands_that_need_one_label_are_refused(command, trained, files, place, salience, tmp_path):
+    names = {"RUN": trained, "DATA": files[0], "TEST": files[1]}
+    options = ["--output", tmp_path / "out"] if command[0] != "predict" else []
+    more = ["--model", place.model] if command[0] in ("compare", "audit") else []
+    answer = salience(*(names.get(each, each) for each in command), *more, *options)
+    assert answer.code == 2 and "several labels" in answer.err, answer.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_functions_that_need_one_label_are_refused(trained):
+    with pytest.raises(InputError, match="several labels at once, and a test of explanations"):
+        library.evaluate(library.load(trained, device="cpu"), ["a cup"])
+    with pytest.raises(InputError, match="several labels at once, and SalienceClassifier"):
+        library.SalienceClassifier.load(trained)
+    with pytest.raises(InputError, match="SalienceClassifier gives each text one label"):
+        library.SalienceClassifier().fit(["a", "b"], np.eye(2, dtype=int))
