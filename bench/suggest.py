@@ -49,6 +49,7 @@ from salience.training.fitting import fit
 from salience.training.preparing import prepare
 from salience.training.recipe import Recipe
 
+MEASURED = ("trec", "sst2", "subj", "ag_news", "banking77", "20news")
 POOL, START, STEP, STOP = 5000, 50, 50, 300
 COLUMNS = ("classifier", "set", "seed", "strategy", "labels", "accuracy")
 View = Callable[[], tuple[np.ndarray, np.ndarray]]  # -> probabilities (N, C) and vectors (N, D) of all texts
@@ -239,9 +240,7 @@ def main() -> None:
     """Makes the rounds that are missing, and prints the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-dir", type=Path)
-    parser.add_argument(
-        "--sets", nargs="+", choices=SETS, default=["trec", "sst2", "subj", "ag_news", "banking77", "20news"]
-    )
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(MEASURED))
     parser.add_argument("--seeds", nargs="+", type=int, default=list(range(20)))
     parser.add_argument("--strategies", nargs="+", choices=RULES, default=list(RULES))
     parser.add_argument("--classifier", choices=["frozen", "fine-tuned"], default="frozen")
