@@ -92,8 +92,9 @@ def test_one_column_for_two_roles(complaint):
 def test_what_cannot_be_guessed_is_asked_for(complaint, names, given, option):
     what = {"--text": "the text", "--label": "the label"}[option]
     listed = ", ".join(f'"{name}"' for name in names)
+    more = {"--text": "", "--label": "; if there are no labels yet, see salience describe"}[option]
     assert complaint(choose_columns, names, source="a.csv", **given) == (
-        f"a.csv: no column has a usual name for {what}; name it with {option}. The columns are {listed}"
+        f"a.csv: no column has a usual name for {what}; name it with {option}. The columns are {listed}{more}"
     )
 
 

@@ -17,6 +17,7 @@ from salience.cli import (
     compare,
     demo,
     demo_data,
+    describe,
     export,
     faithfulness,
     methods,
@@ -43,6 +44,7 @@ app = typer.Typer(
 )
 app.command("audit")(audit.audit)
 app.command("train")(train.train)
+app.command("describe")(describe.describe)
 app.command("report")(report.report)
 app.command("predict")(predict.predict)
 app.command("suggest")(suggest.suggest)

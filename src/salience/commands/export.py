@@ -99,20 +99,24 @@ def beside(name: str, suffix: str) -> Path:
     return path.with_name(path.resolve().name + suffix) if path.is_dir() else Path(path.name + suffix)
 
 
-def check_replaceable(output: Path, overwrite: bool) -> None:
-    """Checks that a folder can be written, and that only an earlier export is replaced.
+def check_replaceable(output: Path, overwrite: bool, sign: str = FILE, kind: str = "export of salience") -> None:
+    """Checks that a folder can be written, and that only an earlier folder of its kind is replaced.
+
+    Args:
+        sign: a file that all folders of the kind have, and no others.
+        kind: what they are, for messages.
 
     Raises:
-        InputError: it exists and may not be overwritten, cannot be written, or has files that no export wrote.
+        InputError: it exists and may not be overwritten, cannot be written, or has files that no such command wrote.
     """
     check_folder(output, overwrite)
     files = set(files_in(resolved(output))) if output.exists() else set()
     written = written_by_run(output)
-    if files and FILE not in written:
-        raise InputError(f"{output} is not an export of salience and is not overwritten: choose another --output")
+    if files and sign not in written:
+        raise InputError(f"{output} is no {kind} and is not overwritten: choose another --output")
     if foreign := sorted(files - written):
         raise InputError(
-            f"{output} contains files that no export wrote ({listed(map(quoted, foreign), 3)}) and is not "
+            f"{output} contains files that no {kind} has ({listed(map(quoted, foreign), 3)}) and is not "
             "overwritten: choose another --output, or move these files elsewhere"
         )
 

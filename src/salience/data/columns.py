@@ -110,9 +110,10 @@ def choose_columns(
         label = guess(ROLES["label"], name)
     for option, column, what in ((text_option, text, "the text"), ("--label", label, "the label")):
         if column is None and (need_label or option == text_option):
+            unlabelled = "; if there are no labels yet, see salience describe" if what == "the label" else ""
             raise InputError(
                 f"{prefix(source)}no column has a usual name for {what}; name it with {option}. The columns are "
-                f"{listed(map(quoted, names))}"
+                f"{listed(map(quoted, names))}{unlabelled}"
             )
     assert text is not None  # refused above otherwise
     return Columns(text, text_pair, label, group, several if len(several) > 1 else (), separator), guessed

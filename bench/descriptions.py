@@ -1,0 +1,116 @@
+"""Accuracy of a classifier from descriptions of the labels alone, beside logistic regression on few labelled rows.
+
+    python bench/descriptions.py --data-dir DATA
+
+Both read the vectors of the frozen encoder. The descriptions are the names of the labels, and a sentence for each; the
+sentences were written before anything was measured, and were not changed. Rows to train on are drawn from the
+development sets (`bench/development.py`), as many of each class, five times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from development import development_set, rows_of
+from salience.data.descriptions import name_in_words
+from salience.inference.frozen_encoder import load_frozen
+from salience.training.described import prototypes
+
+SENTENCES = {
+    "ag_news": {
+        "World": "News about politics, wars and events in countries around the world.",
+        "Sports": "News about sports: games, teams, players and championships.",
+        "Business": "News about companies, markets, the economy and money.",
+        "Sci/Tech": "News about science and technology: computers, the internet, software and space.",
+    },
+    "trec": {
+        "ABBR": "What does an abbreviation stand for?",
+        "DESC": "What is the meaning, definition, reason or manner of something?",
+        "ENTY": "Which thing, animal, food, product, sport or colour is it?",
+        "HUM": "Who is the person, or which group of people is it?",
+        "LOC": "Where is the place, city, country or mountain?",
+        "NUM": "How many, how much, how long or when: which number or date is it?",
+    },
+    "subj": {
+        "subjective": "An opinion of a critic about a film.",
+        "objective": "A summary of the plot of a film: what happens in the story.",
+    },
+    "sst2": {
+        "positive": "The film is good, and the critic likes it.",
+        "negative": "The film is bad, and the critic does not like it.",
+    },
+}
+TEMPLATES = {"banking77": "A customer asks the bank about this: {}."}
+SEEDS, SIZES, OTHERS = range(5), (1, 5, 10), 500  # draws, rows of a class, texts for the mean
+
+
+def main() -> None:
+    """Prints a line for each set, and with --output writes all accuracies."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--sets", default="ag_news,trec,subj,sst2,banking77")
+    parser.add_argument("--model", default="minilm")
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    encoder, found = load_frozen(options.model, precision="fp32"), {}
+    with tempfile.TemporaryDirectory() as place:
+        for name in options.sets.split(","):
+            found[name] = measured(name, encoder, options.data_dir, Path(place))
+            print(name, json.dumps(found[name]), flush=True)
+    if options.output:
+        options.output.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+def measured(name: str, encoder, data_dir: Path, place: Path) -> dict[str, list[float]]:
+    """The accuracies of a development set: one from descriptions, and one for each draw from rows."""
+    files = development_set(name, data_dir, place)
+    rows, tested = rows_of(files["data"]), rows_of(files["test"])
+    labels = sorted({row["label"] for row in rows})
+    truth = np.array([labels.index(row["label"]) for row in tested])
+    drawn = [draw(rows, labels, seed) for seed in SEEDS]
+    needed = sorted({number for rows_of_class in drawn for numbers in rows_of_class for number in numbers})
+    others = np.random.default_rng(1).permutation(len(rows))[:OTHERS].tolist()
+    everything = encoder.vectors([row["text"] for row in tested])
+    known = dict(zip(needed, encoder.vectors([rows[number]["text"] for number in needed]), strict=True))
+    centre = encoder.vectors([rows[number]["text"] for number in others]).mean(0)
+    answers: dict[str, list[float]] = {}
+    words = {label: name_in_words(label) for label in labels}
+    sentences = SENTENCES.get(name) or {label: TEMPLATES[name].format(words[label]) for label in labels}
+    numbers = np.arange(len(labels))
+    for title, texts in {
+        "names": [(words[label],) for label in labels], "sentences": [(sentences[label],) for label in labels],
+        "both": [(words[label], sentences[label]) for label in labels],
+    }.items():  # fmt: skip
+        vectors = encoder.vectors([text for several in texts for text in several])
+        owners = np.repeat(numbers, [len(several) for several in texts])
+        for remark, middle in (("", None), (", centred", centre)):
+            directions, offsets = prototypes(vectors, owners, len(labels), middle)
+            answers[title + remark] = [float(((everything @ directions.T + offsets).argmax(1) == truth).mean())]
+    for size in SIZES:
+        answers[f"{size} a class"] = [
+            float((fitted(known, rows_of_class, size).predict(everything) == truth).mean()) for rows_of_class in drawn
+        ]
+    return answers
+
+
+def draw(rows: list[dict], labels: list[str], seed: int) -> list[list[int]]:
+    """For each label, the numbers of the most rows that are needed, drawn at random; smaller sizes take the first."""
+    order = np.random.default_rng(seed).permutation(len(rows)).tolist()
+    return [[number for number in order if rows[number]["label"] == label][: max(SIZES)] for label in labels]
+
+
+def fitted(known: dict[int, np.ndarray], rows_of_class: list[list[int]], size: int) -> LogisticRegression:
+    """The logistic regression on `size` rows of each class, as `compare --references frozen` fits it."""
+    pairs = [(known[number], label) for label, numbers in enumerate(rows_of_class) for number in numbers[:size]]
+    vectors, labels = zip(*pairs, strict=True)
+    return LogisticRegression(C=10.0, max_iter=1000).fit(np.array(vectors), np.array(labels))
+
+
+if __name__ == "__main__":
+    main()

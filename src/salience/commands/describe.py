@@ -1,0 +1,104 @@
+"""`salience describe`: a classifier from descriptions of its labels, written as a plain checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from salience._version import __version__
+from salience.commands.export import check_replaceable
+from salience.commands.labelled_texts import read_texts
+from salience.data.descriptions import label_descriptions, read_descriptions
+from salience.data.texts import UNKNOWN, Texts
+from salience.errors import InputError, counted
+from salience.files import files_in, whole_folder, write_json, write_whole
+from salience.inference import TextClassifier
+from salience.report.terminal import say
+from salience.training.card import code, file_name, markdown
+from salience.training.described import described_classifier
+from salience.training.manifest import write_manifest, written_by_run
+from salience.training.metrics import scores
+
+FILE = "descriptions.json"  # in the folder: what it was made from
+CARD = """---
+pipeline_tag: text-classification
+library_name: transformers
+tags:
+- salience
+---
+
+# Text classifier from descriptions of its labels
+
+A plain Hugging Face checkpoint that was not trained: a text gets the label whose description has the most similar
+sentence vector of the encoder {model}. Made by `salience describe`, salience {version}.
+
+{scores} The probabilities are not calibrated.
+
+| label | descriptions |
+|---|---|
+{rows}
+"""
+
+
+def describe_labels(
+    source: str, model: str, test: str | None, output: Path | None, *, max_length: int | None, device: str,
+    overwrite: bool, columns: Mapping[str, Any],
+) -> None:  # fmt: skip
+    """Writes a folder with a classifier, and measures it if there are labelled texts.
+
+    Args:
+        source: a yaml file with a text or a list of texts for each label.
+        model: the encoder.
+        test: a file of labelled texts; None measures nothing.
+        output: the folder to write; None is runs/LABELS-described.
+        columns: names of the columns and the encoding of `test`, as `read_texts` takes them.
+
+    Raises:
+        InputError: the descriptions, the model, the test data or an option is at fault. Nothing is written then.
+    """
+    output = output or Path("runs") / f"{Path(source).name.split('.')[0] or 'labels'}-described"
+    check_replaceable(output, overwrite, FILE, "classifier of salience describe")
+    described = read_descriptions(source)
+    labels = list(described)
+    classifier = described_classifier(model, label_descriptions(source, labels), labels, max_length, device)
+    found = None if test is None else measured(classifier, test, columns)
+    if found is not None:
+        say("accuracy {accuracy:.3f}, macro-F1 {macro_f1:.3f} on {rows:,} rows of {file}".format_map(found))
+    earlier = written_by_run(output) if output.exists() else set()
+    with whole_folder(output) as unfinished:
+        classifier.model.config._name_or_path = model
+        classifier.model.save_pretrained(unfinished)
+        classifier.tokenizer.save_pretrained(unfinished)
+        about = {"written by": f"salience {__version__}", "model": model, "labels": described, "test": found}
+        write_json(unfinished / FILE, about)
+        write_whole(unfinished / "README.md", card(described, model, found))
+        write_manifest(unfinished)
+        written = set(files_in(unfinished))
+    for file in earlier - written:  # of the classifier that was replaced
+        (output / file).unlink(missing_ok=True)
+    say(f"saved: {output} ({counted(len(labels), 'label')})")
+
+
+def measured(classifier: TextClassifier, test: str, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The scores on labelled texts, with their number of "rows" and the "file". Rows of other labels are left out.
+
+    Raises:
+        InputError: the file is at fault, or has no row with a label of the classifier.
+    """
+    texts = Texts.concatenated(read_texts(test, classifier.labels, None, None, columns, needed=True))
+    if texts.labels is None or not len(texts):
+        raise InputError(f"{test} has no labelled texts: name the column of the labels with --label")
+    known = texts.take((texts.labels != UNKNOWN).nonzero()[0])
+    return scores(classifier.predict_proba(known), known.known_labels) | {"rows": len(known), "file": Path(test).name}
+
+
+def card(described: Mapping[str, list[str]], model: str, found: Mapping[str, Any] | None) -> str:
+    """The README.md of the folder, in Markdown; labels and descriptions are escaped."""
+    rows = "\n".join(
+        f"| {markdown(label)} | {'; '.join(map(markdown, texts))} |" for label, texts in described.items()
+    )
+    scores = "Nothing was measured."
+    if found is not None:
+        scores = "Accuracy {accuracy:.3f}, macro-F1 {macro_f1:.3f} on {rows:,} labelled rows.".format_map(found)
+    return CARD.format(model=code(file_name(model)), rows=rows, scores=scores, version=__version__)
