@@ -13,6 +13,7 @@ from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience.data.encoding import Encoded
 from salience.errors import InputError
 from salience.inference import TextClassifier
+from salience.training import head_start
 from salience.training.calibrating import last_map
 from salience.training.head_start import begin_as_regression, can_begin, regression
 from salience.training.recipe import Recipe
@@ -93,6 +94,19 @@ def test_texts_of_one_class_leave_the_head():
     texts.labels[:] = 1
     begin_as_regression(TextClassifier(model, None, 50, "fp32"), texts)
     assert bits(model) == before
+
+
+def test_some_of_many_texts_are_read(monkeypatch):
+    """The regression of the drawn texts alone; the same ones in every call."""
+    texts, heads = encoded(families.batch(LENGTHS)), []
+    drawn = np.sort(np.random.default_rng(0).permutation(len(texts))[:6])
+    for part, most in ((texts.take(drawn), 100), (texts, 6), (texts, 6), (texts, 100)):
+        monkeypatch.setattr(head_start, "MOST", most)
+        model = families.build("bert")
+        begin_as_regression(TextClassifier(model, None, 50, "fp32"), part)
+        heads.append(last_map(model).weight.detach().clone())
+    torch.testing.assert_close(heads[0], heads[1])
+    assert torch.equal(heads[1], heads[2]) and not torch.allclose(heads[1], heads[3])
 
 
 def test_an_attention_classifier_cannot_begin_so():

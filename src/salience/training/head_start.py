@@ -26,6 +26,7 @@ from salience.training.calibrating import last_map
 from salience.training.recipe import Recipe
 
 STRENGTH = 1.0  # inverse strength of the L2 penalty, for vectors whose mean length is 1
+MOST = 10_000  # texts that the regression is fitted on: with as many, more of them change little and cost time
 
 
 def can_begin(model: PreTrainedModel) -> bool:
@@ -60,13 +61,17 @@ def check_head_start(head_start: str | None, model: PreTrainedModel) -> None:
 def begin_as_regression(
     classifier: TextClassifier, training: Encoded, class_weights: Sequence[float] | None = None
 ) -> None:
-    """Sets the last linear map of a classifier; nothing is done if all training texts are of one class.
+    """Sets the last linear map of a classifier; nothing is done if all texts that are read are of one class.
+
+    Of more than `MOST` training texts, `MOST` are drawn, the same in every call.
 
     Args:
         classifier: its model `can_begin`. The encoder is not changed.
         training: N encoded texts with labels.
         class_weights: of the C classes in the loss; None for equal ones.
     """
+    if len(training) > MOST:
+        training = training.take(np.sort(np.random.default_rng(0).permutation(len(training))[:MOST]))
     labels = np.asarray(training.labels)
     if len(np.unique(labels)) < 2:
         return

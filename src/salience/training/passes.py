@@ -22,6 +22,7 @@ from salience.explainers.gradient import Gradient
 from salience.hooks.shared_layers import trunk_level
 from salience.hooks.stages import depth, layers_of
 from salience.training.freezing import frozen_layers
+from salience.training.head_start import MOST
 
 if TYPE_CHECKING:
     from salience.training.fitting import Fitted
@@ -47,7 +48,7 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
     passes = steps * recipe.batch_size * passes_per_step(method, recipe.clean, prepared.model, reads)
     passes += chosen.get("text_passes", 0.0)
     if recipe.head_start == "logistic":
-        passes += FORWARD * len(prepared.training)  # for the vectors of the regression
+        passes += FORWARD * min(len(prepared.training), MOST)  # for the vectors of the regression
     passes += fitted.plain_steps * recipe.batch_size * passes_per_step(None, recipe.clean, prepared.model, reads)
     if unlabelled is not None:
         texts = min(recipe.batch_size * recipe.unlabelled_ratio, len(unlabelled))
