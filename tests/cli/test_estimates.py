@@ -80,7 +80,7 @@ def test_a_group_column_is_not_needed_in_test_files(authors, place, salience, tm
     [
         (["--group", "autor", "--estimate", "folds:2"], 'no column "autor" (--group); the columns are "text", '
          '"label", "author". Did you mean "author"?'),
-        (["--group", "label", "--label", "label", "--estimate", "folds:2"], "--label and --group must each name"),
+        (["--group", "label", "--label", "label", "--estimate", "folds:2"], "--group and --label must each name"),
         (["--group", "author", "--estimate", "none"],
          '--group "author" has no effect without an estimate: add --estimate folds:2'),
         (["--estimate", "folds:20"], ""),

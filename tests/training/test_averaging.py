@@ -16,6 +16,7 @@ from transformers import TrainerCallback
 import families
 from labelled import labelled_rows, write_csv
 from salience.errors import InputError
+from salience.training import scoring
 from salience.training.averaging import ema_decay, first_step
 from salience.training.fitting import Listeners, fit
 from salience.training.recipe import Recipe
@@ -106,7 +107,7 @@ def bits_of(weights: dict) -> dict:
 def test_evaluations_see_the_average_and_the_best_is_kept(kind, tmp_path, monkeypatch):
     """Evaluations after steps 4, 8, ... 24; the one after 16 is the best. The mean begins after step 12."""
     scores = iter([0.1, 0.2, 0.1, 0.9, 0.3, 0.2])
-    monkeypatch.setattr("salience.training.fitting.selection", lambda *_: next(scores))
+    monkeypatch.setattr(scoring, "OF_ONE", replace(scoring.OF_ONE, selection=lambda *_: next(scores)))
     watch, done = recorded(tmp_path, True, average=kind)
     assert done.state.best_global_step == 16
     for step, weights in watch.evaluated.items():

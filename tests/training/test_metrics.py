@@ -72,7 +72,8 @@ def test_later_checkpoints_are_preferred_on_request_only(prefer_later):
     probabilities, labels = guesses(15, 20)
     found = []
     for step in (1, 10):
-        trainer = SimpleNamespace(state=SimpleNamespace(global_step=step, max_steps=10))
+        model = SimpleNamespace(config=SimpleNamespace(problem_type="single_label_classification"))
+        trainer = SimpleNamespace(model=model, state=SimpleNamespace(global_step=step, max_steps=10))
         scores = validation_scores(trainer, prefer_later, EvalPrediction(np.log(probabilities), labels))
         assert scores["accuracy"] == 0.75
         found.append(scores["selection"])

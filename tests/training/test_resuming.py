@@ -16,7 +16,7 @@ from salience.data.encoding import encode_texts
 from salience.errors import InputError
 from salience.inference import TextClassifier
 from salience.models.vocabulary import word_tokenizer
-from salience.training import resuming
+from salience.training import resuming, scoring
 from salience.training.fitting import Listeners, fit
 from salience.training.preparing import Prepared
 from salience.training.procedures import Standard
@@ -178,7 +178,7 @@ def test_the_memory_of_vectors_lies_beside_a_checkpoint(seconds, tmp_path):
 def test_the_model_ends_with_the_weights_of_the_best_evaluation(tmp_path, monkeypatch):
     """On a training that gets worse after its second of six evaluations."""
     scores = iter([0.1, 0.9, 0.2, 0.3, 0.1, 0.0])
-    monkeypatch.setattr("salience.training.fitting.selection", lambda *_: next(scores))
+    monkeypatch.setattr(scoring, "OF_ONE", replace(scoring.OF_ONE, selection=lambda *_: next(scores)))
     watch, weights, state = fitted(tmp_path)
     assert (state.best_global_step, state.global_step) == (8, 24)
     assert weights == watch.weights[state.best_global_step] != watch.weights[state.global_step]

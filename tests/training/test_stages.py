@@ -22,7 +22,7 @@ from salience.errors import InputError
 from salience.inference import TextClassifier
 from salience.jobs.watching import watched
 from salience.models.vocabulary import word_tokenizer
-from salience.training import phases, resuming, stages
+from salience.training import phases, resuming, scoring, stages
 from salience.training.alignment import penalty
 from salience.training.fitting import Listeners, fit
 from salience.training.plain_stage import stage_steps
@@ -82,7 +82,7 @@ def test_it_is_a_plain_training_and_then_one_with_mixing(validation, alignment, 
 def test_the_second_stage_begins_with_the_best_weights_of_the_first(tmp_path, monkeypatch):
     """Evaluations after steps 2, 4, 6 of the first stage, and 2 to 10 of the second."""
     scores = iter([0.1, 0.9, 0.2, 0.3, 0.5, 0.8, 0.1, 0.2])
-    monkeypatch.setattr("salience.training.fitting.selection", lambda *_: next(scores))
+    monkeypatch.setattr(scoring, "OF_ONE", replace(scoring.OF_ONE, selection=lambda *_: next(scores)))
     watch, weights, done = fitted(tmp_path)
     assert next(scores, None) is None
     assert list(watch.weights) == [(4, step) for step in range(1, 7)] + [(5, step) for step in range(1, 11)]
@@ -101,7 +101,7 @@ def test_each_stage_has_a_schedule_of_its_own(tmp_path):
 
 def test_a_first_stage_that_stops_early_does_not_lengthen_the_second(tmp_path, monkeypatch):
     scores = iter([0.5, 0.4, 0.1, 0.2, 0.3, 0.4, 0.5])
-    monkeypatch.setattr("salience.training.fitting.selection", lambda *_: next(scores))
+    monkeypatch.setattr(scoring, "OF_ONE", replace(scoring.OF_ONE, selection=lambda *_: next(scores)))
     _, _, done = fitted(tmp_path, patience=1)
     assert (done.plain_steps, done.steps, done.best_step) == (4, 14, 14)
 
@@ -273,7 +273,7 @@ def test_counted_passes_are_those_of_both_stages(method, clean, place, tmp_path)
 
 def test_a_run_counts_both_stages(place, tmp_path, monkeypatch):
     scores = iter([0.1, 0.2, 0.3, 0.1, 0.9, 0.2, 0.3, 0.1])  # after the 3 steps of the first stage, and after the 5
-    monkeypatch.setattr("salience.training.fitting.selection", lambda *_: next(scores))
+    monkeypatch.setattr(scoring, "OF_ONE", replace(scoring.OF_ONE, selection=lambda *_: next(scores)))
     said = []
     done = train(recipe_of(place, method="plain+embedmix", evaluations=8), tmp_path / "run", note=said.append)
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())

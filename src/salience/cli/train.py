@@ -57,11 +57,12 @@ def train(
     # From here on torch is needed, which takes a while to import.
     from accelerate import PartialState
 
-    from salience.commands.train import show_run
+    from salience.commands.train import ReportOfRun, show_run
     from salience.processes import is_main_process
     from salience.report.progress import Progress
     from salience.training.run import train as run_training
 
+    report = ReportOfRun()
     with Progress() as progress:
         recipe = Recipe.from_mapping(settings, str(config or "the command line"), progress.note)
         if output is None:
@@ -76,7 +77,8 @@ def train(
             callbacks=[progress.callback],
             config=config,
             report_to=report_to.split(",") if report_to else (),
+            written=report,
         )
     if is_main_process():
-        show_run(run)
+        show_run(run, report.failed)
     PartialState().destroy_process_group()  # a process that ends while its threads still talk to others is aborted

@@ -69,17 +69,39 @@ def write_report(run: FinishedRun, classifier: TextClassifier | None) -> Path:
     for name in (REPORT, KEPT):
         if os.path.lexists(place / name) and name not in written:
             raise InputError(f"{place / name} was not written by salience and is not replaced: move it elsewhere")
-    evidence = run_evidence(run, classifier)
-    pages = {REPORT: run_page(evidence, f"Report of {place.name}")}
-    if evidence.explained:
-        words = {run.labels[number]: found for number, found in evidence.words.items()}
-        kept = KeptWords(evidence.explainers[1], evidence.explained, words).as_json()
-        pages[KEPT] = json.dumps(kept, indent=2) + "\n"
+    found = report_files(run, classifier, place.name)
     with locked(place):
-        for name, page in pages.items():
-            add_to_manifest(place, name)  # first: a file that the manifest lists may be missing, but not the reverse
-            write_whole(place / name, page)
+        add_to_manifest(place, *found)  # first: a file that the manifest lists may be missing, but not the reverse
+        for name, content in found.items():
+            write_whole(place / name, content)
     return run.folder / REPORT
+
+
+def add_report(folder: Path, name: str, classifier: TextClassifier) -> None:
+    """Writes the same files into the folder of a run that is about to get its name.
+
+    Raises:
+        InputError: a file of the run is damaged.
+        OSError: a file cannot be written.
+    """
+    for file, content in report_files(read_finished_run(folder), classifier, name).items():
+        (folder / file).write_text(content, encoding="utf-8")
+
+
+def report_files(run: FinishedRun, classifier: TextClassifier | None, name: str) -> dict[str, str]:
+    """The report of a run, and the words of its classes if texts are explained: names and contents of files.
+
+    Args:
+        classifier: of the run; None makes a report without explanations.
+        name: of the run, for the title.
+    """
+    evidence = run_evidence(run, classifier)
+    found = {REPORT: run_page(evidence, f"Report of {name}")}
+    if evidence.explained:
+        words = {run.labels[number]: each for number, each in evidence.words.items()}
+        kept = KeptWords(evidence.explainers[1], evidence.explained, words).as_json()
+        found[KEPT] = json.dumps(kept, indent=2) + "\n"
+    return found
 
 
 def run_evidence(run: FinishedRun, classifier: TextClassifier | None) -> RunEvidence:

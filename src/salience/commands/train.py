@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from rich.console import Console
 
-from salience.commands.report import confused_lines, write_report
+from salience.commands.report import REPORT, add_report, confused_lines
 from salience.explainers.explanations import explain_texts
 from salience.explainers.gradient import gradient
+from salience.inference import TextClassifier
 from salience.report.terminal import explanation_line, literal, score_table
 from salience.training.abstaining import abstention_sentences
 from salience.training.estimate_words import estimate_sentence
@@ -18,8 +21,32 @@ from salience.training.run import Run
 EXAMPLES = 3  # texts that are shown
 
 
-def show_run(run: Run, console: Console | None = None) -> None:
-    """Prints the scores beside those of the baselines, three explained test texts, the folder, and its report."""
+class ReportOfRun:
+    """Adds the report to the folder of a run before the folder gets its name, so that it is complete then.
+
+    What goes wrong is kept in `failed`, and costs no run: the report can be made again. A full disk is no fault of the
+    report, and ends the run as it does elsewhere.
+    """
+
+    failed = ""
+
+    def __call__(self, folder: Path, name: str, classifier: TextClassifier) -> None:
+        """Called with what `salience.training.fitting.Listeners.written` is called with."""
+        try:
+            add_report(folder, name, classifier)
+        except OSError:
+            raise
+        except Exception as error:
+            self.failed = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+
+
+def show_run(run: Run, failed: str = "", console: Console | None = None) -> None:
+    """Prints the scores beside those of the baselines, three explained test texts, the folder, and its report.
+
+    Args:
+        failed: why the report could not be made; empty if it was.
+        console: to print to.
+    """
     console = console or Console(highlight=False)
     judged = judged_scores(run.metrics)
     if judged is not None:
@@ -31,20 +58,15 @@ def show_run(run: Run, console: Console | None = None) -> None:
     for line in abstention_sentences(run.metrics["abstention"]) if "abstention" in run.metrics else ():
         console.print(literal(line), soft_wrap=True)
     console.print(literal(f"saved: {run.folder}"), soft_wrap=True)
-    show_report(run, console)
+    show_report(run, failed, console)
 
 
-def show_report(run: Run, console: Console) -> None:
-    """Writes the report of the run; prints its path, after the most confused classes.
-
-    The run is finished: what goes wrong here is told in a line, and the report can be made again.
-    """
-    try:
-        finished = read_finished_run(run.folder)
-        lines = [*confused_lines(finished), f"report: {write_report(finished, run.classifier)}"]
-    except Exception as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        lines = [f"the run is finished, but its report is not ({reason}): salience report {run.folder} makes it again"]
+def show_report(run: Run, failed: str, console: Console) -> None:
+    """Prints the most confused classes and the path of the report, or why there is none."""
+    if failed:
+        lines = [f"the run is finished, but its report is not ({failed}): salience report {run.folder} makes it again"]
+    else:
+        lines = [*confused_lines(read_finished_run(run.folder)), f"report: {run.folder / REPORT}"]
     for line in lines:
         console.print(literal(line), soft_wrap=True)
 

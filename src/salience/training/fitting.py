@@ -48,12 +48,15 @@ class Listeners:
         callbacks: callbacks of the Trainer, added to its defaults.
         iteration: called with the model after every iteration of a training by turns.
         tracking: where the run is reported.
+        written: called with the folder of a finished run, the name that it is about to get, and the classifier, to add
+            further files. An `OSError` ends the run, which can be resumed.
     """
 
     note: Callable[[str], None] = silent
     callbacks: Sequence[TrainerCallback] = ()
     iteration: Callable[[PreTrainedModel], None] = lambda model: None
     tracking: Tracking = UNTRACKED
+    written: Callable[[Path, str, TextClassifier], None] = lambda folder, name, classifier: None
 
 
 @dataclass(frozen=True)

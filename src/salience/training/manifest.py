@@ -27,11 +27,12 @@ def write_manifest(folder: Path) -> None:
         shutil.copymode(manifest, folder / file)
 
 
-def add_to_manifest(folder: Path, name: str) -> None:
-    """Adds a file to the manifest of a run folder."""
+def add_to_manifest(folder: Path, *names: str) -> None:
+    """Adds files to the manifest of a run folder."""
     content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    if name not in content["files"]:
-        write_json(folder / MANIFEST, content | {"files": sorted([*content["files"], name])})
+    files = {*content["files"], *names}
+    if len(files) > len(content["files"]):
+        write_json(folder / MANIFEST, content | {"files": sorted(files)})
 
 
 def written_by_run(folder: Path) -> set[str]:

@@ -70,6 +70,7 @@ def train(
     report_to: Sequence[str] = (),
     measures: Measures = (),
     estimating: bool = True,
+    written: Callable[[Path, str, TextClassifier], None] = Listeners.written,
 ) -> Run:
     """Trains a classifier by a recipe and writes the folder of the run.
 
@@ -88,6 +89,7 @@ def train(
         measures: what is measured beside the scores if there are test rows: names of
             `salience.training.measures.MEASURES`, or such names with measures of other settings.
         estimating: whether the recipe's estimate is made, see `salience.training.estimating`. If not, none is.
+        written: adds files to the folder before it gets its name, see `Listeners`.
 
     Raises:
         InputError: the data, the model, the recipe or a measure does not fit, or another process writes the same
@@ -102,7 +104,9 @@ def train(
     folder = RunFolder(output, overwrite, resume, inputs)
     if resume and recipe.precision == "auto":
         recipe = replace(recipe, precision=kept_precision(folder.output) or "auto")
-    listeners = Listeners(note if main else silent, callbacks, tracking=Tracking(tuple(report_to), folder.output))
+    listeners = Listeners(
+        note if main else silent, callbacks, tracking=Tracking(tuple(report_to), folder.output), written=written
+    )
     with folder.held() if main else nullcontext():
         prepared, task = prepare_files(recipe, listeners.note)
         folds = choose_folds(recipe, task, listeners.note) if estimating else None
@@ -194,6 +198,7 @@ def fit_and_save(
         write_results(
             folder.model, classifier, recipe, task, metrics, probabilities, keep_model, estimated, kept, decided
         )
+    listeners.written(folder.model, folder.output.name, classifier)
     folder.publish()
     PartialState().wait_for_everyone()
     return Run(folder.output, recipe, task, metrics, classifier, probabilities.get("test"))
