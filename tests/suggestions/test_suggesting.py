@@ -87,7 +87,7 @@ def test_the_vector_of_a_text_in_windows_gives_its_probabilities(classifier):
 
 
 def test_an_export_is_refused_where_vectors_are_read(classifier):
-    exported = OnnxClassifier(None, classifier.tokenizer, 16)
+    exported = OnnxClassifier(classifier.model, classifier.tokenizer, 16)
     with pytest.raises(InputError, match=r"gives no vectors.*such as margin"):
         view_of(exported, TEXTS, with_vectors=True)
     assert not STRATEGIES["margin"].reads_vectors

@@ -8,12 +8,18 @@ from salience.data.long_texts import merged
 from salience.data.texts import TextsLike
 from salience.errors import InputError
 from salience.inference import TextClassifier
+from salience.inference.classifier import with_one_label
 from salience.inference.onnx_classifier import OnnxClassifier
 from salience.inference.sentence_vectors import probabilities_and_vectors
 
 
 def check_view(classifier: TextClassifier, with_vectors: bool) -> None:
-    """Raises an `InputError` if vectors are wanted of a classifier that has none."""
+    """Checks that a classifier can say of a text which label is the most probable.
+
+    Raises:
+        InputError: vectors are wanted of a classifier that has none, or a text can have several labels.
+    """
+    with_one_label(classifier, "salience suggest")
     if with_vectors and isinstance(classifier, OnnxClassifier):
         raise InputError(
             "a classifier that was exported to ONNX gives no vectors, which this strategy reads: name the run "
@@ -31,11 +37,11 @@ def view_of(classifier: TextClassifier, texts: TextsLike, with_vectors: bool) ->
         with_vectors: whether vectors are wanted; without, they are None.
 
     Raises:
-        InputError: vectors are wanted of a classifier that was exported to ONNX; or as `TextClassifier.predict_proba`.
+        InputError: as of `check_view` and `TextClassifier.predict_proba`.
     """
+    check_view(classifier, with_vectors)
     if not with_vectors:
         return classifier.predict_proba(texts), None
-    check_view(classifier, with_vectors)
     encoded = classifier.read(texts)
     probabilities, vectors = probabilities_and_vectors(classifier.model, encoded, classifier.precision)
     if encoded.owners is None:

@@ -29,7 +29,7 @@ def task_of(recipe: Recipe, note: Callable[[str], None]) -> Task:
         group=recipe.group, separator=recipe.label_separator, unlabelled=recipe.unlabelled,
         descriptions=recipe.label_descriptions,
     )  # fmt: skip
-    check_multi_label(recipe, task)
+    check_multi_label(recipe, task)  # `prepare` does so again, but labels are replaced before it
     if not recipe.label_noise:
         return task
     noisy = with_wrong_training_labels(task, recipe.label_noise, recipe.seed)

@@ -16,7 +16,7 @@ ONE_LABEL_ONLY = {
     "r_drop": (0.0, "its divergence is that of one distribution over the classes"),
     "head_start": ("random", "its regression is that of one label"),
     "label_descriptions": (None, "a description is of one label, and says nothing about the others"),
-    "label_noise": (None, "it replaces one label by another one"),
+    "label_noise": (0.0, "it replaces one label by another one"),
     "target_precision": (None, "its thresholds decide whether the one label of a text is right"),
     "unlabelled": (None, "the labels that it gives to texts are distributions over the classes"),
     "auto_budget": (Recipe.auto_budget, "it is of --method auto, which compares accuracies"),
