@@ -251,3 +251,12 @@ def test_several_models(compare, place, tmp_path):
     assert answer.code == 0, answer.err
     runs = {str(file.parent.relative_to(tmp_path / "out")) for file in tmp_path.glob("out/*/plain-*/metrics.json")}
     assert runs == {f"{model.name}/plain-{seed}" for model in models for seed in SEEDS}
+
+
+def test_references_alone_can_be_compared(compare, tmp_path):
+    """They cost no training, and are what a method has to be better than."""
+    answer = compare("--methods", "tf-idf,majority", "--seeds", "0,1")
+    assert answer.code == 0, answer.err
+    (results,) = json.loads((tmp_path / "out" / "comparison.json").read_text())["conditions"]
+    assert list(results["scores"]) == ["tf-idf", "majority"]
+    assert "tf-idf" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")

@@ -77,3 +77,4 @@ def test_disagreement_by_hand():
     assert disagreement(baseline, [one_hot(0, 0, 1)]).tolist() == [0]
     assert disagreement(baseline, [one_hot(0, 0, 1), one_hot(1, 1, 0)]) == pytest.approx([2 / 3])
     assert disagreement(baseline, [one_hot(1, 1, 0), one_hot(2, 2, 2)]).tolist() == [1]
+    assert disagreement(baseline, []).tolist() == [0]

@@ -88,11 +88,11 @@ def disagreement(baseline: np.ndarray, others: list[np.ndarray]) -> np.ndarray:
 
     Args:
         baseline: its probabilities (S, N, C).
-        others: those of the other methods, each (S, N, C).
+        others: those of the other methods, each (S, N, C). There are none where references alone are compared.
     """
     own, expected = votes(baseline), majority(baseline)
     distances = [
         np.where(majority(other) != expected, np.abs(votes(other) - own).sum(1) / (2 * len(other)), 0.0)
         for other in others
     ]
-    return np.max(distances, axis=0)
+    return np.max([np.zeros(len(expected)), *distances], axis=0)
