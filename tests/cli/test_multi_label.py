@@ -156,7 +156,7 @@ def test_training_options_that_need_one_label_are_refused(options, named, files,
 @pytest.mark.parametrize(
     "command",
     [
-        ["faithfulness", "RUN", "TEST"], ["analyse", "channels", "RUN", "TEST"],
+        ["analyse", "channels", "RUN", "TEST"],
         ["analyse", "embeddings", "RUN", "TEST"], ["analyse", "attention", "TEST", "--model", "RUN"],
         ["predict", "RUN", "TEST", "--sets", "0.9"], ["predict", "RUN", "TEST", "--no-abstain"],
         ["suggest", "RUN", "TEST"], ["suggest", "RUN", "TEST", "--strategy", "margin"],
@@ -174,8 +174,6 @@ def test_commands_that_need_one_label_are_refused(command, trained, files, place
 
 
 def test_functions_that_need_one_label_are_refused(trained):
-    with pytest.raises(InputError, match="several labels at once, and a test of explanations"):
-        library.evaluate(library.load(trained, device="cpu"), ["a cup"])
     with pytest.raises(InputError, match="several labels at once, and SalienceClassifier"):
         library.SalienceClassifier.load(trained)
     for strategy in library.STRATEGIES:
