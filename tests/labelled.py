@@ -38,6 +38,19 @@ def labelled_rows(count: int, seed: int = 0) -> list[tuple[str, str]]:
     return rows
 
 
+def rows_of_several(count: int, seed: int) -> list[tuple[str, str]]:
+    """Texts with words of each of their labels, which are a list in JSON."""
+    draw, rows = random.Random(seed), []
+    for _ in range(count):
+        labels = [label for label in WORDS if draw.random() < 0.4]
+        words = draw.choices(FILLER, k=3) + [
+            word for each in labels for word in draw.choices(WORDS[each].split(), k=2)
+        ]
+        draw.shuffle(words)
+        rows.append((" ".join(words), json.dumps(labels)))
+    return rows
+
+
 def write_csv(file: Path, rows, header=("text", "label")) -> Path:
     with file.open("w", encoding="utf-8", newline="") as opened:
         csv.writer(opened).writerows([header, *rows])

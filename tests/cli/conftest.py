@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import families
-from labelled import FILLER, WORDS, labelled_rows, write_csv
+from labelled import FILLER, WORDS, labelled_rows, rows_of_several, write_csv
 from salience.cli.main import main
 
 
@@ -45,6 +45,27 @@ def run(place) -> Path:
     folder = place.folder / "run"
     assert main(place.train("--test", place.test, "--output", folder)) == 0
     return folder
+
+
+@pytest.fixture(scope="session")
+def several_files(tmp_path_factory) -> tuple[Path, Path, Path]:
+    """Training rows and test rows whose texts have several labels, and the folder that they are in."""
+    folder = tmp_path_factory.mktemp("several")
+    return (
+        write_csv(folder / "train.csv", rows_of_several(60, 0)),
+        write_csv(folder / "test.csv", rows_of_several(24, 1)),
+        folder,
+    )
+
+
+@pytest.fixture(scope="session")
+def several_run(several_files, place) -> Path:
+    """A run folder of a classifier of several labels."""
+    data, test, folder = several_files
+    options = ["--test", test, "--method", "ssmix", "--steps", "40", "--learning-rate", "0.005", "--output",
+               folder / "run"]  # fmt: skip
+    assert main(place.train(*options, data=data)) == 0
+    return folder / "run"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import random
 
 import numpy as np
 import pytest
@@ -11,38 +10,18 @@ from sklearn.metrics import f1_score
 from transformers import pipeline
 
 import salience as library
-from labelled import FILLER, WORDS, write_csv
+from labelled import WORDS, rows_of_several, write_csv
 from salience.errors import InputError
 
 
-def rows_of(count: int, seed: int) -> list[tuple[str, str]]:
-    """Texts with words of each of their labels."""
-    draw, rows = random.Random(seed), []
-    for _ in range(count):
-        labels = [label for label in WORDS if draw.random() < 0.4]
-        words = draw.choices(FILLER, k=3) + [
-            word for each in labels for word in draw.choices(WORDS[each].split(), k=2)
-        ]
-        draw.shuffle(words)
-        rows.append((" ".join(words), json.dumps(labels)))
-    return rows
+@pytest.fixture(scope="module")
+def files(several_files):
+    return several_files
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("several")
-    return write_csv(folder / "train.csv", rows_of(60, 0)), write_csv(folder / "test.csv", rows_of(24, 1)), folder
-
-
-@pytest.fixture(scope="module")
-def trained(files, place):
-    from salience.cli.main import main
-
-    data, test, folder = files
-    options = ["--test", test, "--method", "ssmix", "--steps", "40", "--learning-rate", "0.005", "--output",
-               folder / "run"]  # fmt: skip
-    assert main(place.train(*options, data=data)) == 0
-    return folder / "run"
+def trained(several_run):
+    return several_run
 
 
 def metrics_of(run) -> dict:
@@ -129,7 +108,7 @@ def test_each_predicted_label_is_explained(trained, files, salience, tmp_path):
 
 def test_columns_and_a_separator_give_the_same_run_as_lists(files, place, salience, tmp_path):
     data = files[0]
-    rows = [(text, json.loads(labels)) for text, labels in rows_of(60, 0)]
+    rows = [(text, json.loads(labels)) for text, labels in rows_of_several(60, 0)]
     names = sorted(WORDS)
     columns = [(text, *(int(name in labels) for name in names)) for text, labels in rows]
     joined = [(text, "|".join(labels) or "[]") for text, labels in rows]
@@ -177,7 +156,7 @@ def test_training_options_that_need_one_label_are_refused(options, named, files,
 @pytest.mark.parametrize(
     "command",
     [
-        ["export", "RUN"], ["faithfulness", "RUN", "TEST"], ["analyse", "channels", "RUN", "TEST"],
+        ["analyse", "channels", "RUN", "TEST"],
         ["analyse", "embeddings", "RUN", "TEST"], ["analyse", "attention", "TEST", "--model", "RUN"],
         ["predict", "RUN", "TEST", "--sets", "0.9"], ["predict", "RUN", "TEST", "--no-abstain"],
         ["suggest", "RUN", "TEST"], ["suggest", "RUN", "TEST", "--strategy", "margin"],
@@ -195,8 +174,6 @@ def test_commands_that_need_one_label_are_refused(command, trained, files, place
 
 
 def test_functions_that_need_one_label_are_refused(trained):
-    with pytest.raises(InputError, match="several labels at once, and a test of explanations"):
-        library.evaluate(library.load(trained, device="cpu"), ["a cup"])
     with pytest.raises(InputError, match="several labels at once, and SalienceClassifier"):
         library.SalienceClassifier.load(trained)
     for strategy in library.STRATEGIES:

@@ -4,17 +4,11 @@ The page docs/howto/serve.md shows the commands of the Dockerfile.
 """
 
 import json
-import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from socket import socket
-from time import monotonic, sleep
 
-import httpx
 import pytest
 
 import salience as package
@@ -23,6 +17,7 @@ from labelled import labelled_rows
 from salience.cli.main import main
 from salience.export.folder import dockerfile
 from salience.inference.abstaining import FILE as THRESHOLDS
+from serving import asked, commands_of, served
 
 PAGE = ROOT / "docs" / "howto" / "serve.md"
 TEXTS = [
@@ -34,15 +29,6 @@ TEXTS = [
 ]
 for name in ("onnxruntime", "starlette", "uvicorn"):
     pytest.importorskip(name)
-
-
-def commands_of(page: str) -> dict[str, list[str]]:
-    """The instructions of a Dockerfile by their name."""
-    found: dict[str, list[str]] = {}
-    for line in page.replace("\\\n", " ").splitlines():
-        name, _, rest = line.partition(" ")
-        found.setdefault(name, []).append(" ".join(rest.split()))
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -60,53 +46,9 @@ def exported(place, run):
 
 
 @pytest.fixture(scope="module")
-def container(exported, tmp_path_factory):
-    """A folder with what the Dockerfile copies, and nothing else."""
-    folder = tmp_path_factory.mktemp("container")
-    (copied,) = commands_of((exported / "Dockerfile").read_text(encoding="utf-8"))["COPY"]
-    for pattern in copied.split()[1:-1]:
-        files = list(exported.glob(pattern))
-        assert files, pattern
-        for file in files:
-            shutil.copyfile(file, folder / file.name)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def client(exported, container):
-    """A client of the server that the Dockerfile's command starts, here on a free port of this machine only."""
-    (command,) = commands_of((exported / "Dockerfile").read_text(encoding="utf-8"))["CMD"]
-    with socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    own = ["--host", "127.0.0.1", "--port", str(port)]  # of an option that is given twice, the last one counts
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    server = subprocess.Popen([sys.executable, "-m", *json.loads(command), *own], cwd=container, env=environment)
-    try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
-            wait_for(client, server)
-            yield client
-    finally:
-        server.terminate()
-        assert server.wait(timeout=30) in (0, -15)
-
-
-def wait_for(client, server) -> None:
-    """Until the server answers, as the Dockerfile's check of its health asks it."""
-    end = monotonic() + 60
-    while server.poll() is None and monotonic() < end:
-        try:
-            assert client.get("/health").json() == {"status": "ok"}
-            return
-        except httpx.TransportError:
-            sleep(0.05)
-    pytest.fail("the server does not answer")
-
-
-def asked(client, texts) -> list[dict]:
-    response = client.post("/predict", content=json.dumps({"texts": texts}))  # ASCII: half a character can be sent
-    assert response.status_code == 200, response.text
-    return response.json()["predictions"]
+def client(exported, tmp_path_factory):
+    with served(exported, tmp_path_factory.mktemp("container")) as client:
+        yield client
 
 
 @pytest.mark.parametrize("texts", [TEXTS, TEXTS[:1], TEXTS * 20, list(zip(TEXTS, TEXTS[::-1], strict=True))],

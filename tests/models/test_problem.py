@@ -1,12 +1,15 @@
 """What logits mean, by the configuration, and explanations of models of several labels."""
 
+import numpy as np
 import pytest
 import torch
 
 import families
 from salience import EXPLAINERS, METHODS, forward_mixed
 from salience.batch import Batch
+from salience.errors import InputError
 from salience.models.problem import OneLabel, SeveralLabels, problem_of
+from salience.models.thresholds import thresholds_in
 from salience.training.loss import BinaryCrossEntropy
 from salience.training.objectives import mixed, plain
 
@@ -38,6 +41,33 @@ def test_the_likelihood_of_labels_is_the_product_over_labels():
             product *= p[row, label] if LABELS[row, label] else 1 - p[row, label]
         assert found[row] == pytest.approx(product.log().item(), rel=1e-5)
     assert torch.allclose(SeveralLabels().log_likelihood(logits, torch.tensor([2, 0])), p[[0, 1], [2, 0]].log())
+
+
+def test_decisions_and_right_labels_are_indicators():
+    probabilities = np.array([[[0.2, 0.5, 0.3], [0.1, 0.8, 0.9]]])
+    thresholds = np.array([0.2, 0.6, 0.9])
+    assert OneLabel().decisions(probabilities, thresholds).tolist() == [[[False, True, False], [False, False, True]]]
+    assert SeveralLabels().decisions(probabilities, thresholds).tolist() == [
+        [[True, False, False], [False, True, True]]
+    ]
+    assert OneLabel().right(np.array([1, -1]), 3).tolist() == [[False, True, False], [False] * 3]
+    several_right = SeveralLabels().right(np.array([[1, 0, 1], [-1, -1, -1]]), 3)
+    assert several_right.tolist() == [[True, False, True], [False] * 3]
+
+
+def test_thresholds_of_labels_are_read_where_a_text_can_have_several():
+    model = several()
+    assert thresholds_in(model.config, ["a", "b", "c"]).tolist() == [0.5] * 3
+    model.config.label_thresholds = {"b": 0.25, "a": 1, "c": 0}
+    assert thresholds_in(model.config, ["a", "b", "c"]).tolist() == [1, 0.25, 0]
+    model.config.problem_type = "single_label_classification"
+    model.config.label_thresholds = "of something else"
+    assert thresholds_in(model.config, ["a", "b", "c"]).tolist() == [0.5] * 3
+    model.config.problem_type = "multi_label_classification"
+    for damaged in ("text", {}, {"a": 0.5}, {"a": 0.5, "b": 0.5, "c": 2}, {"a": 0.5, "b": "x", "c": 0}, [0.5] * 3):
+        model.config.label_thresholds = damaged
+        with pytest.raises(InputError, match="label_thresholds must have a number from 0 to 1 for each label"):
+            thresholds_in(model.config, ["a", "b", "c"])
 
 
 def test_occlusion_is_the_change_of_the_log_sigmoid_of_one_label():

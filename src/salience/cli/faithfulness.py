@@ -40,6 +40,13 @@ def faithfulness(
         ),
     ] = None,
     list_metrics: Annotated[bool, catalogue("--list-metrics", "metrics", metric_rows)] = False,
+    target: Annotated[
+        str,
+        Option(
+            help="Where a text can have several labels: what is explained, predicted or gold for all such labels of a "
+            "text, or one label by its name."
+        ),
+    ] = "predicted",
     pieces: Pieces = "sum",
     precision: Annotated[
         str,
@@ -72,5 +79,5 @@ def faithfulness(
         model, data, judge=judge, explainers=None if explainer is None else explainer.split(","),
         metrics=None if metrics is None else [name.strip() for name in metrics.split(",")], most=most, at=at,
         rows=rows, output=output, overwrite=overwrite, columns=columns, marks=marks, pieces=pieces,
-        precision=precision, **settings,
+        precision=precision, target=target, **settings,
     )  # fmt: skip

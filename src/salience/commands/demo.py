@@ -14,8 +14,7 @@ from salience.explainers.class_words import KeptWords, read_kept_words
 from salience.explainers.explanations import explain_texts
 from salience.inference import TextClassifier, load
 from salience.inference.abstaining import Thresholds, read_thresholds
-from salience.inference.classifier import with_one_label
-from salience.report.demo_page import classes_table, decision_line
+from salience.report.demo_page import abstaining, classes_table, decision_line, labels_table, predicting
 
 FONTS = ["system-ui", "sans-serif"]  # installed ones, so that none is downloaded
 
@@ -37,8 +36,8 @@ def serve(name: str, *, port: int | None, browser: bool, max_length: int | None,
         raise InputError("the page needs gradio: pip install 'salience[demo]'")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     classifier = load(name, max_length, device)
-    with_one_label(classifier, "the page", name)
-    page = build_page(classifier, name, read_thresholds(name, classifier.labels), read_kept_words(name))
+    thresholds = None if classifier.multi_label else read_thresholds(name, classifier.labels)
+    page = build_page(classifier, name, thresholds, read_kept_words(name))
     try:
         launch(page, server_port=port, inbrowser=browser)
     except OSError as error:
@@ -68,21 +67,28 @@ def build_page(
 
     Args:
         name: of the classifier, for the title.
-        thresholds: below which it abstains; None if it decides every text.
+        thresholds: below which it abstains; None if it decides every text, or can give a text several labels.
         words: that speak for its classes; None if they are not known.
     """
     import gradio
 
-    offered = list(applicable_explainers(classifier, Texts(["a text"])))
+    offered, several = list(applicable_explainers(classifier, Texts(["a text"]))), classifier.multi_label
+    column = None if thresholds is None else abstaining(thresholds, classifier.labels)
+    if several:
+        column = predicting(classifier.thresholds)
 
     def show(text: str, pair: str, explainer: str) -> tuple[dict[str, float], str, str]:
         if not text.strip():
             return {}, "", ""
         texts = Texts([text], [pair] if pair.strip() else None)
-        (explanation,) = explain_texts(classifier, texts, {explainer: EXPLAINERS[explainer]})
-        probabilities = dict(zip(explanation.labels, map(float, explanation.probabilities), strict=True))
-        line = "" if thresholds is None else decision_line(explanation, thresholds)
-        return probabilities, line, explanation._repr_html_()
+        # There is one for each predicted label, where a text can have several.
+        explanations = list(explain_texts(classifier, texts, {explainer: EXPLAINERS[explainer]}))
+        first = explanations[0]
+        probabilities = dict(zip(first.labels, map(float, first.probabilities), strict=True))
+        line = "" if thresholds is None else decision_line(first, thresholds)
+        if several:
+            line = labels_table(first, classifier.thresholds)
+        return probabilities, line, "".join(explanation._repr_html_() for explanation in explanations)
 
     with gradio.Blocks(title=f"salience: {name}", analytics_enabled=False) as page:
         gradio.Markdown("# Which words decide")
@@ -94,10 +100,14 @@ def build_page(
                 explainer = gradio.Dropdown(offered, value=default, label="explainer")
                 button = gradio.Button("explain", variant="primary")
             with gradio.Column():
-                probabilities = gradio.Label(label="probabilities", num_top_classes=5)
-                decision = gradio.Textbox(label="decision", visible=thresholds is not None, interactive=False)
+                probabilities = gradio.Label(label="probabilities", num_top_classes=5, visible=not several)
+                decision = (
+                    gradio.HTML(label="labels")
+                    if several
+                    else gradio.Textbox(label="decision", visible=thresholds is not None, interactive=False)
+                )
                 shown = gradio.HTML(label="words")
-        gradio.HTML(classes_table(classifier.labels, thresholds, words))
+        gradio.HTML(classes_table(classifier.labels, column, words))
         for event in (button.click, text.submit, explainer.change):
             event(show, [text, pair, explainer], [probabilities, decision, shown], api_visibility="private")
     return page

@@ -13,9 +13,8 @@ from salience.errors import InputError, listed, quoted, unknown
 from salience.export.agreement import ENOUGH, Agreement
 from salience.export.folder import is_served, write_export
 from salience.files import files_in, sha256_of, whole_folder
-from salience.inference import load
+from salience.inference import TextClassifier, load
 from salience.inference.abstaining import FILE as THRESHOLDS
-from salience.inference.classifier import with_one_label
 from salience.inference.onnx_classifier import OnnxClassifier
 from salience.inference.onnx_model import FILE, needed
 from salience.outputs import check_folder, resolved
@@ -37,7 +36,7 @@ def export_run(
         to: a value of `FORMATS`.
         int8: whether weights and products are rounded to 8 bits.
         check: a file of texts on which the export is compared with the original; None takes the test data of the run.
-        accept: write an export that changes more than 1 % of the labels.
+        accept: write an export that changes more than 1 % of the labels, or sets of labels.
         output: the folder to write; None puts it beside the run.
         columns: names of the columns and the encoding of `check`, as `read_texts` takes them.
 
@@ -54,7 +53,6 @@ def export_run(
     output = output or beside(name, "-onnx-int8" if int8 else "-onnx")
     check_replaceable(output, overwrite)
     classifier = load(name, max_length, "cpu", "fp32")
-    with_one_label(classifier, "salience export", name)
     if isinstance(classifier, OnnxClassifier):
         raise InputError(f"{name} is an export already: name the run that it was exported from")
     source = check or unchanged_test_data(name)
@@ -63,14 +61,14 @@ def export_run(
             f"{name} names no test data that are still there and unchanged: name texts on which int8 is compared with "
             "the original, with --check FILE"
         )
-    texts = None if source is None else checking_texts(source, classifier.labels, name, columns)
+    texts = None if source is None else checking_texts(source, classifier, name, columns)
 
     def decide(held: Agreement) -> None:
         tell(f"{source}: {held}")
         if not held.is_enough and not accept:
             raise InputError(
-                f"{'int8' if int8 else 'the export'} keeps {held.share:.2%} of the labels in {source}, and "
-                f"{ENOUGH:.0%} are asked for: nothing is written. "
+                f"{'int8' if int8 else 'the export'} keeps {held.share:.2%} of the {held.problem.answers} in "
+                f"{source}, and {ENOUGH:.0%} are asked for: nothing is written. "
                 + ("Leave out --int8, or --accept the loss" if int8 else "Please report it")
             )
 
@@ -131,13 +129,16 @@ def unchanged_test_data(name: str) -> str | None:
         return None
 
 
-def checking_texts(source: str, labels: list[str], name: str, columns: Mapping[str, Any]) -> Texts:
+def checking_texts(source: str, classifier: TextClassifier, name: str, columns: Mapping[str, Any]) -> Texts:
     """The texts on which an export is compared with the original; with labels, if the file has them.
 
     Raises:
         InputError: the file is invalid or has no texts.
     """
-    texts = Texts.concatenated(read_texts(source, labels, trained_columns(name), None, columns))
+    trained = trained_columns(name)
+    texts = Texts.concatenated(
+        read_texts(source, classifier.labels, trained, None, columns, multi_label=classifier.multi_label)
+    )
     if not len(texts):
         raise InputError(f"{source} has no texts; name others with --check FILE")
     return texts

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 from rich.console import Console
 from transformers import set_seed
 
-from salience.commands.explain import chosen_explainers
-from salience.commands.labelled_texts import cannot, check_pieces, labelled_texts
+from salience.commands.explain import chosen_explainers, target_of
+from salience.commands.labelled_texts import cannot, check_pieces, labelled_texts, read_texts
+from salience.data.columns import Columns
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed
 from salience.explainers import EXPLAINERS
 from salience.explainers.explanations import explain_texts
 from salience.faithfulness import metrics_named
 from salience.faithfulness.evaluation import DRAWS, LEAVE_ONE_OUT_TEXTS, evaluate
+from salience.faithfulness.results import Evaluation
 from salience.files import whole_folder, write_whole
 from salience.inference import TextClassifier, load
-from salience.inference.classifier import with_one_label
 from salience.outputs import check_folder
 from salience.report.faithfulness_page import faithfulness_json, faithfulness_page, marked_table, terminal_tables
 from salience.report.terminal import tell
@@ -31,6 +35,7 @@ def check_explanations(
     name: str, data: str, *, judge: str | None, explainers: list[str] | None, most: int, at: int, rows: int | None,
     seed: int, device: str, output: Path | None, overwrite: bool, max_length: int | None, columns: Mapping[str, Any],
     marks: str | None = None, pieces: str = "sum", metrics: list[str] | None = None, precision: str = "auto",
+    target: str = "predicted",
 ) -> None:  # fmt: skip
     """Prints the table of explainers by metrics and, if a folder is named, writes it there with its curves.
 
@@ -40,6 +45,7 @@ def check_explanations(
         metrics: names of `salience.METRICS` with a number in place of `k`; None is all that apply, at `at` words.
         precision: as of `salience.load`.
         marks: the column that has a label for every word.
+        target: where a text can have several labels, "predicted", "gold", or the name of one.
 
     Raises:
         InputError: the data, a model or an option is at fault.
@@ -54,14 +60,14 @@ def check_explanations(
         if entry.needs == "marks" and marks is None:
             raise InputError(f"--metrics {metric} needs marked words: --marks names their column")
     classifier = load(name, max_length, device, precision)
-    with_one_label(classifier, "salience faithfulness", name)
     judging = classifier if judge is None else load(judge, max_length, device, precision)
     if judging.labels != classifier.labels:
         raise InputError(
             f"{judge} knows the labels {listed(judging.labels)}, but {name} {listed(classifier.labels)}: they must be "
             "the same"
         )
-    texts = labelled_texts(data, classifier.labels, trained_columns(name), rows, columns, marks)
+    asked = target_of(target, classifier.labels)
+    texts = texts_to_test(data, classifier, trained_columns(name), rows, columns, marks, needs_labels=target == "gold")
     if marks is not None and texts.second is not None:
         raise InputError(f"{data}: words are marked in single texts only, not in pairs")
     functions = (
@@ -71,11 +77,12 @@ def check_explanations(
     with cannot(f"test {name}"):
         evaluation = evaluate(
             classifier, texts, explainers=functions, metrics=metrics, judge=None if judge is None else judging,
-            most=most, at=at, pieces=pieces, curves=output is not None, seed=seed, say=tell,
+            target=asked, most=most, at=at, pieces=pieces,
+            curves=output is not None and not classifier.multi_label, seed=seed, say=tell,
         )  # fmt: skip
     notes = [
-        f"{counted(len(texts), 'text')} of {Path(data).name}, explained for the class that {Path(name).name} "
-        f"predicts, judged by {'the model itself' if judge is None else Path(judge).name}"
+        f"{what_is_explained(evaluation, texts, Path(data).name, Path(name).name, target)}, judged by "
+        f"{'the model itself' if judge is None else Path(judge).name}"
     ]
     if pieces == "max":
         notes.append("a word's score is the highest of its tokens' scores")
@@ -83,7 +90,8 @@ def check_explanations(
     if "decision-flip" in evaluation.metrics:
         notes.append(f"decision-flip is {most + 1} where {most} words are not enough")
     if "loo-tau" in evaluation.metrics:
-        notes.append(f"loo-tau is over {counted(min(LEAVE_ONE_OUT_TEXTS, len(texts)), 'text')}")
+        drawn = min(LEAVE_ONE_OUT_TEXTS, number_of_texts(evaluation, texts))
+        notes.append(f"loo-tau is over {counted(drawn, 'text')}")
     about = "; ".join(notes)
     console = Console()
     for table in terminal_tables(evaluation, about, console.width):
@@ -96,10 +104,61 @@ def check_explanations(
         with whole_folder(output) as folder:
             content = json.dumps(faithfulness_json(evaluation, about), indent=1)
             write_whole(folder / "faithfulness.json", content)
+            if evaluation.targets is not None:
+                write_whole(folder / "values.jsonl", value_lines(evaluation, texts))
             write_whole(
                 folder / "index.html", faithfulness_page(evaluation, f"Faithfulness of {Path(name).name}", about)
             )
-        tell(f"saved: {output}/faithfulness.json, index.html")
+        more = "" if evaluation.targets is None else ", values.jsonl"
+        tell(f"saved: {output}/faithfulness.json, index.html{more}")
+
+
+def texts_to_test(
+    data: str, classifier: TextClassifier, trained: Columns | None, rows: int | None, columns: Mapping[str, Any],
+    marks: str | None, needs_labels: bool,
+) -> Texts:  # fmt: skip
+    """The texts of a file: those whose labels are known, or all where a text can have several and none are needed.
+
+    Args:
+        needs_labels: whether labels are needed where a text can have several.
+
+    Raises:
+        InputError: there are none.
+    """
+    several = classifier.multi_label
+    if not several or needs_labels:
+        return labelled_texts(data, classifier.labels, trained, rows, columns, marks, several)
+    texts = Texts.concatenated(read_texts(data, classifier.labels, trained, rows, columns, marks, multi_label=several))
+    if not len(texts):
+        raise InputError(f"{data} has no texts")
+    return replace(texts, labels=None)
+
+
+def number_of_texts(evaluation: Evaluation, texts: Texts) -> int:
+    """The number of texts that have a value; where a text can have several labels, some may have none."""
+    return len(texts) if evaluation.texts is None else len(np.unique(evaluation.texts))
+
+
+def what_is_explained(evaluation: Evaluation, texts: Texts, data: str, name: str, target: str) -> str:
+    """What the explanations are of, in words."""
+    judged = counted(number_of_texts(evaluation, texts), "text")
+    if evaluation.targets is None:
+        return f"{judged} of {data}, explained for the class that {name} predicts"
+    which = {"predicted": f"predicted by {name}", "gold": "right"}.get(target, f"the label {target}")
+    return (
+        f"{counted(len(evaluation.targets), 'label')} of {judged} of {data}, {which}, each explained by itself: its "
+        "probability, and whether it is predicted"
+    )
+
+
+def value_lines(evaluation: Evaluation, texts: Texts) -> str:
+    """The values of each explainer, text and label as JSON lines, with the number of the text's row."""
+    lines = []
+    for values in evaluation.to_value_rows():
+        place = cast(int, values.pop("text"))
+        known = {name: None if isinstance(value, float) and isnan(value) else value for name, value in values.items()}
+        lines.append(json.dumps({"row": place + 1 if texts.rows is None else texts.rows[place], **known}))
+    return "\n".join(lines) + "\n"
 
 
 def applicable_explainers(classifier: TextClassifier, texts: Texts) -> dict[str, Callable]:

@@ -45,20 +45,24 @@ def cannot(doing: str) -> Iterator[None]:
 
 def labelled_texts(
     data: str, labels: Sequence[str], trained: Columns | None, most: int | None, columns: Mapping[str, Any],
-    marks: str | None = None,
+    marks: str | None = None, multi_label: bool = False,
 ) -> Texts:  # fmt: skip
     """The texts of a file whose label the model knows. A note says how many others there are.
 
     Args:
-        data, labels, trained, most, columns, marks: as in `read_texts`.
+        data, labels, trained, most, columns, marks, multi_label: as in `read_texts`.
 
     Raises:
         InputError: no row has such a label.
     """
-    every = Texts.concatenated(read_texts(data, labels, trained, most, columns, marks, needed=True))
+    every = Texts.concatenated(
+        read_texts(data, labels, trained, most, columns, marks, needed=True, multi_label=multi_label)
+    )
     if not len(every):
         raise InputError(f"{data} has no texts")
-    known = np.flatnonzero(every.labels != UNKNOWN) if every.labels is not None else np.zeros(0, int)
+    known = np.zeros(0, int)
+    if every.labels is not None:
+        known = np.flatnonzero((every.labels != UNKNOWN).reshape(len(every), -1).all(1))
     if not len(known):
         raise InputError(
             f"{data}: no row has a label that the model knows ({listed(labels)}); check its --label column"

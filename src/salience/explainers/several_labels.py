@@ -29,7 +29,7 @@ def explain_labels(
         ValueError: right labels are to be explained, and those of a text are not known.
     """
     probabilities = classifier.predict_proba(texts)
-    decided = probabilities >= classifier.thresholds
+    decided = classifier.decisions(probabilities)
     golds = None if texts.labels is None else [None if UNKNOWN in row else row for row in texts.labels]
     pairs = [
         (row, label) for row in range(len(texts))
@@ -59,10 +59,18 @@ def labels_to_explain(
         decided: (C,) bool, the predicted labels.
         gold: (C,), 0 and 1, the right labels; None if they are not known.
     """
+    return chosen_labels(target, decided, gold) or [int(probabilities.argmax())]
+
+
+def chosen_labels(target: int | str, decided: np.ndarray, gold: np.ndarray | None) -> list[int]:
+    """The numbers of the labels of a text that a target stands for; there may be none.
+
+    Args:
+        target, decided, gold: as of `labels_to_explain`.
+    """
     if target not in ("predicted", "gold"):
         return [int(target)]
     wanted = decided if target == "predicted" else gold
     if wanted is None:
         raise ValueError("gold labels are to be explained, but a text has none that the model knows")
-    chosen = np.flatnonzero(wanted).tolist()
-    return chosen or [int(probabilities.argmax())]
+    return np.flatnonzero(wanted).tolist()

@@ -45,6 +45,7 @@ def write_export(
     Raises:
         InputError: the model cannot be exported, or the export computes something else.
     """
+    _ = classifier.thresholds  # refuses a damaged configuration, of which the server could make nothing
     write_json(folder / "config.json", configuration(classifier))
     tokenizer = deepcopy(classifier.tokenizer)
     tokenizer.model_max_length = classifier.max_length
@@ -103,7 +104,7 @@ def readme(exported: OnnxClassifier) -> str:
     return str(
         render(
             "salience.export", "readme.md.jinja", max_length=exported.max_length,
-            padding=exported.tokenizer.pad_token_id or 0, served=is_served(exported),
+            padding=exported.tokenizer.pad_token_id or 0, served=is_served(exported), several=exported.multi_label,
         )
     )  # fmt: skip
 

@@ -36,6 +36,7 @@ class Metric:
         higher_is_better: whether a larger value speaks for the explanation.
         reference: the paper, with its arXiv id or DOI.
         needs: what must be known of the texts: their "labels", or "marks" of words (and labels).
+        one_label: why the metric has no meaning where a text can have several labels; None if it has one there.
     """
 
     compute: Callable[..., np.ndarray]
@@ -43,6 +44,7 @@ class Metric:
     higher_is_better: bool
     reference: str
     needs: Literal["labels", "marks"] | None = None
+    one_label: str | None = None
 
     @property
     def direction(self) -> str:
@@ -52,14 +54,15 @@ class Metric:
 
 DEYOUNG = "DeYoung et al. (2020), arXiv:1911.03429, section 4.2"
 ZHOU = "Zhou et al. (Findings of ACL 2021), section 5.2"
+RIGHT = "it counts texts whose one label is right"
 
 METRICS = {
     "aopc": Metric(aopc, "percentage points", True, "Samek et al. (2016), arXiv:1509.06321"),
     "decision-flip": Metric(decision_flip, "words", False, "Serrano and Smith (2019), arXiv:1906.03731, section 5"),
     "comprehensiveness": Metric(comprehensiveness, "probability", True, DEYOUNG),
     "sufficiency": Metric(sufficiency, "probability", False, DEYOUNG),
-    "accuracy-drop@k": Metric(accuracy_drop, "percentage points", True, f"{ZHOU}: AOPC", "labels"),
-    "post-hoc-accuracy@k": Metric(post_hoc_accuracy, "percent", True, ZHOU, "labels"),
+    "accuracy-drop@k": Metric(accuracy_drop, "percentage points", True, f"{ZHOU}: AOPC", "labels", RIGHT),
+    "post-hoc-accuracy@k": Metric(post_hoc_accuracy, "percent", True, ZHOU, "labels", RIGHT),
     "loo-tau": Metric(loo_tau, "rank correlation", True, "Jain and Wallace (2019), arXiv:1902.10186, section 4.1"),
     "detection@k": Metric(detection_f1, "percent", True, "Rei and Søgaard (2018), arXiv:1805.02214", "marks"),
 }
@@ -76,13 +79,18 @@ def metrics_named(names: Iterable[str]) -> dict[str, Metric]:
     return dict(map(_metric_named, names))
 
 
-def default_metrics(count: int, known: Iterable[str] = ()) -> dict[str, Metric]:
+def default_metrics(count: int, known: Iterable[str] = (), several: bool = False) -> dict[str, Metric]:
     """All metrics that apply to texts of which `known` is known, at `count` words.
 
     Args:
         known: "labels", "marks", both or neither.
+        several: whether a text can have several labels.
     """
-    applicable = [name for name, metric in METRICS.items() if metric.needs is None or metric.needs in known]
+    applicable = [
+        name
+        for name, metric in METRICS.items()
+        if (metric.needs is None or metric.needs in known) and not (several and metric.one_label)
+    ]
     return metrics_named(name.removesuffix("@k") + (f"@{count}" if name.endswith("@k") else "") for name in applicable)
 
 

@@ -11,9 +11,8 @@ def aopc(erasure: Erasure) -> np.ndarray:
     """The mean drop of the predicted class's probability (N,), in percentage points, over K = 0 to `most` words.
 
     1/(most + 1) * sum over K of p(class | text) - p(class | text without its K top words). The class is the one that
-    the judge predicts for the whole text. K = 0 counts, as in the paper.
+    the judge predicts for the whole text; where a text can have several labels, the one that is explained, with its
+    own probability. K = 0 counts, as in the paper.
     """
-    probabilities = erasure.curve_without()
-    predicted = probabilities[0].argmax(1)
-    of_predicted = np.take_along_axis(probabilities, predicted[None, :, None], 2)[..., 0]
-    return 100 * (of_predicted[0] - of_predicted).mean(0)
+    of_target = erasure.judge.of_target(erasure.curve_without())
+    return 100 * (of_target[0] - of_target).mean(0)

@@ -12,7 +12,8 @@ BINS = (1, 5, 10, 20, 50)  # percent of a text's words
 def comprehensiveness(erasure: Erasure) -> np.ndarray:
     """p(class | text) - p(class | text without its top words) (N,): their Eq. 1, averaged over `BINS` (AOPC, Eq. 3).
 
-    The class is the one that the judge predicts for the whole text. In each bin the words of the highest scores are
+    The class is the one that the judge predicts for the whole text; where a text can have several labels, the one that
+    is explained, with its own probability. In each bin the words of the highest scores are
     removed, rounded up to a whole number of words. The mean is over the five bins, as in the authors' code; Eq. 3 as
     printed also counts k = 0, where nothing is removed, and divides by six. NaN for a text without words.
     """
@@ -28,8 +29,8 @@ def sufficiency(erasure: Erasure) -> np.ndarray:
 
 
 def _mean_drop(erasure: Erasure, judged) -> np.ndarray:
-    rows, predicted = np.arange(len(erasure.judge)), erasure.judge.whole.argmax(1)
+    of_target = erasure.judge.of_target
     counts = -(-np.array(BINS)[:, None] * erasure.counts // 100)  # (bins, N), rounded up without rounding errors
-    by_bin = np.stack([judged(count)[rows, predicted] for count in counts]).astype(float)
-    drops = erasure.judge.whole[rows, predicted].astype(float) - by_bin
+    by_bin = np.stack([of_target(judged(count)) for count in counts]).astype(float)
+    drops = of_target(erasure.judge.whole).astype(float) - by_bin
     return np.where(erasure.counts > 0, drops.mean(0), np.nan)

@@ -10,9 +10,10 @@ from salience.faithfulness.erasure import Erasure
 def decision_flip(erasure: Erasure) -> np.ndarray:
     """The smallest number of top words without which the judge predicts another class (N,).
 
-    `most` + 1 where `most` words are not enough. The paper reports the fraction of the items; a number of words can
-    be compared between texts of different lengths.
+    Where a text can have several labels, the decision is whether the label that is explained is predicted: it flips
+    when the probability crosses the threshold of this label. `most` + 1 where `most` words are not enough. The paper
+    reports the fraction of the items; a number of words can be compared between texts of different lengths.
     """
-    predicted = erasure.curve_without().argmax(2)
-    flipped = predicted != predicted[0]
+    decided = erasure.judge.decided(erasure.curve_without())
+    flipped = decided != decided[0]
     return np.where(flipped.any(0), flipped.argmax(0), float(erasure.most + 1))

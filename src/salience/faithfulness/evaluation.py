@@ -13,11 +13,11 @@ from salience.explainers.corpus import explain_words
 from salience.faithfulness import default_metrics, metrics_named
 from salience.faithfulness.detection import detection_by_class, marked_words, mean_detection
 from salience.faithfulness.evaluation_input import check_settings, functions_named, labelled, what_is_known
+from salience.faithfulness.explained_labels import asked_of
 from salience.faithfulness.measuring import Measured, measure
 from salience.faithfulness.reading import Reading
 from salience.faithfulness.results import Evaluation, Row, row_of
 from salience.inference import TextClassifier
-from salience.inference.classifier import with_one_label
 
 DRAWS = 5  # of random scores; their mean is the baseline
 LEAVE_ONE_OUT_TEXTS = 200
@@ -26,11 +26,12 @@ LEAVE_ONE_OUT_TEXTS = 200
 def evaluate(
     classifier: TextClassifier,
     texts: TextsLike,
-    labels: Sequence[str] | Sequence[int] | None = None,
+    labels: Sequence | None = None,
     *,
     explainers: Sequence[str] | Mapping[str, Callable] = ("gradient",),
     metrics: Sequence[str] | None = None,
     judge: TextClassifier | None = None,
+    target: int | str = "predicted",
     most: int = 20,
     at: int = 5,
     leave_one_out_texts: int = LEAVE_ONE_OUT_TEXTS,
@@ -41,7 +42,10 @@ def evaluate(
 ) -> Evaluation:
     """Tests explanations: removes the words that an explainer scores highest and asks a judge again.
 
-    Every explainer is applied for the class that the classifier predicts. Random scores are always evaluated too, as
+    Every explainer is applied for the class that the classifier predicts. Where a text can have several labels, it is
+    applied for each label that is predicted, and the metrics are about the probability of this label by itself and
+    about the decision whether it is predicted; there is one value for each text and label, and none for a text without
+    a label. Intervals are over texts. Random scores are always evaluated too, as
     the row "random": the mean over 5 draws. Explanations are computed in the precision of the classifier. The judge
     computes in fp32, because metrics are made of small differences of probabilities.
 
@@ -49,12 +53,14 @@ def evaluate(
         classifier: the model that is explained.
         texts: N texts, N pairs of texts, or a `Texts`, which may have labels and marks of words.
         labels: their gold labels, as names or numbers; None takes those of the `Texts`. Without labels, metrics of
-            accuracy cannot be computed.
+            accuracy cannot be computed. Where a text can have several: lists of names, or 0 and 1 (N, C).
         explainers: names of `salience.EXPLAINERS`, or functions by name.
         metrics: names of `salience.METRICS`, with a number in place of `k`: "accuracy-drop@5". None is all that
             apply, at `at` words.
         judge: the model whose decisions are watched while words are removed; it must know the same labels. None is
             the explained classifier.
+        target: where a text can have several labels, those that are explained: "predicted", "gold" (those in
+            `labels`), or the number of a label, for this one in every text.
         most: the largest number of words removed, for "aopc", "decision-flip" and the curves.
         at: the number of words for metrics that need one, if `metrics` is None; and for marked words.
         leave_one_out_texts: the number of texts, drawn at random, for which "loo-tau" is computed.
@@ -66,7 +72,8 @@ def evaluate(
 
     Raises:
         InputError: an unknown metric, explainer or label; texts that are none; a metric that needs labels or marks
-            where there are none; a judge with other labels.
+            where there are none, or that has no meaning where a text can have several labels; a target where a text
+            has one label, or that no text has; a judge with other labels.
         ValueError: an explainer does not fit the model.
 
     Example::
@@ -74,36 +81,34 @@ def evaluate(
         evaluation = salience.evaluate(classifier, texts, labels, explainers=("gradient", "occlusion"))
         evaluation["gradient"].metrics["comprehensiveness"].mean
     """
-    given = labelled(texts, labels, classifier.labels)
-    functions = functions_named(explainers)
-    for each in (classifier, judge or classifier):
-        with_one_label(each, "a test of explanations")
-    known = what_is_known(given)
-    chosen = default_metrics(at, known) if metrics is None else metrics_named(metrics)
+    given = labelled(texts, labels, classifier)
+    functions, several = functions_named(explainers), classifier.multi_label
+    known = what_is_known(given, several)
+    chosen = default_metrics(at, known, several) if metrics is None else metrics_named(metrics)
     check_settings(chosen, known, classifier, judge, curves, {"most": most, "at": at}, pieces)
 
     generator = np.random.default_rng(seed)
-    drawn = np.sort(generator.permutation(len(given))[:leave_one_out_texts])
-    encoded = classifier.encode(given, words=True)
-    exact = replace(classifier, precision="fp32")
-    explained = Reading(encoded, exact.probabilities, classifier.empty_token, drawn)
-    judging = (
-        explained
-        if judge is None
-        else Reading(
-            judge.encode(given, words=True), replace(judge, precision="fp32").probabilities, judge.empty_token
-        )
-    )
+    asked = asked_of(classifier, given, target, say)
+    drawn = asked.drawn(leave_one_out_texts, generator)
+
+    def reading(reader: TextClassifier, rows: np.ndarray | None) -> Reading:
+        return Reading(
+            reader.encode(asked.texts, words=True), replace(reader, precision="fp32").probabilities,
+            reader.empty_token, rows, asked.targets, reader.decisions, asked.owners,
+        )  # fmt: skip
+
+    explained = reading(classifier, drawn)
+    judging = explained if judge is None else reading(judge, None)
+    encoded = explained.texts
     if encoded.cut.any():
-        longest = classifier.max_length
-        say(f"{encoded.cut.sum()} of {len(given)} texts are longer than the {longest} tokens read of each")
-    gold = [] if given.labels is None else [classifier.labels[number] for number in given.labels]
-    marks = given.marks or []
+        cut = len(np.unique(asked.owners[encoded.cut]))
+        say(f"{cut} of {len(given)} texts are longer than the {classifier.max_length} tokens read of each")
+    gold, marks = asked.marked_as, asked.texts.marks or []
     marked = marked_words(marks, gold) if "marks" in known else None
 
     with classifier.computing():
         scores = {
-            name: explain_words(classifier.model, encoded, explainer, pieces=pieces)
+            name: explain_words(classifier.model, encoded, explainer, asked.targets, pieces)
             for name, explainer in functions.items()
             if name != "random"
         }
@@ -114,14 +119,17 @@ def evaluate(
         {} if marked is None else detection_by_class(of_words, marks, gold, classifier.labels, at)
         for of_words in scorings
     ]
-    table = [_row(*of_explainer) for of_explainer in zip(scores, measured, detected, strict=False)]
-    table.append(_row("random", Measured.mean(measured[-DRAWS:]), mean_detection(detected[-DRAWS:])))
+    groups = asked.owners if several else None
+    table = [_row(*of_explainer, groups) for of_explainer in zip(scores, measured, detected, strict=False)]
+    table.append(_row("random", Measured.mean(measured[-DRAWS:]), mean_detection(detected[-DRAWS:]), groups))
     for row in table:
         metric, estimate = next(iter(row.metrics.items()))
         say(f"{row.explainer}: {metric} {estimate.mean:.3g}")
-    return Evaluation(table, chosen)
+    if asked.targets is None:
+        return Evaluation(table, chosen)
+    return Evaluation(table, chosen, asked.owners, [classifier.labels[number] for number in asked.targets])
 
 
-def _row(name: str, measured: Measured, by_class: Mapping[str, Mapping[str, float]]) -> Row:
+def _row(name: str, measured: Measured, by_class: Mapping[str, Mapping[str, float]], groups: np.ndarray | None) -> Row:
     """The row of an explainer."""
-    return row_of(name, measured.values, measured.without.mean(1), measured.alone.mean(1), by_class)
+    return row_of(name, measured.values, measured.without.mean(1), measured.alone.mean(1), by_class, groups)

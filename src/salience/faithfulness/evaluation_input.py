@@ -17,25 +17,35 @@ from salience.inference import TextClassifier
 from salience.settings import COUNT
 
 
-def labelled(texts: TextsLike, labels: Sequence[str] | Sequence[int] | None, names: list[str]) -> Texts:
-    """The texts with the numbers of their labels; `Texts.labels` is None if no label is known.
+def labelled(texts: TextsLike, labels: Sequence | None, classifier: TextClassifier) -> Texts:
+    """The texts with their labels as `Texts` has them; `Texts.labels` is None if no label is known.
 
     Args:
-        labels: names or numbers; None keeps those of the texts.
-        names: the labels that the classifier knows.
+        labels: of each text, a name or number, or where a text can have several labels, names or 0 and 1 for each;
+            None keeps those of the texts.
 
     Raises:
-        InputError: texts that are none, no texts, an unknown label, or too few or too many labels.
+        InputError: texts that are none, no texts, an unknown label, too few or too many labels, or lists of labels
+            where a text has one label, and the other way round.
     """
+    names = classifier.labels
     given = Texts.of(texts)
     if not len(given):
         raise InputError("there are no texts to evaluate explanations on: give at least one")
     if labels is None:
-        unlabelled = given.labels is None or (given.labels == UNKNOWN).all()
-        return replace(given, labels=None) if unlabelled else given
+        if given.labels is None or (given.labels == UNKNOWN).all():
+            return replace(given, labels=None)
+        shape = (len(given), len(names)) if classifier.multi_label else (len(given),)
+        if given.labels.shape != shape:
+            raise InputError(
+                f"the labels of the texts are numbers of the shape {given.labels.shape}, but this classifier needs "
+                f"{shape}"
+            )
+        return given
     if isinstance(labels, str) or len(labels) != len(given):
         raise InputError(f"give a label for each of the {counted(len(given), 'text')}, not {len(labels)}")
-    return replace(given, labels=np.array([_number(label, place, names) for place, label in enumerate(labels)]))
+    number = _indicators if classifier.multi_label else _number
+    return replace(given, labels=np.array([number(label, place, names) for place, label in enumerate(labels)]))
 
 
 def _number(label: object, place: int, names: list[str]) -> int:
@@ -44,6 +54,17 @@ def _number(label: object, place: int, names: list[str]) -> int:
     if isinstance(label, Integral) and not isinstance(label, bool) and 0 <= int(label) < len(names):
         return int(label)
     raise unknown(f"label in labels[{place}]:", label, names)
+
+
+def _indicators(labels: object, place: int, names: list[str]) -> list[int]:
+    if isinstance(labels, str) or not isinstance(labels, Sequence | np.ndarray):
+        raise InputError(f"labels[{place}] is no list of labels, and this classifier gives a text several labels")
+    if isinstance(labels, np.ndarray) and len(labels) == len(names) and set(labels.tolist()) <= {0, 1}:
+        return [int(value) for value in labels]
+    numbers = [_number(label, place, names) for label in labels if isinstance(label, str)]
+    if len(numbers) < len(labels):
+        raise InputError(f"labels[{place}]: give the names of its labels, or an array with 0 or 1 for each of them")
+    return [int(number in numbers) for number in range(len(names))]
 
 
 def functions_named(explainers: Sequence[str] | Mapping[str, Callable]) -> dict[str, Callable]:
@@ -62,20 +83,25 @@ def functions_named(explainers: Sequence[str] | Mapping[str, Callable]) -> dict[
     return {name: EXPLAINERS[name] for name in explainers}
 
 
-def what_is_known(texts: Texts) -> set[str]:
+def what_is_known(texts: Texts, several: bool = False) -> set[str]:
     """What is known of all texts: "labels", "marks" of words, both or neither.
+
+    Args:
+        several: whether a text can have several labels. Their words are then marked with any label, whatever the
+            labels of the text are, and the one label of a text is never known.
 
     Raises:
         InputError: some texts have a label and others have none.
     """
+    marks = set() if texts.marks is None else {"marks"}
     if texts.labels is None:
-        return set()
-    unlabelled = np.flatnonzero(texts.labels == UNKNOWN)
+        return marks if several else set()
+    unlabelled = np.flatnonzero((texts.labels == UNKNOWN).reshape(len(texts), -1).any(1))
     if len(unlabelled):
         raise InputError(
             f"texts[{unlabelled[0]}] has no label, but others have one: give all of them a label, or none"
         )
-    return {"labels"} if texts.marks is None else {"labels", "marks"}
+    return marks if several else marks | {"labels"}
 
 
 def check_settings(
@@ -94,9 +120,14 @@ def check_settings(
     if not metrics:
         raise InputError("name at least one metric, or leave metrics=None for all that apply")
     for name, metric in metrics.items():
+        if classifier.multi_label and metric.one_label is not None:
+            raise InputError(f"metric {name} has no meaning where a text can have several labels: {metric.one_label}")
         if metric.needs is not None and metric.needs not in known:
-            what = "labels" if "labels" not in known else "marked words: give a `Texts` with marks"
+            marks = metric.needs == "marks" and (classifier.multi_label or "labels" in known)
+            what = "marked words: give a `Texts` with marks" if marks else "labels"
             raise InputError(f"metric {name} needs {what}")
+    if curves and classifier.multi_label:
+        raise InputError("curves=True: the curves are of accuracy, which counts texts whose one label is right")
     if curves and "labels" not in known:
         raise InputError("curves=True needs labels: the curves are of accuracy")
     for name, count in counts.items():
@@ -104,6 +135,8 @@ def check_settings(
             raise InputError(f"{name}={count}: give {COUNT.words}")
     if pieces not in PIECES:
         raise unknown("pieces", pieces, PIECES)
+    if judge is not None and judge.multi_label != classifier.multi_label:
+        raise InputError("the judge and the classifier must both give a text one label, or both several")
     if judge is not None and judge.labels != classifier.labels:
         raise InputError(
             f"the judge knows the labels {listed(judge.labels)}, but the classifier {listed(classifier.labels)}: they "

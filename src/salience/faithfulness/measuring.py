@@ -78,7 +78,8 @@ def measure(
             )
         )  # fmt: skip
         if len(judging) > WINDOW:
-            say(f"{min(rows.stop, len(judging))} of {len(judging)} texts judged")
+            what = "texts" if judging.targets is None else "labels of texts"
+            say(f"{min(rows.stop, len(judging))} of {len(judging)} {what} judged")
     return [Measured.joined(of_scoring) for of_scoring in zip(*windows, strict=True)]
 
 

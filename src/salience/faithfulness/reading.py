@@ -32,12 +32,19 @@ class Reading:
         judge: gives the classifier's probabilities (N, C) of encoded texts.
         empty_token: the token that stands for a text of which nothing is left.
         leave_one_out_rows: the texts whose words are left out one at a time for `leave_one_out`; None is all.
+        targets: (N,) the label that metrics are about, of each text; None is the most probable one of the whole text.
+        decide: from probabilities (..., C) to the labels that are predicted (..., C) bool; None is the most probable.
+        owners: (N,) numbers, equal where the same text is there several times, with different targets. Such a text is
+            asked about once. None: all texts are different.
     """
 
     texts: Encoded
     judge: Judge
     empty_token: int
     leave_one_out_rows: Sequence[int] | np.ndarray | None = None
+    targets: np.ndarray | None = None
+    decide: Callable[[np.ndarray], np.ndarray] | None = None
+    owners: np.ndarray | None = None
     _known: dict[Erased, np.ndarray] = field(default_factory=dict, repr=False, init=False)
     _noted: dict[Erased, None] | None = field(default=None, repr=False, init=False)
 
@@ -50,12 +57,39 @@ class Reading:
         left_out = self.leave_one_out_rows
         if left_out is not None:
             left_out = [row - numbers.start for row in left_out if row in numbers]
-        return Reading(self.texts.take(numbers), self.judge, self.empty_token, left_out)
+        targets, owners = (None if each is None else each[rows] for each in (self.targets, self.owners))
+        return Reading(self.texts.take(numbers), self.judge, self.empty_token, left_out, targets, self.decide, owners)
+
+    @cached_property
+    def _first(self) -> np.ndarray:
+        """For each of the N texts, the number of the first one that is the same."""
+        if self.owners is None:
+            return np.arange(len(self))
+        _, firsts, places = np.unique(self.owners, return_index=True, return_inverse=True)
+        return firsts[places]
 
     @cached_property
     def whole(self) -> np.ndarray:
         """The probabilities (N, C) of the whole texts."""
-        return self.judge(self.texts)
+        firsts, places = np.unique(self._first, return_inverse=True)
+        if len(firsts) == len(self):
+            return self.judge(self.texts)
+        return self.judge(self.texts.take(firsts.tolist()))[places]
+
+    @cached_property
+    def target(self) -> np.ndarray:
+        """The label (N,) that metrics are about: `targets`, or else the most probable one of each whole text."""
+        return self.whole.argmax(1) if self.targets is None else self.targets
+
+    def of_target(self, values: np.ndarray) -> np.ndarray:
+        """The values (..., N) of the label that metrics are about, from those of all labels (..., N, C)."""
+        return values[..., np.arange(len(self)), self.target]
+
+    def decided(self, probabilities: np.ndarray) -> np.ndarray:
+        """Whether the label that metrics are about is predicted (..., N), from probabilities (..., N, C)."""
+        if self.decide is None:
+            return probabilities.argmax(-1) == self.target
+        return self.of_target(self.decide(probabilities))
 
     def keeping(self, kept: np.ndarray, rows: Sequence[int] | np.ndarray | None = None) -> np.ndarray:
         """The probabilities (R, C) of the texts at `rows` with some of their words, in the order of the text.
@@ -66,7 +100,8 @@ class Reading:
         """
         rows = np.arange(len(self)) if rows is None else np.asarray(rows, int)
         words, ends = kept.tobytes(), [0, *self.texts.words.counts[rows].cumsum().tolist()]
-        erased = [(row, words[start:end]) for row, (start, end) in zip(rows.tolist(), pairwise(ends), strict=True)]
+        same = self._first[rows].tolist()
+        erased = [(row, words[start:end]) for row, (start, end) in zip(same, pairwise(ends), strict=True)]
         missing = dict.fromkeys(text for text in erased if 0 in text[1] and text not in self._known)
         if self._noted is not None:
             self._noted |= missing
@@ -76,14 +111,14 @@ class Reading:
         return np.array([self._known[text] if 0 in text[1] else self.whole[text[0]] for text in erased])
 
     def leave_one_out(self) -> dict[int, np.ndarray]:
-        """For each of `leave_one_out_rows`, what each word adds (W,) to ln p of the class predicted for the text."""
+        """For each of `leave_one_out_rows`, what each word adds (W,) to ln p of the label that metrics are about."""
         rows = np.arange(len(self)) if self.leave_one_out_rows is None else np.asarray(self.leave_one_out_rows, int)
         counts = self.texts.words.counts[rows]
         kept = [np.zeros(0, bool), *(~np.eye(count, dtype=bool).ravel() for count in counts)]
         of_words = np.repeat(rows, counts)
-        left, predicted = self.keeping(np.concatenate(kept), of_words).astype(float), self.whole.argmax(1)
-        whole = self.whole[of_words, predicted[of_words]].astype(float)
-        drops = np.log(whole) - np.log(left[np.arange(len(left)), predicted[of_words]])
+        left, target = self.keeping(np.concatenate(kept), of_words).astype(float), self.target[of_words]
+        whole = self.whole[of_words, target].astype(float)
+        drops = np.log(whole) - np.log(left[np.arange(len(left)), target])
         return dict(zip(rows.tolist(), np.split(drops, counts.cumsum())[:-1], strict=True))
 
     @contextmanager

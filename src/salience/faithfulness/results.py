@@ -53,10 +53,14 @@ class Evaluation:
     Args:
         rows: one for each explainer.
         metrics: the metrics by name, with their units and directions.
+        texts: where a text can have several labels, the number of the text (N,) that each value is of, from 0 on.
+        targets: the N labels that the values are about; both are None where each text has one value.
     """
 
     rows: Sequence[Row]
     metrics: Mapping[str, Metric]
+    texts: np.ndarray | None = None
+    targets: Sequence[str] | None = None
 
     def __getitem__(self, explainer: str) -> Row:
         for row in self.rows:
@@ -74,6 +78,19 @@ class Evaluation:
             }
             for row in self.rows
             for name, estimate in row.metrics.items()
+        ]  # fmt: skip
+
+    def to_value_rows(self) -> list[dict[str, object]]:
+        """A dictionary for each explainer and value: explainer, the number of the text, the label if a text can have
+        several, and the value of each metric by its name; NaN where it is undefined."""
+        return [
+            {
+                "explainer": row.explainer, "text": place if self.texts is None else int(self.texts[place]),
+                **({} if self.targets is None else {"label": self.targets[place]}),
+                **{name: float(values[place]) for name, values in row.values.items()},
+            }
+            for row in self.rows
+            for place in range(len(next(iter(row.values.values()))))
         ]  # fmt: skip
 
     def __repr__(self) -> str:
@@ -109,10 +126,16 @@ def shown(estimate: Estimate) -> str:
 
 def row_of(
     explainer: str, values: Mapping[str, np.ndarray], without: np.ndarray, alone: np.ndarray,
-    marked: Mapping[str, Mapping[str, float]],
+    marked: Mapping[str, Mapping[str, float]], groups: np.ndarray | None = None,
 ) -> Row:  # fmt: skip
-    """The row of an explainer from the values of its texts (N,) by metric."""
-    estimates = {metric: Estimate(mean_of(of_texts), *interval(of_texts)) for metric, of_texts in values.items()}
+    """The row of an explainer from the values of its texts (N,) by metric.
+
+    Args:
+        groups: as of `interval`.
+    """
+    estimates = {
+        metric: Estimate(mean_of(of_texts), *interval(of_texts, groups=groups)) for metric, of_texts in values.items()
+    }
     return Row(explainer, estimates, values, without, alone, marked)
 
 
@@ -122,18 +145,30 @@ def mean_of(values: np.ndarray) -> float:
     return float(finite.mean()) if len(finite) else float("nan")
 
 
-def interval(values: np.ndarray, draws: int = 2000, level: float = 0.95, seed: int = 0) -> tuple[float, float]:
+def interval(
+    values: np.ndarray, draws: int = 2000, level: float = 0.95, seed: int = 0, groups: np.ndarray | None = None
+) -> tuple[float, float]:
     """A percentile bootstrap interval of the mean over texts (Efron and Tibshirani, 1993, chapter 13).
 
     Texts for which the metric is undefined are left out; NaN where there is no other.
+
+    Args:
+        values: (N,).
+        groups: (N,) the number of the text of each value, where a text can have several; texts are drawn then, each
+            with all of its values, and the mean is that of all drawn values. None: one value a text.
     """
-    values = values[np.isfinite(values)]
+    finite = np.isfinite(values)
+    values = values[finite]
     if not len(values):
         return float("nan"), float("nan")
+    counts = None
+    if groups is not None:
+        _, places, counts = np.unique(groups[finite], return_inverse=True, return_counts=True)
+        values = np.bincount(places, values)
     random, at_once = np.random.default_rng(seed), -(-DRAWN_AT_ONCE // len(values))
-    means = [
-        values[random.integers(len(values), size=(min(at_once, draws - start), len(values)))].mean(1)
-        for start in range(0, draws, at_once)
-    ]
+    means = []
+    for start in range(0, draws, at_once):
+        drawn = random.integers(len(values), size=(min(at_once, draws - start), len(values)))
+        means.append(values[drawn].sum(1) / (len(values) if counts is None else counts[drawn].sum(1)))
     low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

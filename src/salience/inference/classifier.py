@@ -18,10 +18,8 @@ from salience.errors import InputError, unknown
 from salience.inference.probabilities import predict_probabilities
 from salience.models.loading import load_trained, longest_text
 from salience.models.precision import check_precision, computing
-from salience.models.problem import is_multi_label
-from salience.settings import is_number
-
-HALF = 0.5  # threshold of a label that has no other
+from salience.models.problem import Problem, is_multi_label, problem_in
+from salience.models.thresholds import thresholds_in
 
 
 @dataclass(frozen=True)
@@ -52,24 +50,20 @@ class TextClassifier:
         return is_multi_label(self.model.config)
 
     @property
+    def problem(self) -> Problem:
+        """Whether a text has one label or any number of them, and what follows from it."""
+        return problem_in(self.model.config)
+
+    @property
     def thresholds(self) -> np.ndarray:
         """The probabilities (C,) float64 from which on labels are predicted, where a text can have several.
 
-        They are `label_thresholds` of the model's configuration, one for each label; `HALF` where it has none.
+        They are `label_thresholds` of the model's configuration, one for each label; 0.5 where it has none.
 
         Raises:
             InputError: the configuration has something else there.
         """
-        found = getattr(self.model.config, "label_thresholds", None)
-        if found is None:
-            return np.full(len(self.labels), HALF)
-        values = [found.get(label) for label in self.labels] if isinstance(found, dict) else []
-        fits = len(values) == len(found) and all(is_number(value) for value in values)
-        if not fits or not all(0 <= float(value or 0) <= 1 for value in values):
-            raise InputError(
-                "the model's config.json is damaged: label_thresholds must have a number from 0 to 1 for each label"
-            )
-        return np.array(values, float)
+        return thresholds_in(self.model.config, self.labels)
 
     @property
     def long(self) -> str:
@@ -144,16 +138,18 @@ class TextClassifier:
         """
         return self.probabilities(self.read(texts))
 
+    def decisions(self, probabilities: np.ndarray) -> np.ndarray:
+        """The labels that are predicted (..., C) bool from probabilities (..., C): one, or by the thresholds."""
+        return self.problem.decisions(probabilities, self.thresholds)
+
     def predict(self, texts: TextsLike) -> list[str] | list[list[str]]:
         """The most probable label of each text; of several labels, the list of those at or above their threshold.
 
         Raises as `predict_proba`.
         """
-        labels = self.labels
-        if self.multi_label:
-            chosen = self.predict_proba(texts) >= self.thresholds
-            return [[labels[number] for number in np.flatnonzero(row)] for row in chosen]
-        return [labels[number] for number in self.predict_proba(texts).argmax(1)]
+        labels = np.array(self.labels, object)
+        chosen = [labels[row].tolist() for row in self.decisions(self.predict_proba(texts))]
+        return chosen if self.multi_label else [only for (only,) in chosen]
 
 
 def load(

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.special import softmax
+import torch
 
 from salience.data.batching import like_length
 from salience.data.encoding import Encoded
 from salience.data.long_texts import merged
 from salience.errors import InputError
-from salience.inference.classifier import TextClassifier, with_one_label
+from salience.inference.classifier import TextClassifier
 from salience.inference.onnx_model import FILE, TOKENS, OnnxModel
 from salience.models.loading import load_configuration, load_tokenizer
 
@@ -38,7 +38,7 @@ class OnnxClassifier(TextClassifier):
 
     def probabilities(self, encoded: Encoded) -> np.ndarray:
         """The probabilities of the labels (N, C) in float32 for N encoded texts, of which some may be windows."""
-        found = softmax(self.logits(encoded), axis=1)
+        found = self.problem.probabilities(torch.from_numpy(self.logits(encoded))).numpy()
         return found if encoded.owners is None else merged(found, encoded.owners)
 
 
@@ -73,6 +73,4 @@ def load_exported(
     tokenizer = load_tokenizer(str(path))
     model = OnnxModel(path, load_configuration(str(path)))
     longest = tokenizer.model_max_length
-    classifier = OnnxClassifier(model, tokenizer, longest if max_length is None else min(longest, max_length))
-    with_one_label(classifier, "a model in ONNX", folder)
-    return classifier
+    return OnnxClassifier(model, tokenizer, longest if max_length is None else min(longest, max_length))

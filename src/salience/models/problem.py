@@ -2,14 +2,16 @@
 
 `config.problem_type` says which, by the names of transformers, whose pipelines thus read a checkpoint in the same way.
 With one label the probabilities are the softmax of the logits. With several, the probability of each label is the
-sigmoid of its logit, and the labels are independent of each other given the text.
+sigmoid of its logit, and the labels are independent of each other given the text. What a classifier decides is (N, C)
+bool in both cases: with one label, one column of each row is True.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -20,9 +22,17 @@ ONE, SEVERAL = "single_label_classification", "multi_label_classification"
 
 @dataclass(frozen=True)
 class OneLabel:
-    """A text has one of C labels."""
+    """A text has one of C labels.
+
+    Attributes:
+        answer, answers: what a classifier says of a text and of several, for messages.
+        accuracy: the name of the share of texts whose answer is right.
+    """
 
     name: str = ONE
+    answer: ClassVar[str] = "label"
+    answers: ClassVar[str] = "labels"
+    accuracy: ClassVar[str] = "accuracy"
 
     def log_probabilities(self, logits: Tensor) -> Tensor:
         """ln p of each label (B, C) from logits (B, C)."""
@@ -36,12 +46,27 @@ class OneLabel:
         """ln p(label) of each text (B,), from logits (B, C) and class numbers (B,)."""
         return -F.cross_entropy(logits, labels, reduction="none")
 
+    def decisions(self, probabilities: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+        """The labels that are predicted (..., C) bool: the most probable one of C, whatever the thresholds are.
+
+        Args:
+            probabilities: (..., C).
+        """
+        return np.arange(probabilities.shape[-1]) == probabilities.argmax(-1)[..., None]
+
+    def right(self, labels: np.ndarray, classes: int) -> np.ndarray:
+        """The labels that are right (N, C) bool, from class numbers (N,); none where a label is `UNKNOWN`."""
+        return np.arange(classes) == labels[:, None]
+
 
 @dataclass(frozen=True)
 class SeveralLabels:
-    """A text has any number of C labels, none included."""
+    """A text has any number of C labels, none included. Attributes as of `OneLabel`."""
 
     name: str = SEVERAL
+    answer: ClassVar[str] = "set of labels"
+    answers: ClassVar[str] = "sets of labels"
+    accuracy: ClassVar[str] = "subset accuracy"
 
     def log_probabilities(self, logits: Tensor) -> Tensor:
         """ln p of each label (B, C) from logits (B, C)."""
@@ -62,6 +87,19 @@ class SeveralLabels:
             return F.logsigmoid(logits).gather(1, labels[:, None])[:, 0]
         return -F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype), reduction="none").sum(1)
 
+    def decisions(self, probabilities: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+        """The labels that are predicted (..., C) bool: those whose probability is at least their threshold.
+
+        Args:
+            probabilities: (..., C).
+            thresholds: (C,) of the labels.
+        """
+        return probabilities >= thresholds
+
+    def right(self, labels: np.ndarray, classes: int) -> np.ndarray:
+        """The labels that are right (N, C) bool, from 0 and 1 (N, C); none in rows where they are `UNKNOWN`."""
+        return labels == 1
+
 
 Problem = OneLabel | SeveralLabels
 
@@ -71,6 +109,11 @@ def is_multi_label(config: Any) -> bool:
     return getattr(config, "problem_type", None) == SEVERAL
 
 
+def problem_in(config: Any) -> Problem:
+    """The problem that a configuration of transformers names; `OneLabel` if it does not say."""
+    return SeveralLabels() if is_multi_label(config) else OneLabel()
+
+
 def problem_of(model: nn.Module) -> Problem:
     """The problem that a classifier solves; `OneLabel` if its configuration does not say."""
-    return SeveralLabels() if is_multi_label(getattr(unwrapped(model), "config", None)) else OneLabel()
+    return problem_in(getattr(unwrapped(model), "config", None))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from salience.inference.classifier import HALF
+from salience.models.thresholds import HALF
 from salience.training.metrics import equal_mass_intervals, equal_width_intervals, mean_gap
 
 AT_THRESHOLDS = "_at_thresholds"  # ends the names of the scores of decisions by the thresholds of the labels

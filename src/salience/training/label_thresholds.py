@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from salience.inference.classifier import HALF
+from salience.models.thresholds import HALF
 from salience.training.label_metrics import decision_scores
 from salience.training.temperature import half_of_rows
 

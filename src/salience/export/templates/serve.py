@@ -34,10 +34,14 @@ def read(name: str) -> Any:
 
 
 reads = read("export.json")["reads"]
-names = read("config.json")["id2label"]
-labels = [names[str(number)] for number in range(len(names))]
-thresholds = None  # of `salience train --target-precision`, in the order of the labels
-if (FOLDER / "abstention.json").exists():
+config = read("config.json")
+labels = [config["id2label"][str(number)] for number in range(len(config["id2label"]))]
+several = config.get("problem_type") == "multi_label_classification"  # a text can have several labels, or none
+thresholds = None  # in the order of the labels
+if several:  # from these probabilities on, labels are predicted
+    chosen = config.get("label_thresholds") or dict.fromkeys(labels, 0.5)
+    thresholds = numpy.array([chosen[label] for label in labels], float)
+elif (FOLDER / "abstention.json").exists():  # of `salience train --target-precision`
     thresholds = numpy.array([read("abstention.json")["thresholds"][label] for label in labels])
 tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
 tokenizer.enable_truncation(reads["max_length"])
@@ -68,9 +72,17 @@ def predictions(texts: list[Any]) -> list[dict[str, Any]]:
     for start in range(0, len(order), BATCH):
         numbers = order[start : start + BATCH]
         found[numbers] = logits([rows[number] for number in numbers])
+    if several:
+        return [labels_of(row) for row in numpy.exp(-numpy.logaddexp(0, -found))]
     shares = numpy.exp(found - found.max(1, keepdims=True))
     shares /= shares.sum(1, keepdims=True)
     return [answer(row) for row in shares]
+
+
+def labels_of(probabilities: numpy.ndarray) -> dict[str, Any]:
+    """The answer for a text that can have several labels, with their `probabilities` (C,)."""
+    predicted = [label for label, decided in zip(labels, probabilities >= thresholds, strict=True) if decided]
+    return {"predicted": predicted, "probabilities": dict(zip(labels, probabilities.tolist(), strict=True))}
 
 
 def answer(shares: numpy.ndarray) -> dict[str, Any]:
