@@ -12,6 +12,7 @@ import numpy as np
 from salience.data.task import all_labelled
 from salience.data.texts import Texts
 from salience.inference import choose_device
+from salience.inference.classifier import HALF
 from salience.inference.kept_vectors import KeptEncoder
 from salience.models.attention_options import WORD_ENCODERS, attention_options
 from salience.training.arguments import check_device
@@ -68,8 +69,11 @@ def make_reference(recipe: Recipe, folder: str | Path, measures: Mapping[str, Me
         for name, own in further.items():
             found = {text: next(predicted) for text in own}
             metrics[name] = wanted[name].of_predictions(found, task.test.known_labels)
+        decided = {"test": probabilities >= HALF} if task.multi_label else {}
         with using_files(output.model):
-            write_scores(output.model, choose_device(recipe.device).type, recipe, task, metrics, by_part)
+            write_scores(
+                output.model, choose_device(recipe.device).type, recipe, task, metrics, by_part, decided=decided
+            )
         output.publish()
 
 
