@@ -160,24 +160,20 @@ def test_training_options_that_need_one_label_are_refused(options, named, files,
         ["analyse", "embeddings", "RUN", "TEST"], ["analyse", "attention", "TEST", "--model", "RUN"],
         ["predict", "RUN", "TEST", "--sets", "0.9"], ["predict", "RUN", "TEST", "--no-abstain"],
         ["suggest", "RUN", "TEST"], ["suggest", "RUN", "TEST", "--strategy", "margin"],
-        ["audit", "DATA"], ["compare", "DATA", "--test", "TEST", "--methods", "plain,ssmix", "--seeds", "0,1"],
+        ["audit", "DATA"],
     ],
     ids=" ".join,
 )  # fmt: skip
 def test_commands_that_need_one_label_are_refused(command, trained, files, place, salience, tmp_path):
     names = {"RUN": trained, "DATA": files[0], "TEST": files[1]}
     options = ["--output", tmp_path / "out"] if command[0] not in ("predict", "suggest") else []
-    more = ["--model", place.model] if command[0] in ("compare", "audit") else []
+    more = ["--model", place.model] if command[0] == "audit" else []
     answer = salience(*(names.get(each, each) for each in command), *more, *options)
     assert answer.code == 2 and "several labels" in answer.err, answer.err
     assert not (tmp_path / "out").exists()
 
 
 def test_functions_that_need_one_label_are_refused(trained):
-    with pytest.raises(InputError, match="several labels at once, and SalienceClassifier"):
-        library.SalienceClassifier.load(trained)
     for strategy in library.STRATEGIES:
         with pytest.raises(InputError, match="several labels at once, and salience suggest"):
             library.suggest(library.load(trained, device="cpu"), ["a cup"], strategy=strategy)
-    with pytest.raises(InputError, match="SalienceClassifier gives each text one label"):
-        library.SalienceClassifier().fit(["a", "b"], np.eye(2, dtype=int))

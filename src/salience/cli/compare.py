@@ -77,7 +77,8 @@ def compare(
         bool,
         Option(
             "--robustness",
-            help="Also measure the accuracy on test rows with typing errors, and without some words (a tenth each).",
+            help="Also measure the accuracy, or of several labels the ranking precision, on test rows with typing "
+            "errors, and without some words (a tenth each).",
         ),
     ] = False,
     faithfulness: Annotated[

@@ -6,11 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from salience.comparison.grid import Condition
 from salience.comparison.kept_runs import KeptRun
-from salience.training.metrics import class_scores
 
 
 @dataclass(frozen=True)
@@ -51,10 +48,11 @@ def class_scores_of(
     classes = first.probabilities.shape[1]
     f1 = {
         method: [
-            (100 * class_scores(run.probabilities, run.labels)["f1"]).tolist()
+            (100 * run.scoring.class_scores(run.probabilities, run.labels)["f1"]).tolist()
             for run in (runs[condition, method, seed] for seed in seeds)
         ]
         for method in methods
     }
     names = list(first.names) or [f"class {number}" for number in range(classes)]  # earlier versions kept no names
-    return ClassScores(names, np.bincount(first.labels, minlength=classes).tolist(), f1)
+    rows = first.scoring.class_scores(first.probabilities, first.labels)["support"]
+    return ClassScores(names, rows.tolist(), f1)

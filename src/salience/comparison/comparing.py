@@ -113,12 +113,12 @@ def compare(
     check_grid(grid)
     pool = pool_of(jobs, ray)
     check_comparison(output)
-    plans = plans_of(grid, precision_in(output, grid), output, budget, note)
+    plans = plans_of(grid, precision_in(output, grid), output, budget, note, wanted)
     cells = {cell.name: cell for cell in cells_of(grid, plans, output, wanted, heat_maps)}
     done = {name for name, cell in cells.items() if cell.is_done()}  # runs with other settings are refused here
 
     def tell(job: Job, failure: Failure | None) -> None:
-        note(f"{job.name}: {failure.error if failure else f'accuracy {cells[job.name].read().right.mean():.3f}'}")
+        note(f"{job.name}: {failure.error if failure else cells[job.name].read().in_words()}")
 
     turn, parts = part
     mine = [cell.job(callbacks, tuple(report_to)) for cell in list(cells.values())[turn - 1 :: parts]]

@@ -11,10 +11,11 @@ import numpy as np
 
 from salience.comparison.grid import Condition, Grid
 from salience.comparison.kept_runs import KeptRun, read_rows
-from salience.comparison.predictions import Bin, disagreement, majority, mean_confusion, reliability, votes
+from salience.comparison.predictions import Bin
 from salience.comparison.provenance import Provenance, provenance_of
 from salience.comparison.results import Comparison, ConditionResults, Run
 from salience.comparison.stored_explanations import HeatMaps
+from salience.comparison.summing_up import summing_up
 from salience.training.recipe import Recipe
 
 TEXTS = 10  # shown of those that methods disagree on
@@ -22,17 +23,19 @@ TEXTS = 10  # shown of those that methods disagree on
 
 @dataclass(frozen=True)
 class LearningCurves:
-    """The accuracy of every method against the number of labelled rows, on one data set with one model.
+    """The main score of every method against the number of labelled rows, on one data set with one model.
 
     Attributes:
         title: data set and model in words, as far as they differ from others.
         rows: numbers of labelled rows (K,), ascending.
-        accuracy: method to its accuracies in percent (K, S), one for each size and seed.
+        values: method to its main scores in percent (K, S), one for each size and seed.
+        score: the title of the main score, such as "accuracy".
     """
 
     title: str
     rows: list[int]
-    accuracy: dict[str, list[list[float]]]
+    values: dict[str, list[list[float]]]
+    score: str = "accuracy"
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,9 @@ class DisputedText:
     Attributes:
         row: its number in the test file, as in predictions.jsonl.
         text, second: the text, and the second one of a pair; None for single texts.
-        label: the name of its class.
-        predicted: method to the class that most seeds predict, and the number of these seeds.
+        label: the name of its class, or of its labels, in words.
+        predicted: method to the class or labels that most seeds predict, and the number of these seeds.
+        contested: the label about which methods differ most; None where a text has one label.
     """
 
     row: int
@@ -51,6 +55,7 @@ class DisputedText:
     second: str | None
     label: str
     predicted: dict[str, tuple[str, int]]
+    contested: str | None = None
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,8 @@ class Predictions:
         results: the scores of the condition.
         labels: names of the classes (C,).
         reliability: method to the bins of its reliability diagram.
-        confusions: method to the mean number of rows of each label with each prediction (C, C).
+        confusions: method to the mean number of rows of each label with each prediction (C, C); empty where a text can
+            have several labels, which do not exclude each other.
         disputed: number of test rows on which a majority of seeds differs from the baseline's.
         texts: those with the largest disagreement, at most `TEXTS`.
     """
@@ -72,6 +78,11 @@ class Predictions:
     confusions: dict[str, np.ndarray]
     disputed: int
     texts: list[DisputedText]
+
+    @property
+    def of_several(self) -> bool:
+        """Whether a text can have several labels, whose decisions have no confusion matrix."""
+        return not self.confusions
 
 
 @dataclass(frozen=True)
@@ -128,7 +139,9 @@ def grid_evidence(
         [
             LearningCurves(
                 replace(grid, sizes=()).title(group[0].condition), list(map(drawn, group)),
-                {method: [results.scores[method]["accuracy"] for results in group] for method in comparison.methods},
+                {method: [results.scores[method][comparison.scoring.main] for results in group]
+                 for method in comparison.methods},
+                comparison.scoring.main_title,
             )
             for group in ordered if len(group) > 1
         ],
@@ -158,24 +171,25 @@ def predictions_of(
     }
     key = (condition, results.baseline, seeds[0])
     gold, folder = runs[key].labels, folders[key]
-    distance = disagreement(stacked[results.baseline], [stacked[method] for method in results.differences])
+    by, compared = summing_up(gold), [stacked[method] for method in results.differences]
+    distance = by.disagreement(stacked[results.baseline], compared)
+    contested = None if by.contested is None else by.contested(stacked[results.baseline], compared)
     by_distance = np.argsort(-distance, kind="stable")
     shown = list(islice((row for row in by_distance.tolist() if distance[row] > 0), TEXTS))
     names = list(runs[key].names) or earlier_names(runs[key], folder)
     test_rows = read_rows(folder, shown)
-    chosen = {method: (majority(values), votes(values)) for method, values in stacked.items()}
     texts = [
         DisputedText(
-            each["row"], each["text"], each.get("text_pair"), names[gold[row]],
-            {method: (names[classes[row]], int(counts[row, classes[row]]))
-             for method, (classes, counts) in chosen.items()},
+            each["row"], each["text"], each.get("text_pair"), by.right(gold[row], names),
+            {method: by.chosen(values, row, names) for method, values in stacked.items()},
+            None if contested is None else names[contested[row]],
         )
         for row, each in zip(shown, test_rows, strict=True)
     ]  # fmt: skip
     return Predictions(
         results, names,
-        {method: reliability(values, gold) for method, values in stacked.items()},
-        {method: mean_confusion(values, gold) for method, values in stacked.items()},
+        {method: by.reliability(values, gold) for method, values in stacked.items()},
+        {} if by.confusion is None else {method: by.confusion(values, gold) for method, values in stacked.items()},
         int((distance > 0).sum()), texts,
     )  # fmt: skip
 

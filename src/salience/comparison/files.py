@@ -65,10 +65,12 @@ class Known:
     Args:
         recipes: recipes as the user gave them, each with the same with nothing left open.
         costs: what a step costs: the budget, a recipe with nothing left open, and the cost in the unit of the budget.
+        several: name of a data set to whether its texts can have several labels.
     """
 
     recipes: list[tuple[Recipe, Recipe]] = field(default_factory=list)
     costs: list[tuple[str, Recipe, float]] = field(default_factory=list)
+    several: dict[str, bool] = field(default_factory=dict)
 
 
 def read_known(output: Path) -> Known:
@@ -79,6 +81,7 @@ def read_known(output: Path) -> Known:
         return Known(
             [(recipe(asked), recipe(filled)) for asked, filled in found["recipes"]],
             [(str(budget), recipe(of), float(cost)) for budget, of, cost in found.get("costs", [])],
+            {str(name): bool(several) for name, several in found.get("several", {}).items()},
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError, InputError):
         return Known()
@@ -93,5 +96,6 @@ def write_known(output: Path, known: Known) -> None:
         found = {
             "recipes": [[recipe.as_mapping() for recipe in pair] for pair in known.recipes],
             "costs": [[budget, recipe.as_mapping(), cost] for budget, recipe, cost in known.costs],
+            "several": known.several,
         }
         unfinished.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

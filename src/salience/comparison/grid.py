@@ -22,6 +22,7 @@ OF_DATA = (
     "text",
     "text_pair",
     "label",
+    "label_separator",
     "encoding",
     "bad_rows",
 )  # settings of a data set
@@ -136,6 +137,14 @@ def with_method_of(recipe: Recipe, other: Recipe) -> Recipe:
 def name_of(source: str) -> str:
     """The name of a data set: the last part of its path, without suffixes."""
     return Path(source).name.split(".")[0] or "data"
+
+
+def mixed_data_sets(one: str, other: str) -> InputError:
+    """The error for data sets of which some have one label for each text, and others several."""
+    return InputError(
+        f"the texts of one of the data sets {one} and {other} have one label each, and those of the other several, "
+        "whose scores are others: compare them one by one"
+    )
 
 
 def is_folder_name(name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,8 @@ def heat_maps_of(
 ) -> HeatMaps:
     """Explanations of the texts in a report, by every compared method, for the class that its model predicts.
 
+    Where a text can have several labels, the label is explained about which the methods differ most.
+
     They are stored in the folder of the comparison. Models are loaded only for texts whose explanations are missing
     there. References have no models.
 
@@ -65,7 +68,7 @@ def heat_maps_of(
             keys = {text.row: ExplainedText(*run, digest(runs[run]), text.row) for text in predictions.texts}
             for outdated in [key for key in stored if is_outdated(key, run, digest(runs[run]))]:
                 del stored[outdated]
-            wanted = [text for text in predictions.texts if keys[text.row] not in stored]
+            wanted = [text for text in predictions.texts if not is_of(text, stored.get(keys[text.row]))]
             if wanted and not has_model(folder):
                 absent.append(str(folder.relative_to(output)))
             elif wanted:
@@ -78,7 +81,7 @@ def heat_maps_of(
                 except (ValueError, OSError, RuntimeError) as error:  # the report is worth more than its heat maps
                     missing.append(f"no heat maps of {folder.relative_to(output)}: {in_a_line(error)}")
             for text in predictions.texts:
-                if keys[text.row] in stored:
+                if is_of(text, stored.get(keys[text.row])):
                     of_texts.setdefault((condition, text.row), {})[method] = stored[keys[text.row]]
     if absent:
         missing.insert(0, absent_in_words(absent))
@@ -94,13 +97,18 @@ def is_outdated(key: ExplainedText, run: Run, predictions: str) -> bool:
     return (key.condition, key.method, key.seed) == run and key.predictions != predictions
 
 
+def is_of(text: DisputedText, explanation: Explanation | None) -> bool:
+    """Whether an explanation is there, and of the label about which methods differ, if that is the question."""
+    return explanation is not None and text.contested in (None, explanation.labels[explanation.target])
+
+
 def has_model(folder: Path) -> bool:
     """Whether the folder of a run has its model."""
     return (folder / "config.json").is_file() and any(folder.glob("*.safetensors"))
 
 
 def explained(disputed: Sequence[DisputedText], folder: Path, recipe: Recipe) -> list[Explanation]:
-    """The explanations of N texts by the model of a run, for the class that it predicts.
+    """The explanations of N texts by the model of a run, for the class that it predicts or the contested label.
 
     Args:
         disputed: the texts.
@@ -120,7 +128,14 @@ def explained(disputed: Sequence[DisputedText], folder: Path, recipe: Recipe) ->
         np.array([labels.index(text.label) if text.label in labels else UNKNOWN for text in disputed]),
         [text.row for text in disputed],
     )
-    return list(explain_texts(classifier, texts, {EXPLAINER: EXPLAINERS[EXPLAINER]}))
+    explainers = {EXPLAINER: EXPLAINERS[EXPLAINER]}
+    if not classifier.multi_label:
+        return list(explain_texts(classifier, texts, explainers))
+    unlabelled = replace(texts, labels=None)
+    return [
+        next(iter(explain_texts(classifier, unlabelled.take([place]), explainers, labels.index(text.contested or ""))))
+        for place, text in enumerate(disputed)
+    ]
 
 
 def absent_in_words(folders: Sequence[str]) -> str:

@@ -17,8 +17,7 @@ from salience.training.manifest import RECIPE
 from salience.training.recipe import Recipe
 from salience.training.recipe_file import changed, read_recipe
 from salience.training.results import PREDICTIONS, PROBABILITIES
-
-SCORES = ("accuracy", "macro_f1", "calibration_error", "log_loss")
+from salience.training.scoring import Scoring, scoring_of
 
 
 def is_kept(wanted: Recipe, folder: Path) -> bool:
@@ -54,7 +53,7 @@ class KeptRun:
     Args:
         metrics: as in metrics.json.
         probabilities: predicted probabilities (N, C).
-        labels: class numbers (N,).
+        labels: class numbers (N,), or 0 and 1 (N, C) where a text can have several labels.
         names: names of the classes (C,); empty for runs of earlier versions, which did not keep them here.
     """
 
@@ -64,9 +63,13 @@ class KeptRun:
     names: tuple[str, ...] = ()
 
     @property
-    def right(self) -> np.ndarray:
-        """Whether the prediction is right, row by row (N,)."""
-        return self.probabilities.argmax(1) == self.labels
+    def scoring(self) -> Scoring:
+        """How the run is scored."""
+        return scoring_of(self.labels)
+
+    def in_words(self) -> str:
+        """The main score: "accuracy 0.912"."""
+        return f"{self.scoring.main_title} {self.metrics['test'][self.scoring.main]:.3f}"
 
 
 def read_run(folder: Path) -> KeptRun:
@@ -86,7 +89,9 @@ def read_run(folder: Path) -> KeptRun:
             with np.load(folder / PROBABILITIES, allow_pickle=False) as arrays:
                 names = tuple(arrays["names"].tolist()) if "names" in arrays else ()
                 run = KeptRun(metrics, arrays["probabilities"], arrays["labels"], names)
-            if len(run.right) != metrics["rows"]["test"] or not set(SCORES) <= metrics["test"].keys():
+            fitting = run.labels.shape in ((len(run.probabilities),), run.probabilities.shape)
+            whole = fitting and len(run.labels) == metrics["rows"]["test"]
+            if not whole or not run.scoring.compared.keys() <= metrics["test"].keys():
                 raise ValueError("rows or scores are missing")
             return run
     except (OSError, ValueError, TypeError, KeyError, AttributeError, BadZipFile) as error:
@@ -125,6 +130,8 @@ def read_rows(folder: Path, rows: Sequence[int], name: str = PREDICTIONS) -> lis
 
 def check_test_row(row: dict[str, Any]) -> None:
     """Raises a `ValueError` if a line of predictions.jsonl lacks what a report shows."""
-    texts = [row[name] for name in ("text", "label", "predicted")] + [row.get("text_pair", "")]
+    texts = [row["text"], row.get("text_pair", "")]
+    for labels in (row["label"], row["predicted"]):
+        texts += labels if isinstance(labels, list) else [labels]
     if not all(isinstance(text, str) for text in texts) or not isinstance(row["row"], int):
         raise ValueError("a row has no text, label or prediction")

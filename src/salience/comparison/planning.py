@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 from salience.comparison.budgets import Costs, by_passes, by_time, steps_of
 from salience.comparison.files import Known, read_known, write_known
-from salience.comparison.grid import Condition, Grid, with_method_of
+from salience.comparison.grid import Condition, Grid, mixed_data_sets, with_method_of
 from salience.errors import InputError, unknown
 from salience.outputs import locked
 from salience.training.inputs import checksums
-from salience.training.multi_label import check_one_label
+from salience.training.multi_label import check_compared, check_measures
 from salience.training.preparing import silent
 from salience.training.recipe import Recipe
 from salience.training.references import is_reference, trained
@@ -30,8 +30,9 @@ Plan = dict[str, Recipe]  # method to its recipe with nothing left open; the see
 
 
 def plans_of(
-    grid: Grid, precision: str, output: Path, budget: str = "passes", note: Callable[[str], None] = silent
-) -> dict[Condition, Plan]:
+    grid: Grid, precision: str, output: Path, budget: str = "passes", note: Callable[[str], None] = silent,
+    measures: Collection[str] = (),
+) -> dict[Condition, Plan]:  # fmt: skip
     """For each condition the settings of its runs, with which finished runs are compared.
 
     What follows from the data and the model, and what was measured, is kept in a file. So a finished grid is read
@@ -42,9 +43,11 @@ def plans_of(
         output: the folder of the comparison.
         budget: what all methods spend alike, a key of `BUDGETS`.
         note: called with a line of text for every choice and warning.
+        measures: names of what is measured of each run beside its scores.
 
     Raises:
-        InputError: there is no such budget, or the data or a recipe is at fault.
+        InputError: there is no such budget, the data or a recipe is at fault, or something is wanted that texts with
+            several labels cannot have.
     """
     if budget not in BUDGETS:
         raise unknown("--budget", budget, BUDGETS)
@@ -54,6 +57,7 @@ def plans_of(
         left_open = [method for method, recipe in grid.recipes.items() if recipe.precision == "auto"]
         for condition in grid.conditions():
             plan, own_steps = filled_in(grid, condition, precision, known, note)
+            check_labels_of(grid, condition, known, measures)
             precision = plan[left_open[0]].precision if left_open else precision
             costs = costs_of(grid, condition, plan, budget, known, note)
             plans[condition] = with_steps(plan, own_steps, costs, grid.baseline)
@@ -72,11 +76,11 @@ def filled_in(
     asked = {method: grid.recipe(condition, method, grid.seeds[0]) for method in grid.recipes}
     base = trained(asked[grid.baseline])
     base = replace(base, precision=open_or(base.precision, precision), checksums=checksums(base))
-    whole = prepared_recipe(base, known, note)
+    whole = prepared_recipe(base, condition.data, known, note)
     plan = {}
     for method, recipe in asked.items():
         own = replace(trained(recipe), precision=open_or(recipe.precision, precision), checksums=base.checksums)
-        found = whole if with_method_of(own, base) == base else prepared_recipe(own, known, note)
+        found = whole if with_method_of(own, base) == base else prepared_recipe(own, condition.data, known, note)
         plan[method] = found if recipe.method is None else with_method_of(found, recipe)
     return plan, {
         method for method, recipe in asked.items()
@@ -89,12 +93,30 @@ def open_or(precision: str, found: str) -> str:
     return found if precision == "auto" else precision
 
 
-def prepared_recipe(asked: Recipe, known: Known, note: Callable[[str], None]) -> Recipe:
-    """A recipe with nothing left open. A new one is added to what is known."""
+def check_labels_of(grid: Grid, condition: Condition, known: Known, measures: Collection[str]) -> None:
+    """Checks what texts with several labels cannot have, and that all data sets have labels of one kind.
+
+    Raises:
+        InputError: names the option and the reason, or two data sets.
+    """
+    several = known.several.get(condition.data, False)
+    first = next(iter(grid.conditions())).data
+    if several != known.several.get(first, False):
+        raise mixed_data_sets(first, condition.data)
+    check_compared([recipe.method for recipe in grid.recipes.values()], several)
+    check_measures(measures, several)
+
+
+def prepared_recipe(asked: Recipe, data: str, known: Known, note: Callable[[str], None]) -> Recipe:
+    """A recipe with nothing left open. A new one is added to what is known, with the kind of labels of its data set.
+
+    Args:
+        data: the name of the data set.
+    """
     found = next((after for before, after in known.recipes if before == asked), None)
     if found is None:
         prepared, task = prepare_files(asked, note)
-        check_one_label(task, "salience compare tests differences of accuracies")
+        known.several[data] = task.multi_label
         found = prepared.recipe
         known.recipes.append((replace(asked, precision=found.precision), found))
     return found

@@ -39,6 +39,11 @@ def reliability(probabilities: np.ndarray, labels: np.ndarray, bins: int = BINS)
     """
     confidence = probabilities.max(2).ravel().astype(float)
     right = (probabilities.argmax(2) == labels).ravel()
+    return bins_of(confidence, right, bins)
+
+
+def bins_of(confidence: np.ndarray, right: np.ndarray, bins: int) -> list[Bin]:
+    """Bins that hold equally many predictions each, from their confidences (M,) and whether each is right (M,)."""
     interval = equal_mass_intervals(confidence, bins)
     rows = np.bincount(interval, minlength=bins)
     sums = np.bincount(interval, confidence, bins), np.bincount(interval, right, bins)

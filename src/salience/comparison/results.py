@@ -13,13 +13,13 @@ from salience.comparison.class_scores import ClassScores, class_scores_of
 from salience.comparison.grid import Condition, Grid
 from salience.comparison.kept_runs import KeptRun
 from salience.comparison.paired_difference import PairedDifference, adjusted, paired_difference
-from salience.comparison.run_scores import columns_of, values_of
+from salience.comparison.run_scores import columns_of, finite, same_scoring, values_of
 from salience.training.measured_scores import Column, Measure
+from salience.training.scoring import Scoring, scoring_in
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-COMPARED = ("accuracy", "macro_f1", "log_loss", "calibration_error")  # scores whose differences are computed
 Run = tuple[Condition, str, int]  # condition, method, seed
 
 
@@ -27,7 +27,7 @@ Run = tuple[Condition, str, int]  # condition, method, seed
 class ConditionResults:
     """The methods on one data set, with one model and one number of training rows.
 
-    Accuracy and macro-F1 are in percent, and so are their differences.
+    The scores of `salience.training.scoring.IN_PERCENT` are in percent, and so are their differences.
 
     Attributes:
         condition: what the runs have in common.
@@ -57,6 +57,11 @@ class ConditionResults:
         """The first method."""
         return next(iter(self.scores))
 
+    @property
+    def scoring(self) -> Scoring:
+        """How the runs are scored: by one label for each text, or by several."""
+        return scoring_in(self.scores[self.baseline])
+
     def times(self, method: str) -> float:
         """The time of a method's runs as a multiple of the baseline's."""
         return sum(self.scores[method]["seconds"]) / max(sum(self.scores[self.baseline]["seconds"]), 1e-9)
@@ -69,8 +74,8 @@ class OverDataSets:
     Attributes:
         model, size: of the conditions.
         title: both in words, as far as they differ from others.
-        here: method to its difference in accuracy on these data sets.
-        elsewhere: method to its difference in accuracy on other data sets, of which these are taken for a sample.
+        here: method to its difference in the main score on these data sets.
+        elsewhere: method to the same difference on other data sets, of which these are taken for a sample.
     """
 
     model: str
@@ -101,6 +106,11 @@ class Comparison:
     def baseline(self) -> str:
         """The first method."""
         return self.conditions[0].baseline
+
+    @property
+    def scoring(self) -> Scoring:
+        """How the runs are scored, which is the same in all conditions."""
+        return self.conditions[0].scoring
 
     @property
     def methods(self) -> list[str]:
@@ -140,8 +150,12 @@ def comparison_of(
         runs: the finished runs.
         grid: the grid that they are of.
         measures: those whose numbers are shown beside those of `salience.training.measures.MEASURES`, by name.
+
+    Raises:
+        InputError: some data sets have one label for each text, and others several.
     """
     conditions, methods, seeds = list(grid.conditions()), list(grid.recipes), list(grid.seeds)
+    scoring = same_scoring(runs)
     columns = columns_of(runs.values(), measures or {})
     values = {key: values_of(run, columns) for key, run in runs.items()}
     baseline, *compared = (method for method in methods if method not in grid.references)
@@ -170,7 +184,7 @@ def comparison_of(
 
     measured = {score: column for of_measure in columns.values() for score, column in of_measure.items()}
     trained = [key for key in values if key[1] not in grid.references]
-    scores = [*COMPARED, *(each for each in measured
+    scores = [*scoring.compared, *(each for each in measured
                            if all(np.isfinite(values[key].get(each, math.nan)) for key in trained))]  # fmt: skip
     by_score = {score: family([[each] for each in conditions], score, False) for score in scores}
     results = [
@@ -187,18 +201,9 @@ def comparison_of(
     ]  # fmt: skip
     over = []
     if len(grid.data_sets) > 1:
-        here, elsewhere = (family(list(groups.values()), "accuracy", over_sets) for over_sets in (False, True))
+        here, elsewhere = (family(list(groups.values()), scoring.main, over_sets) for over_sets in (False, True))
         over = [
             OverDataSets(model, size, replace(grid, data_sets={}).title(group[0]), here[number], elsewhere[number])
             for number, ((model, size), group) in enumerate(groups.items())
         ]
     return Comparison(seeds, results, over)
-
-
-def finite(value: Any) -> Any:
-    """A JSON value with null in place of numbers that are not finite."""
-    if isinstance(value, dict):
-        return {name: finite(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

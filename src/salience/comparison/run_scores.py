@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
+from salience.comparison.grid import Condition, mixed_data_sets
 from salience.comparison.kept_runs import KeptRun
+from salience.training.label_metrics import AT_THRESHOLDS
 from salience.training.measured_scores import Column, Measure
 from salience.training.measures import MEASURES
-from salience.training.metrics import row_scores
+from salience.training.scoring import IN_PERCENT, Scoring
 
 SCALED = "calibration_error_scaled"  # with a temperature, as metrics.json has it
-IN_PERCENT = dict.fromkeys(("accuracy", "macro_f1"), 100)
 Columns = dict[str, dict[str, Column]]  # measure to its columns
 
 
@@ -33,9 +35,13 @@ def columns_of(runs: Iterable[KeptRun], measures: Mapping[str, Measure]) -> Colu
 
 
 def values_of(run: KeptRun, columns: Columns) -> dict[str, np.ndarray]:
-    """The scores of a run: those of each test row (N,), or one number; accuracy and macro-F1 in percent."""
-    by_row = row_scores(run.probabilities, run.labels)
-    whole = {name: number(value) for name, value in run.metrics["test"].items()}
+    """The scores of a run: those of each test row (N,), or one number; those of `IN_PERCENT` in percent.
+
+    Runs of a comparison have no estimate, so that all labels have the threshold 0.5, and no scores at others are kept.
+    """
+    by_row = run.scoring.row_scores(run.probabilities, run.labels)
+    tested = run.metrics["test"].items()
+    whole = {name: number(value) for name, value in tested if not name.endswith(AT_THRESHOLDS)}
     scaled = run.metrics.get("temperature_scaling", {})  # references of earlier versions have none
     whole |= {name: np.array(scaled[name]) for name in ("temperature", SCALED) if name in scaled}
     # References have no passes, and earlier versions did not count them.
@@ -45,10 +51,32 @@ def values_of(run: KeptRun, columns: Columns) -> dict[str, np.ndarray]:
         for name, of_measure in columns.items() for score, column in of_measure.items()
         if score in run.metrics.get(name, {})
     }  # fmt: skip
-    found = {name: value * IN_PERCENT.get(name, 1) for name, value in (whole | by_row).items()}
+    found = {name: value * (100 if name in IN_PERCENT else 1) for name, value in (whole | by_row).items()}
     return found | measured | spent
 
 
 def number(value: float | None) -> np.ndarray:
     """A value of JSON as a number; NaN where it is null."""
     return np.array(math.nan if value is None else value)
+
+
+def finite(value: Any) -> Any:
+    """A JSON value with null in place of numbers that are not finite."""
+    if isinstance(value, dict):
+        return {name: finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def same_scoring(runs: Mapping[tuple[Condition, str, int], KeptRun]) -> Scoring:
+    """How all runs are scored.
+
+    Raises:
+        InputError: some data sets have one label for each text, and others several.
+    """
+    first, *others = runs.items()
+    for (condition, _, _), run in others:
+        if run.scoring is not first[1].scoring:
+            raise mixed_data_sets(first[0][0].data, condition.data)
+    return first[1].scoring

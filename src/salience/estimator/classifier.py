@@ -14,24 +14,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from salience.errors import InputError
 from salience.estimator.fitting import recipe_of, seed_from, train
-from salience.estimator.inputs import as_groups, as_labels, as_texts, class_names, classes_of
+from salience.estimator.inputs import as_groups, as_texts, class_names
 from salience.estimator.parameters import NestedParameters
 from salience.estimator.predicting import Predicting
 from salience.estimator.saving import (
-    loaded_classes,
     loaded_parameters,
+    loaded_targets,
     read_settings,
     save_folder,
-    stored_classes,
     stored_parameters,
+    stored_targets,
 )
+from salience.estimator.targets import targets_of
 from salience.inference import load
-from salience.inference.classifier import with_one_label
 from salience.models.loading import longest_text
 from salience.training.procedures import Standard, Turns
 
 
-class SalienceClassifier(ClassifierMixin, Predicting, NestedParameters):
+class SalienceClassifier(Predicting, ClassifierMixin, NestedParameters):
     """A text classifier, trained by the default recipe of `salience train`.
 
     Args:
@@ -70,7 +70,9 @@ class SalienceClassifier(ClassifierMixin, Predicting, NestedParameters):
             number, every `fit` gives the same result; with None or a numpy RandomState, every `fit` draws a seed.
 
     Attributes:
-        classes_: the labels (C,), sorted, with their type in `y`.
+        classes_: the labels (C,), sorted, with their type in `y`. Of several labels, the names, the columns of a
+            table, or 0 to C - 1 for the columns of a matrix.
+        multilabel_: whether a text can have several labels.
         classifier_: the trained `salience.TextClassifier`, which `salience.explain` and `salience.evaluate` take.
         pairs_: whether it was fitted on pairs of texts; None if the loaded folder does not say so.
         seed_: the seed of the last `fit`; `set_params(random_state=seed_)` repeats it.
@@ -138,6 +140,7 @@ class SalienceClassifier(ClassifierMixin, Predicting, NestedParameters):
         tags = super().__sklearn_tags__()
         tags.input_tags.string = tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
+        tags.classifier_tags.multi_label = True
         return tags
 
     def fit(self, X: Sequence, y: Sequence, groups: Sequence | None = None) -> SalienceClassifier:
@@ -145,7 +148,8 @@ class SalienceClassifier(ClassifierMixin, Predicting, NestedParameters):
 
         Args:
             X: N texts or N pairs of texts.
-            y: N labels: strings, whole numbers or bools.
+            y: N labels: strings, whole numbers or bools. For texts with several labels a matrix (N, C) of 0 and 1,
+                as `MultiLabelBinarizer` makes it, or N lists of names, some of which may be empty.
             groups: N groups, such as authors, which the estimate does not divide; they need an estimate.
 
         Raises:
@@ -153,17 +157,14 @@ class SalienceClassifier(ClassifierMixin, Predicting, NestedParameters):
                 not fit.
         """
         texts = as_texts(X)
-        labels = as_labels(y)
-        if len(labels) != len(texts):
-            raise InputError(f"{len(texts)} texts, but {len(labels)} labels")
-        classes, class_indices = classes_of(labels)
+        targets, numbers = targets_of(y, len(texts))
         seed = seed_from(self.random_state)
         recipe, method = recipe_of(self.get_params(deep=False), seed)
         if groups is not None and recipe.estimate == "none":
             raise InputError('groups are those of the estimate: set estimate="folds:2", or leave them out')
-        labelled = replace(texts, labels=class_indices, groups=as_groups(groups, len(texts)))
-        classifier, estimated = train(recipe, method, labelled, class_names(classes))
-        self.classes_, self.classifier_, self.seed_ = classes, classifier, seed
+        labelled = replace(texts, labels=numbers, groups=as_groups(groups, len(texts)))
+        classifier, estimated = train(recipe, method, labelled, class_names(targets.classes))
+        self.targets_, self.classifier_, self.seed_ = targets, classifier, seed
         self.estimate_ = None if estimated is None else estimated.metrics
         self.out_of_fold_ = None if estimated is None else (np.array(estimated.texts.rows), estimated.probabilities)
         self.pairs_: bool | None = texts.second is not None
@@ -183,7 +184,7 @@ class SalienceClassifier(ClassifierMixin, Predicting, NestedParameters):
         parameters = self.get_params(deep=False)
         if isinstance(self.random_state, np.random.RandomState):
             parameters["random_state"] = self.seed_
-        settings = {"parameters": stored_parameters(parameters), **stored_classes(self.classes_)}
+        settings = {"parameters": stored_parameters(parameters), **stored_targets(self.targets_)}
         settings |= {"pairs": self.pairs_, "seed": self.seed_}
         save_folder(folder, self.model_, self.tokenizer_, settings)
 
@@ -195,11 +196,10 @@ class SalienceClassifier(ClassifierMixin, Predicting, NestedParameters):
             InputError: the folder has no trained classifier, or its settings are damaged.
         """
         classifier = load(folder, device="cpu")
-        with_one_label(classifier, "SalienceClassifier", folder)
         folder = Path(folder).expanduser()
         settings = read_settings(folder)
         estimator = cls(**loaded_parameters(folder, settings, cls().get_params(deep=False)))
-        estimator.classes_ = loaded_classes(folder, settings, classifier.labels)
+        estimator.targets_ = loaded_targets(folder, settings, classifier)
         # Earlier versions stored the length with the parameters only.
         longest = longest_text(classifier.model, classifier.tokenizer, estimator.max_length)
         estimator.classifier_ = replace(classifier, max_length=longest)

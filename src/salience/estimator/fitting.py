@@ -23,7 +23,7 @@ from salience.data.texts import Texts
 from salience.errors import InputError, quoted
 from salience.inference import TextClassifier
 from salience.training.batches import as_batch
-from salience.training.calibrating import choose_calibration, divide_logits
+from salience.training.calibrating import choose_calibration
 from salience.training.estimating import Estimated, estimate
 from salience.training.fitting import Listeners, fit
 from salience.training.folds import choose_folds
@@ -132,28 +132,37 @@ def train(
             estimated = estimate(prepared, task, folds, place, Listeners(logger.info), calibrated, method)
         classifier = fit(prepared, Path(checkpoints) / "model").classifier
         if estimated is not None:
-            divide_logits(classifier.model, estimated.divisor)
+            estimated.fold_into(classifier)
         return classifier, estimated
 
 
 def parted(
-    class_indices: np.ndarray, recipe: Recipe, names: Sequence[str]
+    labels: np.ndarray, recipe: Recipe, names: Sequence[str]
 ) -> tuple[Sequence[int] | np.ndarray, Sequence[int] | np.ndarray | None]:
     """The indices of training texts and of validation texts; None if no texts are held out.
+
+    Args:
+        labels: class numbers (N,), or 0 and 1 (N, C).
+        recipe: the settings.
+        names: the names of the classes.
 
     Raises:
         InputError: a class has a single text, which cannot be in both parts.
     """
-    share = default_share(len(class_indices)) if recipe.validation_share is None else recipe.validation_share
+    share = default_share(len(labels)) if recipe.validation_share is None else recipe.validation_share
     if share == 0:
-        return np.arange(len(class_indices)), None
-    for number, count in enumerate(np.bincount(class_indices)):
+        return np.arange(len(labels)), None
+    if labels.ndim == 2:
+        return split(
+            [tuple(names[number] for number in np.flatnonzero(row).tolist()) for row in labels], share, recipe.seed
+        )
+    for number, count in enumerate(np.bincount(labels)):
         if count == 1:
             raise InputError(
                 f"the class {quoted(names[number])} has a single text, too few to hold some out for validation; "
                 "add texts, or set validation_share=0"
             )
-    return split([names[number] for number in class_indices], share, recipe.seed)
+    return split([names[number] for number in labels], share, recipe.seed)
 
 
 @contextmanager

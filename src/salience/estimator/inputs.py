@@ -97,7 +97,7 @@ def described(value: object) -> str:
 
 
 def as_labels(y: Sequence) -> np.ndarray:
-    """The labels (N,), with their type in `y`.
+    """The labels (N,), one for each text, with their type in `y`.
 
     Raises:
         InputError: `y` is None, a label is missing or a collection (names its index), or labels have several types.
@@ -109,11 +109,6 @@ def as_labels(y: Sequence) -> np.ndarray:
     listed = isinstance(y, list | tuple)
     # As objects, because NumPy converts ["a", nan, 1] to ["a", "nan", "1"], and scikit-learn pandas' Int64 to floats.
     values = np.array(y, dtype=object) if listed else np.asarray(y) if hasattr(y, "__array__") else y
-    if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] > 1:
-        raise InputError(
-            f"y has the shape {values.shape}: SalienceClassifier gives each text one label: y should be a 1d "
-            "array; `salience train` trains on texts with several labels"
-        )
     labels = column_or_1d(values, warn=True)
     if labels.dtype.kind == "T":  # StringDType of NumPy, which cannot be saved by its name
         labels = labels.astype(object)
@@ -157,7 +152,8 @@ def common_kind(labels: np.ndarray) -> type:
     for index, kind in enumerate(kinds):
         if kind in (list, dict, set, np.ndarray):
             raise InputError(
-                f"y[{index}] is {described(labels[index])}; give one label for each text, such as a string"
+                f"y[{index}] is {described(labels[index])}; give one label for each text, such as a string, or a list "
+                "of names for each text"
             )
         if kind != kinds[0]:
             raise InputError(

@@ -13,7 +13,9 @@ import numpy as np
 from salience.errors import InputError, listed, quoted, unknown
 from salience.estimator.fitting import plain
 from salience.estimator.inputs import class_names
+from salience.estimator.targets import OneLabelEach, SeveralLabelsEach, Targets
 from salience.files import files_in, whole_folder, write_whole
+from salience.inference import TextClassifier
 from salience.mixing.choosing import written_method
 from salience.outputs import resolved
 from salience.training.earlier_recipes import LACKING, from_earlier
@@ -131,6 +133,35 @@ def loaded_parameters(folder: Path, settings: Mapping[str, Any], known: Iterable
         procedure = "turns" if options.keys() <= {field.name for field in fields(Turns)} else "standard"
         stored["procedure"] = choose_procedure(procedure, options)
     return stored
+
+
+def stored_targets(targets: Targets) -> dict[str, Any]:
+    """What is predicted, as values of JSON. Raises as `stored_classes`."""
+    stored = stored_classes(targets.classes)
+    return stored if isinstance(targets, OneLabelEach) else stored | {"predicted_type": targets.dtype.str}
+
+
+def loaded_targets(folder: Path, settings: Mapping[str, Any], classifier: TextClassifier) -> Targets:
+    """What `stored_targets` stored, or what a model predicts that `salience train` has written.
+
+    Args:
+        folder: the folder of the estimator, for messages.
+        settings: as `read_settings` gives them.
+        classifier: the trained classifier.
+
+    Raises:
+        InputError: the settings are damaged, or belong to another model.
+    """
+    classes = loaded_classes(folder, settings, classifier.labels)
+    if not classifier.multi_label:
+        return OneLabelEach(classes)
+    try:
+        dtype = np.dtype(settings.get("predicted_type", "int64"))
+    except TypeError as error:
+        raise damaged(folder / SETTINGS, error) from error
+    if dtype.kind not in "biuf":
+        raise damaged(folder / SETTINGS, f"{quoted(dtype)} is no type of numbers")
+    return SeveralLabelsEach(classes, dtype)
 
 
 def stored_classes(classes: np.ndarray) -> dict[str, Any]:

@@ -44,11 +44,14 @@ def explanation_of(row: Mapping[str, Any]) -> Explanation:
     """
     try:
         words, second, number = list(row["words"]), row["second"], row["row"]
-        labels = list(row["probabilities"])
+        labels, predicted, right = list(row["probabilities"]), row["predicted"], row["label"]
+        several = isinstance(predicted, list)
         explanation = Explanation(
             words, second, labels, numbers(row["probabilities"].values()), labels.index(row["explained"]),
-            None if row["label"] is None else labels.index(row["label"]),
+            None if several or right is None else labels.index(right),
             {name: numbers(scores) for name, scores in row["scores"].items()}, number, bool(row["cut"]),
+            tuple(map(labels.index, predicted)) if several else None,
+            tuple(map(labels.index, right)) if several and right is not None else None,
         )  # fmt: skip
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"no explanation ({type(error).__name__}: {error})") from error

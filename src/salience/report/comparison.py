@@ -13,12 +13,6 @@ from salience.comparison.results import Comparison, ConditionResults, OverDataSe
 from salience.comparison.statistics import spread
 from salience.report.terminal import literal, titled
 
-SCORES = {
-    "accuracy": "accuracy",
-    "macro-F1": "macro_f1",
-    "log loss": "log_loss",
-    "calibration error": "calibration_error",
-}
 WIDEST = 3  # methods beside which a table of its own fits into a terminal
 
 
@@ -34,34 +28,35 @@ def show_comparison(comparison: Comparison, console: Console | None = None) -> N
             for title, head, rows in measured_tables(results):
                 console.print(measured_table(title, head, rows))
     for over in comparison.over_data_sets:
-        console.print(over_table(over, comparison.baseline, len(comparison.conditions)))
+        console.print(over_table(over, comparison.baseline, comparison.scoring.main_title))
     for line in verdicts(comparison):
         console.print(literal(line), soft_wrap=True)
 
 
 def score_table(results: ConditionResults) -> Table:
     """Mean and standard deviation over the seeds, a row for each method."""
-    seeds = len(results.scores[results.baseline]["accuracy"])
+    scoring = results.scoring
+    seeds = len(results.scores[results.baseline][scoring.main])
     title = f"{results.title}: " if results.title else ""
     table = titled(f"{title}{results.rows} test rows, mean ± standard deviation over {seeds} seeds")
     table.add_column("", overflow="fold")
-    for name in (*SCORES, "passes", "time"):
+    for name in (*scoring.compared.values(), "passes", "time"):
         table.add_column(name, justify="right")
     for method, scores in results.scores.items():
-        cells = (spread(scores[score]) for score in SCORES.values())
+        cells = (spread(scores[score]) for score in scoring.compared)
         table.add_row(literal(method), *cells, passes(scores), f"x {results.times(method):.2f}")
     return table
 
 
 def accuracies_table(results: ConditionResults) -> Table:
-    """The accuracies on test rows as they are and on corrupted ones, a row for each method."""
+    """The main scores on test rows as they are and on corrupted ones, a row for each method."""
     columns = {score: column for score, column in results.measured.items() if not column.apart}
     table = titled(next(iter(columns.values())).table)
     table.add_column("", overflow="fold")
     for name in ("as they are", *(column.of for column in columns.values())):
         table.add_column(name, justify="right")
     for method, scores in results.scores.items():
-        table.add_row(literal(method), *(known_spread(scores, each) for each in ("accuracy", *columns)))
+        table.add_row(literal(method), *(known_spread(scores, each) for each in (results.scoring.main, *columns)))
     return table
 
 
@@ -114,22 +109,24 @@ def passes(scores: Mapping[str, list[float]]) -> str:
 
 def difference_table(results: ConditionResults) -> Table:
     """Differences to the baseline with their 95 % intervals, a row for each other method, then the references."""
+    scoring = results.scoring
     table = titled(f"difference to {results.baseline}, with the 95 % interval over seeds and test rows")
     table.add_column("", overflow="fold")
-    for name in ("accuracy", "p (Holm)", "log loss"):
+    for name in (scoring.main_title, "p (Holm)", *(scoring.compared[score] for score in scoring.beside)):
         table.add_column(name, justify="right")
     for method, by_score in results.differences.items():
-        accuracy = by_score["accuracy"]
-        table.add_row(literal(method), str(accuracy), p_value(accuracy), str(by_score["log_loss"]))
+        main = by_score[scoring.main]
+        table.add_row(literal(method), str(main), p_value(main), *(str(by_score[each]) for each in scoring.beside))
     for name, by_reference in results.references.items():  # without a claim, so without interval and p-value
-        table.add_row(literal(name), f"{by_reference['accuracy']:+.2f}", "-", f"{by_reference['log_loss']:+.2f}")
+        main_cell, *others = (f"{by_reference[each]:+.2f}" for each in (scoring.main, *scoring.beside))
+        table.add_row(literal(name), main_cell, "-", *others)
     return table
 
 
-def over_table(over: OverDataSets, baseline: str, conditions: int) -> Table:
-    """Differences in accuracy over several data sets, a row for each method but the baseline."""
+def over_table(over: OverDataSets, baseline: str, score: str) -> Table:
+    """Differences in the main score, titled `score`, over several data sets, a row for each method compared."""
     title = f"{over.title}: " if over.title else ""
-    table = titled(f"{title}difference to {baseline} in accuracy, mean over the data sets")
+    table = titled(f"{title}difference to {baseline} in {score}, mean over the data sets")
     table.add_column("", overflow="fold")
     for name in ("on these data sets", "p (Holm)", "on others like these"):
         table.add_column(name, justify="right")
@@ -146,7 +143,7 @@ def p_value(difference: PairedDifference) -> str:
 def verdicts(comparison: Comparison) -> list[str]:
     """A line for every method but the baseline and every condition, and over the data sets if there are several."""
     lines = [
-        verdict(method, by_score["accuracy"], results.baseline, results.title, results.times(method))
+        verdict(method, by_score[results.scoring.main], results.baseline, results.title, results.times(method))
         for results in comparison.conditions for method, by_score in results.differences.items()
     ]  # fmt: skip
     for over in comparison.over_data_sets:
@@ -163,10 +160,10 @@ def of_group(differences: Mapping[str, PairedDifference], baseline: str, title: 
 def verdict(
     method: str, difference: PairedDifference, baseline: str, title: str = "", times: float | None = None
 ) -> str:
-    """One line on whether the accuracy differs from the baseline's by more than seeds and test rows explain.
+    """One line on whether the main score differs from the baseline's by more than seeds and test rows explain.
 
     Args:
-        difference: in accuracy, in points.
+        difference: in the main score, in points.
         title: the condition; may be empty.
         times: the time of the method as a multiple of the baseline's; None leaves it out.
     """

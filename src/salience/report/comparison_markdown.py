@@ -42,7 +42,10 @@ def comparison_markdown(evidence: GridEvidence, title: str) -> str:
         *(block for results in comparison.conditions for block in methods_of(results)),
     ]
     if comparison.over_data_sets:
-        blocks.append(f"## Over data sets: difference to {line_of(comparison.baseline)} in accuracy, in points")
+        blocks.append(
+            f"## Over data sets: difference to {line_of(comparison.baseline)} in {comparison.scoring.main_title}, "
+            "in points"
+        )
     for over in comparison.over_data_sets:
         rows = [[method, *cells] for method, cells in over_rows(over).items()]
         blocks += [
@@ -50,7 +53,7 @@ def comparison_markdown(evidence: GridEvidence, title: str) -> str:
             table(["method", "on these data sets", "p (Holm)", "on others like these"], rows),
         ]
     if evidence.curves:
-        blocks.append("## Learning curves: accuracy (%) by labelled rows")
+        blocks.append(f"## Learning curves: {comparison.scoring.main_title} (%) by labelled rows")
     blocks += [block for curves in evidence.curves for block in curves_of(curves)]
     blocks += ["## F1 of each class (%)"] if evidence.predictions else []
     blocks += [block for each in evidence.predictions for block in classes_of(each.results)]
@@ -82,7 +85,7 @@ def methods_of(results: ConditionResults) -> list[str]:
 
 def curves_of(curves: LearningCurves) -> list[str]:
     """A table of means and standard deviations, a column for each number of rows."""
-    rows = [[method, *map(spread, values)] for method, values in curves.accuracy.items()]
+    rows = [[method, *map(spread, values)] for method, values in curves.values.items()]
     return [*heading(curves.title), table(["method", *(f"{size:,}" for size in curves.rows)], rows)]
 
 

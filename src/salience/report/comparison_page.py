@@ -68,31 +68,32 @@ def comparison_page(evidence: GridEvidence, title: str) -> str:
         title: a title as plain text.
     """
     figures, comparison, heat_maps = Figures(), evidence.comparison, evidence.heat_maps
+    score, several = comparison.scoring.main_title, any(each.of_several for each in evidence.predictions)
     body = render(
         PACKAGE, "comparison.html.jinja",
         title=title, about=grid_in_words(evidence), statistics=statistics_in_words(comparison),
-        verdicts=verdicts(comparison), folded=FOLDED, baseline=comparison.baseline,
+        verdicts=verdicts(comparison), folded=FOLDED, baseline=comparison.baseline, score=score, several=several,
         measured_words=measured_in_words(comparison.baseline),
         over=[(over.title, over_rows(over)) for over in comparison.over_data_sets],
         boards=[
             (results.title, results.rows, board(results), figures.drawn(
                 runs_and_intervals(results, comparison.seeds),
-                joined(results.title, "accuracy of every run, and differences with their intervals"),
+                joined(results.title, f"{score} of every run, and differences with their intervals"),
             ), measured_tables(results))
             for results in comparison.conditions
         ],
         curves=[
-            figures.drawn(learning_curves(each), joined(each.title, "mean accuracy ± standard deviation over seeds"))
+            figures.drawn(learning_curves(each), joined(each.title, f"mean {score} ± standard deviation over seeds"))
             for each in evidence.curves
         ],
         costs=[
             figures.drawn(
-                gain_against_cost(each.results), joined(each.results.title, "difference in accuracy against time")
+                gain_against_cost(each.results), joined(each.results.title, f"difference in {score} against time")
             )
             for each in evidence.predictions
         ],
         reliability=[
-            figures.drawn(reliability_diagrams(each), joined(each.results.title, "accuracy against confidence"))
+            figures.drawn(reliability_diagrams(each), joined(each.results.title, reliability_caption(each)))
             for each in evidence.predictions
         ],
         classes=[(each.results.title, list(each.results.classes.f1), class_rows(each.results))
@@ -117,6 +118,13 @@ def comparison_page(evidence: GridEvidence, title: str) -> str:
     return framed(title, asset("words.css") + asset("comparison.css") + figures.styles.sheet(), body)
 
 
+def reliability_caption(predictions: Predictions) -> str:
+    """What the axes of a reliability diagram are."""
+    if predictions.of_several:
+        return "share of the texts that have a label (accuracy) against its probability (confidence)"
+    return "accuracy against confidence"
+
+
 def joined(title: str, words: str) -> str:
     """A caption that begins with its condition, if that has a title."""
     return f"{title}: {words}" if title else f"{words[0].upper()}{words[1:]}"
@@ -127,6 +135,8 @@ def confusions(
 ) -> tuple[str, Figure | None, dict[str, list[tuple[str, str, str, str]]]]:
     """Title, the matrices as a picture if there are few classes, and else the most confused pairs of every method."""
     title = predictions.results.title
+    if predictions.of_several:
+        return title, None, {}
     if len(predictions.labels) <= MOST_CLASSES:
         caption = joined(title, "test rows by label (row) and prediction (column), mean over seeds")
         return title, figures.drawn(confusion_matrices(predictions), caption), {}

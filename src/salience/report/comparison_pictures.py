@@ -39,20 +39,20 @@ class Drawing:
 
 
 def runs_and_intervals(results: ConditionResults, seeds: Sequence[int]) -> Drawing:
-    """The accuracy of every run as a dot beside the differences from the baseline with their intervals."""
-    methods = list(results.scores)
+    """The main score of every run as a dot beside the differences from the baseline with their intervals."""
+    methods, scoring = list(results.scores), results.scoring
     places = range(len(methods) - 1, -1, -1)  # the baseline on top
 
     def draw(axes: np.ndarray) -> HoverTexts:
-        accuracy, gain = axes
+        scored, gain = axes
         texts: dict[Marks, list[str]] = {}
-        own = np.array([results.scores[method]["accuracy"] for method in methods])
+        own = np.array([results.scores[method][scoring.main] for method in methods])
         for method, values, place in zip(methods, own, places, strict=True):
             colour = BLUE if method in results.differences else GREY
             dots = np.full(len(seeds), float(place))
-            (line,) = accuracy.plot(values, dots, "o", color=colour, alpha=0.6, markersize=5, clip_on=False)
+            (line,) = scored.plot(values, dots, "o", color=colour, alpha=0.6, markersize=5, clip_on=False)
             texts[line] = [f"{method}, seed {seed}: {value:.2f} %" for seed, value in zip(seeds, values, strict=True)]
-            accuracy.plot([values.mean()], [place], "|", color="#222222", markersize=16, markeredgewidth=2)
+            scored.plot([values.mean()], [place], "|", color="#222222", markersize=16, markeredgewidth=2)
             if method == results.baseline:
                 continue
             between = values - own[0]
@@ -61,14 +61,14 @@ def runs_and_intervals(results: ConditionResults, seeds: Sequence[int]) -> Drawi
                 f"{method}, seed {seed}: {value:+.2f} points" for seed, value in zip(seeds, between, strict=True)
             ]
             if method in results.differences:  # no claim is made about references
-                texts |= mean_with_interval(gain, method, results.differences[method]["accuracy"], place)
+                texts |= mean_with_interval(gain, method, results.differences[method][scoring.main], place)
         gain.axvline(0, color=GREY, linewidth=1)
-        accuracy.set_yticks(list(places), labels=methods)
+        scored.set_yticks(list(places), labels=methods)
         gain.set_yticks([])
         for each in axes:
             each.set_ylim(-0.6, len(methods) - 0.4)
             each.grid(axis="x", color=GRID, linewidth=0.6)
-        accuracy.set_xlabel("accuracy (%): runs, and their mean")
+        scored.set_xlabel(f"{scoring.main_title} (%): runs, and their mean")
         gain.set_xlabel(f"difference to {drawable(results.baseline, NAME)} (points): interval, and runs")
         return texts
 
@@ -85,13 +85,13 @@ def mean_with_interval(axes: Axes, method: str, difference: PairedDifference, pl
 
 
 def learning_curves(curves: LearningCurves) -> Drawing:
-    """Mean accuracy against the number of labelled rows, on a logarithmic axis, in a band of a standard deviation."""
+    """The mean main score against the number of labelled rows (logarithmic), in a band of a standard deviation."""
 
     def draw(axes: Axes) -> HoverTexts:
         texts: dict[Marks, list[str]] = {}
         # The logarithms are taken here: each tick is then a size of the grid, and no other.
         at = np.log10(curves.rows)
-        for number, (method, values) in enumerate(curves.accuracy.items()):
+        for number, (method, values) in enumerate(curves.values.items()):
             mean, deviation = np.mean(values, axis=1), np.std(values, axis=1, ddof=1)
             colour = COLOURS[(number - 1) % len(COLOURS)] if number else GREY
             style = STYLES[(number - 1) // len(COLOURS) % len(STYLES)] if number else "-"
@@ -105,7 +105,7 @@ def learning_curves(curves: LearningCurves) -> Drawing:
             ]
         ticks = sorted(set(curves.rows))
         axes.set_xticks(np.log10(ticks), labels=[f"{rows:,}" for rows in ticks])
-        axes.set(xlabel="labelled rows (logarithmic axis)", ylabel="accuracy (%)")
+        axes.set(xlabel="labelled rows (logarithmic axis)", ylabel=f"{curves.score} (%)")
         axes.grid(axis="y", color=GRID, linewidth=0.6)
         legend_beside(axes)
         return texts
@@ -114,14 +114,14 @@ def learning_curves(curves: LearningCurves) -> Drawing:
 
 
 def gain_against_cost(results: ConditionResults) -> Drawing:
-    """The difference in accuracy with its interval against the time, as a multiple of the baseline's."""
+    """The difference in the main score with its interval against the time, as a multiple of the baseline's."""
 
     def draw(axes: Axes) -> HoverTexts:
         axes.axhline(0, color=GRID, linewidth=1)
         (line,) = axes.plot([1], [0], "o", color=GREY, label=results.baseline)
         texts: dict[Marks, list[str]] = {line: [f"{results.baseline}: the baseline"]}
         for number, (method, by_score) in enumerate(results.differences.items()):
-            difference, time = by_score["accuracy"], results.times(method)
+            difference, time = by_score[results.scoring.main], results.times(method)
             colour = COLOURS[number % len(COLOURS)]
             if difference.low is not None and difference.high is not None:
                 axes.plot([time, time], [difference.low, difference.high], "-", color=colour, linewidth=1.5)
@@ -129,7 +129,7 @@ def gain_against_cost(results: ConditionResults) -> Drawing:
             (line,) = axes.plot([time], [difference.mean], marker, color=colour, label=method, markersize=7)
             texts[line] = [times_in_words(results, method, difference)]
         axes.set_xlabel(f"time, as a multiple of that of {drawable(results.baseline, NAME)}")
-        axes.set_ylabel("difference in accuracy (points)")
+        axes.set_ylabel(f"difference in {results.scoring.main_title} (points)")
         axes.margins(x=0.15)
         axes.grid(color=GRID, linewidth=0.6)
         legend_beside(axes)

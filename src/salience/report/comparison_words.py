@@ -13,13 +13,14 @@ from salience.comparison.provenance import SettingUsed
 from salience.comparison.results import Comparison, ConditionResults, OverDataSets
 from salience.comparison.statistics import spread
 from salience.errors import counted
-from salience.report.comparison import SCORES, known_spread, p_value, passes
+from salience.report.comparison import known_spread, p_value, passes
+from salience.training.scoring import IN_PERCENT, Scoring
 
-SCALED = {"calibration error with temperature": "calibration_error_scaled"}
-LOWER_IS_BETTER = ("log_loss", "calibration_error", *SCALED.values())
+SCALED = {"calibration_error_scaled": "calibration error with temperature"}
+LOWER_IS_BETTER = ("log_loss", "calibration_error", *SCALED)
 LISTED_CLASSES = 20  # in Markdown
 LISTED_PAIRS = 10  # of classes that are confused, for each method
-UNITS = {"accuracy": "%, ", "macro_f1": "%, ", "log_loss": "nats, "}
+UNITS = dict.fromkeys(IN_PERCENT, "%, ") | {"log_loss": "nats, "}
 
 
 @dataclass(frozen=True)
@@ -49,33 +50,34 @@ class Board:
 
 
 def board(results: ConditionResults) -> Board:
-    """Scores, differences in accuracy and log loss, passes and times of all methods in a condition.
+    """Scores, differences in the main score and some others, passes and times of all methods in a condition.
 
     Scores that no run has take no column.
     """
-    known = {score for scores in results.scores.values() for score in scores}
+    scoring, known = results.scoring, {score for scores in results.scores.values() for score in scores}
     beside = {score: column for score, column in results.measured.items() if not column.apart}
-    partial = {name: score for name, score in SCALED.items() if score in known}
-    head = [*map(scored, SCORES.items()), ("difference in accuracy", "points [95 % interval]"), ("p", "Holm"),
-            ("difference in log loss", "nats [95 % interval]"), *map(scored, partial.items()),
+    partial = {score: name for score, name in SCALED.items() if score in known}
+    head = [*map(scored, scoring.compared.items()), difference_head(scoring, scoring.main), ("p", "Holm"),
+            *(difference_head(scoring, score) for score in scoring.beside), *map(scored, partial.items()),
             *((column.title, column.direction) for column in beside.values())]  # fmt: skip
     head += [("passes", "of texts")] if "text_passes" in known else []
     head.append(("time", "x baseline"))
-    best = {score: best_methods(results, score) for score in (*SCORES.values(), *partial.values(), *beside)}
+    best = {score: best_methods(results, score) for score in (*scoring.compared, *partial, *beside)}
     rows = {}
     for method, scores in results.scores.items():
         cells = {score: Cell(known_spread(scores, score), method in best[score]) for score in best}
-        between = ["baseline", "", ""]
+        between = ["baseline", "", *("" for _ in scoring.beside)]
         if method in results.differences:
-            accuracy = results.differences[method]["accuracy"]
-            between = [str(accuracy), p_value(accuracy), str(results.differences[method]["log_loss"])]
+            by_score = results.differences[method]
+            main = by_score[scoring.main]
+            between = [str(main), p_value(main), *(str(by_score[score]) for score in scoring.beside)]
         elif method in results.references:
-            reference = results.references[method]
-            between = [f"{reference['accuracy']:+.2f}", "reference", f"{reference['log_loss']:+.2f}"]
+            means = [f"{results.references[method][score]:+.2f}" for score in (scoring.main, *scoring.beside)]
+            between = [means[0], "reference", *means[1:]]
         spent = [passes(scores)] if "text_passes" in known else []
         rows[method] = [
-            *(cells[score] for score in SCORES.values()), *map(Cell, between),
-            *(cells[score] for score in (*partial.values(), *beside)),
+            *(cells[score] for score in scoring.compared), *map(Cell, between),
+            *(cells[score] for score in (*partial, *beside)),
             *map(Cell, [*spent, f"{results.times(method):.2f}"]),
         ]  # fmt: skip
     return Board(head, rows)
@@ -90,9 +92,15 @@ def measured_in_words(baseline: str) -> str:
 
 
 def scored(column: tuple[str, str]) -> tuple[str, str]:
-    """The head of a column of scores: its name, and its unit with the direction that is better."""
-    name, score = column
+    """The head of a column of scores: its title, and its unit with the direction that is better."""
+    score, name = column
     return name, f"{UNITS.get(score, '')}{'lower' if score in LOWER_IS_BETTER else 'higher'} is better"
+
+
+def difference_head(scoring: Scoring, score: str) -> tuple[str, str]:
+    """The head of a column of differences."""
+    unit = "points" if score in IN_PERCENT else "nats"
+    return f"difference in {scoring.compared[score]}", f"{unit} [95 % interval]"
 
 
 def best_methods(results: ConditionResults, score: str) -> set[str]:
@@ -170,9 +178,12 @@ def setting_values(setting: SettingUsed) -> list[str]:
 def disputed_in_words(predictions: Predictions, baseline: str) -> str:
     """On how many test rows methods disagree, and which are shown."""
     rows, shown = predictions.results.rows, len(predictions.texts)
+    what = (
+        "the labels that most seeds predict are others" if predictions.of_several
+        else "the class that the largest number of seeds predicts is another one"
+    )  # fmt: skip
     return (
-        f"On {predictions.disputed:,} of {counted(rows, 'test row')}, the class that the largest number of seeds "
-        f"predicts is another one with some method than with {baseline}. "
+        f"On {predictions.disputed:,} of {counted(rows, 'test row')}, {what} with some method than with {baseline}. "
         + (f"Shown are the {shown} with the largest disagreement." if shown < predictions.disputed else "")
     ).strip()
 

@@ -33,7 +33,7 @@ class HeatMap:
 
     Attributes:
         method: its name.
-        predicted: the class that is predicted and explained.
+        predicted: the class that is predicted and explained; "not joy" of a label that a text does not get.
         probability: of that class, in figures.
         start, rest: the words; those of `rest`, which may be none, are shown on demand.
         cut: whether the text is longer than what the model read.
@@ -68,8 +68,9 @@ def heat_maps_of_text(
         ]  # fmt: skip
         fits = words_that_fit(explanation.words, longest)
         chance = float(explanation.probabilities[explanation.target])
+        name = f"{'' if explanation.is_predicted else 'not '}{explanation.labels[explanation.target]}"
         maps.append(HeatMap(
-            method, explanation.labels[explanation.target], f"{chance:.2f}" if isfinite(chance) else "unknown",
+            method, name, f"{chance:.2f}" if isfinite(chance) else "unknown",
             words[:fits], words[fits:], explanation.cut,
         ))  # fmt: skip
     return maps

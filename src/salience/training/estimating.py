@@ -15,8 +15,10 @@ import numpy as np
 
 from salience.data.task import Task
 from salience.data.texts import Texts
+from salience.inference import TextClassifier
 from salience.processes import is_main_process
 from salience.training.baselines import baseline_scores
+from salience.training.calibrating import divide_logits
 from salience.training.fitting import Listeners
 from salience.training.fold_models import FoldResult, fold_result
 from salience.training.folds import Folds, recipe_of_folds
@@ -64,6 +66,12 @@ class Estimated:
     def divisor(self) -> float:
         """What the logits of the model are divided by: the temperature, or 1 if the model is not calibrated."""
         return self.temperature if self.metrics["calibrated"] else 1.0
+
+    def fold_into(self, classifier: TextClassifier) -> None:
+        """Gives the final model the temperature and the thresholds of the labels, as far as it is to have them."""
+        divide_logits(classifier.model, self.divisor)
+        if (found := self.label_thresholds) is not None:
+            classifier.model.config.label_thresholds = dict(zip(classifier.labels, found.tolist(), strict=True))
 
 
 def estimate(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from salience.data.task import Task
 from salience.errors import InputError
 from salience.models.attention_models import attention_options
@@ -21,6 +23,12 @@ ONE_LABEL_ONLY = {
     "unlabelled": (None, "the labels that it gives to texts are distributions over the classes"),
     "auto_budget": (Recipe.auto_budget, "it is of --method auto, which compares accuracies"),
 }
+# Methods, references and measures of a comparison that need one label, and why.
+AUTO = "it chooses by the accuracy of one label; name a method, such as plain or ssmix"
+ONE_LABEL_REFERENCES = dict.fromkeys(
+    ("setfit", "setfit-equal"), "its pairs are of texts of one class and of different ones"
+)
+ONE_LABEL_MEASURES = {"faithfulness": "it removes the words that explain the one class that a model predicts"}
 
 
 def check_multi_label(recipe: Recipe, task: Task) -> None:
@@ -36,9 +44,7 @@ def check_multi_label(recipe: Recipe, task: Task) -> None:
         needed = "VAT" if options.pooling == "variational" else "an attention classifier with polarities (UAFTC)"
         raise refused(f"--model {recipe.model}", f"{needed} is built for classes that exclude each other")
     if recipe.method == "auto":
-        raise refused(
-            "--method auto", "it chooses by the accuracy of one label; name a method, such as plain or ssmix"
-        )
+        raise refused("--method auto", AUTO)
     if recipe.long == "windows":
         raise refused("--long windows", "the logits of windows are put together for one label; use --long head-tail")
     for name, (usual, reason) in ONE_LABEL_ONLY.items():
@@ -50,6 +56,27 @@ def check_multi_label(recipe: Recipe, task: Task) -> None:
 def refused(option: str, reason: str) -> InputError:
     """The error for an option."""
     return InputError(f"{option} is not available for texts with several labels: {reason}")
+
+
+def check_compared(methods: Iterable[str | None], multi_label: bool) -> None:
+    """Raises an `InputError` if a method or reference of a comparison needs one label, and texts can have several.
+
+    Args:
+        methods: names of methods and references.
+        multi_label: whether texts can have several labels.
+    """
+    for name in methods:
+        if multi_label and name == "auto":
+            raise refused("--method auto", AUTO)
+        if multi_label and name in ONE_LABEL_REFERENCES:
+            raise refused(f"the reference {name}", ONE_LABEL_REFERENCES[name])
+
+
+def check_measures(names: Iterable[str], multi_label: bool) -> None:
+    """Raises an `InputError` if a measure needs one label for each text and `multi_label` texts can have several."""
+    for name in names:
+        if multi_label and name in ONE_LABEL_MEASURES:
+            raise refused(as_option(name), ONE_LABEL_MEASURES[name])
 
 
 def check_one_label(task: Task, what: str) -> None:

@@ -14,6 +14,7 @@ from salience.data.texts import Texts
 from salience.inference import choose_device
 from salience.inference.kept_vectors import KeptEncoder
 from salience.models.attention_options import WORD_ENCODERS, attention_options
+from salience.models.thresholds import HALF
 from salience.training.arguments import check_device
 from salience.training.baselines import encoder_probabilities, majority_probabilities, tfidf_probabilities
 from salience.training.checkpoints import using_files
@@ -68,8 +69,11 @@ def make_reference(recipe: Recipe, folder: str | Path, measures: Mapping[str, Me
         for name, own in further.items():
             found = {text: next(predicted) for text in own}
             metrics[name] = wanted[name].of_predictions(found, task.test.known_labels)
+        decided = {"test": probabilities >= HALF} if task.multi_label else {}
         with using_files(output.model):
-            write_scores(output.model, choose_device(recipe.device).type, recipe, task, metrics, by_part)
+            write_scores(
+                output.model, choose_device(recipe.device).type, recipe, task, metrics, by_part, decided=decided
+            )
         output.publish()
 
 

@@ -17,7 +17,7 @@ from salience.inference import TextClassifier
 from salience.processes import is_main_process
 from salience.training.abstaining import abstention, abstention_sentences, check_target, decided_scores
 from salience.training.batches import as_batch
-from salience.training.calibrating import choose_calibration, divide_logits
+from salience.training.calibrating import choose_calibration
 from salience.training.checking import check_recipe
 from salience.training.checkpoints import using_files
 from salience.training.data_facts import FACTS, data_facts
@@ -30,6 +30,7 @@ from salience.training.inputs import checksums, input_files, task_of
 from salience.training.judged_labels import judged_labels
 from salience.training.measured_scores import Measure
 from salience.training.measures import Measures, measures_named
+from salience.training.multi_label import check_measures
 from salience.training.passes import text_passes
 from salience.training.preparing import Prepared, prepare, silent
 from salience.training.recipe import Recipe
@@ -109,6 +110,7 @@ def train(
     )
     with folder.held() if main else nullcontext():
         prepared, task = prepare_files(recipe, listeners.note)
+        check_measures(wanted, task.multi_label)
         folds = choose_folds(recipe, task, listeners.note) if estimating else None
         calibrated = False
         if folds is not None:
@@ -159,9 +161,7 @@ def fit_and_save(
     fitted = fit(prepared, folder.checkpoints, listeners)
     classifier = fitted.classifier
     if estimated is not None:
-        divide_logits(classifier.model, estimated.divisor)
-        if (found := estimated.label_thresholds) is not None:
-            classifier.model.config.label_thresholds = dict(zip(task.labels, found.tolist(), strict=True))
+        estimated.fold_into(classifier)
     if not main:
         PartialState().wait_for_everyone()
         return Run(folder.output, recipe, task, {}, classifier, None)

@@ -19,9 +19,10 @@ from salience.training.label_metrics import (
     label_scores,
     label_selection,
 )
+from salience.training.label_row_scores import label_class_scores, label_row_scores
 from salience.training.label_temperature import label_cross_fitted, label_temperature_scores
 from salience.training.label_thresholds import chosen_decisions
-from salience.training.metrics import detailed_scores, scores, selection
+from salience.training.metrics import class_scores, detailed_scores, row_scores, scores, selection
 from salience.training.temperature import cross_fitted, temperature_scores
 
 
@@ -78,6 +79,11 @@ class Scoring:
         detailed: the scores of a finished run.
         with_intervals: the scores of an estimate; of groups and a seed, too.
         cross_fitted, temperature_scores: the temperature and the calibration errors.
+        main: the score by which methods are compared, one of `compared`; a mean over rows.
+        compared: the scores whose differences are computed in comparisons, with their titles.
+        beside: those of `compared` whose differences are shown beside that of the main one.
+        row_scores: name to values of the rows (N,), whose mean is the score; of some scores, "brier_score" among them.
+        class_scores: "f1" and "support" of every class or label (C,).
     """
 
     shown: Mapping[str, str]
@@ -88,13 +94,30 @@ class Scoring:
     with_intervals: Callable[[np.ndarray, np.ndarray, np.ndarray | None, int], dict[str, Any]]
     cross_fitted: Callable[..., dict[str, float | None]]
     temperature_scores: Callable[..., dict[str, Any]]
+    main: str
+    compared: Mapping[str, str]
+    beside: tuple[str, ...]
+    row_scores: Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]
+    class_scores: Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]
+
+    @property
+    def main_title(self) -> str:
+        """The title of the main score."""
+        return self.compared[self.main]
 
 
+# Scores from 0 to 1 that comparisons show in percent.
+IN_PERCENT = ("accuracy", "macro_f1", "micro_f1", "subset_accuracy", "ranking_precision")
 OF_ONE = Scoring(
     shown={"accuracy": "accuracy", "macro_f1": "macro-F1", "calibration_error": "calibration error"},
     estimated={"accuracy": "accuracy", "macro_f1": "macro-F1"},
     scores=scores, selection=selection, detailed=detailed_scores, with_intervals=scores_with_intervals,
-    cross_fitted=cross_fitted, temperature_scores=temperature_scores,
+    cross_fitted=cross_fitted, temperature_scores=temperature_scores, main="accuracy",
+    compared={
+        "accuracy": "accuracy", "macro_f1": "macro-F1", "log_loss": "log loss",
+        "calibration_error": "calibration error",
+    },
+    beside=("log_loss",), row_scores=row_scores, class_scores=class_scores,
 )  # fmt: skip
 OF_SEVERAL = Scoring(
     shown={
@@ -104,7 +127,14 @@ OF_SEVERAL = Scoring(
     estimated={f"micro_f1{AT_THRESHOLDS}": "micro-F1", f"macro_f1{AT_THRESHOLDS}": "macro-F1"},
     scores=label_scores, selection=label_selection, detailed=detailed_label_scores,
     with_intervals=label_scores_with_intervals,
-    cross_fitted=label_cross_fitted, temperature_scores=label_temperature_scores,
+    # The ranking precision is the main score of a comparison: it needs no thresholds, which few rows do not give, it
+    # is a mean over rows, as the intervals over rows take it to be, and checkpoints are chosen by it.
+    cross_fitted=label_cross_fitted, temperature_scores=label_temperature_scores, main="ranking_precision",
+    compared={
+        "ranking_precision": "ranking precision", "micro_f1": "micro-F1", "macro_f1": "macro-F1",
+        "subset_accuracy": "subset accuracy", "log_loss": "log loss", "calibration_error": "calibration error",
+    },
+    beside=("micro_f1", "log_loss"), row_scores=label_row_scores, class_scores=label_class_scores,
 )  # fmt: skip
 
 
