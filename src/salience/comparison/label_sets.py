@@ -69,7 +69,7 @@ def distances(baseline: np.ndarray, others: list[np.ndarray]) -> np.ndarray:
         np.where(label_majority(other) != expected, np.abs(label_votes(other) - votes) / len(other), 0.0)
         for other in others
     ]
-    return np.max(found, axis=0)
+    return np.max([np.zeros(expected.shape), *found], axis=0)
 
 
 def chosen_labels(probabilities: np.ndarray, row: int, names: list[str]) -> tuple[str, int]:

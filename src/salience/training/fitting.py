@@ -29,6 +29,7 @@ from salience.training.checkpoints import last_checkpoint, using_files
 from salience.training.contrastive import Contrastive
 from salience.training.diverging import diverged
 from salience.training.history import history_of
+from salience.training.interpolating import InterpolatedWeights
 from salience.training.preparing import Prepared, silent
 from salience.training.procedures import Standard
 from salience.training.rates import Rates
@@ -136,6 +137,8 @@ def build_trainer(
     recipe, validation = prepared.recipe, prepared.validation
     selecting = [] if validation is None else [BestWeights(recipe.patience)]
     averaging = [] if recipe.average == "none" else [AveragedWeights(recipe.average)]
+    share = recipe.trained_share
+    between = [InterpolatedWeights(prepared.model, share)] if share < 1 else []
     unmixed = unmixed_objective(recipe)
     memories = [unmixed.memory] if isinstance(unmixed, Contrastive) and unmixed.memory is not None else []
     trainer = MixTrainer(
@@ -150,7 +153,7 @@ def build_trainer(
         train_dataset=prepared.training,
         eval_dataset=by_length(validation),
         processing_class=prepared.classifier.tokenizer,
-        callbacks=[*listeners.callbacks, ResumePoints(), *selecting, *averaging, *memories],
+        callbacks=[*listeners.callbacks, ResumePoints(), *selecting, *averaging, *memories, *between],
     )
     for average in averaging:
         trainer.evaluate = average.evaluating_average(trainer.evaluate)  # type: ignore[method-assign]

@@ -25,7 +25,6 @@ from salience.models.loading import load_configuration
 from salience.training.calibrating import last_map
 from salience.training.recipe import Recipe
 
-STRENGTH = 1.0  # inverse strength of the L2 penalty, for vectors whose mean length is 1
 MOST = 10_000  # texts that the regression is fitted on: with as many, more of them change little and cost time
 
 
@@ -59,7 +58,7 @@ def check_head_start(head_start: str | None, model: PreTrainedModel) -> None:
 
 @torch.no_grad()
 def begin_as_regression(
-    classifier: TextClassifier, training: Encoded, class_weights: Sequence[float] | None = None
+    classifier: TextClassifier, training: Encoded, class_weights: Sequence[float] | None = None, strength: float = 1.0
 ) -> None:
     """Sets the last linear map of a classifier; nothing is done if all texts that are read are of one class.
 
@@ -69,6 +68,7 @@ def begin_as_regression(
         classifier: its model `can_begin`. The encoder is not changed.
         training: N encoded texts with labels.
         class_weights: of the C classes in the loss; None for equal ones.
+        strength: inverse strength of the L2 penalty, for vectors whose mean length is 1.
     """
     if len(training) > MOST:
         training = training.take(np.sort(np.random.default_rng(0).permutation(len(training))[:MOST]))
@@ -78,15 +78,16 @@ def begin_as_regression(
     with classifier.computing():
         vectors = sentence_vectors(classifier.model, training)
     linear: nn.Linear = last_map(classifier.model)
-    weights, biases = regression(vectors, labels, linear.out_features, class_weights)
+    weights, biases = regression(vectors, labels, linear.out_features, class_weights, strength)
     linear.weight.copy_(torch.from_numpy(weights))
     if linear.bias is not None:
         linear.bias.copy_(torch.from_numpy(biases))
 
 
 def regression(
-    vectors: np.ndarray, labels: np.ndarray, classes: int, class_weights: Sequence[float] | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+    vectors: np.ndarray, labels: np.ndarray, classes: int, class_weights: Sequence[float] | None = None,
+    strength: float = 1.0,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """The weights (C, D) and biases (C,) of a logistic regression in float64, for vectors of their own length.
 
     A class without a row has weights of 0 and the lowest of the biases.
@@ -96,12 +97,13 @@ def regression(
         labels: (N,), class numbers, of at least two classes.
         classes: number of classes C.
         class_weights: of the C classes; None for equal ones.
+        strength: inverse strength of the L2 penalty, for vectors whose mean length is 1.
     """
     from sklearn.linear_model import LogisticRegression
 
     length = np.linalg.norm(vectors.astype(np.float64), axis=1).mean()
     of_rows = None if class_weights is None else np.asarray(class_weights)[labels]
-    fitted = LogisticRegression(C=STRENGTH, max_iter=1000).fit(vectors / length, labels, of_rows)
+    fitted = LogisticRegression(C=strength, max_iter=1000).fit(vectors / length, labels, of_rows)
     found, offsets = fitted.coef_ / length, fitted.intercept_
     if len(found) == 1:  # two classes: the logits are those of the second one against the first
         found, offsets = np.concatenate([-found, found]) / 2, np.concatenate([-offsets, offsets]) / 2

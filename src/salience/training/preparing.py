@@ -126,7 +126,7 @@ def prepare(
     method = choose_method(recipe.method, recipe.method_options) if method is None else method
     check_head_start(recipe.head_start, model)
     if recipe.head_start == "logistic":
-        begin_as_regression(classifier, training, weights)
+        begin_as_regression(classifier, training, weights, recipe.head_strength)
     pooling = "" if recipe.pooling == "cls" else f" ({recipe.pooling} pooling)"
     note(
         f"recipe: {recipe.staged_method} on {recipe.model}{pooling}, {recipe.steps} steps of {recipe.batch_size} "
@@ -135,7 +135,7 @@ def prepare(
     procedure = choose_procedure(required_procedure(model), recipe.procedure_options)
     check_plain_stage(recipe.plain_share, recipe.steps, isinstance(procedure, Turns))
     check_auto(recipe, isinstance(procedure, Turns))
-    check_techniques(recipe, auto or method is not None, isinstance(procedure, Turns))
+    check_techniques(recipe, auto or method is not None, isinstance(procedure, Turns), validation is not None)
     if recipe.freeze is not None:
         freeze_lowest(model, recipe.freeze)
     if recipe.contrastive:

@@ -10,12 +10,7 @@ from salience.assignments import name_and_options
 from salience.errors import InputError, listed, unknown
 from salience.settings import SHARE, TEXT, as_option, between, check_settings, one_of, setting, whole_between
 from salience.training.data_settings import DataSettings
-from salience.training.default_settings import (
-    default_batch_size,
-    default_method,
-    default_rates,
-    default_steps,
-)
+from salience.training.default_settings import default_batch_size, default_method, default_rates, default_steps
 from salience.training.earlier_recipes import from_earlier
 from salience.training.plain_stage import PLAIN_SHARE, PREFIX, split_name
 from salience.training.recipe_kinds import CHECKSUMS, OPTIONS, WEIGHTS
@@ -81,6 +76,12 @@ class Recipe(DataSettings):
         None, one_of("random", "logistic"), "how the head begins: at random, or as the logistic regression on the "
         "vectors that it reads", "logistic with mean pooling, else random",
     )  # fmt: skip
+    head_strength: float = setting(1.0, between(1e-6, 1e6), "C of the regression of --head-start logistic")
+    trained_share: float = setting(
+        1.0,
+        between(0, 1),
+        "share of the trained weights in those that are kept; the rest are those before training",
+    )
     layer_decay: float = setting(
         1.0, between(0.01, 1), "learning rate of each encoder layer, as a multiple of that of the layer above it"
     )

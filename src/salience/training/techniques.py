@@ -52,12 +52,13 @@ def used_contrast(recipe: Recipe) -> float:
     return CONTRAST if fits and recipe.reads_mean else 0.0
 
 
-def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool) -> None:
+def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool, validated: bool = False) -> None:
     """Checks that the techniques that a recipe asks for fit together, and fit the training.
 
     Args:
         mixes: whether the training has a mixing method.
         by_turns: whether the model is trained by turns.
+        validated: whether there are validation rows.
 
     Raises:
         InputError: names the options, and which to leave out.
@@ -67,12 +68,16 @@ def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool) -> None:
         "--contrastive": bool(recipe.contrastive),
         "--average": recipe.average != "none",
         "--freeze": recipe.freeze is not None,
+        "--trained-share": recipe.trained_share < 1,
     }
     asked = [option for option, is_given in given.items() if is_given]
     if by_turns and asked:
         raise InputError(f"VAT is trained by turns, which has no {asked[0]}: leave it out, or take another model")
     if recipe.r_drop and recipe.contrastive:
         raise InputError("--r-drop and --contrastive are two losses in place of the cross-entropy: leave one out")
+    if given["--trained-share"] and (validated or recipe.plain_share):
+        what = "a plain stage" if recipe.plain_share else "validation rows, which choose trained weights"
+        raise InputError(f"--trained-share is for a training without {what}: leave one of them out")
     if mixes and recipe.r_drop:
         raise InputError("--r-drop is for training without mixing: use it with --method plain, or leave it out")
     if mixes and recipe.contrastive and not recipe.clean:
