@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import islice
 
 from rich.console import Console
 from rich.table import Table
@@ -13,6 +14,7 @@ from salience.comparison.results import Comparison, ConditionResults, OverDataSe
 from salience.comparison.statistics import spread
 from salience.report.terminal import literal, titled
 
+FIRST = 4  # scores that fit into a terminal; the report has all
 WIDEST = 3  # methods beside which a table of its own fits into a terminal
 
 
@@ -35,15 +37,15 @@ def show_comparison(comparison: Comparison, console: Console | None = None) -> N
 
 def score_table(results: ConditionResults) -> Table:
     """Mean and standard deviation over the seeds, a row for each method."""
-    scoring = results.scoring
-    seeds = len(results.scores[results.baseline][scoring.main])
+    shown = dict(islice(results.scoring.compared.items(), FIRST))
+    seeds = len(results.scores[results.baseline][results.scoring.main])
     title = f"{results.title}: " if results.title else ""
     table = titled(f"{title}{results.rows} test rows, mean ± standard deviation over {seeds} seeds")
     table.add_column("", overflow="fold")
-    for name in (*scoring.compared.values(), "passes", "time"):
+    for name in (*shown.values(), "passes", "time"):
         table.add_column(name, justify="right")
     for method, scores in results.scores.items():
-        cells = (spread(scores[score]) for score in scoring.compared)
+        cells = (spread(scores[score]) for score in shown)
         table.add_row(literal(method), *cells, passes(scores), f"x {results.times(method):.2f}")
     return table
 
