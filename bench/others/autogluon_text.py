@@ -9,7 +9,8 @@
 
 It runs in an environment of its own. The tabular predictor reads texts as counts of n-grams and trains an ensemble of
 models on them; with `--encoder`, the multimodal predictor fine-tunes the encoder in a folder. Both have their default
-settings.
+settings. The torchvision that pip chose did not load beside a torch for processors alone; texts do not need it, so the
+import of its operators was taken out of its `__init__.py`.
 """
 
 import argparse
