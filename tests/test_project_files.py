@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections import Counter
 
 import yaml
 
@@ -55,3 +56,9 @@ def test_the_reference_has_every_public_name_once():
     pages = [page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference").glob("*.md")]
     named = re.findall(r"^::: salience\.(\w+)$", "\n".join(pages), re.M)
     assert sorted(named) == sorted(set(salience.__all__) - {"__version__"})
+
+
+def test_test_modules_have_names_of_their_own():
+    """pytest imports them by their names: of two with the same name, one is not run."""
+    names = Counter(file.name for file in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
