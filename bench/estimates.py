@@ -22,7 +22,6 @@ the decided new rows is at least the target. The last is to be 95 % or more.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,6 +31,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from development import SETS, development_set
+from kept_rows import keep, kept_rows
 from salience.training.abstaining import abstention, decided_scores
 from salience.training.estimating import Estimated, estimate
 from salience.training.fitting import Listeners, fit
@@ -170,7 +170,7 @@ def main() -> None:
     parser.add_argument("--precision", default="auto")
     options = parser.parse_args()
     results = options.results
-    rows = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+    rows = kept_rows(results)
     done = {(row["set"], row["size"], row["seed"]) for row in rows}
     with TemporaryDirectory() as folder:
         for seed in options.seeds:
@@ -185,8 +185,7 @@ def main() -> None:
                     new = [
                         row | {"set": name, "size": size, "seed": seed} for row in rows_of_run(recipe, options.kinds)
                     ]
-                    with results.open("a", encoding="utf-8") as file:
-                        file.writelines(json.dumps(row) + "\n" for row in new)
+                    keep(results, new)
                     rows += new
                     print(name, size, seed, flush=True)
     print(table(rows))

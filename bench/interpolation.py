@@ -14,7 +14,6 @@ runs.
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,6 +22,7 @@ import numpy as np
 import torch
 
 from development import SETS, development_set
+from kept_rows import keep, kept_rows
 from salience.comparison.statistics import difference
 from salience.training.fitting import fit
 from salience.training.metrics import detailed_scores
@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("--precision", default="auto")
     options = parser.parse_args()
     results = options.results
-    rows = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+    rows = kept_rows(results)
     done = {(row["set"], row["size"], row["seed"], row["variant"]) for row in rows}
     with TemporaryDirectory() as folder:
         for seed in options.seeds:
@@ -116,8 +116,7 @@ def main() -> None:
                         )  # fmt: skip
                         row = {"set": name, "size": size, "seed": seed, "variant": variant}
                         row["scores"] = rows_of_run(recipe)
-                        with results.open("a", encoding="utf-8") as file:
-                            file.write(json.dumps(row) + "\n")
+                        keep(results, [row])
                         rows.append(row)
                         print(name, size, seed, variant, flush=True)
     for score in ("accuracy", "scaled_log_loss"):

@@ -1,6 +1,5 @@
 """`salience export`: the folder predicts what the run predicts, with salience and without it, or is not written."""
 
-import csv
 import json
 import re
 import shutil
@@ -14,6 +13,7 @@ from test_bad_input import refused
 
 import families
 import salience as package
+from exporting import exports_of, predicted
 from labelled import WORDS, labelled_rows, write_csv
 from salience.cli.main import main
 from salience.files import files_in, sha256_of
@@ -25,17 +25,7 @@ TEXTS = [text for text, _ in labelled_rows(40, seed=3)]
 @pytest.fixture(scope="session")
 def exported(place, run):
     """Folders of the exports of a run: in float32, and in int8 whatever it costs."""
-    folders = {"float32": place.folder / "run-onnx", "int8": place.folder / "run-onnx-int8"}
-    assert main(["export", str(run), "--to", "onnx"]) == 0
-    assert main(["export", str(run), "--int8", "--accept"]) == 0
-    return folders
-
-
-def predicted(salience, model, data, output) -> list[dict]:
-    answer = salience("predict", model, data, "--output", output, "--window", "9", "--device", "cpu")
-    assert answer.code == 0, answer.err
-    with output.open(newline="", encoding="utf-8") as opened:
-        return list(csv.DictReader(opened))
+    return exports_of(run)
 
 
 # -------------------------------------------------------------------------------------------------------- predictions

@@ -12,6 +12,7 @@ import onnx
 import pytest
 
 import salience as library
+from exporting import exports_of, predicted
 from labelled import WORDS, rows_of_several, write_csv
 from salience.errors import InputError
 from serving import asked, served
@@ -66,19 +67,7 @@ def decided(run) -> list[list[str]]:
 @pytest.fixture(scope="module")
 def exported(run):
     """Folders of the exports of the run: in float32, and in int8 whatever it costs."""
-    from salience.cli.main import main
-
-    folders = {"float32": run.with_name("run-onnx"), "int8": run.with_name("run-onnx-int8")}
-    assert main(["export", str(run)]) == 0
-    assert main(["export", str(run), "--int8", "--accept"]) == 0
-    return folders
-
-
-def predicted(salience, model, data, output) -> list[dict]:
-    answer = salience("predict", model, data, "--output", output, "--window", "9", "--device", "cpu")
-    assert answer.code == 0, answer.err
-    with output.open(newline="", encoding="utf-8") as opened:
-        return list(csv.DictReader(opened))
+    return exports_of(run)
 
 
 def test_predict_gives_what_the_run_gives(run, exported, several_files, salience, tmp_path):

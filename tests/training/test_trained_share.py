@@ -94,3 +94,9 @@ def test_an_earlier_run_is_repeated_as_it_was(place):
 def test_what_does_not_fit_is_refused(place, settings, what):
     with pytest.raises(InputError, match=f"--trained-share is for a training without {what}"):
         prepare_files(recipe_of(place, trained_share=0.5, **settings))
+
+
+def test_a_strength_without_a_regression_is_refused(place):
+    with pytest.raises(InputError, match="--head-strength has no effect without --head-start logistic"):
+        prepare_files(recipe_of(place, head_start="random", head_strength=10.0))
+    assert prepare_files(recipe_of(place, head_strength=10.0))[0].recipe.head_start == "logistic"

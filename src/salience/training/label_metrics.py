@@ -30,7 +30,7 @@ def label_scores(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, flo
 
     return decision_scores(probabilities >= HALF, labels) | {
         "ranking_precision": float(label_ranking_average_precision_score(labels, probabilities)),
-        "log_loss": float(log_losses(probabilities, labels).mean()),
+        "log_loss": float(log_losses(probabilities, labels).mean(0).mean()),
     }
 
 
@@ -82,7 +82,7 @@ def detailed_label_scores(
 
 
 def log_losses(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The log loss of each label (C,), in nats: the mean over the rows of -ln of the probability of its 0 or 1.
+    """The log loss of each label of each row (N, C), in nats: -ln of the probability of its 0 or 1.
 
     Probabilities are clipped at the precision of their type, as in scikit-learn's `log_loss`.
 
@@ -92,7 +92,7 @@ def log_losses(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """
     least = np.finfo(probabilities.dtype).eps
     clipped = np.clip(probabilities.astype(float), least, 1 - least)
-    return -np.where(labels == 1, np.log(clipped), np.log1p(-clipped)).mean(0)
+    return -np.where(labels == 1, np.log(clipped), np.log1p(-clipped))
 
 
 def average_precisions(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -164,7 +164,7 @@ def each_label(
         "threshold".
     """
     right, support, named = (decided & (labels == 1)).sum(0), labels.sum(0), decided.sum(0)
-    precisions, losses = average_precisions(probabilities, labels), log_losses(probabilities, labels)
+    precisions, losses = average_precisions(probabilities, labels), log_losses(probabilities, labels).mean(0)
 
     def share(part: float, whole: float) -> float | None:
         return float(part / whole) if whole else None

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from salience.models.thresholds import HALF
+from salience.training.label_metrics import log_losses
 
 
 def label_row_scores(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
@@ -24,14 +25,12 @@ def label_row_scores(probabilities: np.ndarray, labels: np.ndarray) -> dict[str,
     """
     predicted = (probabilities >= HALF).astype(int)
     right, either = labels * predicted, labels + predicted
-    least = np.finfo(probabilities.dtype).eps  # as in `log_losses`
-    clipped = np.clip(probabilities.astype(float), least, 1 - least)
     return {
         "ranking_precision": ranking_precisions(probabilities, labels),
         "micro_f1": linearised_f1(right.sum(1), either.sum(1)),
         "macro_f1": linearised_f1(right, either).mean(1),
         "subset_accuracy": (predicted == labels).all(1).astype(float),
-        "log_loss": -np.where(labels == 1, np.log(clipped), np.log1p(-clipped)).mean(1),
+        "log_loss": log_losses(probabilities, labels).mean(1),
     }
 
 
