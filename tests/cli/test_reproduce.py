@@ -11,6 +11,7 @@ from test_bad_input import refused
 
 from salience.analysis.synthetic import synthetic
 from salience.reproduce import TABLES
+from salience.reproduce.mixing_tables import MixingTable
 from salience.reproduce.uaftc import figures as uaftc_figures
 from salience.reproduce.uaftc import synthetic as uaftc_synthetic
 from salience.reproduce.uaftc import table2 as uaftc_table2
@@ -116,6 +117,15 @@ def test_pictures_that_cannot_be_drawn_are_refused_before_anything_is_run(reprod
                 "a file", "where a folder is needed: choose another place")  # fmt: skip
 
 
+def test_numbers_of_rows(reproduce, tmp_path, monkeypatch):
+    monkeypatch.setattr(MixingTable, "run", lambda self, cell, data_dir: {"accuracy": 0.5, "text_passes": cell.rows})
+    file = tmp_path / "table.jsonl"
+    answer = reproduce("ssmix-table2", "--sets", "sst2", "--rows", "30,20", "--results", file)
+    assert answer.code == 0, answer.err
+    assert {row["rows"] for row in rows(file)} == {20, 30}
+    assert "Claims, 20 training rows" in answer.out and "500 training rows" not in answer.out
+
+
 def test_it_goes_on_where_it_was(reproduce, tmp_path, monkeypatch):
     """After a kill in the middle of the last line; what is kept is not run again."""
     file = tmp_path / "mine" / "table.jsonl"
@@ -195,6 +205,9 @@ BAD = {  # the table, the options, and what the line says
     "an unknown set": ("vat", ["--sets", "sst2,sst3"], ['unknown data set of vat: "sst3"', "Did you mean"]),
     "a set that is not there": ("vat", ["--sets", "ag_news"], ["no data set at", "ag_news/train.jsonl.gz"]),
     "no seed": ("vat", ["--seeds", "one"], ["'one' are no numbers; write --seeds 0,1,2"]),
+    "no rows": ("ssmix-table2", ["--rows", "few"], ["'few' are no numbers; write --rows 200,500"]),
+    "a training set of nothing": ("ssmix-table2", ["--rows", "0"], ["--rows 0: a training set has at least one row"]),
+    "rows of another table": ("vat", ["--rows", "20"], ["--rows: vat has one number of rows", "ssmix-table2"]),
     "no part": ("vat", ["--part", "half"], ["'half' are no numbers; write --part 1/2"]),
     "half a part": ("vat", ["--part", "1"], ["--part 1/2"]),
     "a part of nothing": ("vat", ["--part", "1/0"], ["--part 1/2"]),

@@ -107,6 +107,12 @@ def test_every_cell_once():
     ]
 
 
+def test_other_numbers_of_rows():
+    table = SMALL.table("small", "made up").resized([30, 20, 30])
+    assert [cell.rows for cell in table.plan(("sst2",), (0,))] == [30, 30, 20, 20]
+    assert [cell.rows for cell in SMALL.table("small", "made up").plan(("sst2",), (0,))] == [12, 12, 100, 100]
+
+
 @pytest.mark.parametrize("name", ["ssmix-table2", "attentionmix-tables", "dropmix-table3", "dropmix-table4"])
 def test_published_numbers_and_claims_name_methods_of_the_table(name):
     table = TABLES[name]()

@@ -16,6 +16,9 @@ def reproduce(
     data_dir: Annotated[Path | None, Option(help="Folder of the data sets.  [default: read from the hub]")] = None,
     sets: Annotated[str | None, Option(help="Data sets of the table, separated by commas.  [default: all]")] = None,
     seeds: Annotated[str, Option(help="Seeds, separated by commas.")] = "0",
+    rows: Annotated[
+        str | None, Option(help="Training rows, for tables of mixing methods; several numbers separated by commas.")
+    ] = None,
     results: Annotated[Path | None, Option(help="File of the runs.  [default: results/TABLE.jsonl]")] = None,
     merge: Annotated[
         list[Path] | None, Option(help="Results file of another machine whose runs are added first; can be repeated.")
@@ -30,4 +33,4 @@ def reproduce(
     """Run a table of a paper and print it beside the published values. Runs in the results file are not repeated."""
     from salience.commands.reproduce import reproduce as reproduce_table
 
-    reproduce_table(table, data_dir, sets, seeds, results, part, pictures, precision, jobs, ray, merge or ())
+    reproduce_table(table, data_dir, sets, seeds, rows, results, part, pictures, precision, jobs, ray, merge or ())

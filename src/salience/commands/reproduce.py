@@ -17,6 +17,7 @@ def reproduce(
     data_dir: Path | None = None,
     sets: str | None = None,
     seeds: str = "0",
+    rows: str | None = None,
     results: Path | None = None,
     part: str | None = None,
     pictures: Path | None = None,
@@ -32,6 +33,8 @@ def reproduce(
         data_dir: A folder of data sets; None reads them from the hub.
         sets: Data sets of the table, separated by commas; None for all.
         seeds: Numbers from 0, separated by commas.
+        rows: Numbers of training rows, separated by commas, for a table that compares methods on drawn training sets;
+            None for the table's own.
         results: The results file; None for results/NAME.jsonl.
         part: "K/N", to run the K-th of N parts of the cells; None for that of a Slurm array's task, else all cells.
         pictures: The folder for pictures; None draws none.
@@ -51,22 +54,33 @@ def reproduce(
     from salience.reproduce.running import merge_results, numbers, run_table
 
     table = TABLES[name]()
+    if rows is not None:
+        if table.resized is None:
+            raise InputError(f"--rows: {name} has one number of rows; these tables vary it: {having('resized')}")
+        sizes = numbers(rows, ",", "--rows 200,500")
+        if min(sizes) < 1:
+            raise InputError(f"--rows {rows}: a training set has at least one row")
+        table = table.resized(sizes)
     if pictures is not None:  # checked before hours of runs
         if table.pictures is None:
-            drawable = [other for other, load in TABLES.items() if load().pictures is not None]
-            raise InputError(f"--pictures: {name} has none; these tables have some: {listed(drawable)}")
+            raise InputError(f"--pictures: {name} has none; these tables have some: {having('pictures')}")
         check_folder(pictures, overwrite=True)
     file = results or Path("results") / f"{name}.jsonl"
     for other in merge:
         added = merge_results(table, file, other)
         say(f"{other}: {counted(added, 'run')} added to {file}")
     with GridProgress() as progress:
-        rows = run_table(
+        runs = run_table(
             table, data_dir, None if sets is None else sets.split(","), numbers(seeds, ",", "--seeds 0,1,2"),
             file, part_of(part, progress.note),
             precision=precision, jobs=jobs, ray=ray, display=progress,
         )  # fmt: skip
     if pictures is not None and table.pictures is not None:
         with whole_folder(pictures) as folder:
-            names = list(table.pictures(rows, folder))
+            names = list(table.pictures(runs, folder))
         say(f"{pictures}: {', '.join(names)}, each as png and svg")
+
+
+def having(field: str) -> str:
+    """The names of the tables that have an optional field."""
+    return listed([name for name, load in TABLES.items() if getattr(load(), field) is not None])

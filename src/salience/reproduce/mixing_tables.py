@@ -90,6 +90,7 @@ class MixingTable:
             name=name, paper=paper, published=self.published, cell=Cell, keys=("accuracy", "text_passes"),
             cells=self.cells, run=self.run,
             report=partial(report, list(self.methods), self.published, self.claims),
+            resized=lambda sizes: replace(self, sizes=tuple(dict.fromkeys(sizes))).table(name, paper),
         )  # fmt: skip
 
 

@@ -48,6 +48,7 @@ class Table(Generic[CellT]):
         report: rows -> the table as markdown. The rows may be those of an incomplete table.
         pictures: (rows, folder) -> the names of the pictures that it writes there, without suffix. None: the table
             has no pictures.
+        resized: numbers of training rows -> the table with training sets of these sizes. None: the table has one size.
 
     Raises:
         TypeError: `cell` is not a dataclass with the fields `set` and `seed`.
@@ -63,6 +64,7 @@ class Table(Generic[CellT]):
     run: Callable[[CellT, Path | None], Row]
     report: Callable[[list[Row]], str]
     pictures: Callable[[list[Row], Path], Iterable[str]] | None = None
+    resized: Callable[[Sequence[int]], Table[CellT]] | None = None
 
     def __post_init__(self) -> None:
         if not (isinstance(self.cell, type) and is_dataclass(self.cell) and {"set", "seed"} <= {*self.identity}):
