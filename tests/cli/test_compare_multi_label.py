@@ -11,7 +11,7 @@ from sklearn import metrics as sk
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience.comparison.paired_difference import adjusted, paired_difference
 
-SEEDS = (0, 1)
+SEEDS, MEASURES = (0, 1), ("--robustness", "--faithfulness")
 METHODS, REFERENCES = ("plain", "senmixup", "ssmix"), ("majority", "tf-idf", "frozen")
 
 
@@ -45,7 +45,7 @@ def out(asked, tmp_path_factory):
     from salience.cli.main import main
 
     folder = tmp_path_factory.mktemp("compared") / "out"
-    assert main([*asked, "--methods", ",".join(METHODS), "--robustness", "--output", str(folder)]) == 0
+    assert main([*asked, "--methods", ",".join(METHODS), *MEASURES, "--output", str(folder)]) == 0
     return folder
 
 
@@ -111,6 +111,18 @@ def test_differences_are_paired_over_rows_and_draws(out, results):
     assert len(corrupted) == 2 and "accuracy_typos" not in results["scores"]["tf-idf"]
 
 
+def test_explanations_of_the_right_labels_are_judged(out, results):
+    labels, _ = arrays_of(out, "ssmix", 0)
+    for method in METHODS:
+        found = json.loads((out / f"{method}-0" / "metrics.json").read_text())["faithfulness"]
+        assert found["judged"] == (labels.sum(1) > 0).sum()  # texts without a label have nothing to explain
+        excess = found["comprehensiveness_gradient_over_random"]
+        assert excess == pytest.approx(
+            found["means"]["gradient"]["comprehensiveness"] - found["means"]["random"]["comprehensiveness"]
+        )
+        assert results["scores"][method]["comprehensiveness_gradient_over_random"][0] == pytest.approx(100 * excess)
+
+
 def test_the_reports_name_the_scores(out, results):
     page, text = (out / "report.html").read_text(), (out / "report.md").read_text().replace("\\", "")
     mean = results["differences"]["ssmix"]["ranking_precision"]["mean"]
@@ -135,7 +147,7 @@ def test_texts_in_dispute_have_heat_maps_of_the_contested_label(out, asked, sali
     # A finished comparison is read again without its models.
     for model in out.glob("*/model.safetensors"):
         model.unlink()
-    again = salience(*asked, "--methods", ",".join(METHODS), "--robustness", "--output", out)
+    again = salience(*asked, "--methods", ",".join(METHODS), *MEASURES, "--output", out)
     assert again.code == 0, again.err
     assert (out / "report.html").read_text().count('class="map"') == len(rows)
     assert "difference to plain, with the 95 % interval" in again.out and "ranking precision" in again.out
@@ -144,11 +156,10 @@ def test_texts_in_dispute_have_heat_maps_of_the_contested_label(out, asked, sali
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--faithfulness"], "--faithfulness is not available for texts with several labels: it removes the words"),
         (["--label-noise", "0.2"], "--label-noise is not available for texts with several labels"),
         (["--methods", "plain,auto"], "--method auto is not available for texts with several labels"),
     ],
-    ids=["faithfulness", "label noise", "auto"],
+    ids=["label noise", "auto"],
 )
 def test_what_needs_one_label_is_refused_by_name(options, message, asked, salience, tmp_path):
     answer = salience(*asked, *options, "--output", tmp_path / "out")

@@ -129,6 +129,23 @@ def test_columns_and_a_separator_give_the_same_run_as_lists(files, place, salien
     assert answer.code == 0, answer.err
 
 
+def test_long_texts_are_read_in_windows(place, salience, tmp_path):
+    rows = [(" ".join([text] * (1 if number % 3 else 20)), labels) for number, (text, labels) in
+            enumerate(rows_of_several(60, 0))]  # fmt: skip
+    data = write_csv(tmp_path / "long.csv", rows)
+    run, page = tmp_path / "run", tmp_path / "explained.jsonl"
+    options = ("--long", "windows", "--max-length", "16", "--estimate", "folds:2", "--test", data, "--output", run)
+    answer = salience(*place.train(*options, data=data))
+    assert answer.code == 0, answer.err
+    lines = [json.loads(line) for line in (run / "predictions.jsonl").read_text().splitlines()]
+    found = library.load(run).predict_proba([line["text"] for line in lines])
+    kept = np.array([line["probabilities"] for line in lines])
+    assert kept.shape == (60, 3) and kept == pytest.approx(found, abs=1e-4)
+    assert salience("explain", run, data, "--target", "gold", "--output", page).code == 0
+    longest = max((json.loads(line) for line in page.read_text().splitlines()), key=lambda line: len(line["words"]))
+    assert len(longest["words"]) == len(longest["scores"]["gradient"]) > 60 and not longest["cut"]
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [
@@ -137,12 +154,10 @@ def test_columns_and_a_separator_give_the_same_run_as_lists(files, place, salien
         (["--model", "attention:variational"], "--model attention:variational"),
         (["--class-weights", "auto"], "--class-weights"),
         (["--contrastive", "0.3"], "--contrastive"),
-        (["--r-drop", "1", "--method", "plain"], "--r-drop"),
         (["--head-start", "logistic"], "--head-start"),
         (["--label-descriptions", "names"], "--label-descriptions"),
         (["--label-noise", "0.1"], "--label-noise"),
         (["--target-precision", "0.7"], "--target-precision"),
-        (["--long", "windows"], "--long windows"),
         (["--unlabelled", "TEST"], "--unlabelled"),
     ],
 )

@@ -108,5 +108,11 @@ def test_the_mean_of_the_logits():
     for number, row in enumerate(merged(probabilities.astype(np.float32), owners)):
         mean = np.mean([logits[place] for place in range(6) if owners[place] == number], axis=0)
         assert row == pytest.approx(np.exp(mean) / np.exp(mean).sum(), rel=1e-4)
+    sigmoids = (1 / (1 + np.exp(-logits))).astype(np.float32)
+    for number, row in enumerate(merged(sigmoids, owners, several=True)):
+        mean = np.mean([logits[place] for place in range(6) if owners[place] == number], axis=0)
+        assert row == pytest.approx(1 / (1 + np.exp(-mean)), rel=1e-4)
+    sure = np.array([[1.0, 0.0], [0.0, 1.0]], np.float32)  # as sure as float32 can be, of opposites
+    assert merged(sure, np.array([0, 0]), several=True)[0] == pytest.approx([0.5, 0.5], abs=1e-6)
     assert merged(np.array([[1.0, 0.0], [0.25, 0.75]], np.float32), np.array([0, 0]))[0, 0] > 0.999
     assert merged(np.zeros((0, 3), np.float32), np.zeros(0, int)).shape == (0, 3)

@@ -14,17 +14,20 @@ from salience.explainers.explanations import explain_texts
 from salience.explainers.windows import mean_scores
 from salience.faithfulness.evaluation import evaluate
 from salience.inference import TextClassifier
+from salience.models.problem import SEVERAL
 
 WORDS = ["the", "a", "film", "about", "old", "men", "and", "dogs", "told", "twice"]
 LONG = " ".join(np.random.default_rng(0).choice(WORDS, 60).tolist())
 TEXTS = Texts(["a film", LONG, "told twice", LONG + " dogs and dogs"], labels=[0, 1, 1, 0], rows=[3, 4, 5, 6])
 
 
-def classifier(long: str) -> TextClassifier:
+def classifier(long: str, several: bool = False) -> TextClassifier:
     torch.manual_seed(0)
     tokenizer = families.tiny_tokenizer([" ".join(WORDS)])
     model = families.build("bert", classes=2, vocabulary=len(tokenizer)).eval()
     model.config.long_texts = long
+    if several:
+        model.config.problem_type = SEVERAL
     return TextClassifier(model, tokenizer, 16, "fp32")
 
 
@@ -80,6 +83,31 @@ def test_explanations_of_windows(target):
             count[first : first + len(own.words)] += 1
         assert count.min() >= 1
         assert each.scores["gradient-x-input"] == pytest.approx(total / count, rel=1e-4, abs=1e-6)
+
+
+def test_windows_of_texts_with_several_labels():
+    """Predictions against a loop over windows, and explanations of each label against those of the windows alone."""
+    reader, heads = classifier("windows", several=True), classifier("head", several=True)
+    texts, passages = Texts(TEXTS.texts, labels=np.array([[1, 1], [0, 1], [1, 0], [1, 1]])), reader.passages(TEXTS)
+    explainers, target = {"gradient-x-input": EXPLAINERS["gradient-x-input"]}, "gold"
+    found = {(each.words[-1], len(each.words), each.target): each for each in
+             explain_texts(reader, texts, explainers, target)}  # fmt: skip
+    assert len(found) == 6
+    for number, text in enumerate(TEXTS.texts):
+        own = [passages.texts.texts[place] for place in np.flatnonzero(passages.owners == number)]
+        logits = [np.log(p) - np.log(1 - p) for p in heads.predict_proba(own).astype(np.float64)]
+        expected = 1 / (1 + np.exp(-np.mean(logits, axis=0)))
+        assert reader.predict_proba([text])[0] == pytest.approx(expected, abs=1e-6)
+        firsts = passages.first_words[passages.owners == number]
+        for label in np.flatnonzero(texts.labels[number]):
+            each = found[text.split()[-1], len(text.split()), label]
+            assert each.probabilities == pytest.approx(expected, abs=1e-6)
+            of_windows = [
+                next(explain_texts(heads, Texts([window]), explainers, int(label))).scores["gradient-x-input"]
+                for window in own
+            ]
+            scores = mean_scores(len(each.words), list(zip(firsts.tolist(), of_windows, strict=True)))
+            assert each.scores["gradient-x-input"] == pytest.approx(scores, rel=1e-4, abs=1e-6)
 
 
 def test_what_reads_texts_at_once_refuses_windows():

@@ -2,6 +2,8 @@
 
 import json
 import pickle
+from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,16 +14,20 @@ import families
 import reference_faithfulness as reference
 from labelled import labelled_rows
 from salience.batch import Batch
+from salience.data.drawing import drawn
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.explainers import EXPLAINERS, IntegratedGradients
 from salience.faithfulness import METRICS, Metric, metrics_named
 from salience.faithfulness.accuracy import mean_accuracy_drop
+from salience.faithfulness.evaluation import evaluate
 from salience.inference import TextClassifier
+from salience.models.problem import SEVERAL
 from salience.training.faithfulness import Faithfulness
 from salience.training.measured_scores import MeasureOfPredictions
 from salience.training.measures import MEASURES, check_measured, measures_named
+from salience.training.multi_label import check_measures
 
 EXPLAINED = {
     "gradient": EXPLAINERS["gradient"], "gradient-x-input": EXPLAINERS["gradient-x-input"],
@@ -147,6 +153,28 @@ def test_what_a_comparison_shows():
     assert (found.title, found.direction, found.scale) == ("sufficiency, gradient", "points, lower is better", 100)
     found = AS_VAT.columns["accuracy_drop@2_gradient_x_input_over_random"]
     assert (found.direction, found.scale) == ("percentage points, higher is better", 1)
+
+
+def test_of_several_labels_the_right_ones_are_explained(classifier, task):
+    """As `evaluate` does for the target "gold", which is held against loops elsewhere."""
+    several = replace(classifier, model=deepcopy(classifier.model))
+    several.model.config.problem_type = SEVERAL
+    draw = np.random.default_rng(0)
+    part = replace(task.test, labels=(draw.random((len(task.test), 3)) < 0.4).astype(int))
+    measure = Faithfulness(EXPLAINED, texts=8, most=3, metrics=["comprehensiveness", "sufficiency", "loo-tau"])
+    found = measure(several, Task(task.labels, part, Texts([]), part), 0)
+    texts = drawn(part, 8, 0)
+    expected = evaluate(several, texts, explainers=EXPLAINED, metrics=list(measure.metrics), target="gold", most=3)
+    assert found["judged"] == (texts.labels.sum(1) > 0).sum() < 8
+    for name in EXPLAINED:
+        for metric in measure.metrics:
+            assert found["means"][name][metric] == pytest.approx(expected[name].metrics[metric].mean, abs=1e-6)
+    check_measures({"faithfulness": measure}, multi_label=True)
+    with pytest.raises(
+        InputError, match="--faithfulness is not available for texts with several labels: accuracy-drop"
+    ):
+        check_measures({"faithfulness": AS_VAT}, multi_label=True)
+    check_measures({"faithfulness": AS_VAT}, multi_label=False)
 
 
 def test_measures_go_to_other_processes():

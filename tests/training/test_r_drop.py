@@ -1,18 +1,21 @@
 """R-Drop: against a slow loop written from Eq. 4, its cost, and what it is refused with."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.distributions import Bernoulli, kl_divergence
 
 import families
 from salience import plain
 from salience.errors import InputError
 from salience.hooks.hooks import forward
-from salience.training.loss import CrossEntropy
+from salience.models.problem import SEVERAL
+from salience.training.loss import BinaryCrossEntropy, CrossEntropy
 from salience.training.passes import passes_per_step, reads_per_step
-from salience.training.r_drop import RDrop, both_divergences, twice
+from salience.training.r_drop import RDrop, both_divergences, divergences_of_labels, twice
 from salience.training.recipe import Recipe
 from salience.training.techniques import check_techniques, unmixed_objective
 from test_contract import rows_through_layers
@@ -50,6 +53,29 @@ def test_the_divergences_are_those_of_torch():
     back = F.kl_div(first.log_softmax(1), second.softmax(1), reduction="none").sum(1)
     assert torch.allclose(both_divergences(first, second), forth + back)
     assert torch.autograd.gradcheck(both_divergences, (first.requires_grad_(), second.requires_grad_()))
+
+
+def test_of_several_labels_each_has_a_divergence():
+    """The loss against a loop over texts and labels; the divergences against torch's of Bernoulli distributions."""
+    model, own = families.build("bert", dropout=0.3).train(), families.batch(LENGTHS)
+    model.config.problem_type = SEVERAL
+    several = replace(own, labels=torch.tensor([[1, 0, 1], [0, 0, 0], [1, 1, 1], [0, 1, 0]])[:, : model.num_labels])
+    torch.manual_seed(1)
+    (loss,) = RDrop(2.0)(model, several, BinaryCrossEntropy())
+    torch.manual_seed(1)
+    first, second = forward(model, twice(several)).chunk(2)
+    total = 0.0
+    for row, labels in enumerate(several.labels.tolist()):
+        for place, label in enumerate(labels):
+            p, q = (logits[row, place].sigmoid().item() for logits in (first, second))
+            likelihood = math.log(p * q) if label else math.log((1 - p) * (1 - q))
+            forth = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
+            back = q * math.log(q / p) + (1 - q) * math.log((1 - q) / (1 - p))
+            total += -likelihood / 2 + 2.0 / 4 * (forth + back)
+    assert loss.item() == pytest.approx(total / several.labels.numel(), rel=1e-5)
+    ones, others = Bernoulli(logits=first.double()), Bernoulli(logits=second.double())
+    expected = kl_divergence(ones, others) + kl_divergence(others, ones)
+    assert torch.allclose(divergences_of_labels(first.double(), second.double()), expected)
 
 
 def test_without_dropout_it_is_plain_training():

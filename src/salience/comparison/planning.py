@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from salience.comparison.grid import Condition, Grid, mixed_data_sets, with_meth
 from salience.errors import InputError, unknown
 from salience.outputs import locked
 from salience.training.inputs import checksums
+from salience.training.measured_scores import Measure
 from salience.training.multi_label import check_compared, check_measures
 from salience.training.preparing import silent
 from salience.training.recipe import Recipe
@@ -31,7 +32,7 @@ Plan = dict[str, Recipe]  # method to its recipe with nothing left open; the see
 
 def plans_of(
     grid: Grid, precision: str, output: Path, budget: str = "passes", note: Callable[[str], None] = silent,
-    measures: Collection[str] = (),
+    measures: Mapping[str, Measure] | None = None,
 ) -> dict[Condition, Plan]:  # fmt: skip
     """For each condition the settings of its runs, with which finished runs are compared.
 
@@ -43,7 +44,7 @@ def plans_of(
         output: the folder of the comparison.
         budget: what all methods spend alike, a key of `BUDGETS`.
         note: called with a line of text for every choice and warning.
-        measures: names of what is measured of each run beside its scores.
+        measures: what is measured of each run beside its scores, by name.
 
     Raises:
         InputError: there is no such budget, the data or a recipe is at fault, or something is wanted that texts with
@@ -57,7 +58,7 @@ def plans_of(
         left_open = [method for method, recipe in grid.recipes.items() if recipe.precision == "auto"]
         for condition in grid.conditions():
             plan, own_steps = filled_in(grid, condition, precision, known, note)
-            check_labels_of(grid, condition, known, measures)
+            check_labels_of(grid, condition, known, measures or {})
             precision = plan[left_open[0]].precision if left_open else precision
             costs = costs_of(grid, condition, plan, budget, known, note)
             plans[condition] = with_steps(plan, own_steps, costs, grid.baseline)
@@ -93,7 +94,7 @@ def open_or(precision: str, found: str) -> str:
     return found if precision == "auto" else precision
 
 
-def check_labels_of(grid: Grid, condition: Condition, known: Known, measures: Collection[str]) -> None:
+def check_labels_of(grid: Grid, condition: Condition, known: Known, measures: Mapping[str, Measure]) -> None:
     """Checks what texts with several labels cannot have, and that all data sets have labels of one kind.
 
     Raises:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import numpy as np
+from scipy.special import expit, logit, softmax
 
 from salience.data.texts import Texts
 from salience.data.words import Span, word_spans
@@ -17,6 +18,7 @@ from salience.errors import InputError
 
 LONG = ("head", "head-tail", "windows")
 OVERLAP = 0.25  # share of a window that the next one repeats
+SMALLEST = float(np.finfo(np.float32).epsneg) / 2  # half of the distance from 1 to the float32 below it
 CHUNK = 1024  # texts that are tokenised at a time
 
 
@@ -123,18 +125,24 @@ def ends_of(ends: list[int], room: int) -> tuple[int, int]:
     return head, min(max(tail, head), len(ends) - 1)
 
 
-def merged(probabilities: np.ndarray, owners: np.ndarray) -> np.ndarray:
-    """The probabilities (N, C) of texts from those of their passages (M, C): the softmax of the mean of the logits.
+def merged(probabilities: np.ndarray, owners: np.ndarray, several: bool = False) -> np.ndarray:
+    """The probabilities (N, C) of texts from those of their passages (M, C): those of the mean of the logits.
 
-    The logits of a passage are ln p up to a constant, which does not change the softmax.
+    With one label a text, the logits of a passage are ln p up to a constant, which does not change their softmax. With
+    several, the logit of a label is ln p - ln (1 - p), of a p that is at least `SMALLEST` away from 0 and 1: float32
+    knows no p closer to 1, so a passage that is surer does not outweigh those that are as sure of the opposite.
 
     Args:
         owners: (M,) int, the number of the text of each passage, ascending from 0 to N - 1.
+        several: whether a text can have several labels, each with a probability of its own.
     """
-    logits = np.log(np.maximum(probabilities.astype(np.float64), np.finfo(np.float32).tiny))
+    given = probabilities.astype(np.float64)
+    if several:
+        logits = logit(given.clip(SMALLEST, 1 - SMALLEST))
+    else:
+        logits = np.log(np.maximum(given, np.finfo(np.float32).tiny))
     counts = np.bincount(owners)
     starts = [0, *accumulate(counts.tolist())][:-1]
     means = np.add.reduceat(logits, starts, axis=0) / counts[:, None] if len(counts) else logits
-    means -= means.max(1, keepdims=True)
-    found = np.exp(means)
-    return (found / found.sum(1, keepdims=True)).astype(np.float32)
+    found = expit(means) if several else softmax(means, axis=1)
+    return found.astype(np.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -75,7 +76,7 @@ def explain_texts(
 
     explain_some = explain_windows if classifier.long == "windows" else explain_at_once
     if classifier.multi_label:
-        explain_some = explain_labels
+        explain_some = partial(explain_labels, explain_one=explain_some)
     for start in range(0, len(texts), TEXTS):
         some = texts.take(range(start, min(start + TEXTS, len(texts))))
         yield from explain_some(classifier, some, explainers, target, pieces)

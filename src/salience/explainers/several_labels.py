@@ -9,13 +9,13 @@ import numpy as np
 
 from salience.data.texts import UNKNOWN, Texts
 from salience.explainers.explanation import Explanation
-from salience.explainers.explanations import explain_at_once
 from salience.inference import TextClassifier
 
 
 def explain_labels(
-    classifier: TextClassifier, texts: Texts, explainers: Mapping[str, Callable], target: int | str, pieces: str
-) -> list[Explanation]:
+    classifier: TextClassifier, texts: Texts, explainers: Mapping[str, Callable], target: int | str, pieces: str,
+    explain_one: Callable[..., list[Explanation]],
+) -> list[Explanation]:  # fmt: skip
     """The explanations of N texts, one for each pair of a text and a label, in the order of the texts and labels.
 
     A score is about ln p of the label, whose probability is the sigmoid of its logit. Of a text without a label to
@@ -24,6 +24,7 @@ def explain_labels(
     Args:
         texts: their labels, if they are known, are 0 and 1 (N, C), or `UNKNOWN` in the rows where they are not.
         target: "predicted" or "gold", all labels that are predicted or right; or the number of one label.
+        explain_one: explains texts for one label each, as `explain_at_once` does.
 
     Raises:
         ValueError: right labels are to be explained, and those of a text are not known.
@@ -37,7 +38,7 @@ def explain_labels(
     ]  # fmt: skip
     rows, labels = np.array(pairs, int).reshape(-1, 2).T
     asked = replace(texts, labels=None).take(rows)
-    found = explain_at_once(classifier, replace(asked, labels=labels), explainers, "gold", pieces)
+    found = explain_one(classifier, replace(asked, labels=labels), explainers, "gold", pieces)
     return [
         replace(
             explanation, gold=None, probabilities=probabilities[row],

@@ -125,7 +125,7 @@ class TextClassifier:
     def probabilities(self, encoded: Encoded) -> np.ndarray:
         """The probabilities of the labels (N, C) in float32 for N encoded texts; see `predict_proba`."""
         found = predict_probabilities(self.model, encoded, self.precision)
-        return found if encoded.owners is None else merged(found, encoded.owners)
+        return found if encoded.owners is None else merged(found, encoded.owners, self.multi_label)
 
     def predict_proba(self, texts: TextsLike) -> np.ndarray:
         """The probabilities of the labels (N, C) in float32, in the order of the texts.

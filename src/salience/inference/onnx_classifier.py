@@ -39,7 +39,7 @@ class OnnxClassifier(TextClassifier):
     def probabilities(self, encoded: Encoded) -> np.ndarray:
         """The probabilities of the labels (N, C) in float32 for N encoded texts, of which some may be windows."""
         found = self.problem.probabilities(torch.from_numpy(self.logits(encoded))).numpy()
-        return found if encoded.owners is None else merged(found, encoded.owners)
+        return found if encoded.owners is None else merged(found, encoded.owners, self.multi_label)
 
 
 def is_exported(folder: str | Path) -> bool:

@@ -18,6 +18,7 @@ from salience.explainers.corpus import explain_words
 from salience.faithfulness import Metric, metrics_named
 from salience.faithfulness.evaluation import DRAWS
 from salience.faithfulness.evaluation_input import functions_named
+from salience.faithfulness.explained_labels import asked_of
 from salience.faithfulness.measuring import Measured, measure
 from salience.faithfulness.reading import Reading
 from salience.faithfulness.results import mean_of
@@ -41,7 +42,8 @@ class Faithfulness:
     explained. For a metric of which lower values are better, such as sufficiency, a lower excess is better.
 
     As in `salience.evaluate`, the class that the model predicts is explained, explanations are computed in the
-    precision of the classifier, and the judge computes in fp32.
+    precision of the classifier, and the judge computes in fp32. Where a text can have several labels, its right ones
+    are explained, each by itself, so that the explanations of all models are of the same texts and labels.
 
     Args:
         explainers: names of `salience.EXPLAINERS`, or functions by name; those of a comparison with several jobs must
@@ -84,6 +86,12 @@ class Faithfulness:
         return dict(self.metrics) if isinstance(self.metrics, Mapping) else metrics_named(self.metrics)
 
     @property
+    def one_label(self) -> str | None:
+        """Why a metric has no meaning where a text can have several labels; None if all have one."""
+        reasons = (f"{name}: {metric.one_label}" for name, metric in self.chosen_metrics.items() if metric.one_label)
+        return next(reasons, None)
+
+    @property
     def settings(self) -> dict[str, Any]:
         """All settings, with explainers and metrics in words."""
         return {
@@ -114,13 +122,19 @@ class Faithfulness:
             The names of `columns` to numbers, None where a metric is undefined for all texts; "judged", the number of
             texts; "means", the means over texts by metric of "random" and of each explainer; and the settings.
         """
-        encoded = classifier.encode(drawn(task.test, self.texts, DRAWN_BY), words=True)
+        texts = drawn(task.test, self.texts, DRAWN_BY)
+        asked = asked_of(classifier, texts, "gold" if classifier.multi_label else "predicted")
+        encoded = classifier.encode(asked.texts, words=True)
         judge = replace(classifier, precision="fp32")
-        reading = Reading(encoded, judge.probabilities, judge.empty_token, range(self.leave_one_out_texts))
+        left_out = np.flatnonzero(asked.owners < self.leave_one_out_texts)
+        reading = Reading(
+            encoded, judge.probabilities, judge.empty_token, left_out, asked.targets, judge.decisions, asked.owners
+        )
         generator = np.random.default_rng(seed)
         draws = [random_words(encoded.words.counts, generator) for _ in range(DRAWS)]
         with classifier.computing():
-            scores = [explain_words(classifier.model, encoded, function) for function in self.functions.values()]
+            functions = self.functions.values()
+            scores = [explain_words(classifier.model, encoded, function, asked.targets) for function in functions]
         measured = measure(reading, reading, [*scores, *draws], self.chosen_metrics, self.most)
         chance = [self.means(each) for each in measured[len(scores) :]]
         random = {name: float(np.mean([draw[name] for draw in chance])) for name in self.chosen_metrics}
@@ -132,7 +146,10 @@ class Faithfulness:
         of_each = {"random": random} | means
         return (
             defined(found)
-            | {"judged": len(encoded), "means": {name: defined(each) for name, each in of_each.items()}}
+            | {
+                "judged": len(np.unique(asked.owners)),
+                "means": {name: defined(each) for name, each in of_each.items()},
+            }
             | self.settings
         )
 

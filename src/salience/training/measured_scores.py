@@ -47,7 +47,10 @@ class Column:
 
 
 class Measure(Protocol):
-    """Measures a trained classifier. `salience.training.measures.MEASURES` is the catalogue."""
+    """Measures a trained classifier. `salience.training.measures.MEASURES` is the catalogue.
+
+    A measure that has no meaning where a text can have several labels says why, in a `one_label`.
+    """
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from salience.data.task import Task
 from salience.errors import InputError
 from salience.models.attention_models import attention_options
 from salience.settings import as_option
+from salience.training.measured_scores import Measure
 from salience.training.recipe import Recipe
 
 # Settings that need one label for each text, and why. They are refused if they are not at these values.
@@ -15,7 +16,6 @@ ONE_LABEL_ONLY = {
     "class_weights": ("none", "weights are of classes that exclude each other"),
     "contrastive": (0.0, "its loss compares the texts of a class, and these texts have sets of labels"),
     "contrastive_memory": (0, "its loss compares the texts of a class, and these texts have sets of labels"),
-    "r_drop": (0.0, "its divergence is that of one distribution over the classes"),
     "head_start": ("random", "its regression is that of one label"),
     "label_descriptions": (None, "a description is of one label, and says nothing about the others"),
     "label_noise": (0.0, "it replaces one label by another one"),
@@ -23,12 +23,11 @@ ONE_LABEL_ONLY = {
     "unlabelled": (None, "the labels that it gives to texts are distributions over the classes"),
     "auto_budget": (Recipe.auto_budget, "it is of --method auto, which compares accuracies"),
 }
-# Methods, references and measures of a comparison that need one label, and why.
+# Methods and references of a comparison that need one label, and why.
 AUTO = "it chooses by the accuracy of one label; name a method, such as plain or ssmix"
 ONE_LABEL_REFERENCES = dict.fromkeys(
     ("setfit", "setfit-equal"), "its pairs are of texts of one class and of different ones"
 )
-ONE_LABEL_MEASURES = {"faithfulness": "it removes the words that explain the one class that a model predicts"}
 
 
 def check_multi_label(recipe: Recipe, task: Task) -> None:
@@ -45,8 +44,6 @@ def check_multi_label(recipe: Recipe, task: Task) -> None:
         raise refused(f"--model {recipe.model}", f"{needed} is built for classes that exclude each other")
     if recipe.method == "auto":
         raise refused("--method auto", AUTO)
-    if recipe.long == "windows":
-        raise refused("--long windows", "the logits of windows are put together for one label; use --long head-tail")
     for name, (usual, reason) in ONE_LABEL_ONLY.items():
         value = getattr(recipe, name)
         if value is not None and value != usual:
@@ -72,11 +69,12 @@ def check_compared(methods: Iterable[str | None], multi_label: bool) -> None:
             raise refused(f"the reference {name}", ONE_LABEL_REFERENCES[name])
 
 
-def check_measures(names: Iterable[str], multi_label: bool) -> None:
+def check_measures(measures: Mapping[str, Measure], multi_label: bool) -> None:
     """Raises an `InputError` if a measure needs one label for each text and `multi_label` texts can have several."""
-    for name in names:
-        if multi_label and name in ONE_LABEL_MEASURES:
-            raise refused(as_option(name), ONE_LABEL_MEASURES[name])
+    for name, measure in measures.items():
+        reason = getattr(measure, "one_label", None)
+        if multi_label and reason is not None:
+            raise refused(as_option(name), reason)
 
 
 def check_one_label(task: Task, what: str) -> None:
