@@ -28,9 +28,15 @@ SETS = {  # name: folder of the data directory
     "20news": "20news_moto_med_guns",
     "movie_rationales": "movie_rationales",
     "rte": "rte",
+    "trec_joined": "trec",
+    "ag_news_joined": "ag_news",
 }
 
 CLASSES = {"banking20": 20}  # sets of the first classes of their folder, by the alphabet: many classes, and few rows
+
+
+JOINED = ("trec_joined", "ag_news_joined")  # sets of texts with several labels, see `joined`
+JOINED_ROWS, JOINED_TESTED = 4000, 500  # their texts to train on and to test on, at most
 
 
 def read(file: Path) -> list[dict]:
@@ -58,8 +64,29 @@ def development_set(name: str, data_dir: Path, place: Path) -> dict[str, str]:
     files = {role: place / f"{name}-{role}.csv" for role in parts}
     place.mkdir(parents=True, exist_ok=True)
     for role, chosen in parts.items():
-        write_csv(files[role], [rows[index] for index in chosen])
+        own = [rows[index] for index in chosen]
+        if name in JOINED:
+            found = joined(own, JOINED_TESTED if role == "test" else JOINED_ROWS, seed=0)
+            own = [row | {"label": json.dumps(row["label"])} for row in found]
+        write_csv(files[role], own)
     return {role: str(file) for role, file in files.items()}
+
+
+def joined(rows: list[dict], count: int, seed: int) -> list[dict]:
+    """Texts of one or two rows, with the labels of these; none is used twice.
+
+    Args:
+        rows: with "text" and "label".
+        count: number of texts, at most; fewer if the rows do not suffice.
+        seed: of what is joined.
+    """
+    generator = np.random.default_rng(seed)
+    left, found = generator.permutation(len(rows)).tolist(), []
+    while left and len(found) < count:
+        parts = [rows[left.pop()] for _ in range(min(1 + len(found) % 2, len(left)))]
+        labels = sorted({part["label"] for part in parts})
+        found.append({"text": " ".join(part["text"].strip() for part in parts), "label": labels})
+    return found
 
 
 def unlabelled_texts(name: str, data: str, count: int, place: Path) -> str:

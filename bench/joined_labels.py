@@ -19,25 +19,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from development import development_set, rows_of
+from development import JOINED_ROWS, JOINED_TESTED, development_set, joined, rows_of
 from salience.files import write_lines
-
-
-def joined(rows: list[dict], count: int, seed: int) -> list[dict]:
-    """Texts of one or two rows, with the labels of these; none is used twice.
-
-    Args:
-        rows: with "text" and "label".
-        count: number of texts, at most; fewer if the rows do not suffice.
-        seed: of what is joined.
-    """
-    generator = np.random.default_rng(seed)
-    left, found = generator.permutation(len(rows)).tolist(), []
-    while left and len(found) < count:
-        parts = [rows[left.pop()] for _ in range(min(1 + len(found) % 2, len(left)))]
-        labels = sorted({part["label"] for part in parts})
-        found.append({"text": " ".join(part["text"].strip() for part in parts), "label": labels})
-    return found
 
 
 def main() -> None:
@@ -46,8 +29,8 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--output", type=Path, required=True, help="folder to write to")
     parser.add_argument("--set", default="ag_news", help="a set of bench/development.py")
-    parser.add_argument("--rows", type=int, default=4000, help="texts to draw training texts from")
-    parser.add_argument("--tested", type=int, default=500, help="test texts")
+    parser.add_argument("--rows", type=int, default=JOINED_ROWS, help="texts to draw training texts from")
+    parser.add_argument("--tested", type=int, default=JOINED_TESTED, help="test texts")
     parser.add_argument("--seed", type=int, default=0, help="of what is joined")
     options = parser.parse_args()
     with TemporaryDirectory() as place:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from development import JOINED
 from salience.explainers import EXPLAINERS, IntegratedGradients
 from salience.faithfulness import ZHOU, Metric, metrics_named
 from salience.faithfulness.accuracy import mean_accuracy_drop
@@ -146,6 +147,18 @@ STUDIES = {
         },
         sets=(*EIGHT, "banking77"),
         sizes=FEW,
+    ),
+    "several-labels": Study(
+        "Several labels: does a head that begins as a regression of each label help, and mixtures?",
+        {
+            "random, mixtures": {"head_start": "random", "method": "senmixup:alpha=1"},
+            "regression, mixtures": {"head_start": "logistic", "method": "senmixup:alpha=1"},
+            "random": {"head_start": "random", "method": "plain"},
+            "regression": {"head_start": "logistic", "method": "plain"},
+        },
+        sets=JOINED,
+        sizes=(100, 200),
+        references=("tf-idf", "frozen"),
     ),
     "default": Study(
         "Is the default recipe better than the earlier one, and than plain fine-tuning of [CLS]?",

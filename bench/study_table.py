@@ -19,7 +19,15 @@ import pandas as pd
 from scipy.stats import t
 
 KEY = ["data", "model", "size", "seed"]
-PERCENT = ("accuracy", "macro_f1", "accuracy_typos", "accuracy_dropped_words", "foreign_auroc")
+PERCENT = (
+    "accuracy",
+    "macro_f1",
+    "accuracy_typos",
+    "accuracy_dropped_words",
+    "foreign_auroc",
+    "ranking_precision",
+    "micro_f1",
+)
 
 
 def paired(runs: pd.DataFrame, baseline: str, score: str) -> pd.DataFrame:

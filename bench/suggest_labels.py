@@ -24,8 +24,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from scipy.stats import entropy
 
-from development import development_set, rows_of
-from joined_labels import joined
+from development import development_set, joined, rows_of
 from salience.comparison.statistics import difference
 from salience.inference.frozen_encoder import load_frozen
 from salience.suggestions.centers import nearest_to_centers

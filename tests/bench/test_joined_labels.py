@@ -3,19 +3,19 @@
 import numpy as np
 import pytest
 
-import joined_labels
 import suggest_labels
+from development import joined
 
 
 def test_every_row_is_used_once_and_its_labels_are_those_of_the_text():
     rows = [{"text": f"text{number}", "label": "abc"[number % 3]} for number in range(31)]
-    found = joined_labels.joined(rows, 20, seed=0)
+    found = joined(rows, 20, seed=0)
     label_of = {row["text"]: row["label"] for row in rows}
     used = [part for each in found for part in each["text"].split(" ")]
     assert len(found) == 20 and len(used) == len(set(used)) == 30  # half of the texts are joined
     for each in found:
         assert each["label"] == sorted({label_of[part] for part in each["text"].split(" ")})
-    everything = joined_labels.joined(rows, 1000, seed=1)
+    everything = joined(rows, 1000, seed=1)
     assert sum(len(each["text"].split(" ")) for each in everything) == 31
 
 

@@ -56,6 +56,17 @@ def test_a_development_set_divides_the_training_rows(data_dir, tmp_path):
     }
 
 
+def test_a_set_of_joined_texts_has_the_labels_of_their_parts(data_dir, tmp_path, monkeypatch):
+    monkeypatch.setattr(development, "JOINED", ("made-up",))
+    files = development_set("made-up", data_dir, tmp_path / "one")
+    for file in files.values():
+        rows = rows_of(file)
+        assert len(rows) == 20 and sum(row["text"].count("film") for row in rows) == 30
+        for row in rows:
+            told = {"positive" if "good" in part else "negative" for part in row["text"].split("film")[:-1]}
+            assert json.loads(row["label"]) == sorted(told)
+
+
 def test_texts_without_labels_are_of_the_rows_to_train_on(data_dir, tmp_path):
     files = development_set("made-up", data_dir, tmp_path / "one")
     texts = rows_of(unlabelled_texts("made-up", files["data"], 20, tmp_path / "one"))

@@ -154,7 +154,6 @@ def test_long_texts_are_read_in_windows(place, salience, tmp_path):
         (["--model", "attention:variational"], "--model attention:variational"),
         (["--class-weights", "auto"], "--class-weights"),
         (["--contrastive", "0.3"], "--contrastive"),
-        (["--head-start", "logistic"], "--head-start"),
         (["--label-descriptions", "names"], "--label-descriptions"),
         (["--label-noise", "0.1"], "--label-noise"),
         (["--target-precision", "0.7"], "--target-precision"),

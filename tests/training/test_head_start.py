@@ -5,17 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from scipy.special import softmax
+from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience.data.encoding import Encoded
 from salience.errors import InputError
 from salience.inference import TextClassifier
+from salience.inference.sentence_vectors import sentence_vectors
+from salience.models.problem import SEVERAL
 from salience.training import head_start
 from salience.training.calibrating import last_map
-from salience.training.head_start import begin_as_regression, can_begin, regression
+from salience.training.head_start import begin_as_regression, can_begin, regression, regressions
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files, train
 from word_models import bits, word_classifier
@@ -85,6 +88,32 @@ def test_each_text_gets_the_probabilities_of_the_regression(family):
     fitted = LogisticRegression().fit(vectors / length, texts.labels)
     expected = fitted.predict_proba(vectors / length)
     np.testing.assert_allclose(torch.stack(logits).softmax(1).numpy(), expected, atol=2e-3)
+
+
+def test_several_labels_have_a_regression_each():
+    """Against scikit-learn's one-against-rest; labels that no row has, or every row, have their log odds."""
+    labels = np.stack([LABELS == 0, LABELS > 0, np.zeros(40, bool), np.ones(40, bool)], axis=1).astype(int)
+    length = np.linalg.norm(VECTORS, axis=1).mean()
+    weights, biases = regressions(VECTORS, labels, strength=0.3)
+    fitted = OneVsRestClassifier(LogisticRegression(C=0.3)).fit(VECTORS / length, labels[:, :2])
+    np.testing.assert_allclose(
+        expit(VECTORS @ weights.T + biases)[:, :2], fitted.predict_proba(VECTORS / length), atol=1e-6
+    )
+    assert not weights[2:].any() and biases[2:] == pytest.approx([np.log(0.5 / 40.5), np.log(40.5 / 0.5)])
+
+
+@torch.no_grad()
+def test_each_label_of_a_text_begins_with_the_probability_of_its_regression():
+    model = families.MODELS["bert, mean"](classes=3).eval()
+    model.config.problem_type = SEVERAL
+    own = families.batch(LENGTHS, family="bert, mean")
+    texts = encoded(own)
+    texts.labels = np.array([[1, 0, 1], [0, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 1], [0, 0, 0]])
+    classifier = TextClassifier(model, None, 50, "fp32")
+    begin_as_regression(classifier, texts)
+    vectors = sentence_vectors(model, texts)
+    weights, biases = regressions(vectors, texts.labels)
+    np.testing.assert_allclose(classifier.probabilities(texts), expit(vectors @ weights.T + biases), atol=1e-5)
 
 
 def test_texts_of_one_class_leave_the_head():

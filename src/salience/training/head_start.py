@@ -3,7 +3,8 @@
 The regression separates the classes as well as the vectors of the untrained encoder do. A head that begins at random
 sends gradients into the encoder that have nothing to do with the labels, until it has learnt as much (Kumar et al.,
 2022, arXiv:2202.10054, Sec. 3: linear probing, then fine-tuning). The penalty is strong, so that the weights are
-small: with large ones, few texts have a gradient.
+small: with large ones, few texts have a gradient. Where a text can have several labels, there is a regression for each
+label.
 """
 
 from __future__ import annotations
@@ -66,19 +67,22 @@ def begin_as_regression(
 
     Args:
         classifier: its model `can_begin`. The encoder is not changed.
-        training: N encoded texts with labels.
+        training: N encoded texts with labels, one each or several.
         class_weights: of the C classes in the loss; None for equal ones.
         strength: inverse strength of the L2 penalty, for vectors whose mean length is 1.
     """
     if len(training) > MOST:
         training = training.take(np.sort(np.random.default_rng(0).permutation(len(training))[:MOST]))
     labels = np.asarray(training.labels)
-    if len(np.unique(labels)) < 2:
+    if labels.ndim == 1 and len(np.unique(labels)) < 2:
         return
     with classifier.computing():
         vectors = sentence_vectors(classifier.model, training)
     linear: nn.Linear = last_map(classifier.model)
-    weights, biases = regression(vectors, labels, linear.out_features, class_weights, strength)
+    if labels.ndim == 1:
+        weights, biases = regression(vectors, labels, linear.out_features, class_weights, strength)
+    else:
+        weights, biases = regressions(vectors, labels, strength)
     linear.weight.copy_(torch.from_numpy(weights))
     if linear.bias is not None:
         linear.bias.copy_(torch.from_numpy(biases))
@@ -109,4 +113,26 @@ def regression(
         found, offsets = np.concatenate([-found, found]) / 2, np.concatenate([-offsets, offsets]) / 2
     weights, biases = np.zeros((classes, vectors.shape[1])), np.full(classes, offsets.min())
     weights[fitted.classes_], biases[fitted.classes_] = found, offsets
+    return weights, biases
+
+
+def regressions(vectors: np.ndarray, labels: np.ndarray, strength: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """The weights (C, D) and biases (C,) of a logistic regression of each of several labels, in float64.
+
+    A label that no row has, or every row, has weights of 0 and the log odds of its rows, half a row added to either
+    side.
+
+    Args:
+        vectors: (N, D).
+        labels: (N, C), 0 and 1.
+        strength: as of `regression`.
+    """
+    weights, biases = np.zeros((labels.shape[1], vectors.shape[1])), np.zeros(labels.shape[1])
+    for number, of_label in enumerate(labels.T):
+        if of_label.min() == of_label.max():
+            biases[number] = np.log((of_label.sum() + 0.5) / (len(of_label) - of_label.sum() + 0.5))
+        else:
+            # Of the two classes "no" and "yes": the logit of a label is the difference of both.
+            both, offsets = regression(vectors, of_label, 2, strength=strength)
+            weights[number], biases[number] = both[1] - both[0], offsets[1] - offsets[0]
     return weights, biases

@@ -16,7 +16,6 @@ ONE_LABEL_ONLY = {
     "class_weights": ("none", "weights are of classes that exclude each other"),
     "contrastive": (0.0, "its loss compares the texts of a class, and these texts have sets of labels"),
     "contrastive_memory": (0, "its loss compares the texts of a class, and these texts have sets of labels"),
-    "head_start": ("random", "its regression is that of one label"),
     "label_descriptions": (None, "a description is of one label, and says nothing about the others"),
     "label_noise": (0.0, "it replaces one label by another one"),
     "target_precision": (None, "its thresholds decide whether the one label of a text is right"),
