@@ -11,6 +11,7 @@ from salience.audit.confident_learning import (
     confident_joint,
     estimated_counts,
     likely_wrong,
+    of_each_label,
     wrongness,
 )
 
@@ -18,6 +19,8 @@ from salience.audit.confident_learning import (
 # compute_confident_joint(calibrate=True) and find_label_issues. In no draw do two remainders tie, or is the most
 # probable class below its threshold where two others are above theirs: there, cleanlab departs from Eq. 1.
 CLEANLAB = json.loads((Path(__file__).parent / "cleanlab_answers.json").read_text(encoding="utf-8"))
+# Five draws with several labels a row, and cleanlab's find_multilabel_issues_per_class with "prune_by_noise_rate".
+SEVERAL = json.loads((Path(__file__).parent / "cleanlab_several_labels.json").read_text(encoding="utf-8"))
 
 
 def drawn(rows: int, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -82,6 +85,15 @@ def test_by_hand():
     assert estimated_counts(labels, probabilities).tolist() == [[2, 1], [0, 2]]
     np.testing.assert_allclose(wrongness(labels, probabilities), [-0.8, -0.6, 0.8, -0.6, -0.4])
     assert likely_wrong(labels, probabilities).tolist() == [False, False, True, False, False]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_each_of_several_labels_is_judged_as_cleanlab_does(seed):
+    labels, probabilities, issues = (np.array(SEVERAL[seed][name]) for name in ("labels", "probabilities", "issues"))
+    judged = [(number, likely_wrong(given, both)) for number, given, both in of_each_label(labels, probabilities)]
+    assert [number for number, _ in judged] == [0, 1, 2]
+    for number, wrong in judged:
+        assert wrong.tolist() == issues[:, number].astype(bool).tolist() and 0 < wrong.sum() < len(wrong)
 
 
 def test_counts_keep_the_number_of_rows_of_every_label():

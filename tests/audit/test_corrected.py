@@ -10,7 +10,7 @@ from pyarrow import parquet
 
 from salience.audit.corrected import write_corrected
 from salience.data.reading import stream
-from salience.data.values import label_of
+from salience.data.values import label_of, labels_of
 
 CHANGES = {1: "b", 3: None, 4: "a, or so", 6: None}  # of six rows with the labels a, b, a, b, "a, or so", b
 FILES = {  # name: encoding, the file, and its copy
@@ -152,3 +152,72 @@ def test_any_csv_is_read_again_as_decided(seed, tmp_path):
     ]  # fmt: skip
     assert list(stream(tmp_path / "new-data.csv")) == expected
     assert len(found) > 0
+
+
+SETS = {1: ("b",), 2: ("a", "b"), 3: None, 4: ()}  # of four rows with the labels a and b; none; a; b
+OF_SETS = {  # name: separator, the file, and its copy
+    "lists.csv": (
+        None, 'text,label,more\n1,"[""a"", ""b""]",x\n2,[],y\n3,"[""a""]",z\n4,"[""b""]",\n',
+        'text,label,more\n1,"[""b""]",x\n2,"[""a"", ""b""]",y\n4,[],\n',
+    ),
+    "semicolons.csv": (
+        None, "label;text\n\"['a', 'b']\";1\n[];2\n['a'];3\n['b'];4\n",
+        'label;text\n"[""b""]";1\n"[""a"", ""b""]";2\n[];4\n',
+    ),
+    "joined.csv": ("|", "text,label\n1,a|b\n2,[]\n3,a\n4,b\n", "text,label\n1,b\n2,a|b\n4,[]\n"),
+    "commas.csv": (",", 'text,label\n1,"a,b"\n2,[]\n3,a\n4,b\n', 'text,label\n1,b\n2,"a,b"\n4,[]\n'),
+    "unquoted.tsv": (
+        None, '"text\tlabel\n"1\t["a", "b"]\n2\t[]\n3\t["a"]\n4\t["b"]\n',
+        '"text\tlabel\n"1\t["b"]\n2\t["a", "b"]\n4\t[]\n',
+    ),
+    "lines.jsonl": (
+        None, '{"label": ["a", "b"], "text": 1}\n{"label": []}\n{"label": ["a"]}\n{"x": "é", "label":["b"]}\n',
+        '{"label": ["b"], "text": 1}\n{"label": ["a", "b"]}\n{"x": "é", "label":[]}\n',
+    ),
+    "joined.jsonl": (
+        "; ", '{"label": "a; b"}\n{"label": "[]"}\n{"label": "a"}\n{"label": "b"}\n',
+        '{"label": "b"}\n{"label": "a; b"}\n{"label": "[]"}\n',
+    ),
+}  # fmt: skip
+
+
+def sets_in(file, separator=None) -> dict[int, tuple[str, ...]]:
+    return {number: labels_of(row["label"], separator) for number, row in enumerate(stream(file), 1)}
+
+
+@pytest.mark.parametrize("name", OF_SETS)
+def test_several_labels_are_written_in_the_form_of_the_file(name, tmp_path):
+    separator, before, after = OF_SETS[name]
+    data, output = tmp_path / name, tmp_path / f"new-{name}"
+    data.write_bytes(before.encode())
+    labels = sets_in(data, separator)
+    assert labels == {1: ("a", "b"), 2: (), 3: ("a",), 4: ("b",)}
+    write_corrected(data, output, "label", "utf-8", labels, SETS, separator)
+    assert output.read_bytes().decode() == after
+    assert list(sets_in(output, separator).values()) == [("b",), ("a", "b"), ()]
+
+
+def test_labels_in_a_list_keep_their_type(tmp_path):
+    data, output = tmp_path / "typed.jsonl", tmp_path / "new.jsonl"
+    data.write_text('{"label": [1, 2]}\n{"label": []}\n{"label": [3]}\n')
+    write_corrected(data, output, "label", "utf-8", sets_in(data), {2: ("3", "1")})
+    assert [json.loads(line)["label"] for line in output.read_text().splitlines()] == [[1, 2], [3, 1], [3]]
+
+
+def test_characters_that_the_encoding_lacks_are_written_by_their_number(tmp_path):
+    data, output = tmp_path / "latin.jsonl", tmp_path / "new.jsonl"
+    data.write_bytes(b'{"label": ["\\u4e2d"], "x": "\xe9"}\n{"label": [], "x": ""}\n')
+    labels = {1: ("\u4e2d",), 2: ()}
+    write_corrected(data, output, "label", "latin-1", labels, {2: ("\u4e2d",)})
+    assert output.read_bytes() == b'{"label": ["\\u4e2d"], "x": "\xe9"}\n{"label": ["\\u4e2d"], "x": ""}\n'
+
+
+def test_lists_in_parquet_keep_their_schema(tmp_path):
+    schema = pyarrow.schema([("text", pyarrow.string()), ("label", pyarrow.list_(pyarrow.int16()))], {"own": "x"})
+    table = pyarrow.table({"text": ["1", "2", "3"], "label": [[1, 2], [], [7]]}, schema)
+    data, output = tmp_path / "data.parquet", tmp_path / "new.parquet"
+    parquet.write_table(table, data)
+    write_corrected(data, output, "label", "utf-8", sets_in(data), {1: (), 2: ("7", "1"), 3: None})
+    found = parquet.read_table(output)
+    assert found.schema.equals(parquet.read_schema(data), check_metadata=True)
+    assert found.to_pydict() == {"text": ["1", "2"], "label": [[], [7, 1]]}

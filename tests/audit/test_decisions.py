@@ -1,10 +1,11 @@
 """decisions.csv: what an audit writes into it, and what is read of what a person has filled in."""
 
+import numpy as np
 import pytest
 
 from labelled import write_csv
 from salience.audit.decisions import COLUMNS, decision_rows, has_decisions, read_decisions
-from salience.audit.findings import Finding
+from salience.audit.finding import Finding
 from salience.data.texts import Texts
 from salience.errors import InputError
 
@@ -30,7 +31,7 @@ def test_every_row_has_one_line_with_all_reasons():
     by_row = {row["row"]: row for row in rows}
     assert list(by_row) == ["5", "3", "9"]
     assert by_row["5"]["suggested"] == "x" and by_row["5"]["label"] == "y" and by_row["5"]["decision"] == ""
-    assert by_row["5"]["reason"] == "the label is likely wrong; nearly equal, with several labels: row 9"
+    assert by_row["5"]["reason"] == "the label is likely wrong; nearly equal, with other labels: row 9"
     assert by_row["3"]["reason"] == "nearly equal: row 2; nearly equal to test row 7"
     assert by_row["9"]["text"] == "f" * 500 + "..."
 
@@ -39,6 +40,52 @@ def test_decisions_become_changes(tmp_path):
     lines = [("1", "x", "y", "relabel"), ("2", "'-1", "x", " Delete "), ("3", "x", "y", "keep"), ("5", "y", "x", "")]
     assert read(tmp_path, *lines) == {1: "y", 2: None}
     assert read(tmp_path, ("1", "x", "'-1", "RELABEL"), ("5", "y", "y", "relabel")) == {1: "-1"}
+
+
+SETS = {1: ("joy", "fear"), 2: (), 3: ("fear",), 4: ("=joy",)}
+
+
+def read_sets(tmp_path, *lines):
+    return read_decisions(str(write_csv(tmp_path / "decisions.csv", lines, COLUMNS[:4])), SETS, "data.csv")
+
+
+def test_several_labels_are_lists_without_an_order():
+    texts = Texts(["one", "two"], labels=np.array([[1, 1], [0, 0]]), rows=[2, 3])
+    findings = [
+        Finding("label", [3], "relabel", 0.5, {"suggested": ["joy", "fear"]}),
+        Finding("duplicate", [2, 3], "choose one set of labels", 1.0, {"labels": [["joy", "fear"], []]}),
+    ]
+    rows = decision_rows(findings, texts, ["joy", "fear"])
+    assert [(row["row"], row["label"], row["suggested"]) for row in rows] == [
+        ("3", "[]", '["joy", "fear"]'), ("2", '["joy", "fear"]', "")
+    ]  # fmt: skip
+    assert "with other labels: row 2" in rows[0]["reason"]
+
+
+def test_decisions_about_several_labels_become_changes(tmp_path):
+    lines = [
+        ("1", '["fear", "joy"]', '["=joy"]', "relabel"), ("2", "[]", '["joy", "fear"]', "relabel"),
+        ("3", '["fear"]', "[]", "relabel"), ("4", "['=joy']", '["=joy"]', "relabel"),
+    ]  # fmt: skip
+    assert read_sets(tmp_path, *lines) == {1: ("=joy",), 2: ("joy", "fear"), 3: ()}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (("3", '["fear"]', "joy", "relabel"), 'row 1, column "suggested": "joy" is no list of different labels'),
+        (("3", '["fear"]', '{"joy": 1}', "relabel"), "is no list of different labels"),
+        (("3", '["fear"]', '["joy", "joy"]', "relabel"), "is no list of different labels"),
+        (("3", '["fear"]', "[1]", "relabel"), "is no list of different labels"),
+        (("3", '["fear"]', '["joyy"]', "relabel"), 'column "suggested": unknown label "joyy"; known: =joy, fear, joy'),
+        (("3", "fear", "[]", "delete"), 'row 1, column "label": "fear" is no list of different labels'),
+        (("1", '["joy"]', "[]", "delete"), 'row 1 of data.csv has the label ["joy", "fear"], not ["joy"]; '),
+    ],
+)
+def test_lists_that_are_none_are_refused(line, said, tmp_path):
+    with pytest.raises(InputError) as error:
+        read_sets(tmp_path, line)
+    assert said in str(error.value)
 
 
 @pytest.mark.parametrize(

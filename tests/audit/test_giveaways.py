@@ -3,6 +3,7 @@
 import math
 import random
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -39,6 +40,18 @@ def test_gamma_and_share_are_those_of_counted_texts():
     (found,) = giveaways(texts, 2)
     assert (found.word, found.label, found.share) == ("cue", 0, 0.6)
     assert found.gamma == pytest.approx((30 - 1) / (30 + 1))
+
+
+def test_each_of_several_labels_is_a_class_against_the_texts_without_it():
+    texts = labelled(200, [1, 1, 1], 0.6, 0)
+    one = texts.known_labels
+    sets = (one[:, None] == np.arange(3)).astype(int)
+    assert giveaways(replace(texts, labels=sets), 3) == giveaways(texts, 3) != []
+    both = sets.copy()
+    both[:, 1] |= both[:, 0]  # every text of the first label has the second one, too
+    having = sorted(place for place, text in enumerate(texts.texts) if "§" in text)
+    found = {each.label: each.places for each in giveaways(replace(texts, labels=both), 3) if each.word == "§"}
+    assert found == {0: having, 1: having}
 
 
 def test_the_class_of_nearly_all_texts_does_not_own_the_common_words():

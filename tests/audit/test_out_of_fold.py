@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
-from salience.audit.findings import wrong_labels
 from salience.audit.out_of_fold import OutOfFold, audit_folds, by_regression
+from salience.audit.wrong_labels import wrong_labels
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError
@@ -63,3 +63,41 @@ def test_findings_name_the_rows_of_the_file_where_some_rows_are_not_judged():
     (finding,) = wrong_labels(task, found)
     assert finding.rows == [7] and finding.score == pytest.approx(0.9)
     assert finding.details["label"] == "class 0" and finding.details["suggested"] == "class 1"
+
+
+SETS = np.array([[1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 0]] * 6)  # the third label is of one row only, below
+
+
+def several_of(labels) -> Task:
+    texts = Texts([f"text {number}" for number in range(len(labels))], labels=labels)
+    return Task(["joy", "fear", "anger"], texts, Texts([]), Texts([]))
+
+
+def test_each_of_several_labels_is_judged_by_itself():
+    """One finding a row, with all labels that are likely wrong in it; labels that no other fold has are left out."""
+    labels = SETS.copy()
+    labels[5, 2] = 1
+    probabilities = np.where(SETS == 1, 0.9, 0.1)
+    probabilities[0] = [0.05, 0.97, 0.1]  # lacks "joy", which it has, and has "fear", which it lacks
+    probabilities[10] = [0.2, 0.08, 0.1]  # lacks "fear"
+    found = wrong_labels(several_of(labels), OutOfFold(np.arange(24), probabilities, "", unseen=[2]))
+    assert [(each.rows, each.details["label"], each.details["suggested"]) for each in found] == [
+        ([1], ["joy"], ["fear"]), ([11], ["fear"], [])
+    ]  # fmt: skip
+    assert found[0].details["probabilities"] == {"joy": 0.05, "fear": 0.97}
+    assert [each.score for each in found] == pytest.approx([0.94, 0.84])
+    seen = wrong_labels(several_of(labels), OutOfFold(np.arange(24), probabilities, ""))
+    assert [6] in [each.rows for each in seen]
+
+
+def test_regressions_of_several_labels_are_those_of_each_label():
+    labels = SETS.copy()
+    labels[5, 2] = 1
+    notes, vectors = [], unit(24, SETS[:, 0] + 2 * SETS[:, 1])
+    folds, places = audit_folds(several_of(labels), 4, 0, notes.append)
+    found = by_regression(folds, places, vectors, 3)
+    assert places.tolist() == list(range(24)) and list(found.unseen) == [2] and '"anger"' in notes[-1]
+    split, regression = PredefinedSplit(folds.numbers - 1), LogisticRegression(C=10, max_iter=1000)
+    for number in (0, 1):
+        expected = cross_val_predict(regression, vectors, labels[:, number], cv=split, method="predict_proba")[:, 1]
+        np.testing.assert_allclose(found.probabilities[:, number], expected, atol=1e-6)

@@ -174,15 +174,13 @@ def test_training_options_that_need_one_label_are_refused(options, named, files,
         ["analyse", "embeddings", "RUN", "TEST"], ["analyse", "attention", "TEST", "--model", "RUN"],
         ["predict", "RUN", "TEST", "--sets", "0.9"], ["predict", "RUN", "TEST", "--no-abstain"],
         ["suggest", "RUN", "TEST"], ["suggest", "RUN", "TEST", "--strategy", "margin"],
-        ["audit", "DATA"],
     ],
     ids=" ".join,
 )  # fmt: skip
 def test_commands_that_need_one_label_are_refused(command, trained, files, place, salience, tmp_path):
     names = {"RUN": trained, "DATA": files[0], "TEST": files[1]}
     options = ["--output", tmp_path / "out"] if command[0] not in ("predict", "suggest") else []
-    more = ["--model", place.model] if command[0] == "audit" else []
-    answer = salience(*(names.get(each, each) for each in command), *more, *options)
+    answer = salience(*(names.get(each, each) for each in command), *options)
     assert answer.code == 2 and "several labels" in answer.err, answer.err
     assert not (tmp_path / "out").exists()
 

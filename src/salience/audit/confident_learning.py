@@ -7,6 +7,8 @@ probability of class j for a row.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 ROUNDING = 1e-6  # by which a mean of equal probabilities may differ from them
@@ -95,3 +97,17 @@ def likely_wrong(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
             margin = probabilities[rows, true] - probabilities[rows, given]
             wrong[rows[np.argsort(-margin, kind="stable")[: counts[given, true]]]] = True
     return wrong & (wrongness(labels, probabilities) > 0)
+
+
+def of_each_label(labels: np.ndarray, probabilities: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Each of several labels as two classes, "no" and "yes", whose labels can be judged by themselves.
+
+    Args:
+        labels: (N, C), 0 and 1.
+        probabilities: (N, C), each of a label by itself.
+
+    Yields:
+        The number of a label, class numbers 0 and 1 (N,), and the probabilities of both (N, 2).
+    """
+    for number, (given, yes) in enumerate(zip(labels.T, probabilities.T, strict=True)):
+        yield number, given, np.stack([1 - yes, yes], axis=1)

@@ -1,7 +1,8 @@
 """A corrected copy of a data file: labels replaced and rows left out, and every other byte as it was.
 
 csv, tsv and JSON files are edited as text: a new label is written exactly as the first row that has it writes it, with
-its quotation marks and its type. A parquet file is written again with the same types and metadata.
+its quotation marks and its type. A parquet file is written again with the same types and metadata. Where a text can
+have several labels, new ones are written in the form of the row's old ones: as a list, or with the separator.
 """
 
 from __future__ import annotations
@@ -11,14 +12,18 @@ import gzip
 import io
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from salience.audit.records import Record, delimited_records, json_records
+from salience.audit.joined_labels import Joined, Rewritten
+from salience.audit.records import Record, delimited_by, delimited_records, json_records
+from salience.data.multilabel import Label
 from salience.data.parquet import seekable
 from salience.data.reading import suffix_of
-from salience.data.values import label_of
+from salience.data.values import labels_of
 from salience.errors import InputError
 from salience.files import readable, whole_file
 
+UNCHANGED = ""  # no label is empty
 MARKS = {  # byte order mark: the encoding without it
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32-le",  # begins like the mark of UTF-16
@@ -29,8 +34,9 @@ MARKS = {  # byte order mark: the encoding without it
 
 
 def write_corrected(
-    data: Path, output: Path, label: str, encoding: str, labels: Mapping[int, str], changes: Mapping[int, str | None]
-) -> None:
+    data: Path, output: Path, label: str, encoding: str, labels: Mapping[int, Label],
+    changes: Mapping[int, Label | None], separator: str | None = None,
+) -> None:  # fmt: skip
     """Writes a copy of a file with changed labels and without the deleted rows.
 
     Args:
@@ -38,21 +44,25 @@ def write_corrected(
         output: the file to write, of the same kind; gzipped if its name ends in .gz.
         label: the column of the labels.
         encoding: of a text file.
-        labels: the label of each row that has one.
+        labels: the label of each row that has one, or its labels.
         changes: the number of a row to its new label, or to None if it is deleted.
+        separator: of labels that are joined in one text; None where there are none.
     """
     suffix = suffix_of(data)
     if suffix == ".parquet":
-        content = corrected_parquet(data, label, labels, changes)
+        content = corrected_parquet(data, label, labels, changes, separator)
     else:
         with readable(data) as file:
             text, codec, mark = decoded(file.read(), encoding)
+        array, joined = False, Joined(separator, codec)
         if suffix in (".csv", ".tsv"):
-            records, end = delimited_records(data, encoding, text, label, suffix)
-            array = False
+            delimited = delimited_by(data, encoding, suffix)
+            records, end = delimited_records(text, label, delimited)
+            rewritten = joined.in_fields(delimited)
         else:
             records, end, array = json_records(text, label)
-        content = mark + corrected_text(records, end, labels, changes, array).encode(codec)
+            rewritten = joined.in_json([record.text[record.label] for record in records])
+        content = mark + corrected_text(records, end, labels, changes, array, rewritten).encode(codec)
     with whole_file(output) as unfinished:
         # Without a time in it, the same copy has the same bytes.
         unfinished.write_bytes(gzip.compress(content, mtime=0) if output.suffix.lower() == ".gz" else content)
@@ -68,58 +78,70 @@ def decoded(content: bytes, encoding: str) -> tuple[str, str, bytes]:
 
 
 def corrected_text(
-    records: list[Record], end: str, labels: Mapping[int, str], changes: Mapping[int, str | None], array: bool
-) -> str:
+    records: list[Record], end: str, labels: Mapping[int, Label], changes: Mapping[int, Label | None], array: bool,
+    rewritten: Rewritten,
+) -> str:  # fmt: skip
     """The text with the changes.
 
     Args:
         records: of the file, in order.
         end: what follows the last record.
-        labels: the label of each row that has one.
+        labels: the label of each row that has one, or its labels.
         changes: as of `write_corrected`.
         array: whether what stands before a record separates it from the record before; else it stays.
+        rewritten: writes several labels.
     """
-    written: dict[str, str] = {}
+    written: dict[Label, str] = {}
     for row, record in enumerate(records, 1):
         if row in labels:
             written.setdefault(labels[row], record.text[record.label])
     parts = []
     for row, record in enumerate(records, 1):
-        change = changes.get(row, "")
+        change = changes.get(row, UNCHANGED)
         if change is None:
             parts += [] if array else [record.before]
             continue
         first = array and not parts
         parts.append(records[0].before if first else record.before)
-        start, stop = record.label.start, record.label.stop
-        parts.append(record.text[:start] + written[change] + record.text[stop:] if change else record.text)
+        text, place = record.text, record.label
+        if change != UNCHANGED:
+            new = written[change] if isinstance(change, str) else rewritten(change, text[place])
+            text = text[: place.start] + new + text[place.stop :]
+        parts.append(text)
     if array and not parts:
         parts.append(records[0].before)
     return "".join([*parts, end])
 
 
-def corrected_parquet(data: Path, label: str, labels: Mapping[int, str], changes: Mapping[int, str | None]) -> bytes:
+def corrected_parquet(
+    data: Path, label: str, labels: Mapping[int, Label], changes: Mapping[int, Label | None], separator: str | None
+) -> bytes:
     """A parquet file with the changes, of the same schema. A new label has the value of the first row that has it."""
+    from pyarrow import array
     from pyarrow.parquet import ParquetFile, write_table
 
     with seekable(data) as file:
         table = ParquetFile(file).read()
-    first: dict[str, int] = {}
+    place = table.schema.get_field_index(label)
+    values = table.column(place).to_pylist()
+    first: dict[Label, Any] = {}
     for row in sorted(labels):
-        first.setdefault(labels[row], row - 1)
-    values = [first[change] if (change := changes.get(row + 1)) else row for row in range(len(table))]
-    column = table.schema.get_field_index(label)
-    table = table.set_column(column, table.schema.field(column), table.column(column).take(values))
-    kept = [row for row in range(len(table)) if changes.get(row + 1, "") is not None]
+        first.setdefault(labels[row], values[row - 1])
+    rewritten = Joined(separator, "utf-8").in_values(values)
+    for row, change in changes.items():
+        if change is not None:
+            values[row - 1] = first[change] if isinstance(change, str) else rewritten(change, values[row - 1])
+    table = table.set_column(place, table.schema.field(place), array(values, table.schema.field(place).type))
+    kept = [row for row in range(len(table)) if changes.get(row + 1, UNCHANGED) is not None]
     content = io.BytesIO()
     write_table(table.take(kept), content)
     return content.getvalue()
 
 
-def label_of_row(row: dict, column: str) -> str | None:
-    """The label of a row as it is read, None if it has none or no valid one."""
+def label_of_row(row: dict, column: str, separator: str | None = None) -> Label | None:
+    """The label of a row as it is read, or its labels; None if it has none or no valid one."""
     try:
-        return label_of(row.get(column))
+        return labels_of(row.get(column), separator)
     except TypeError:
         return None
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from salience.audit.findings import Finding, rows_of
+from salience.audit.finding import Finding, named, rows_of, shown, written
+from salience.data.labels import separate
+from salience.data.multilabel import Label, listed_values
 from salience.data.reading import stream
 from salience.data.texts import Texts
 from salience.data.writers import FORMULA
@@ -33,26 +35,29 @@ def decision_rows(findings: Sequence[Finding], texts: Texts, labels: Sequence[st
     for finding in findings:
         rows = finding.rows
         if finding.kind == "label":
-            suggested[rows[0]] = finding.details["suggested"]
+            suggested[rows[0]] = written(finding.details["suggested"])
             reasons.setdefault(rows[0], []).append("the label is likely wrong")
         elif finding.kind == "duplicate":
-            differ = len(set(finding.details["labels"])) > 1
+            differ = len({shown(label) for label in finding.details["labels"]}) > 1
             for row in rows if differ else rows[1:]:
                 others = listed((str(other) for other in rows if other != row), 3)
-                what = "nearly equal, with several labels" if differ else "nearly equal"
+                what = "nearly equal, with other labels" if differ else "nearly equal"
                 reasons.setdefault(row, []).append(f"{what}: row {others}")
         elif finding.kind == "leak":
             reasons.setdefault(rows[0], []).append(f"nearly equal to test row {finding.details['test_rows'][0]}")
         elif finding.kind == "outlier":
             reasons.setdefault(rows[0], []).append("far from all other rows")
     places = {row: place for place, row in enumerate(rows_of(texts))}
-    return [
-        {
-            "row": str(row), "label": labels[texts.known_labels[places[row]]], "suggested": suggested.get(row, ""),
-            "decision": "", "reason": "; ".join(reasons[row]), "text": shown_text(texts, places[row]),
-        }
-        for row in reasons
-    ]  # fmt: skip
+
+    def line(row: int) -> dict[str, str]:
+        place = places[row]
+        return {
+            "row": str(row), "label": written(named(texts.known_labels[place], labels)),
+            "suggested": suggested.get(row, ""), "decision": "", "reason": "; ".join(reasons[row]),
+            "text": shown_text(texts, place),
+        }  # fmt: skip
+
+    return [line(row) for row in reasons]
 
 
 def shown_text(texts: Texts, place: int) -> str:
@@ -61,21 +66,22 @@ def shown_text(texts: Texts, place: int) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
-def read_decisions(file: str, labels_of_rows: Mapping[int, str], data: str) -> dict[int, str | None]:
+def read_decisions(file: str, labels_of_rows: Mapping[int, Label], data: str) -> dict[int, Label | None]:
     """What is to be changed: the number of a row to its new label, or `DELETED`.
 
     Rows without a decision are kept.
 
     Args:
         file: decisions.csv, filled in; its text is UTF-8.
-        labels_of_rows: the label of every row of the data that has one.
+        labels_of_rows: the label of every row of the data that has one, or its labels.
         data: the name of the data, for error messages.
 
     Raises:
         InputError: a line is not valid, or does not fit the data; names the line and its row.
     """
-    known = sorted(set(labels_of_rows.values()))
-    changes: dict[int, str | None] = {}
+    known = sorted({name for label in labels_of_rows.values() for name in separate(label)})
+    several = any(isinstance(label, tuple) for label in labels_of_rows.values())
+    changes: dict[int, Label | None] = {}
     decided: dict[int, int] = {}
     for number, line in enumerate(stream(file), 1):
         place = f"{file}: row {number}"
@@ -87,27 +93,63 @@ def read_decisions(file: str, labels_of_rows: Mapping[int, str], data: str) -> d
             continue
         if decision not in (KEEP, DELETE, RELABEL):
             raise InputError(f"{place}: {unknown('decision', line['decision'], [KEEP, DELETE, RELABEL])}")
-        written = line["row"].strip()
-        row = int(written) if written.isdecimal() and len(written) < 16 else 0
+        numbered = line["row"].strip()
+        row = int(numbered) if numbered.isdecimal() and len(numbered) < 16 else 0
         if row not in labels_of_rows:
             raise InputError(f"{place}: {data} has no row {quoted(line['row'])} with a label; restore the number")
         if row in decided:
             raise InputError(f"{place}: row {row} is decided in row {decided[row]} already; remove one of the two")
         decided[row] = number
-        if unescaped(line["label"], known) != labels_of_rows[row]:
+        own = labels_of_rows[row]
+        given = read_label(line["label"], known, several, f'{place}, column "label"')
+        if not same(given, own):
             raise InputError(
-                f"{place}: row {row} of {data} has the label {quoted(labels_of_rows[row])}, not "
-                f"{quoted(line['label'])}; the file was made from other data: run the audit again"
+                f"{place}: row {row} of {data} has the label {told(own)}, not {told(given)}; the file was made from "
+                "other data: run the audit again"
             )
         if decision == DELETE:
             changes[row] = DELETED
         elif decision == RELABEL:
-            new = unescaped(line["suggested"], known)
-            if new not in known:
-                raise InputError(f'{place}, column "suggested": {unknown("label", new, known)}')
-            if new != labels_of_rows[row]:
+            column = f'{place}, column "suggested"'
+            new = read_label(line["suggested"], known, several, column)
+            for name in separate(new):
+                if name not in known:
+                    raise InputError(f"{column}: {unknown('label', name, known)}")
+            if not same(new, own):
                 changes[row] = new
     return changes
+
+
+def read_label(text: str, known: Sequence[str], several: bool, place: str) -> Label:
+    """A label of decisions.csv, or a list of labels.
+
+    Args:
+        known: the names of the labels.
+        several: whether a text can have several labels.
+        place: where it stands, for the message.
+
+    Raises:
+        InputError: a list is needed, and this is none, or a name occurs twice in it.
+    """
+    if not several:
+        return unescaped(text, known)
+    try:
+        names = listed_values(text)
+    except TypeError:
+        names = None
+    if names is None or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise InputError(f'{place}: {quoted(text)} is no list of different labels; write it as ["joy", "fear"], or []')
+    return tuple(names)
+
+
+def same(one: Label, other: Label) -> bool:
+    """Whether two labels are the same; lists of labels have no order."""
+    return set(separate(one)) == set(separate(other))
+
+
+def told(label: Label) -> str:
+    """A label in quotation marks, or a list of labels, for a message."""
+    return quoted(label) if isinstance(label, str) else written(list(label))
 
 
 def unescaped(label: str, known: Sequence[str]) -> str:

@@ -1,53 +1,19 @@
-"""What an audit finds, one value a finding, from the rows, their vectors and their out-of-fold probabilities."""
+"""All findings of an audit, from the rows, their vectors and their out-of-fold probabilities."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from salience.audit.confident_learning import likely_wrong, wrongness
+from salience.audit.finding import Finding, named, rows_of
 from salience.audit.giveaways import giveaways
 from salience.audit.neighbours import above_fence, duplicate_groups, nearest_rows, outlier_scores
 from salience.audit.out_of_fold import OutOfFold
 from salience.audit.separation import close_pairs
+from salience.audit.wrong_labels import wrong_labels
 from salience.data.task import Task
 from salience.data.texts import Texts
-
-KINDS = {  # kind: what it is called on the page and in the terminal
-    "label": "likely wrong labels",
-    "duplicate": "groups of near-duplicates",
-    "leak": "test rows with a near-duplicate in the data",
-    "outlier": "outliers",
-    "classes": "pairs of classes that are hard to tell apart",
-    "word": "words that give the label away",
-}
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something that a person should look at.
-
-    Attributes:
-        kind: a key of `KINDS`.
-        rows: the numbers of the rows in the file, 1 for the first row below the header.
-        suggestion: what to do about it, in a few words.
-        score: how strong the finding is; its meaning depends on the kind, see docs/audit.md.
-        details: further values, which JSON can hold.
-    """
-
-    kind: str
-    rows: list[int]
-    suggestion: str
-    score: float
-    details: dict[str, Any] = field(default_factory=dict)
-
-    def as_row(self) -> dict[str, Any]:
-        """The finding as a line of audit.jsonl."""
-        first = {"kind": self.kind, "rows": self.rows, "suggestion": self.suggestion, "score": round(self.score, 6)}
-        return first | self.details
 
 
 def find_all(
@@ -63,42 +29,25 @@ def find_all(
         similarity: cosine from which on texts are near-duplicates.
     """
     texts = task.training
+    exclusive = [] if task.multi_label else hard_classes(task, predicted)  # labels of one text need not be told apart
     return [
         *wrong_labels(task, predicted),
         *near_duplicates(task, vectors, similarity),
         *([] if test_vectors is None else leaks(task, vectors, test_vectors, similarity)),
         *outliers(texts, task.labels, vectors),
-        *hard_classes(task, predicted),
+        *exclusive,
         *telling_words(texts, task.labels),
     ]
 
 
-def wrong_labels(task: Task, predicted: OutOfFold) -> list[Finding]:
-    """The rows whose label is likely wrong, by confident learning. The score is `wrongness`."""
-    labels, probabilities = task.training.known_labels[predicted.places], predicted.probabilities
-    flagged, scores = likely_wrong(labels, probabilities), wrongness(labels, probabilities)
-    rows = rows_of(task.training)
-    return [
-        Finding(
-            "label", [rows[predicted.places[index]]], "relabel", float(scores[index]),
-            {
-                "label": task.labels[labels[index]],
-                "suggested": task.labels[int(probabilities[index].argmax())],
-                "probability_of_label": round(float(probabilities[index, labels[index]]), 6),
-                "probability_of_suggested": round(float(probabilities[index].max()), 6),
-            },
-        )
-        for index in np.argsort(-scores, kind="stable").tolist() if flagged[index]
-    ]  # fmt: skip
-
-
 def near_duplicates(task: Task, vectors: np.ndarray, similarity: float) -> list[Finding]:
-    """The groups of texts that are nearly equal, those with several labels first. The score is the cosine."""
+    """The groups of texts that are nearly equal, those with different labels first. The score is the cosine."""
     texts, rows = task.training, rows_of(task.training)
     found = []
     for group in duplicate_groups(texts, vectors, similarity):
-        labels = [task.labels[label] for label in texts.known_labels[group.places].tolist()]
-        suggestion = "keep one of them" if len(set(labels)) == 1 else "choose one label"
+        labels = [named(label, task.labels) for label in texts.known_labels[group.places]]
+        choose = "choose one set of labels" if task.multi_label else "choose one label"
+        suggestion = "keep one of them" if all(label == labels[0] for label in labels) else choose
         own = [rows[place] for place in group.places]
         found.append(Finding("duplicate", own, suggestion, group.cosine, {"labels": labels}))
     return sorted(found, key=lambda finding: finding.suggestion == "keep one of them")
@@ -113,8 +62,8 @@ def leaks(task: Task, vectors: np.ndarray, test_vectors: np.ndarray, similarity:
         Finding(
             "leak", [rows[places[test]]], "delete the row", float(cosines[test]),
             {
-                "test_rows": [test_rows[test]], "label": task.labels[labels[places[test]]],
-                "test_label": task.labels[test_labels[test]],
+                "test_rows": [test_rows[test]], "label": named(labels[places[test]], task.labels),
+                "test_label": named(test_labels[test], task.labels),
             },
         )
         for test in np.argsort(-cosines, kind="stable").tolist() if cosines[test] >= similarity
@@ -127,7 +76,7 @@ def outliers(texts: Texts, labels: Sequence[str], vectors: np.ndarray) -> list[F
     far = above_fence(scores)
     return [
         Finding("outlier", [rows[place]], "check whether the row belongs here", float(scores[place]),
-                {"label": labels[texts.known_labels[place]]})
+                {"label": named(texts.known_labels[place], labels)})
         for place in np.argsort(-scores, kind="stable").tolist() if far[place]
     ]  # fmt: skip
 
@@ -159,8 +108,3 @@ def telling_words(texts: Texts, labels: Sequence[str]) -> list[Finding]:
         )
         for each in giveaways(texts, len(labels))
     ]  # fmt: skip
-
-
-def rows_of(texts: Texts) -> list[int]:
-    """The number of each text's row in its file."""
-    return texts.rows or list(range(1, len(texts) + 1))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from salience.analysis.association import LEAST, association, counts
+from salience.analysis.association import LEAST, association
 from salience.data.texts import Texts
 from salience.training.baselines import joined
 
@@ -46,21 +46,23 @@ def giveaways(texts: Texts, classes: int) -> list[Giveaway]:
     all texts from owning nearly all words.
 
     Args:
-        texts: N labelled texts, or pairs.
+        texts: N labelled texts, or pairs. Where a text can have several labels, each is a class against all texts
+            without it.
         classes: C, the number of classes.
     """
     from sklearn.feature_extraction.text import CountVectorizer
 
     labels = texts.known_labels
+    having = labels == 1 if labels.ndim == 2 else labels[:, None] == np.arange(classes)  # (N, C)
     words = CountVectorizer(binary=True, token_pattern=TOKENS)
     try:
         occurrences = words.fit_transform(joined(texts))
     except ValueError:  # no text has a word
         return []
     names = words.get_feature_names_out()
-    ids = np.split(occurrences.indices, occurrences.indptr[1:-1])
-    counted = counts(ids, labels, len(names), classes)  # (V, C)
-    rows, total, columns = np.bincount(labels, minlength=classes), counted.sum(1), occurrences.tocsc()
+    columns = occurrences.tocsc()
+    counted, total = columns.T @ having.astype(np.int64), np.asarray(columns.sum(0)).ravel()  # (V, C) and (V,)
+    rows = having.sum(0)
     found = []
     for label in range(classes):
         own, others = counted[:, label], total - counted[:, label]
@@ -69,11 +71,11 @@ def giveaways(texts: Texts, classes: int) -> list[Giveaway]:
         gamma = np.minimum(association(both), association(both / np.maximum(sizes, 1) * len(texts)))
         odds = np.log((both + 0.5) / (sizes - both + 0.5))
         for word in np.flatnonzero((gamma >= GAMMA) & (own > LEAST) & (own >= SHARE * rows[label])):
-            having = columns.indices[columns.indptr[word] : columns.indptr[word + 1]]
+            with_word = columns.indices[columns.indptr[word] : columns.indptr[word + 1]]
             found.append(
                 Giveaway(
                     str(names[word]), label, float(gamma[word]), float(odds[word, 1] - odds[word, 0]),
-                    float(own[word] / rows[label]), sorted(having[labels[having] == label].tolist()),
+                    float(own[word] / rows[label]), sorted(with_word[having[with_word, label]].tolist()),
                 )
             )  # fmt: skip
     return sorted(found, key=lambda each: (-each.share, -each.gamma, each.word))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from zipfile import BadZipFile
@@ -34,11 +34,14 @@ class OutOfFold:
         places: (M,) which of the N texts have probabilities, counted from 0, in order.
         probabilities: (M, C).
         source: what gave them, in words.
+        unseen: the numbers of the labels that are not judged, where a text can have several. With one label, the rows
+            of such labels are not among `places`.
     """
 
     places: np.ndarray
     probabilities: np.ndarray
     source: str
+    unseen: Sequence[int] = ()
 
 
 def audit_folds(task: Task, count: int, seed: int, note: Callable[[str], None]) -> tuple[Folds, np.ndarray]:
@@ -66,7 +69,8 @@ def audit_folds(task: Task, count: int, seed: int, note: Callable[[str], None]) 
     if unseen:
         names = listed((quoted(task.labels[label]) for label in unseen), 5)
         note(f"labels that are not checked, because all of their rows are in one fold: {names}")
-    return folds, np.flatnonzero(~np.isin(texts.known_labels, unseen))
+    judged = np.ones(len(texts), bool) if task.multi_label else ~np.isin(texts.known_labels, unseen)
+    return folds, np.flatnonzero(judged)
 
 
 def by_regression(folds: Folds, places: np.ndarray, vectors: np.ndarray, classes: int) -> OutOfFold:
@@ -82,9 +86,8 @@ def by_regression(folds: Folds, places: np.ndarray, vectors: np.ndarray, classes
     for number in folds.predicted:
         inside = folds.numbers == number
         found[inside] = regression_probabilities(vectors[~inside], labels[~inside], vectors[inside], classes)
-    return OutOfFold(
-        places, found[places], f"logistic regressions on the vectors of the frozen encoder ({words_of(folds)})"
-    )
+    source = f"logistic regressions on the vectors of the frozen encoder ({words_of(folds)})"
+    return OutOfFold(places, found[places], source, unseen_of_several(folds))
 
 
 def by_fine_tuning(
@@ -104,7 +107,13 @@ def by_fine_tuning(
     with tempfile.TemporaryDirectory(prefix="salience-audit-") as place:
         found = estimate(prepared, own, folds, Path(place), Listeners(note), calibrated=False)
     assert found is not None  # one process
-    return OutOfFold(places, found.probabilities[places], f"models trained by the default recipe ({words_of(folds)})")
+    source = f"models trained by the default recipe ({words_of(folds)})"
+    return OutOfFold(places, found.probabilities[places], source, unseen_of_several(folds))
+
+
+def unseen_of_several(folds: Folds) -> list[int]:
+    """The labels that are not judged, where a text can have several."""
+    return unseen_labels(folds) if folds.texts.known_labels.ndim == 2 else []
 
 
 def words_of(folds: Folds) -> str:
@@ -138,7 +147,8 @@ def of_run(run: str, data: str, task: Task) -> OutOfFold:
             probabilities, labels = arrays["probabilities"], arrays["labels"]
         with (place / OUT_OF_FOLD[0]).open(encoding="utf-8") as lines:
             rows = [json.loads(line)["row"] for line in lines]
-        if probabilities.shape != (len(rows), len(names)) or labels.shape != (len(rows),):
+        several = task.training.known_labels.shape[1:]  # of the shape of labels: empty where a text has one
+        if probabilities.shape != (len(rows), len(names)) or labels.shape != (len(rows), *several):
             raise ValueError("the numbers of rows differ")
     except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]

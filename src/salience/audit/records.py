@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from json import JSONDecoder
 from json.decoder import scanstring  # type: ignore[attr-defined]  # typeshed lacks it
 from pathlib import Path
+from typing import NamedTuple
 
 from salience.data.delimited import fields_of, header_delimiter, named_index, quotes_are_text
 from salience.data.values import well_formed
@@ -37,17 +38,46 @@ class Record:
     label: slice
 
 
-def delimited_records(path: Path, encoding: str, text: str, label: str, suffix: str) -> tuple[list[Record], str]:
-    """The records of a csv or tsv file, as `salience.data.delimited.delimited_rows` reads it, and what follows them.
+class Delimited(NamedTuple):
+    """How the fields of a csv or tsv file are written.
+
+    Attributes:
+        delimiter: what stands between them.
+        quoted: whether quotation marks enclose a field; otherwise they are text.
+    """
+
+    delimiter: str
+    quoted: bool
+
+    def field(self, value: str) -> str:
+        """A value as a field. Where quotation marks are text, it must not have the delimiter or a line end."""
+        if not self.quoted:
+            return value
+        written = io.StringIO()
+        csv.writer(written, delimiter=self.delimiter, lineterminator="").writerow([value])
+        return written.getvalue()
+
+
+def delimited_by(path: Path, encoding: str, suffix: str) -> Delimited:
+    """How the fields of a file are written.
 
     Args:
         path, encoding: of the file.
-        text: its content.
-        label: the column of the labels.
         suffix: ".csv" or ".tsv".
     """
     delimiter = header_delimiter(path, encoding) if suffix == ".csv" else "\t"
-    quoted = not (delimiter == "\t" and quotes_are_text(path, encoding))
+    return Delimited(delimiter, not (delimiter == "\t" and quotes_are_text(path, encoding)))
+
+
+def delimited_records(text: str, label: str, delimited: Delimited) -> tuple[list[Record], str]:
+    """The records of a csv or tsv file, as `salience.data.delimited.delimited_rows` reads it, and what follows them.
+
+    Args:
+        text: the content of the file.
+        label: the column of the labels.
+        delimited: how its fields are written.
+    """
+    delimiter, quoted = delimited
     quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     plain = rf"[^{re.escape(delimiter)}\r\n]*"
     field = re.compile(rf'"(?:[^"]|"")*"|{plain}' if quoted else plain)

@@ -11,8 +11,8 @@ from typer import Argument, Option
 from salience.cli.options import Debug, options_of
 from salience.training.recipe import Recipe
 
-NAMES = ["text", "text_pair", "label", "group", "encoding", "bad_rows", "model", "max_length", "precision", "seed",
-         "device"]  # fmt: skip
+NAMES = ["text", "text_pair", "label", "label_separator", "group", "encoding", "bad_rows", "model", "max_length",
+         "precision", "seed", "device"]  # fmt: skip
 
 
 @options_of(Recipe, names=NAMES, into="given", only_given=True)

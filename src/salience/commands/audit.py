@@ -11,25 +11,26 @@ import pyarrow
 
 from salience.audit.corrected import check_output_kind, label_of_row, write_corrected
 from salience.audit.decisions import COLUMNS, DELETED, decision_rows, has_decisions, read_decisions
-from salience.audit.findings import KINDS, Finding, find_all
+from salience.audit.finding import KINDS, Finding
+from salience.audit.findings import find_all
 from salience.audit.out_of_fold import OutOfFold, audit_folds, by_fine_tuning, by_regression, of_run
 from salience.data.columns import choose_columns
+from salience.data.multilabel import mixed_kinds
 from salience.data.reading import column_names, is_on_hub, stream, suffix_of
 from salience.data.task import Task, read_task, same_source
 from salience.data.writers import opened_csv
 from salience.errors import InputError, counted
 from salience.files import whole_folder, write_lines, write_whole
 from salience.outputs import check_folder, check_output_file
-from salience.report.audit_page import AuditEvidence, audit_page
+from salience.report.audit_page import AuditEvidence, audit_page, kinds_of, share_of_right
 from salience.report.terminal import say
 from salience.settings import as_option
-from salience.training.multi_label import check_one_label
 from salience.training.recipe import Recipe
 from salience.training.reference_runs import encoder_of_recipe
 
 PAGE, LINES, DECISIONS = "audit.html", "audit.jsonl", "decisions.csv"
 FOLDS, SIMILARITY = 5, 0.95
-OF_COPIES = ("text", "text_pair", "label", "encoding")  # settings that a corrected copy depends on
+OF_COPIES = ("text", "text_pair", "label", "label_separator", "encoding")  # settings that a corrected copy depends on
 
 
 def audit_file(
@@ -62,9 +63,8 @@ def audit_file(
     recipe = Recipe(data=data, test=test, **given)
     task = read_task(
         data, test, None, 0.0, recipe.seed, recipe.encoding, recipe.bad_rows, say, text=recipe.text,
-        text_pair=recipe.text_pair, label=recipe.label, group=recipe.group,
+        text_pair=recipe.text_pair, label=recipe.label, group=recipe.group, separator=recipe.label_separator,
     )  # fmt: skip
-    check_one_label(task, "salience audit looks for rows whose one label is likely wrong (confident learning)")
     predicted = None if run is None else of_run(run, data, task)  # a wrong run is reported before the encoder runs
     encoder = encoder_of_recipe(recipe)
     vectors = encoder.vectors(task.training)
@@ -110,11 +110,10 @@ def write_audit(output: Path, evidence: AuditEvidence, title: str) -> None:
 def summary(task: Task, findings: Sequence[Finding], predicted: OutOfFold) -> list[str]:
     """The number of findings of each kind, a line each."""
     found = {kind: sum(finding.kind == kind for finding in findings) for kind in KINDS}
-    labels = task.training.known_labels[predicted.places]
-    right = float((predicted.probabilities.argmax(1) == labels).mean())
     return [
-        f"{counted(len(task.training), 'row')}; labels checked by {predicted.source}, which are right on {right:.1%}",
-        *(f"{name}: {found[kind]:,}" for kind, name in KINDS.items() if kind != "leak" or len(task.test)),
+        f"{counted(len(task.training), 'row')}; labels checked by {predicted.source}, which are right on "
+        f"{share_of_right(task, predicted):.1%}{' of the decisions about labels' if task.multi_label else ''}",
+        *(f"{KINDS[kind]}: {found[kind]:,}" for kind in kinds_of(task)),
     ]
 
 
@@ -145,22 +144,32 @@ def apply_decisions(
         )
     encoding = given.get("encoding", "utf-8")
     names = column_names(data, encoding)
-    columns, notes = choose_columns(names, given.get("text"), given.get("text_pair"), given.get("label"), source=data)
+    separator = given.get("label_separator")
+    columns, notes = choose_columns(
+        names, given.get("text"), given.get("text_pair"), given.get("label"), source=data, separator=separator
+    )
+    if columns.several:
+        raise InputError(
+            f"--apply changes one column of labels, and --label names {len(columns.several)}: write the labels of "
+            f"{data} as lists in one column, and audit that file"
+        )
     check_output_kind(Path(data), output)
     if same_source(str(output), data):
         raise InputError(f"{output} is the data themselves, which are not replaced: choose another --output")
     check_output_file(output, overwrite)
     assert columns.label is not None  # `choose_columns` has chosen one
-    rows = (label_of_row(row, columns.label) for row in stream(data, encoding, columns={columns.label}))
+    rows = (label_of_row(row, columns.label, separator) for row in stream(data, encoding, columns={columns.label}))
     every = dict(enumerate(rows, 1))
     labels = {row: label for row, label in every.items() if label is not None}
+    if mixed_kinds(list(labels.values())) is not None:
+        raise InputError(f"{data}: some rows have lists of labels, and others have not: write them in one way")
     changes = read_decisions(decisions, labels, data)
     deleted = sum(change is DELETED for change in changes.values())
     if deleted == len(every):
         raise InputError(f"{decisions} deletes every row of {data}: nothing would be left")
     for note in notes:
         say(note)
-    write_corrected(Path(data), output, columns.label, encoding, labels, changes)
+    write_corrected(Path(data), output, columns.label, encoding, labels, changes, separator)
     say(
         f"{counted(len(changes) - deleted, 'row')} relabelled and {counted(deleted, 'row')} deleted of "
         f"{len(every):,}: {output}"

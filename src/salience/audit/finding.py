@@ -1,0 +1,73 @@
+"""What an audit finds: one value a finding, the kinds of findings, and how they name rows and labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from salience.data.texts import Texts
+
+Named = str | list[str]  # the label of a row; where a text can have several, the list of their names
+KINDS = {  # kind: what it is called on the page and in the terminal
+    "label": "likely wrong labels",
+    "duplicate": "groups of near-duplicates",
+    "leak": "test rows with a near-duplicate in the data",
+    "outlier": "outliers",
+    "classes": "pairs of classes that are hard to tell apart",
+    "word": "words that give the label away",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a person should look at.
+
+    Attributes:
+        kind: a key of `KINDS`.
+        rows: the numbers of the rows in the file, 1 for the first row below the header.
+        suggestion: what to do about it, in a few words.
+        score: how strong the finding is; its meaning depends on the kind, see docs/audit.md.
+        details: further values, which JSON can hold.
+    """
+
+    kind: str
+    rows: list[int]
+    suggestion: str
+    score: float
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def as_row(self) -> dict[str, Any]:
+        """The finding as a line of audit.jsonl."""
+        first = {"kind": self.kind, "rows": self.rows, "suggestion": self.suggestion, "score": round(self.score, 6)}
+        return first | self.details
+
+
+def rows_of(texts: Texts) -> list[int]:
+    """The number of each text's row in its file."""
+    return texts.rows or list(range(1, len(texts) + 1))
+
+
+def named(label: int | np.ndarray, names: Sequence[str]) -> Named:
+    """The name of the label of a row, or the names of its labels.
+
+    Args:
+        label: a class number; or (C,), 0 and 1, where a text can have several labels.
+        names: of the C labels.
+    """
+    if np.ndim(label) == 0:
+        return names[int(label)]
+    return [names[number] for number in np.flatnonzero(label).tolist()]
+
+
+def shown(label: Named) -> str:
+    """A label for a reader: "joy", or "joy, fear", or "no label"."""
+    return label if isinstance(label, str) else ", ".join(label) or "no label"
+
+
+def written(label: Named) -> str:
+    """A label as files of text have it: "joy"; of several labels a list in JSON."""
+    return label if isinstance(label, str) else json.dumps(label, ensure_ascii=False)
