@@ -22,7 +22,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from cleanlab.filter import find_label_issues
 from sklearn.metrics import average_precision_score
 
 from development import development_set, drawn, rows_of
@@ -62,6 +61,8 @@ def wrong_labels(
         count: number of folds.
         fine_tuned: recipe of the models that give the probabilities; None for the regressions.
     """
+    from cleanlab.filter import find_label_issues  # here, because `bench/audit_labels.py` does not need it
+
     noisy = with_wrong_labels(texts.known_labels, SHARE, seed, len(names))
     planted = noisy != texts.known_labels
     task = Task(names, Texts(texts.texts, labels=noisy))
