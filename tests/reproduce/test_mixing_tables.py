@@ -125,7 +125,7 @@ def test_published_numbers_and_claims_name_methods_of_the_table(name):
 def made_up(accuracies) -> list[dict]:
     """Rows of (set, method, seed) to accuracy in percent."""
     return [
-        {"set": name, "method": method, "rows": 500, "seed": seed, "accuracy": value / 100}
+        {"set": name, "method": method, "rows": 500, "seed": seed, "accuracy": value / 100, "text_passes": 1000.0}
         for (name, method, seed), value in accuracies.items()
     ]
 
@@ -152,6 +152,15 @@ def test_the_printed_numbers_are_counted_again():
     assert differences[3] == claimed[2]
 
 
+def test_passes_are_told():
+    rows = [
+        row | {"text_passes": 990.0 if row["method"] == "plain" else 1010.0}
+        for row in made_up({("sst2", "plain", 0): 80.0, ("sst2", "mix", 0): 82.0})
+    ]
+    assert "Passes of texts in a run, 500 training rows: sst2 1,000 (± 1.0 %)" in SMALL.report(rows)
+    assert SMALL.report([]) == ""
+
+
 @pytest.mark.parametrize(
     ("found", "verdict"),
     [
@@ -168,5 +177,6 @@ def test_an_incomplete_table_can_be_printed():
         table = TABLES[name]()
         assert table.report([]) == ""
         cell = table.plan(table.sets, [0])[0]
-        row = {"set": cell.set, "method": cell.method, "rows": cell.rows, "seed": 0, "accuracy": 0.5}
+        row = {"set": cell.set, "method": cell.method, "rows": cell.rows, "seed": 0, "accuracy": 0.5,
+               "text_passes": 9.0}  # fmt: skip
         assert "50.00" in table.report([row])

@@ -29,6 +29,12 @@ def _uaftc_synthetic() -> Table[Any]:
     return TABLE
 
 
+def _attentionmix_sweep() -> Table[Any]:
+    from salience.reproduce.attentionmix.sweep import TABLE
+
+    return TABLE
+
+
 def _attentionmix_figures() -> Table[Any]:
     from salience.reproduce.attentionmix.figures import TABLE
 
@@ -90,6 +96,7 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "uaftc-synthetic": _uaftc_synthetic,
     "ssmix-table2": _ssmix_table2,
     "attentionmix-tables": _attentionmix_tables,
+    "attentionmix-sweep": _attentionmix_sweep,
     "attentionmix-figures": _attentionmix_figures,
     "dropmix-table3": _dropmix_table3,
     "dropmix-table4": _dropmix_table4,

@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
+from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -24,7 +24,7 @@ from salience.inference import TextClassifier
 from salience.models.loading import load_classifier
 from salience.reproduce.datasets import load
 from salience.reproduce.mixing_report import Claim, report
-from salience.reproduce.table import Row, Table
+from salience.reproduce.table import Row, Table, sets_of
 from salience.training.fitting import fit
 from salience.training.passes import passes_per_step, text_passes
 from salience.training.preparing import Prepared, prepare
@@ -84,12 +84,17 @@ class MixingTable:
             "seconds": round(time.time() - started, 1),
         }  # fmt: skip
 
+    def report(self, rows: list[Row]) -> str:
+        """The table in words, and the passes of texts that its runs made."""
+        told = report(list(self.methods), self.published, self.claims, rows)
+        return "\n\n".join([told, *passes(rows)]).strip()
+
     def table(self, name: str, paper: str) -> Table[Cell]:
         """The table as `salience reproduce` runs it."""
         return Table(
             name=name, paper=paper, published=self.published, cell=Cell, keys=("accuracy", "text_passes"),
             cells=self.cells, run=self.run,
-            report=partial(report, list(self.methods), self.published, self.claims),
+            report=self.report,
             resized=lambda sizes: replace(self, sizes=tuple(dict.fromkeys(sizes))).table(name, paper),
         )  # fmt: skip
 
@@ -100,6 +105,19 @@ def part_of(data: Task, rows: int, seed: int) -> Task:
     if rows < len(training):
         training = training.take(draw(training.known_labels.tolist(), rows, seed))
     return replace(data, training=training, validation=Texts([]), test=drawn(data.test, TESTED, seed=0))
+
+
+def passes(rows: Sequence[Row]) -> list[str]:
+    """A line for each number of training rows: the passes of texts in a run, and by how much the methods differ."""
+    lines = []
+    for size in sorted({row["rows"] for row in rows}):
+        of_size = [row for row in rows if row["rows"] == size]
+        told = []
+        for name in sets_of(of_size):
+            found = [row["text_passes"] for row in of_size if row["set"] == name]
+            told.append(f"{name} {fmean(found):,.0f} (± {50 * (max(found) - min(found)) / fmean(found):.1f} %)")
+        lines.append(f"Passes of texts in a run, {size:,} training rows: {', '.join(told)}")
+    return lines
 
 
 def prepare_equal(data: Task, name: str, settings: Settings, seed: int) -> Prepared:
