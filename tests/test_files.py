@@ -135,6 +135,19 @@ def test_other_files_of_a_folder_stay(tmp_path):
     assert (target / "index.html").read_text() == "new"
 
 
+def test_parts_of_what_is_replaced_do_not_stay(tmp_path):
+    target = tmp_path / "pages"
+    target.mkdir()
+    for name in ("index.html", "values.jsonl", "notes.md"):
+        (target / name).write_text("old")
+    with whole_folder(target, own=("index.html", "values.jsonl")) as folder:
+        (folder / "index.html").write_text("new")
+    assert files_in(target) == ["index.html", "notes.md"] and (target / "index.html").read_text() == "new"
+    with pytest.raises(ZeroDivisionError), whole_folder(target, own=("index.html",)):
+        raise ZeroDivisionError
+    assert (target / "index.html").exists()
+
+
 def test_a_folder_in_a_files_place_is_known_before_anything_is_replaced(tmp_path):
     (tmp_path / "pages" / "b.html").mkdir(parents=True)
     (tmp_path / "pages" / "a.html").write_text("old")

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
@@ -127,11 +127,15 @@ def replacing(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(target: Path) -> Iterator[Path]:
+def whole_folder(target: Path, own: Collection[str] = ()) -> Iterator[Path]:
     """A temporary folder whose files are moved to `target` if the `with` ends normally.
 
     Files of the same name are replaced; all other files in `target` are kept. After an exception, `target` is
     unchanged.
+
+    Args:
+        target: the folder.
+        own: names of files that are not kept if they are not written again: parts of what is replaced.
 
     Raises:
         InputError: another process is writing the same target, or `target` has a folder where a file is written.
@@ -150,12 +154,15 @@ def whole_folder(target: Path) -> Iterator[Path]:
             if not target.exists():
                 os.replace(unfinished, target)
                 return
-            for file in files_in(unfinished):
+            files = files_in(unfinished)
+            for file in files:
                 if (target / file).is_dir():
                     raise InputError(f"{target / file} is a folder, where a file is needed: choose another place")
-            for file in files_in(unfinished):
+            for file in files:
                 (target / file).parent.mkdir(parents=True, exist_ok=True)
                 os.replace(unfinished / file, target / file)
+            for file in {*own} - {*files}:
+                (target / file).unlink(missing_ok=True)
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
 

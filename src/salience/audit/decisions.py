@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from salience.audit.finding import Finding, named, rows_of, shown, written
@@ -82,26 +82,8 @@ def read_decisions(file: str, labels_of_rows: Mapping[int, Label], data: str) ->
     known = sorted({name for label in labels_of_rows.values() for name in separate(label)})
     several = any(isinstance(label, tuple) for label in labels_of_rows.values())
     changes: dict[int, Label | None] = {}
-    decided: dict[int, int] = {}
-    for number, line in enumerate(stream(file), 1):
-        place = f"{file}: row {number}"
-        for column in COLUMNS[:4]:
-            if not isinstance(line.get(column), str):
-                raise InputError(f"{file}: no column {quoted(column)}; take the file that `salience audit` wrote")
-        decision = line["decision"].strip().lower()
-        if not decision:
-            continue
-        if decision not in (KEEP, DELETE, RELABEL):
-            raise InputError(f"{place}: {unknown('decision', line['decision'], [KEEP, DELETE, RELABEL])}")
-        numbered = line["row"].strip()
-        row = int(numbered) if numbered.isdecimal() and len(numbered) < 16 else 0
-        if row not in labels_of_rows:
-            raise InputError(f"{place}: {data} has no row {quoted(line['row'])} with a label; restore the number")
-        if row in decided:
-            raise InputError(f"{place}: row {row} is decided in row {decided[row]} already; remove one of the two")
-        decided[row] = number
-        own = labels_of_rows[row]
-        given = read_label(line["label"], known, several, f'{place}, column "label"')
+    for place, row, decision, line in decided_lines(file, labels_of_rows, data):
+        own, given = labels_of_rows[row], read_label(line["label"], known, several, f'{place}, column "label"')
         if not same(given, own):
             raise InputError(
                 f"{place}: row {row} of {data} has the label {told(own)}, not {told(given)}; the file was made from "
@@ -118,6 +100,39 @@ def read_decisions(file: str, labels_of_rows: Mapping[int, Label], data: str) ->
             if not same(new, own):
                 changes[row] = new
     return changes
+
+
+def decided_lines(
+    file: str, rows: Collection[int], data: str
+) -> Iterator[tuple[str, int, str, dict[str, str]]]:  # fmt: skip
+    """Yields the lines with a decision: their place for messages, the row, the decision, and the line by columns.
+
+    Args:
+        file, data: as of `read_decisions`.
+        rows: the rows of the data that have a label.
+
+    Raises:
+        InputError: a column is missing, a decision or a row is unknown, or a row is decided twice.
+    """
+    decided: dict[int, int] = {}
+    for number, line in enumerate(stream(file), 1):
+        place = f"{file}: row {number}"
+        for column in COLUMNS[:4]:
+            if not isinstance(line.get(column), str):
+                raise InputError(f"{file}: no column {quoted(column)}; take the file that `salience audit` wrote")
+        decision = line["decision"].strip().lower()
+        if not decision:
+            continue
+        if decision not in (KEEP, DELETE, RELABEL):
+            raise InputError(f"{place}: {unknown('decision', line['decision'], [KEEP, DELETE, RELABEL])}")
+        numbered = line["row"].strip()
+        row = int(numbered) if numbered.isdecimal() and len(numbered) < 16 else 0
+        if row not in rows:
+            raise InputError(f"{place}: {data} has no row {quoted(line['row'])} with a label; restore the number")
+        if row in decided:
+            raise InputError(f"{place}: row {row} is decided in row {decided[row]} already; remove one of the two")
+        decided[row] = number
+        yield place, row, decision, line
 
 
 def read_label(text: str, known: Sequence[str], several: bool, place: str) -> Label:

@@ -30,6 +30,8 @@ from salience.report.faithfulness_page import faithfulness_json, faithfulness_pa
 from salience.report.terminal import tell
 from salience.training.recipe_file import trained_columns
 
+FILES = TABLE, VALUES, PAGE = ("faithfulness.json", "values.jsonl", "index.html")
+
 
 def check_explanations(
     name: str, data: str, *, judge: str | None, explainers: list[str] | None, most: int, at: int, rows: int | None,
@@ -50,18 +52,11 @@ def check_explanations(
     Raises:
         InputError: the data, a model or an option is at fault.
     """
-    if not 1 <= at <= most:
-        raise InputError(f"--at {at} must be from 1 to --most {most}")
+    check_options(at, most, rows, pieces, metrics, marks)
     check_folder(output, overwrite)
-    if rows is not None and rows < 1:
-        raise InputError(f"--rows must be at least 1, not {rows}")
-    check_pieces(pieces)
-    for metric, entry in metrics_named(metrics or ()).items():
-        if entry.needs == "marks" and marks is None:
-            raise InputError(f"--metrics {metric} needs marked words: --marks names their column")
     classifier = load(name, max_length, device, precision)
-    judging = classifier if judge is None else load(judge, max_length, device, precision)
-    if judging.labels != classifier.labels:
+    judging = None if judge is None else load(judge, max_length, device, precision)
+    if judging is not None and judging.labels != classifier.labels:
         raise InputError(
             f"{judge} knows the labels {listed(judging.labels)}, but {name} {listed(classifier.labels)}: they must be "
             "the same"
@@ -76,22 +71,12 @@ def check_explanations(
     set_seed(seed)
     with cannot(f"test {name}"):
         evaluation = evaluate(
-            classifier, texts, explainers=functions, metrics=metrics, judge=None if judge is None else judging,
-            target=asked, most=most, at=at, pieces=pieces,
-            curves=output is not None and not classifier.multi_label, seed=seed, say=tell,
+            classifier, texts, explainers=functions, metrics=metrics, judge=judging, target=asked, most=most, at=at,
+            pieces=pieces, curves=output is not None and not classifier.multi_label, seed=seed, say=tell,
         )  # fmt: skip
-    notes = [
-        f"{what_is_explained(evaluation, texts, Path(data).name, Path(name).name, target)}, judged by "
-        f"{'the model itself' if judge is None else Path(judge).name}"
-    ]
-    if pieces == "max":
-        notes.append("a word's score is the highest of its tokens' scores")
-    notes.append(f"means over texts with 95 % bootstrap intervals, for random over {DRAWS} draws")
-    if "decision-flip" in evaluation.metrics:
-        notes.append(f"decision-flip is {most + 1} where {most} words are not enough")
-    if "loo-tau" in evaluation.metrics:
-        drawn = min(LEAVE_ONE_OUT_TEXTS, number_of_texts(evaluation, texts))
-        notes.append(f"loo-tau is over {counted(drawn, 'text')}")
+    explained = what_is_explained(evaluation, texts, Path(data).name, Path(name).name, target)
+    judged = "the model itself" if judge is None else Path(judge).name
+    notes = [f"{explained}, judged by {judged}", *remarks(evaluation, texts, most, pieces)]
     about = "; ".join(notes)
     console = Console()
     for table in terminal_tables(evaluation, about, console.width):
@@ -101,16 +86,51 @@ def check_explanations(
     elif marks is not None:
         tell(f"{data}: no word of a text is marked with the text's label; the labels are {listed(classifier.labels)}")
     if output is not None:
-        with whole_folder(output) as folder:
-            content = json.dumps(faithfulness_json(evaluation, about), indent=1)
-            write_whole(folder / "faithfulness.json", content)
-            if evaluation.targets is not None:
-                write_whole(folder / "values.jsonl", value_lines(evaluation, texts))
-            write_whole(
-                folder / "index.html", faithfulness_page(evaluation, f"Faithfulness of {Path(name).name}", about)
-            )
-        more = "" if evaluation.targets is None else ", values.jsonl"
-        tell(f"saved: {output}/faithfulness.json, index.html{more}")
+        save(evaluation, texts, output, f"Faithfulness of {Path(name).name}", about)
+
+
+def check_options(
+    at: int, most: int, rows: int | None, pieces: str, metrics: list[str] | None, marks: str | None
+) -> None:
+    """Raises an `InputError` if an option is out of range, or a metric lacks what it needs."""
+    if not 1 <= at <= most:
+        raise InputError(f"--at {at} must be from 1 to --most {most}")
+    if rows is not None and rows < 1:
+        raise InputError(f"--rows must be at least 1, not {rows}")
+    check_pieces(pieces)
+    for metric, entry in metrics_named(metrics or ()).items():
+        if entry.needs == "marks" and marks is None:
+            raise InputError(f"--metrics {metric} needs marked words: --marks names their column")
+
+
+def remarks(evaluation: Evaluation, texts: Texts, most: int, pieces: str) -> list[str]:
+    """What a reader of the table must know of its numbers."""
+    told = [f"means over texts with 95 % bootstrap intervals, for random over {DRAWS} draws"]
+    if pieces == "max":
+        told.insert(0, "a word's score is the highest of its tokens' scores")
+    if "decision-flip" in evaluation.metrics:
+        told.append(f"decision-flip is {most + 1} where {most} words are not enough")
+    if "loo-tau" in evaluation.metrics:
+        drawn = min(LEAVE_ONE_OUT_TEXTS, number_of_texts(evaluation, texts))
+        told.append(f"loo-tau is over {counted(drawn, 'text')}")
+    return told
+
+
+def save(evaluation: Evaluation, texts: Texts, output: Path, title: str, about: str) -> None:
+    """Writes the table, the page with its curves, and the values where there is one for each text and label.
+
+    Args:
+        output: the folder. Of an earlier evaluation there, nothing is left.
+        title: of the page.
+        about: what was evaluated, in words.
+    """
+    of_labels = evaluation.targets is not None
+    with whole_folder(output, own=FILES) as folder:
+        write_whole(folder / TABLE, json.dumps(faithfulness_json(evaluation, about), indent=1))
+        if of_labels:
+            write_whole(folder / VALUES, value_lines(evaluation, texts))
+        write_whole(folder / PAGE, faithfulness_page(evaluation, title, about))
+    tell(f"saved: {output}/{TABLE}, {PAGE}{f', {VALUES}' if of_labels else ''}")
 
 
 def texts_to_test(

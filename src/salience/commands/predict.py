@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from salience.data.writing import check_output, is_stream, writing
 from salience.errors import InputError, counted, quoted
 from salience.inference import choose_device
 from salience.parts import WHOLE, file_of, part_of
-from salience.prediction.added_columns import written_columns
+from salience.prediction.added_columns import Added, written_columns
 from salience.prediction.on_ray import answers_by_ray
 from salience.prediction.predictor import Answers, Predictor
 from salience.prediction.windows import Windows, rows_of_part
@@ -74,7 +74,7 @@ def predict_file(
 
     windows = Windows(data, encoding, columns, rows_of_part(turn, data, encoding, columns), window)
     answered = answers_here(predictor, windows) if ray is None else answers_by_ray(predictor, windows, ray)
-    seen = cut = empty = undefined = undecided = 0
+    tally = Tally()
     with writing(output, overwrite, written, safe_csv, tell) as write, closing(answered):
         for first, rows, answers in answered:
             if not added.as_columns:  # in a file of objects, every row may have names of its own
@@ -83,27 +83,56 @@ def predict_file(
             found = answers.lists()
             named = [added.named(answer) for answer in found]
             write([row | values for row, values in zip(rows, named, strict=True)])
-            label, guess = added.names[:2]  # the second is read if there are limits
-            if added.limits is not None:
-                undecided += sum(values[label] is None and values[guess] is not None for values in named)
-            seen, cut = seen + len(rows), cut + int(answers.cut.sum())
-            empty += found.count(None)
-            undefined += sum(answer is not None and not all(map(isfinite, answer)) for answer in found)
-        if not seen:
+            tally.count(found, named, int(answers.cut.sum()), added)
+        if not tally.seen:
             write([])  # the header
-    if cut:
-        tell(cut_off(cut, seen, here.classifier.max_length))
-    if empty:
-        tell(f"{empty} of {seen} rows have no text and got no label")
-    if undefined:
-        tell(f"{undefined} of {seen} rows got no label: the model's probabilities are NaN; its weights may be damaged")
-    if undecided:
-        tell(
-            f"{undecided} of {seen} rows are undecided: their probability is not above {limit_of(here)}; "
-            f"{quoted(added.names[1])} has their most probable label"
-        )
+    for line in tally.told(here, added):
+        tell(line)
     share = "" if turn == WHOLE else f", part {turn[0]} of {turn[1]}"
-    tell(f"{counted(seen, 'row')} predicted{share}" + (f": {output}" if output else ""))
+    tell(f"{counted(tally.seen, 'row')} predicted{share}" + (f": {output}" if output else ""))
+
+
+@dataclass
+class Tally:
+    """How many rows were seen, and of how many there is something to tell."""
+
+    seen: int = 0
+    cut: int = 0
+    empty: int = 0
+    undefined: int = 0
+    undecided: int = 0
+
+    def count(self, found: list, named: list[dict], cut: int, added: Added) -> None:
+        """Counts the rows of a window.
+
+        Args:
+            found: the probabilities of each row, None for one without a text.
+            named: the values that each row gets.
+            cut: number of texts that are cut.
+            added: the columns of these values.
+        """
+        self.seen, self.cut, self.empty = self.seen + len(found), self.cut + cut, self.empty + found.count(None)
+        self.undefined += sum(answer is not None and not all(map(isfinite, answer)) for answer in found)
+        if added.limits is not None:
+            label, guess = added.names[:2]
+            self.undecided += sum(values[label] is None and values[guess] is not None for values in named)
+
+    def told(self, predictor: Predictor, added: Added) -> list[str]:
+        """A line for each kind of rows that a reader must know of."""
+        lines = [cut_off(self.cut, self.seen, predictor.classifier.max_length)] if self.cut else []
+        if self.empty:
+            lines.append(f"{self.empty} of {self.seen} rows have no text and got no label")
+        if self.undefined:
+            lines.append(
+                f"{self.undefined} of {self.seen} rows got no label: the model's probabilities are NaN; its weights "
+                "may be damaged"
+            )
+        if self.undecided:
+            lines.append(
+                f"{self.undecided} of {self.seen} rows are undecided: their probability is not above "
+                f"{limit_of(predictor)}; {quoted(added.names[1])} has their most probable label"
+            )
+        return lines
 
 
 def limit_of(predictor: Predictor) -> str:
