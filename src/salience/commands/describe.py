@@ -12,7 +12,7 @@ from salience.commands.labelled_texts import read_texts
 from salience.data.descriptions import label_descriptions, read_descriptions
 from salience.data.texts import UNKNOWN, Texts
 from salience.errors import InputError, counted
-from salience.files import files_in, whole_folder, write_json, write_whole
+from salience.files import whole_folder, write_json, write_whole
 from salience.inference import TextClassifier
 from salience.report.terminal import say
 from salience.training.card import code, file_name, markdown
@@ -65,8 +65,7 @@ def describe_labels(
     found = None if test is None else measured(classifier, test, columns)
     if found is not None:
         say("accuracy {accuracy:.3f}, macro-F1 {macro_f1:.3f} on {rows:,} rows of {file}".format_map(found))
-    earlier = written_by_run(output) if output.exists() else set()
-    with whole_folder(output) as unfinished:
+    with whole_folder(output, own=written_by_run(output)) as unfinished:
         classifier.model.config._name_or_path = model
         classifier.model.save_pretrained(unfinished)
         classifier.tokenizer.save_pretrained(unfinished)
@@ -74,9 +73,6 @@ def describe_labels(
         write_json(unfinished / FILE, about)
         write_whole(unfinished / "README.md", card(described, model, found))
         write_manifest(unfinished)
-        written = set(files_in(unfinished))
-    for file in earlier - written:  # of the classifier that was replaced
-        (output / file).unlink(missing_ok=True)
     say(f"saved: {output} ({counted(len(labels), 'label')})")
 
 

@@ -72,8 +72,7 @@ def export_run(
                 + ("Leave out --int8, or --accept the loss" if int8 else "Please report it")
             )
 
-    earlier = written_by_run(output)
-    with whole_folder(output) as unfinished:
+    with whole_folder(output, own=written_by_run(output)) as unfinished:
         write_export(classifier, unfinished, texts, int8, decide)
         if not is_served(classifier):
             tell(
@@ -84,10 +83,7 @@ def export_run(
             if (Path(name).expanduser() / file).is_file():
                 shutil.copyfile(Path(name).expanduser() / file, unfinished / file)
         write_manifest(unfinished)
-        written = set(files_in(unfinished))
-        size = sum((unfinished / file).stat().st_size for file in written) / 2**20
-    for file in earlier - written:  # of the export that was replaced
-        (output / file).unlink(missing_ok=True)
+        size = sum((unfinished / file).stat().st_size for file in files_in(unfinished)) / 2**20
     tell(f"saved: {output} ({size:.0f} MiB)")
 
 

@@ -15,7 +15,7 @@ from transformers import TrainerCallback
 from salience.data.task import Task
 from salience.inference import TextClassifier
 from salience.processes import is_main_process
-from salience.training.abstaining import abstention, abstention_sentences, check_target, decided_scores
+from salience.training.abstaining import abstention_sentences, check_target
 from salience.training.batches import as_batch
 from salience.training.calibrating import choose_calibration
 from salience.training.checking import check_recipe
@@ -27,14 +27,13 @@ from salience.training.folder import RunFolder, kept_precision
 from salience.training.folds import Folds, choose_folds
 from salience.training.history import HISTORY
 from salience.training.inputs import checksums, input_files, task_of
-from salience.training.judged_labels import judged_labels
 from salience.training.measured_scores import Measure
 from salience.training.measures import Measures, measures_named
 from salience.training.multi_label import check_measures
-from salience.training.passes import text_passes
 from salience.training.preparing import Prepared, prepare, silent
 from salience.training.recipe import Recipe
-from salience.training.results import measure, write_results
+from salience.training.results import write_results
+from salience.training.run_metrics import Abstention, Predicted, run_metrics
 from salience.training.trackers import Tracking, check_trackers
 
 
@@ -148,15 +147,12 @@ def fit_and_save(
     if main:
         folder.open(recipe.as_mapping())
     PartialState().wait_for_everyone()  # the main process has prepared the folder
-    estimated = thresholds = abstained = None
+    estimated = abstention = None
     if folds is not None:
         estimated = estimate(prepared, task, folds, folder.checkpoints / "estimate", listeners, calibrated)
         if estimated is not None and recipe.target_precision is not None:
-            thresholds, abstained = abstention(
-                estimated.probabilities, estimated.texts.known_labels, task.labels, recipe.target_precision,
-                estimated.divisor, estimated.groups, recipe.seed,
-            )  # fmt: skip
-            listeners.note(abstention_sentences(abstained)[0])
+            abstention = Abstention.of(estimated, task.labels, recipe.target_precision, recipe.seed)
+            listeners.note(abstention_sentences(abstention.found)[0])
         listeners.note("the model itself is trained")
     fitted = fit(prepared, folder.checkpoints, listeners)
     classifier = fitted.classifier
@@ -165,40 +161,17 @@ def fit_and_save(
     if not main:
         PartialState().wait_for_everyone()
         return Run(folder.output, recipe, task, {}, classifier, None)
-    parts = {"training": prepared.training, "validation": prepared.validation, "test": prepared.test}
-    encoded = {role: part for role, part in parts.items() if part is not None}
-    probabilities = {role: classifier.probabilities(encoded[role]) for role in encoded if role != "training"}
-    decided = {role: each >= classifier.thresholds for role, each in probabilities.items()} if task.multi_label else {}
-    metrics = measure(task, probabilities, decided) | {
-        "rows": {role: rows.texts for role, rows in encoded.items()} | {"training": prepared.rows},
-        "steps": fitted.steps,
-        "best_step": fitted.best_step,
-        "text_passes": text_passes(prepared, fitted),
-        "seconds": round(time.time() - started, 1),
-    }
-    if prepared.unlabelled is not None:
-        metrics["rows"]["unlabelled"] = len(prepared.unlabelled)
-    if fitted.iterations:
-        metrics["iterations"] = fitted.iterations
-    if fitted.choice:
-        metrics["choice"] = fitted.choice
-    if estimated is not None:
-        metrics["estimate"] = estimated.metrics
-    if thresholds is not None and abstained is not None:
-        if "test" in probabilities:
-            labels = task.test.known_labels
-            abstained["test"] = decided_scores(probabilities["test"], labels, thresholds, task.labels)
-        metrics["abstention"] = abstained
-    if task.multi_label:
-        metrics["labels"] = judged_labels(task, metrics, probabilities, decided, estimated, classifier.thresholds)
+    predicted = Predicted.by(classifier, prepared)
+    metrics = run_metrics(prepared, task, fitted, predicted, estimated, abstention, time.time() - started)
     if len(task.test):
         metrics |= {name: each(classifier, task, recipe.seed) for name, each in measures.items()}
     with using_files(folder.model):
-        kept = {HISTORY: fitted.history, FACTS: data_facts(task, encoded, classifier)} if keep_model else {}
+        kept = {HISTORY: fitted.history, FACTS: data_facts(task, predicted.encoded, classifier)} if keep_model else {}
         write_results(
-            folder.model, classifier, recipe, task, metrics, probabilities, keep_model, estimated, kept, decided
-        )
+            folder.model, classifier, recipe, task, metrics, predicted.probabilities, keep_model, estimated, kept,
+            predicted.decided,
+        )  # fmt: skip
     listeners.written(folder.model, folder.output.name, classifier)
     folder.publish()
     PartialState().wait_for_everyone()
-    return Run(folder.output, recipe, task, metrics, classifier, probabilities.get("test"))
+    return Run(folder.output, recipe, task, metrics, classifier, predicted.probabilities.get("test"))
