@@ -11,13 +11,13 @@ from pathlib import Path
 from salience.data.columns import choose_as_trained
 from salience.data.reading import column_names
 from salience.data.writing import check_output, is_stream, writing
-from salience.errors import InputError, counted, quoted
+from salience.errors import counted, quoted
 from salience.inference import choose_device
 from salience.parts import WHOLE, file_of, part_of
 from salience.prediction.added_columns import Added, written_columns
 from salience.prediction.on_ray import answers_by_ray
 from salience.prediction.predictor import Answers, Predictor
-from salience.prediction.windows import Windows, rows_of_part
+from salience.prediction.windows import Windows, check_window, rows_of_part
 from salience.report.terminal import cut_off, tell
 from salience.training.recipe_file import trained_columns
 
@@ -52,15 +52,12 @@ def predict_file(
     predictor = Predictor(model, text, text_pair, precision, max_length, device, prefix, abstain, threshold, sets)
     if ray is None:
         choose_device(device)  # an invalid device is reported before the data are read
-    if window < 1:
-        raise InputError(f"--window must be at least 1, not {window}")
+    check_window(window)
     turn = part_of(part, tell)
     if output is not None and not is_stream(output):
         output = file_of(turn, output)
-    check_output(output, overwrite)
+    check_output(output, overwrite, safe_csv)
     suffix = "" if output is None else output.suffix.lower()
-    if safe_csv and suffix in (".jsonl", ".parquet"):
-        raise InputError(f"--safe-csv is about csv files, not {output}: leave it out, or name the output with .csv")
     columns, notes = choose_as_trained(
         column_names(data, encoding), trained_columns(model), {"text": text, "text_pair": text_pair},
         need_label=False, source=data,

@@ -14,7 +14,7 @@ from salience.data.reading import column_names, column_types
 from salience.data.writing import check_output, writing
 from salience.errors import InputError, counted, listed, quoted
 from salience.inference import choose_device, load
-from salience.prediction.windows import Windows
+from salience.prediction.windows import Windows, check_window
 from salience.report.terminal import tell
 from salience.suggestions import DEFAULT, Suggestion
 from salience.suggestions.added_columns import Added
@@ -57,12 +57,9 @@ def suggest_file(
         InputError: the pool, the model or an option is invalid, or no text is left. No file is written then.
     """
     chosen = strategy_named(strategy or DEFAULT, count)
-    if window < 1:
-        raise InputError(f"--window must be at least 1, not {window}")
-    check_output(output, overwrite)
+    check_window(window)
+    check_output(output, overwrite, safe_csv)
     suffix = "" if output is None else output.suffix.lower()
-    if safe_csv and suffix in (".jsonl", ".parquet"):
-        raise InputError(f"--safe-csv is about csv files, not {output}: leave it out, or name the output with .csv")
     names, trained = column_names(pool, encoding), trained_columns(model)
     columns, notes = choose_as_trained(
         names, trained, {"text": text, "text_pair": text_pair}, need_label=False, source=pool

@@ -19,10 +19,15 @@ OPEN_ALREADY = re.compile(r"/dev/stdout|/dev/stderr|(?:/dev/fd|/proc/self/fd)/([
 STANDARD = {"stdout": 1, "stderr": 2}
 
 
-def check_output(output: Path | None, overwrite: bool) -> None:
-    """Raises an `InputError` if nothing can be written there: an unknown suffix, or a file that must be kept."""
+def check_output(output: Path | None, overwrite: bool, safe_csv: bool = False) -> None:
+    """Raises an `InputError` if nothing can be written there, or not so.
+
+    It has an unknown suffix, is a file that must be kept, or is no csv file where one with `safe_csv` is asked for.
+    """
     if output is None:
         return
+    if safe_csv and output.suffix.lower() in (".jsonl", ".parquet"):
+        raise InputError(f"--safe-csv is about csv files, not {output}: leave it out, or name the output with .csv")
     if is_stream(output):
         if output.suffix.lower() == ".parquet":
             raise InputError(f"{output} is a pipe or a device, which parquet cannot be written to: write csv or jsonl")

@@ -8,6 +8,7 @@ from itertools import islice
 
 from salience.data.columns import Columns
 from salience.data.reading import stream
+from salience.errors import InputError
 from salience.parts import WHOLE, rows_of
 from salience.prediction.predictor import texts_in
 
@@ -59,6 +60,12 @@ class Windows:
         while window := list(islice(rows, self.size)):
             yield first, window
             first += len(window)
+
+
+def check_window(size: int) -> None:
+    """Raises an `InputError` if a window has no row."""
+    if size < 1:
+        raise InputError(f"--window must be at least 1, not {size}")
 
 
 def rows_of_part(part: tuple[int, int], source: str, encoding: str, columns: Columns) -> range | None:
