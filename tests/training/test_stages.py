@@ -25,11 +25,12 @@ from salience.models.vocabulary import word_tokenizer
 from salience.training import phases, resuming, scoring, stages
 from salience.training.alignment import penalty
 from salience.training.fitting import Listeners, fit
+from salience.training.passes import text_passes
 from salience.training.plain_stage import stage_steps
 from salience.training.preparing import Prepared
 from salience.training.procedures import Standard
 from salience.training.recipe import Recipe
-from salience.training.run import prepare_files, text_passes, train
+from salience.training.run import prepare_files, train
 from test_contract import layer_modules
 from watching import Killed, Watch
 from word_models import bits, word_classifier
