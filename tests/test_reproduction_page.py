@@ -27,6 +27,8 @@ OF_VAT = {
     "attention finds the words that decide": lambda row: lost(row, "ATT") - lost(row, "random"),
     "compressed attention finds more of them": lambda row: lost(row, "VAT") - lost(row, "ATT"),
 }
+MIXING = [table for table in RUN if table in ("ssmix-table2", "attentionmix-tables", "dropmix-table4")]
+VERDICTS = tuple(f"| {verdict} |" for verdict in ("confirmed", "not seen", "contradicted"))
 
 
 def lost(row: dict, explanation: str) -> float:
@@ -99,6 +101,15 @@ def test_the_counts_of_a_claim_stand_below_its_table():
     counts = re.findall(r"\d+ of \d+", "".join(claims))
     rest = "\n".join(line for line in PAGE if line not in claims)
     assert counts and [count for count in counts if count not in rest] == []
+
+
+@pytest.mark.parametrize("table", MIXING)
+def test_the_differences_of_a_claim_about_mixing_are_those_of_the_table(table):
+    """A claim of a mixing paper names its table, and gives differences as the command prints them."""
+    (line,) = [line for line in tables(PAGE)[0] if f"`{table}`" in line]
+    found = re.findall(r"[+-]\d+\.\d\d \[.*?\]", line)
+    claimed = [row for row in printed(table) if row.startswith("|") and row.endswith(VERDICTS)]
+    assert found and [each for each in found if not any(each in row for row in claimed)] == []
 
 
 def test_how_many_cells_are_near_the_papers_is_as_counted():
