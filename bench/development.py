@@ -30,12 +30,14 @@ SETS = {  # name: folder of the data directory
     "rte": "rte",
     "trec_joined": "trec",
     "ag_news_joined": "ag_news",
+    "banking20_joined": "banking77",
 }
 
-CLASSES = {"banking20": 20}  # sets of the first classes of their folder, by the alphabet: many classes, and few rows
+# Sets of the first classes of their folder, by the alphabet: many classes, and few rows.
+CLASSES = {"banking20": 20, "banking20_joined": 20}
 
 
-JOINED = ("trec_joined", "ag_news_joined")  # sets of texts with several labels, see `joined`
+JOINED = ("trec_joined", "ag_news_joined", "banking20_joined")  # sets of texts with several labels, see `joined`
 JOINED_ROWS, JOINED_TESTED = 4000, 500  # their texts to train on and to test on, at most
 
 
