@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
 import families
-from labelled import FILLER, WORDS, labelled_rows, write_csv
+from labelled import FILLER, WORDS, labelled_rows, rows_of_several, write_csv
 from salience.errors import InputError
+from salience.inference.sentence_vectors import sentence_vectors
 from salience.mixing import SenMixup
 from salience.training.calibrating import last_map
 from salience.training.checking import check_recipe
 from salience.training.contrastive import Contrastive
+from salience.training.head_start import regressions
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
 from salience.training.techniques import unmixed_objective, used_contrast
@@ -32,8 +35,9 @@ def place(tmp_path_factory):
     return SimpleNamespace(data=str(data), plain=str(plain), mean=str(mean))
 
 
-def prepared(place, model, **settings):
-    return prepare_files(Recipe(place.data, model=getattr(place, model), steps=3, device="cpu", **settings))[0]
+def prepared(place, model, data=None, **settings):
+    recipe = Recipe(data or place.data, model=getattr(place, model), steps=3, device="cpu", **settings)
+    return prepare_files(recipe)[0]
 
 
 def test_a_mean_is_trained_with_mixtures_of_vectors_and_contrast(place):
@@ -54,6 +58,16 @@ def test_another_head_is_trained_without(place):
         assert (found.recipe.pooling, found.recipe.method, found.method) == ("cls", "plain", None)
         assert found.recipe.contrastive == 0
         assert found.recipe.head_start == "random"
+
+
+def test_several_labels_have_the_same_beginning_and_no_contrast(place, tmp_path):
+    data = write_csv(tmp_path / "several.csv", rows_of_several(24, 0))
+    found = prepared(place, "mean", data=str(data))
+    assert (found.recipe.head_start, found.recipe.method, found.recipe.contrastive) == ("logistic", "senmixup", 0)
+    vectors = sentence_vectors(found.model, found.training)
+    weights, biases = regressions(vectors, np.asarray(found.training.labels))
+    assert last_map(found.model).weight.detach().numpy() == pytest.approx(weights, abs=1e-6)
+    assert last_map(found.model).bias.detach().numpy() == pytest.approx(biases, abs=1e-6)
 
 
 def test_a_head_that_was_trained_is_kept(place, tmp_path):

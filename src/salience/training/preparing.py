@@ -117,9 +117,8 @@ def prepare(
     )
     assert training is not None  # a task has training texts
     recipe = filled_in(recipe, classifier, task)
-    if recipe.head_start is None:
-        kept = given or task.multi_label  # as it is
-        recipe = replace(recipe, head_start="random" if kept else used_head_start(recipe, model))
+    if recipe.head_start is None:  # a classifier that is given stays as it is
+        recipe = replace(recipe, head_start="random" if given else used_head_start(recipe, model))
     # fp16 is for training only, where losses are scaled.
     classifier = replace(classifier, precision="fp32" if recipe.precision == "fp16" else recipe.precision)
     auto = method is None and recipe.method == AUTO
