@@ -221,3 +221,15 @@ def test_lists_in_parquet_keep_their_schema(tmp_path):
     found = parquet.read_table(output)
     assert found.schema.equals(parquet.read_schema(data), check_metadata=True)
     assert found.to_pydict() == {"text": ["1", "2"], "label": [[], [7, 1]]}
+
+
+def test_other_values_of_a_parquet_column_stay_as_they_are(tmp_path):
+    """Of a column of dictionary values too, which lists of Python would not give back."""
+    values = pyarrow.array(["a", "b", "a", None], pyarrow.string()).dictionary_encode()
+    table = pyarrow.table({"text": ["1", "2", "3", "4"], "label": values})
+    data, output = tmp_path / "data.parquet", tmp_path / "new.parquet"
+    parquet.write_table(table, data)
+    write_corrected(data, output, "label", "utf-8", {1: "a", 2: "b", 3: "a"}, {1: "b", 3: None})
+    found = parquet.read_table(output)
+    assert found.schema.equals(parquet.read_schema(data), check_metadata=True)
+    assert found.column("label").to_pylist() == ["b", "b", None]

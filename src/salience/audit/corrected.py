@@ -116,22 +116,30 @@ def corrected_text(
 def corrected_parquet(
     data: Path, label: str, labels: Mapping[int, Label], changes: Mapping[int, Label | None], separator: str | None
 ) -> bytes:
-    """A parquet file with the changes, of the same schema. A new label has the value of the first row that has it."""
-    from pyarrow import array
+    """A parquet file with the changes, of the same schema. A new label has the value of the first row that has it.
+
+    New lists of labels are added to the values of the column, so that no other value is written anew.
+    """
+    from pyarrow import array, chunked_array
     from pyarrow.parquet import ParquetFile, write_table
 
     with seekable(data) as file:
         table = ParquetFile(file).read()
     place = table.schema.get_field_index(label)
-    values = table.column(place).to_pylist()
-    first: dict[Label, Any] = {}
+    column, field = table.column(place), table.schema.field(place)
+    first: dict[Label, int] = {}
     for row in sorted(labels):
-        first.setdefault(labels[row], values[row - 1])
-    rewritten = Joined(separator, "utf-8").in_values(values)
+        first.setdefault(labels[row], row - 1)
+    rewritten = Joined(separator, "utf-8").in_values(value.as_py() for value in column)
+    values, new = list(range(len(table))), list[Any]()
     for row, change in changes.items():
-        if change is not None:
-            values[row - 1] = first[change] if isinstance(change, str) else rewritten(change, values[row - 1])
-    table = table.set_column(place, table.schema.field(place), array(values, table.schema.field(place).type))
+        if isinstance(change, str):
+            values[row - 1] = first[change]
+        elif change is not None:
+            values[row - 1] = len(table) + len(new)
+            new.append(rewritten(change, column[row - 1].as_py()))
+    column = chunked_array([*column.chunks, array(new, field.type)], field.type) if new else column
+    table = table.set_column(place, field, column.take(values))
     kept = [row for row in range(len(table)) if changes.get(row + 1, UNCHANGED) is not None]
     content = io.BytesIO()
     write_table(table.take(kept), content)
