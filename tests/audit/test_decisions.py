@@ -62,6 +62,13 @@ def test_several_labels_are_lists_without_an_order():
     assert "with other labels: row 2" in rows[0]["reason"]
 
 
+def test_a_comma_in_a_label_is_no_second_label():
+    texts = Texts(["one", "two"], labels=np.array([[1, 1, 0], [0, 0, 1]]), rows=[2, 3])
+    finding = Finding("duplicate", [2, 3], "choose one set of labels", 1.0, {"labels": [["a", "b"], ["a, b"]]})
+    rows = decision_rows([finding], texts, ["a", "b", "a, b"])
+    assert [row["row"] for row in rows] == ["2", "3"] and "with other labels" in rows[0]["reason"]
+
+
 def test_decisions_about_several_labels_become_changes(tmp_path):
     lines = [
         ("1", '["fear", "joy"]', '["=joy"]', "relabel"), ("2", "[]", '["joy", "fear"]', "relabel"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from salience.audit.finding import Finding, named, rows_of, shown, written
+from salience.audit.finding import Finding, named, rows_of, written
 from salience.data.labels import separate
 from salience.data.multilabel import Label, listed_values
 from salience.data.reading import stream
@@ -38,7 +38,7 @@ def decision_rows(findings: Sequence[Finding], texts: Texts, labels: Sequence[st
             suggested[rows[0]] = written(finding.details["suggested"])
             reasons.setdefault(rows[0], []).append("the label is likely wrong")
         elif finding.kind == "duplicate":
-            differ = len({shown(label) for label in finding.details["labels"]}) > 1
+            differ = len({written(label) for label in finding.details["labels"]}) > 1
             for row in rows if differ else rows[1:]:
                 others = listed((str(other) for other in rows if other != row), 3)
                 what = "nearly equal, with other labels" if differ else "nearly equal"
@@ -102,9 +102,7 @@ def read_decisions(file: str, labels_of_rows: Mapping[int, Label], data: str) ->
     return changes
 
 
-def decided_lines(
-    file: str, rows: Collection[int], data: str
-) -> Iterator[tuple[str, int, str, dict[str, str]]]:  # fmt: skip
+def decided_lines(file: str, rows: Collection[int], data: str) -> Iterator[tuple[str, int, str, dict[str, str]]]:
     """Yields the lines with a decision: their place for messages, the row, the decision, and the line by columns.
 
     Args:
