@@ -35,8 +35,6 @@ SETS = {  # name: folder of the data directory
 
 # Sets of the first classes of their folder, by the alphabet: many classes, and few rows.
 CLASSES = {"banking20": 20, "banking20_joined": 20}
-
-
 JOINED = ("trec_joined", "ag_news_joined", "banking20_joined")  # sets of texts with several labels, see `joined`
 JOINED_ROWS, JOINED_TESTED = 4000, 500  # their texts to train on and to test on, at most
 

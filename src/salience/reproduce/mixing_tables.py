@@ -22,8 +22,9 @@ from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.inference import TextClassifier
 from salience.models.loading import load_classifier
+from salience.reproduce import mixing_report
 from salience.reproduce.datasets import load
-from salience.reproduce.mixing_report import Claim, report
+from salience.reproduce.mixing_report import Claim
 from salience.reproduce.table import Row, Table, sets_of
 from salience.training.fitting import fit
 from salience.training.passes import passes_per_step, text_passes
@@ -86,7 +87,7 @@ class MixingTable:
 
     def report(self, rows: list[Row]) -> str:
         """The table in words, and the passes of texts that its runs made."""
-        told = report(list(self.methods), self.published, self.claims, rows)
+        told = mixing_report.report(list(self.methods), self.published, self.claims, rows)
         return "\n\n".join([told, *passes(rows)]).strip()
 
     def table(self, name: str, paper: str) -> Table[Cell]:
