@@ -8,9 +8,10 @@
 # RESULTS/TABLE.jsonl` adds the runs to those of another machine. Variables with their defaults:
 #
 #     SECONDS_IN_ALL=540 JOBS=8 SEEDS=0,1,2,3,4 PRECISION=bf16 PYTHON=.venv/bin/python, else python3
+#     MODEL= and ROWS= for tables of mixing methods: another encoder than MiniLM, and numbers of training rows
 set -uo pipefail
 
-[ $# -ge 3 ] || { sed -n '2,11p' "$0"; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,12p' "$0"; exit 2; }
 data=$(realpath "$1") results=$(realpath -m "$2")
 shift 2
 cd "$(dirname "$0")/.." || exit
@@ -25,6 +26,6 @@ for table in "$@"; do
     # An interrupt lets finished cells be written; a cell that hangs is killed half a minute later.
     timeout --signal=INT --kill-after=30 "$left" "$python" -m salience reproduce "$table" --data-dir "$data" \
         --seeds "${SEEDS:-0,1,2,3,4}" --results "$results/$table.jsonl" --precision "${PRECISION:-bf16}" \
-        --jobs "${JOBS:-8}"
+        --jobs "${JOBS:-8}" ${MODEL:+--model "$MODEL"} ${ROWS:+--rows "$ROWS"}
     echo "$table: $(cat "$results/$table.jsonl" 2>/dev/null | wc -l) runs in $results/$table.jsonl"
 done

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from test_bad_input import refused
 
+import families
 from salience.analysis.synthetic import synthetic
 from salience.reproduce import TABLES
 from salience.reproduce.mixing_tables import MixingTable
@@ -124,6 +125,18 @@ def test_numbers_of_rows(reproduce, tmp_path, monkeypatch):
     assert answer.code == 0, answer.err
     assert {row["rows"] for row in rows(file)} == {20, 30}
     assert "Claims, 20 training rows" in answer.out and "500 training rows" not in answer.out
+
+
+def test_another_encoder(reproduce, tmp_path, monkeypatch):
+    monkeypatch.setattr(MixingTable, "run", lambda self, cell, data_dir: {"accuracy": 0.5, "text_passes": cell.rows})
+    other, file = families.save_tiny_model(tmp_path / "other", ["a text"]), tmp_path / "table.jsonl"
+    answer = reproduce("ssmix-table2", "--sets", "sst2", "--model", other, "--results", file)
+    assert answer.code == 0, answer.err
+    assert {row["model"] for row in rows(file)} == {str(other)} and f"Encoder: {other}" in answer.out
+    again = reproduce("ssmix-table2", "--sets", "sst2", "--results", file)
+    assert again.code == 0 and {row["model"] for row in rows(file)} == {str(other), "minilm"}
+    refused(reproduce("ssmix-table2", "--sets", "sst2", "--model", tmp_path / "none"), "none")
+    refused(reproduce("vat", "--model", other), "--model: vat has models of its own; these tables take another: ")
 
 
 def test_it_goes_on_where_it_was(reproduce, tmp_path, monkeypatch):

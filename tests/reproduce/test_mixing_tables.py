@@ -1,5 +1,7 @@
 """The accuracy tables of the mixing papers: equal passes, the same rows, and printed numbers, counted again."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -25,6 +27,9 @@ SMALL = MixingTable(
 )
 
 
+loaded: list[str] = []  # the names of the encoders that a test has loaded
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A set in the place of SST-2, and a tiny BERT in that of MiniLM."""
@@ -35,8 +40,10 @@ def folder(tmp_path, monkeypatch):
     for part, chosen in (("train", own[:60]), ("dev", own[60:75]), ("test", own[75:])):
         write(tmp_path / "sst2", part, chosen)
     texts = [row["text"] for row in own]
+    loaded.clear()
 
     def tiny(name, labels, dropout=None):
+        loaded.append(name)
         model = families.build("bert", classes=len(labels), vocabulary=300, dropout=dropout or 0.0)
         model.config.id2label = dict(enumerate(labels))
         return model, families.tiny_tokenizer(texts)
@@ -113,6 +120,17 @@ def test_other_numbers_of_rows():
     assert [cell.rows for cell in SMALL.table("small", "made up").plan(("sst2",), (0,))] == [12, 12, 100, 100]
 
 
+def test_another_encoder(folder):
+    table = SMALL.table("small", "made up").of_model("bert-base-uncased").resized([12])
+    cells = table.plan(("sst2",), (0,))
+    assert {(cell.model, cell.rows) for cell in cells} == {("bert-base-uncased", 12)}
+    found = [table.row(cell, folder) for cell in cells]
+    assert loaded == ["bert-base-uncased"] * 2 and {row["model"] for row in found} == {"bert-base-uncased"}
+    both = SMALL.report([row | {"model": "minilm"} for row in found] + found)
+    usual, other = both.split("Encoder: bert-base-uncased\n\n")
+    assert usual.strip() == other.strip() == SMALL.report([row | {"model": "minilm"} for row in found])
+
+
 @pytest.mark.parametrize("name", ["ssmix-table2", "attentionmix-tables", "dropmix-table3", "dropmix-table4"])
 def test_published_numbers_and_claims_name_methods_of_the_table(name):
     table = TABLES[name]()
@@ -125,9 +143,12 @@ def test_published_numbers_and_claims_name_methods_of_the_table(name):
 def made_up(accuracies) -> list[dict]:
     """Rows of (set, method, seed) to accuracy in percent."""
     return [
-        {"set": name, "method": method, "rows": 500, "seed": seed, "accuracy": value / 100, "text_passes": 1000.0}
+        {
+            "set": name, "method": method, "rows": 500, "seed": seed, "model": "minilm", "accuracy": value / 100,
+            "text_passes": 1000.0,
+        }
         for (name, method, seed), value in accuracies.items()
-    ]
+    ]  # fmt: skip
 
 
 def test_the_printed_numbers_are_counted_again():
@@ -177,6 +198,5 @@ def test_an_incomplete_table_can_be_printed():
         table = TABLES[name]()
         assert table.report([]) == ""
         cell = table.plan(table.sets, [0])[0]
-        row = {"set": cell.set, "method": cell.method, "rows": cell.rows, "seed": 0, "accuracy": 0.5,
-               "text_passes": 9.0}  # fmt: skip
+        row = asdict(cell) | {"accuracy": 0.5, "text_passes": 9.0}
         assert "50.00" in table.report([row])

@@ -19,6 +19,12 @@ def reproduce(
     rows: Annotated[
         str | None, Option(help="Training rows, for tables of mixing methods; several numbers separated by commas.")
     ] = None,
+    model: Annotated[
+        str | None,
+        Option(
+            help="Encoder, for tables of mixing methods: minilm, a folder, or a model of the hub.  [default: minilm]"
+        ),
+    ] = None,
     results: Annotated[Path | None, Option(help="File of the runs.  [default: results/TABLE.jsonl]")] = None,
     merge: Annotated[
         list[Path] | None, Option(help="Results file of another machine whose runs are added first; can be repeated.")
@@ -33,4 +39,7 @@ def reproduce(
     """Run a table of a paper and print it beside the published values. Runs in the results file are not repeated."""
     from salience.commands.reproduce import reproduce as reproduce_table
 
-    reproduce_table(table, data_dir, sets, seeds, rows, results, part, pictures, precision, jobs, ray, merge or ())
+    reproduce_table(
+        table, data_dir, sets, seeds, rows=rows, model=model, results=results, part=part, pictures=pictures,
+        precision=precision, jobs=jobs, ray=ray, merge=merge or (),
+    )  # fmt: skip

@@ -18,6 +18,7 @@ def reproduce(
     sets: str | None = None,
     seeds: str = "0",
     rows: str | None = None,
+    model: str | None = None,
     results: Path | None = None,
     part: str | None = None,
     pictures: Path | None = None,
@@ -35,6 +36,8 @@ def reproduce(
         seeds: Numbers from 0, separated by commas.
         rows: Numbers of training rows, separated by commas, for a table that compares methods on drawn training sets;
             None for the table's own.
+        model: The encoder, for a table that compares methods on one: "minilm", a folder, or a model of the hub; None
+            for MiniLM.
         results: The results file; None for results/NAME.jsonl.
         part: "K/N", to run the K-th of N parts of the cells; None for that of a Slurm array's task, else all cells.
         pictures: The folder for pictures; None draws none.
@@ -49,11 +52,17 @@ def reproduce(
     if name not in TABLES:
         raise unknown("table", name, TABLES)
     # These import torch, which a misspelt name should not wait for.
+    from salience.models.loading import load_configuration
     from salience.report.grid_progress import GridProgress
     from salience.report.terminal import say
     from salience.reproduce.running import merge_results, numbers, run_table
 
     table = TABLES[name]()
+    if model is not None:
+        if table.of_model is None:
+            raise InputError(f"--model: {name} has models of its own; these tables take another: {having('of_model')}")
+        load_configuration(model)  # a name that cannot be loaded is refused before the first run
+        table = table.of_model(model)
     if rows is not None:
         if table.resized is None:
             raise InputError(f"--rows: {name} has one number of rows; these tables vary it: {having('resized')}")

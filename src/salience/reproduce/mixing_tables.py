@@ -1,8 +1,9 @@
 """Tables that compare mixing methods by accuracy, as all three mixing papers have them.
 
-The papers fine-tune BERT-base on whole data sets. Here MiniLM is fine-tuned on a part of each, so that a table fits a
-small machine. As in the papers, the head reads [CLS]. All trainings of a table make equal passes of texts (a step that
-reads each text twice counts as two), keep the last checkpoint, and see the same rows with the same seed.
+The papers fine-tune BERT-base on whole data sets. Here MiniLM, or another encoder that is named, is fine-tuned on a
+part of each, so that a table fits a small machine. As in the papers, the head reads [CLS]. All trainings of a table
+make equal passes of texts (a step that reads each text twice counts as two), keep the last checkpoint, and see the
+same rows with the same seed.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from salience.training.word_models import accuracy
 
 LONGEST = 128  # tokens read of a text
 TESTED = 1000  # largest number of test rows
+MINILM = "minilm"  # the encoder, if no other is named
 Settings = Mapping[str, Any]
 
 
@@ -45,6 +47,7 @@ class Cell:
     method: str  # as the table names it
     rows: int  # training rows; all, if the set has fewer
     seed: int
+    model: str = MINILM  # the encoder, as `--model` names it
 
 
 @dataclass(frozen=True)
@@ -57,17 +60,19 @@ class MixingTable:
             out.
         claims: what the paper says of its methods.
         sizes: numbers of training rows.
+        model: the encoder.
     """
 
     methods: Mapping[str, Settings]
     published: Mapping[str, Mapping[str, float]]
     claims: tuple[Claim, ...]
     sizes: tuple[int, ...] = (500,)
+    model: str = MINILM
 
     def cells(self, sets: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
         """Every method on every set, seed by seed, so that an interrupted table has compared all methods."""
         return [
-            Cell(name, method, rows, seed)
+            Cell(name, method, rows, seed, self.model)
             for seed in seeds for rows in self.sizes for name in sets for method in self.methods
         ]  # fmt: skip
 
@@ -75,7 +80,7 @@ class MixingTable:
         """Trains one model and measures its accuracy on test rows."""
         started = time.time()
         data = part_of(load(cell.set, data_dir, cell.seed), cell.rows, cell.seed)
-        prepared = prepare_equal(data, cell.set, self.methods[cell.method], cell.seed)
+        prepared = prepare_equal(data, cell.set, self.methods[cell.method], cell.seed, cell.model)
         with TemporaryDirectory() as folder:
             fitted = fit(prepared, Path(folder))
         classifier = fitted.classifier
@@ -86,17 +91,21 @@ class MixingTable:
         }  # fmt: skip
 
     def report(self, rows: list[Row]) -> str:
-        """The table in words, and the passes of texts that its runs made."""
-        told = mixing_report.report(list(self.methods), self.published, self.claims, rows)
-        return "\n\n".join([told, *passes(rows)]).strip()
+        """The table in words, and the passes of texts that its runs made, of one encoder after the other."""
+        parts = []
+        for model in dict.fromkeys(row["model"] for row in rows):
+            own = [row for row in rows if row["model"] == model]
+            told = mixing_report.report(list(self.methods), self.published, self.claims, own)
+            parts += [f"Encoder: {model}"] * (model != MINILM) + [told, *passes(own)]
+        return "\n\n".join(parts).strip()
 
     def table(self, name: str, paper: str) -> Table[Cell]:
         """The table as `salience reproduce` runs it."""
         return Table(
             name=name, paper=paper, published=self.published, cell=Cell, keys=("accuracy", "text_passes"),
-            cells=self.cells, run=self.run,
-            report=self.report,
+            cells=self.cells, run=self.run, report=self.report,
             resized=lambda sizes: replace(self, sizes=tuple(dict.fromkeys(sizes))).table(name, paper),
+            of_model=lambda model: replace(self, model=model).table(name, paper),
         )  # fmt: skip
 
 
@@ -121,18 +130,19 @@ def passes(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def prepare_equal(data: Task, name: str, settings: Settings, seed: int) -> Prepared:
-    """MiniLM, ready to be trained with these settings for as many passes of texts as plain training has by default.
+def prepare_equal(data: Task, name: str, settings: Settings, seed: int, encoder: str = MINILM) -> Prepared:
+    """An encoder, ready for a training with as many passes of texts as plain training has by default.
 
     Args:
         data: the rows.
         name: of the data set.
         settings: of the recipe.
         seed: of the training.
+        encoder: its name, as of `--model`.
     """
     set_seed(seed)
     recipe = Recipe(data=name, seed=seed, validation_share=0.0, estimate="none", **settings)
-    model, tokenizer = load_classifier("minilm", data.labels, recipe.dropout)
+    model, tokenizer = load_classifier(encoder, data.labels, recipe.dropout)
     classifier = TextClassifier(model, tokenizer, LONGEST)
     prepared = prepare(recipe, replace(data, test=Texts([])), classifier=classifier)
     recipe = prepared.recipe

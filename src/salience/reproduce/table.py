@@ -49,6 +49,7 @@ class Table(Generic[CellT]):
         pictures: (rows, folder) -> the names of the pictures that it writes there, without suffix. None: the table
             has no pictures.
         resized: numbers of training rows -> the table with training sets of these sizes. None: the table has one size.
+        of_model: the name of an encoder -> the table with this one. None: the table is of its own models.
 
     Raises:
         TypeError: `cell` is not a dataclass with the fields `set` and `seed`.
@@ -65,6 +66,7 @@ class Table(Generic[CellT]):
     report: Callable[[list[Row]], str]
     pictures: Callable[[list[Row], Path], Iterable[str]] | None = None
     resized: Callable[[Sequence[int]], Table[CellT]] | None = None
+    of_model: Callable[[str], Table[CellT]] | None = None
 
     def __post_init__(self) -> None:
         if not (isinstance(self.cell, type) and is_dataclass(self.cell) and {"set", "seed"} <= {*self.identity}):
