@@ -2,7 +2,7 @@
 
 import pytest
 
-from salience.training.judged_scores import judged_scores
+from salience.training.judged_scores import baseline_ahead, judged_scores
 
 BASELINES = {"majority class": {"accuracy": 0.4}}
 ESTIMATE = {
@@ -31,6 +31,24 @@ def test_an_estimate_is_of_other_models_and_scaled_as_the_model_is(changed, erro
     rows, models = judged_scores({"rows": {"training": 1200}, "estimate": ESTIMATE | changed})
     assert rows == "estimate by folds:2: 1,200 labelled rows, each new to the model"
     assert models == {"models like this one": ESTIMATE | changed | {"calibration_error": error}} | BASELINES
+
+
+def test_a_baseline_that_is_ahead_is_named():
+    own = {"accuracy": 0.6, "macro_f1": 0.5}
+    models = {"this model": own, "majority class": {"accuracy": 0.4}, "TF-IDF": {"accuracy": 0.74}}
+    assert baseline_ahead(models).startswith("TF-IDF is ahead of this model: accuracy 0.740, and 0.600 by the model. ")
+    assert baseline_ahead(models | {"TF-IDF": {"accuracy": 0.6}}) == ""
+
+
+def test_of_several_labels_the_rankings_are_compared():
+    """The decisions by thresholds are those of the same model, and have the same rankings."""
+    own = {"subset_accuracy": 0.1, "ranking_precision": 0.6}
+    models = {
+        "this model": own, "this model, thresholds of the labels": own | {"ranking_precision": 0.9},
+        "shares": {"ranking_precision": 0.5}, "TF-IDF": {"ranking_precision": 0.7},
+    }  # fmt: skip
+    assert baseline_ahead(models).startswith("TF-IDF is ahead of this model: ranking precision 0.700, and 0.600")
+    assert baseline_ahead(models | {"TF-IDF": own}) == ""
 
 
 def test_nothing_is_measured():

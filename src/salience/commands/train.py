@@ -15,7 +15,7 @@ from salience.report.terminal import explanation_line, literal, score_table
 from salience.training.abstaining import abstention_sentences
 from salience.training.estimate_words import estimate_sentence
 from salience.training.finished_run import read_finished_run
-from salience.training.judged_scores import judged_scores
+from salience.training.judged_scores import baseline_ahead, judged_scores
 from salience.training.run import Run
 
 EXAMPLES = 3  # texts that are shown
@@ -51,6 +51,8 @@ def show_run(run: Run, failed: str = "", console: Console | None = None) -> None
     judged = judged_scores(run.metrics)
     if judged is not None:
         console.print(score_table(*judged))
+        if ahead := baseline_ahead(judged[1]):
+            console.print(literal(ahead), soft_wrap=True)
     if run.probabilities is not None:
         show_decisions(run, console)
     if "estimate" in run.metrics:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from salience.training.label_metrics import AT_THRESHOLDS
+from salience.training.scoring import scoring_in
 
 
 def judged_scores(metrics: dict) -> tuple[str, dict[str, dict]] | None:
@@ -31,6 +34,24 @@ def judged_scores(metrics: dict) -> tuple[str, dict[str, dict]] | None:
             with_thresholds("models like this one", own) | estimate["baselines"],
         )
     return None
+
+
+def baseline_ahead(models: Mapping[str, dict]) -> str:
+    """A line that says which baseline has a higher main score than the model, and what to do; empty if none has.
+
+    Args:
+        models: as `judged_scores` gives them, the model first.
+    """
+    (name, own), *others = models.items()
+    scoring = scoring_in(own)
+    baselines = {each: scores[scoring.main] for each, scores in others if not each.startswith(name)}
+    best = max(baselines, key=baselines.__getitem__)
+    if baselines[best] <= own[scoring.main]:
+        return ""
+    return (
+        f"{best} is ahead of {name}: {scoring.main_title} {baselines[best]:.3f}, and {own[scoring.main]:.3f} by the "
+        "model. More rows, another --model or, if texts are cut, --long windows may change that"
+    )
 
 
 def with_thresholds(name: str, scores: dict) -> dict[str, dict]:
