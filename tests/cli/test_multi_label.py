@@ -146,13 +146,35 @@ def test_long_texts_are_read_in_windows(place, salience, tmp_path):
     assert len(longest["words"]) == len(longest["scores"]["gradient"]) > 60 and not longest["cut"]
 
 
+def test_weights_of_labels_raise_their_probabilities(files, place, salience, tmp_path):
+    """Of two runs that differ in the weight of one label, the one with the higher weight expects it more often."""
+    means = {}
+    for weight in ("0.1", "10"):
+        run = tmp_path / weight
+        options = ("--class-weights", f"food={weight}", "--estimate", "none", "--test", files[1], "--output", run)
+        answer = salience(*place.train(*options, data=files[0]))
+        assert answer.code == 0, answer.err
+        with np.load(run / "probabilities.npz", allow_pickle=False) as found:
+            means[weight] = found["probabilities"].mean(0)[found["names"].tolist().index("food")]
+    assert means["10"] > means["0.1"] + 0.2
+
+
+def test_a_method_is_chosen_by_the_rows(files, place, salience, tmp_path):
+    run = tmp_path / "run"
+    options = ("--method", "auto", "--auto-budget", "6", "--estimate", "none", "--test", files[1], "--output", run)
+    answer = salience(*place.train(*options, data=files[0]))
+    assert answer.code == 0, answer.err
+    found = metrics_of(run)
+    rounds = found["choice"]["rounds"]
+    assert len(rounds) >= 2 and all(0 < loss < 2 for each in rounds for loss in each.values()), rounds
+    assert found["choice"]["chosen"] in {"plain", *rounds[0]}
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        (["--method", "auto"], "--method auto"),
         (["--model", "attention:additive"], "--model attention:additive"),
         (["--model", "attention:variational"], "--model attention:variational"),
-        (["--class-weights", "auto"], "--class-weights"),
         (["--contrastive", "0.3"], "--contrastive"),
         (["--label-descriptions", "names"], "--label-descriptions"),
         (["--label-noise", "0.1"], "--label-noise"),

@@ -1,6 +1,6 @@
 import pytest
 
-from salience.data.labels import check_labels, class_weights, encode, label_names
+from salience.data.labels import check_labels, encode, label_names
 
 
 def test_names_are_in_order_of_value_or_of_text():
@@ -73,57 +73,3 @@ def test_labels_that_training_never_saw(complaint):
         'test.csv: 2 labels that training never saw: "Negative" (2 times: rows 2, 3) Did you mean "negative", '
         '"zzz" (4 times: rows 7, 8, 9 and 1 more); mend or remove these rows, or add such rows to the training data'
     )
-
-
-LABELS = ["a"] * 6 + ["b"] * 3 + ["c"]
-NAMES = ["a", "b", "c"]
-HOW = (
-    "give none, auto, or name=weight,name2=weight; names with commas are weighted in a yaml file, as "
-    "`class_weights: {name: weight}`"
-)
-
-
-def mean_weight(weights):
-    return sum(weights[NAMES.index(label)] for label in LABELS) / len(LABELS)
-
-
-def test_weights():
-    assert class_weights("none", LABELS, NAMES) is None
-    assert class_weights("auto", LABELS, NAMES) == pytest.approx([10 / 18, 10 / 9, 10 / 3])
-    assert class_weights("c=4", LABELS, NAMES) == pytest.approx([1 / 1.3, 1 / 1.3, 4 / 1.3])
-    assert class_weights(" a = 0.5, c=2", LABELS, NAMES) == pytest.approx([0.5 / 0.8, 1 / 0.8, 2 / 0.8])
-    assert class_weights({"a": 0.5, "c": "2"}, LABELS, NAMES) == class_weights("a=0.5,c=2", LABELS, NAMES)
-
-
-def test_names_with_commas_are_weighted_by_a_mapping():
-    names = ["yes, very", "1"]
-    assert class_weights({"yes, very": 3, 1: 1}, names, names) == pytest.approx([1.5, 0.5])
-
-
-@pytest.mark.parametrize("spec", ["auto", "a=3", "a=0.1,b=100", "c=1e-3"])
-def test_the_mean_weight_of_the_training_rows_is_one(spec):
-    assert mean_weight(class_weights(spec, LABELS, NAMES)) == pytest.approx(1)
-
-
-def test_a_name_may_contain_an_equals_sign():
-    assert class_weights("x=y=3", ["x=y", "z"], ["x=y", "z"]) == pytest.approx([1.5, 0.5])
-
-
-@pytest.mark.parametrize(
-    ("spec", "reason"),
-    [
-        ("atuo", f'class weights "atuo": {HOW}'),
-        ("", f'class weights "": {HOW}'),
-        (["a"], "class weights ['a']: give none, auto, or the weight of each name"),
-        ({"d": 2}, 'unknown class in the class weights "d"; known: a, b, c.'),
-        ({"a": None}, 'class weights: the weight of "a" is "None"; give a number above 0'),
-        ("d=2", 'unknown class in the class weights "d"; known: a, b, c.'),
-        ("a=0", 'class weights: the weight of "a" is "0"; give a number above 0'),
-        ("a=-1", 'class weights: the weight of "a" is "-1"; give a number above 0'),
-        ("a=much", 'class weights: the weight of "a" is "much"; give a number above 0'),
-        ("a=inf", 'class weights: the weight of "a" is "inf"; give a number above 0'),
-        ("b=1,a=nan", 'class weights: the weight of "a" is "nan"; give a number above 0'),
-    ],
-)
-def test_weights_that_make_no_sense(complaint, spec, reason):
-    assert complaint(class_weights, spec, LABELS, NAMES) == reason

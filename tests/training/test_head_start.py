@@ -102,6 +102,16 @@ def test_several_labels_have_a_regression_each():
     assert not weights[2:].any() and biases[2:] == pytest.approx([np.log(0.5 / 40.5), np.log(40.5 / 0.5)])
 
 
+def test_texts_with_a_label_have_its_weight_in_the_regression():
+    labels = np.stack([LABELS == 0, LABELS > 1], axis=1).astype(int)
+    length = np.linalg.norm(VECTORS, axis=1).mean()
+    weights, biases = regressions(VECTORS, labels, [3.0, 0.5])
+    for number, weight in enumerate([3.0, 0.5]):
+        fitted = LogisticRegression(class_weight={0: 1.0, 1: weight}).fit(VECTORS / length, labels[:, number])
+        found = VECTORS @ weights[number] + biases[number]
+        np.testing.assert_allclose(found, fitted.decision_function(VECTORS / length), atol=1e-3)
+
+
 @torch.no_grad()
 def test_each_label_of_a_text_begins_with_the_probability_of_its_regression():
     model = families.MODELS["bert, mean"](classes=3).eval()

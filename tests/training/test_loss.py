@@ -65,7 +65,7 @@ def test_the_loss_of_several_labels_is_that_of_transformers_and_linear_in_the_la
     other = labels.flip(0)
     mixed = 0.3 * labels.double() + 0.7 * other
     assert torch.allclose(loss(LOGITS, mixed), 0.3 * loss(LOGITS, labels) + 0.7 * loss(LOGITS, other))
-    smoothed = BinaryCrossEntropy(0.2)(LOGITS, labels)
+    smoothed = BinaryCrossEntropy(smoothing=0.2)(LOGITS, labels)
     by_hand = -sum(
         (0.8 * y + 0.1) * F.logsigmoid(z) + (1 - 0.8 * y - 0.1) * F.logsigmoid(-z)
         for z, y in zip(LOGITS.flatten(), labels.flatten().double(), strict=True)
@@ -73,10 +73,24 @@ def test_the_loss_of_several_labels_is_that_of_transformers_and_linear_in_the_la
     assert torch.allclose(smoothed, by_hand / LOGITS.numel())
 
 
+def test_the_weight_of_a_label_is_that_of_the_texts_that_have_it():
+    labels = (torch.rand(7, 4, generator=torch.Generator().manual_seed(1)) < 0.4).long()
+    weights = (0.5, 2.0, 1.0, 3.0)
+    loss = BinaryCrossEntropy(weights)
+    by_hand = -sum(
+        weights[label] * F.logsigmoid(LOGITS[row, label]) if labels[row, label] else F.logsigmoid(-LOGITS[row, label])
+        for row in range(7)
+        for label in range(4)
+    )
+    assert torch.allclose(loss(LOGITS, labels), by_hand / 28)
+    other = labels.flip(0)
+    mixed = 0.3 * labels.double() + 0.7 * other
+    assert torch.allclose(loss(LOGITS, mixed), 0.3 * loss(LOGITS, labels) + 0.7 * loss(LOGITS, other))
+
+
 def test_the_loss_follows_from_the_model():
     model = families.build("bert", classes=4)
     assert loss_for(model, (1.0, 2.0, 1.0, 1.0)) == CrossEntropy((1.0, 2.0, 1.0, 1.0))
     model.config.problem_type = "multi_label_classification"
-    assert loss_for(model, smoothing=0.1) == BinaryCrossEntropy(0.1)
-    with pytest.raises(ValueError, match="one label each"):
-        loss_for(model, (1.0, 2.0, 1.0, 1.0))
+    assert loss_for(model, smoothing=0.1) == BinaryCrossEntropy(None, 0.1)
+    assert loss_for(model, (1.0, 2.0, 1.0, 1.0)) == BinaryCrossEntropy((1.0, 2.0, 1.0, 1.0))

@@ -1,19 +1,17 @@
-"""Labels: their names in order, warnings about them, their numbers, and the weights of the classes."""
+"""Labels: their names in order, warnings about them, and their numbers."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from salience.data.multilabel import Label, is_multi_label
-from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed, unknown
+from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed
 
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 
@@ -129,63 +127,3 @@ def encode(labels: Sequence[Label], names: Sequence[str], source: str, rows: Seq
     for index, each in enumerate(labels):
         indicators[index, [numbers[label] for label in separate(each)]] = 1
     return indicators
-
-
-def class_weights(spec: str | Mapping, labels: Sequence[str], names: Sequence[str]) -> list[float] | None:
-    """The weights of the C classes in the loss; their mean over the training rows is 1. None for no weights.
-
-    The loss of a row is multiplied by the weight of its label, or, for a mixed label, by the mean of the weights of
-    both labels in their shares. The mean of a batch is taken over rows. So the loss is linear in the label, and is the
-    same for a batch in one piece or in several.
-
-    Args:
-        spec: "none"; "auto" for rows / (classes * rows of the class); or "name=weight,name2=weight", where classes
-            that are not named have the weight 1. A mapping of names to weights is accepted too; names with commas
-            need it.
-        labels: the label of each training row.
-        names: the labels in the order of their numbers.
-
-    Raises:
-        InputError: an unknown name, or a weight that is not a positive number.
-    """
-    if spec == "none":
-        return None
-    counts = Counter(labels)
-    if spec == "auto":
-        weights = {name: 1 / max(counts[name], 1) for name in names}
-    else:
-        weights = dict.fromkeys(names, 1.0) | named_weights(spec, names)
-    mean = sum(counts[name] * weights[name] for name in names) / len(labels)
-    return [weights[name] / mean for name in names]
-
-
-def named_weights(spec: str | Mapping, names: Sequence[str]) -> dict[str, float]:
-    """The weights that are written for some classes, by name. Raises as `class_weights`."""
-    weights = {}
-    for name, number in parted(spec):
-        if name not in names:
-            raise unknown("class in the class weights", name, names)
-        try:
-            weights[name] = float(number)
-        except (TypeError, ValueError):
-            weights[name] = math.nan
-        if not 0 < weights[name] < math.inf:
-            raise InputError(
-                f"class weights: the weight of {quoted(name)} is {quoted(str(number))}; give a number above 0"
-            )
-    return weights
-
-
-def parted(spec: str | Mapping) -> list[tuple[str, Any]]:
-    """The names and weights as they are written. Raises an `InputError` if they are not written so."""
-    if isinstance(spec, Mapping):
-        return [(str(name), number) for name, number in spec.items()]
-    if not isinstance(spec, str):
-        raise InputError(f"class weights {spec!r}: give none, auto, or the weight of each name")
-    pairs = [part.rpartition("=") for part in spec.split(",")]
-    if not all(equals for _, equals, _ in pairs):
-        raise InputError(
-            f"class weights {quoted(spec)}: give none, auto, or name=weight,name2=weight; names with commas are "
-            "weighted in a yaml file, as `class_weights: {name: weight}`"
-        )
-    return [(name.strip(), number.strip()) for name, _, number in pairs]

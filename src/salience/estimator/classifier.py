@@ -62,7 +62,8 @@ class SalienceClassifier(Predicting, ClassifierMixin, NestedParameters):
             because searches and cross-validation measure the model themselves.
         calibrate: fold a temperature into the model, fitted on the texts that the estimate predicts. None does so if
             there is an estimate.
-        class_weights: "none", "auto", "name=weight,...", or a mapping from names to weights.
+        class_weights: "none", "auto", "name=weight,...", or a mapping from names to weights. Where a text can have
+            several labels, the weight of a label is that of the texts that have it.
         label_smoothing: part of every label that is spread evenly over all classes.
         precision: "auto", "fp32", "bf16" or "fp16". "auto" is bf16 where the device computes it faster.
         device: "auto", "cpu" or "cuda".

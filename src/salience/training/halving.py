@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salience.training.temperature import LOWEST, temperature_of, with_temperature
+from salience.training.scoring import scoring_of
 
 NORMAL = 1.645  # standard errors by which the difference has to exceed 0: 95 % of a normal distribution, one-sided
 ROUNDS = 2  # at least, so that all rows are predicted once
@@ -87,7 +87,7 @@ def halve(
         candidates: their names, at least one.
         predict: gives, for a name and the number of a round from 0 on, what a model that has not seen the rows
             predicts. In a round, the rows are the same for all names.
-        labels: the class numbers of all rows (N,).
+        labels: of all rows, class numbers (N,), or 0 and 1 (N, C).
     """
     found: dict[str, list[Predicted]] = {name: [] for name in (baseline, *candidates)}
     losses: Mapping[str, np.ndarray] = {}
@@ -114,12 +114,12 @@ def row_losses(parts: Sequence[Predicted], labels: np.ndarray) -> np.ndarray:
 
     Args:
         parts: of one candidate.
-        labels: the class numbers of all rows (N,).
+        labels: of all rows, class numbers (N,), or 0 and 1 (N, C).
     """
     rows = np.concatenate([rows for rows, _ in parts])
     probabilities = np.concatenate([found for _, found in parts]).astype(np.float64)
-    scaled = with_temperature(probabilities, temperature_of(probabilities, labels[rows]))
-    losses = -np.log(np.maximum(scaled[np.arange(len(rows)), labels[rows]], np.exp(LOWEST)))
+    scoring = scoring_of(labels)
+    losses = scoring.row_scores(scoring.scaled(probabilities, labels[rows]), labels[rows])["log_loss"]
     totals = np.bincount(rows, losses, len(labels))
     times = np.bincount(rows, minlength=len(labels))
     return totals[times > 0] / times[times > 0]

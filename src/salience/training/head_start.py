@@ -68,7 +68,7 @@ def begin_as_regression(
     Args:
         classifier: its model `can_begin`. The encoder is not changed.
         training: N encoded texts with labels, one each or several.
-        class_weights: of the C classes in the loss; None for equal ones.
+        class_weights: of the C classes or labels in the loss; None for equal ones.
         strength: inverse strength of the L2 penalty, for vectors whose mean length is 1.
     """
     if len(training) > MOST:
@@ -82,7 +82,7 @@ def begin_as_regression(
     if labels.ndim == 1:
         weights, biases = regression(vectors, labels, linear.out_features, class_weights, strength)
     else:
-        weights, biases = regressions(vectors, labels, strength)
+        weights, biases = regressions(vectors, labels, class_weights, strength)
     linear.weight.copy_(torch.from_numpy(weights))
     if linear.bias is not None:
         linear.bias.copy_(torch.from_numpy(biases))
@@ -116,7 +116,9 @@ def regression(
     return weights, biases
 
 
-def regressions(vectors: np.ndarray, labels: np.ndarray, strength: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+def regressions(
+    vectors: np.ndarray, labels: np.ndarray, label_weights: Sequence[float] | None = None, strength: float = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
     """The weights (C, D) and biases (C,) of a logistic regression of each of several labels, in float64.
 
     A label that no row has, or every row, has weights of 0 and the log odds of its rows, half a row added to either
@@ -125,6 +127,7 @@ def regressions(vectors: np.ndarray, labels: np.ndarray, strength: float = 1.0) 
     Args:
         vectors: (N, D).
         labels: (N, C), 0 and 1.
+        label_weights: of the texts that have each label (C,); None for weights of 1.
         strength: as of `regression`.
     """
     weights, biases = np.zeros((labels.shape[1], vectors.shape[1])), np.zeros(labels.shape[1])
@@ -133,6 +136,7 @@ def regressions(vectors: np.ndarray, labels: np.ndarray, strength: float = 1.0) 
             biases[number] = np.log((of_label.sum() + 0.5) / (len(of_label) - of_label.sum() + 0.5))
         else:
             # Of the two classes "no" and "yes": the logit of a label is the difference of both.
-            both, offsets = regression(vectors, of_label, 2, strength=strength)
+            of_both = None if label_weights is None else (1.0, label_weights[number])
+            both, offsets = regression(vectors, of_label, 2, of_both, strength)
             weights[number], biases[number] = both[1] - both[0], offsets[1] - offsets[0]
     return weights, biases

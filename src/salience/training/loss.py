@@ -26,7 +26,7 @@ class CrossEntropy:
 
     Args:
         weights: one weight a class (C,), relative to a mean of 1 over the training data, as
-            `salience.data.labels.class_weights` gives them; None for equal weights.
+            `salience.data.loss_weights.class_weights` gives them; None for equal weights.
         smoothing: part of every label that is spread evenly over all classes.
     """
 
@@ -48,16 +48,19 @@ class CrossEntropy:
 
 @dataclass(frozen=True)
 class BinaryCrossEntropy:
-    """The mean over texts and labels of -y~_c ln p_c - (1 - y~_c) ln (1 - p_c).
+    """The mean over texts and labels of -w_c y~_c ln p_c - (1 - y~_c) ln (1 - p_c).
 
     For texts that can have several labels. y~ = (1 - smoothing) y + smoothing / 2, and p_c is the sigmoid of the logit
     of c. It is the loss of transformers for `problem_type="multi_label_classification"`. Like `CrossEntropy`, it is
     linear in the label.
 
     Args:
+        weights: one weight a label (C,), of the texts that have it, as `label_weights` of
+            `salience.data.loss_weights` gives them; None for weights of 1.
         smoothing: part of every label that is spread evenly over yes and no.
     """
 
+    weights: tuple[float, ...] | None = None
     smoothing: float = 0.0
 
     def __call__(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -65,7 +68,8 @@ class BinaryCrossEntropy:
         labels = labels.to(logits.dtype)
         if self.smoothing:
             labels = torch.lerp(labels, torch.full_like(labels, 0.5), self.smoothing)
-        return F.binary_cross_entropy_with_logits(logits, labels)
+        weights = None if self.weights is None else logits.new_tensor(self.weights)
+        return F.binary_cross_entropy_with_logits(logits, labels, pos_weight=weights)
 
 
 Loss = CrossEntropy | BinaryCrossEntropy  # of logits and labels
@@ -75,17 +79,10 @@ def loss_for(model: nn.Module, weights: tuple[float, ...] | None = None, smoothi
     """The loss that trains a classifier, by the `problem_type` of its configuration.
 
     Args:
-        weights: as of `CrossEntropy`.
-        smoothing: as of either loss.
-
-    Raises:
-        ValueError: there are weights of classes, and texts can have several labels.
+        weights, smoothing: as of either loss.
     """
-    if isinstance(problem_of(model), OneLabel):
-        return CrossEntropy(weights, smoothing)
-    if weights is not None:
-        raise ValueError("weights of classes are for texts with one label each")
-    return BinaryCrossEntropy(smoothing)
+    kind = CrossEntropy if isinstance(problem_of(model), OneLabel) else BinaryCrossEntropy
+    return kind(weights, smoothing)
 
 
 cross_entropy = CrossEntropy()

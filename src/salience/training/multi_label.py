@@ -13,17 +13,14 @@ from salience.training.recipe import Recipe
 
 # Settings that need one label for each text, and why. They are refused if they are not at these values.
 ONE_LABEL_ONLY = {
-    "class_weights": ("none", "weights are of classes that exclude each other"),
     "contrastive": (0.0, "its loss compares the texts of a class, and these texts have sets of labels"),
     "contrastive_memory": (0, "its loss compares the texts of a class, and these texts have sets of labels"),
     "label_descriptions": (None, "a description is of one label, and says nothing about the others"),
     "label_noise": (0.0, "it replaces one label by another one"),
     "target_precision": (None, "its thresholds decide whether the one label of a text is right"),
     "unlabelled": (None, "the labels that it gives to texts are distributions over the classes"),
-    "auto_budget": (Recipe.auto_budget, "it is of --method auto, which compares accuracies"),
 }
-# Methods and references of a comparison that need one label, and why.
-AUTO = "it chooses by the accuracy of one label; name a method, such as plain or ssmix"
+# References of a comparison that need one label, and why.
 ONE_LABEL_REFERENCES = dict.fromkeys(
     ("setfit", "setfit-equal"), "its pairs are of texts of one class and of different ones"
 )
@@ -41,8 +38,6 @@ def check_multi_label(recipe: Recipe, task: Task) -> None:
     if options is not None:
         needed = "VAT" if options.pooling == "variational" else "an attention classifier with polarities (UAFTC)"
         raise refused(f"--model {recipe.model}", f"{needed} is built for classes that exclude each other")
-    if recipe.method == "auto":
-        raise refused("--method auto", AUTO)
     for name, (usual, reason) in ONE_LABEL_ONLY.items():
         value = getattr(recipe, name)
         if value is not None and value != usual:
@@ -62,8 +57,6 @@ def check_compared(methods: Iterable[str | None], multi_label: bool) -> None:
         multi_label: whether texts can have several labels.
     """
     for name in methods:
-        if multi_label and name == "auto":
-            raise refused("--method auto", AUTO)
         if multi_label and name in ONE_LABEL_REFERENCES:
             raise refused(f"the reference {name}", ONE_LABEL_REFERENCES[name])
 

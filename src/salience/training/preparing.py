@@ -9,7 +9,7 @@ from typing import Any
 from transformers import PreTrainedModel, set_seed
 
 from salience.data.encoding import Encoded
-from salience.data.labels import class_weights
+from salience.data.loss_weights import loss_weights
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.inference import TextClassifier, choose_device
@@ -51,7 +51,7 @@ class Prepared:
         procedure: how the model is fitted.
         training, validation, test: the encoded texts with their labels; None where there are no such rows.
             Descriptions of labels are the last training texts.
-        class_weights: one weight a class (C,), relative to a mean of 1 over the training texts.
+        class_weights: one weight a class or label (C,), as of the loss.
         unlabelled: the texts without labels; None where there are none.
         candidates: the methods among which the run chooses; None where its method is named.
         descriptions: how many descriptions of labels there are.
@@ -104,9 +104,7 @@ def prepare(
     if method is None:
         choose_method(recipe.method, recipe.method_options)  # an unknown name is reported before a model is loaded
     check_multi_label(recipe, task)
-    weights = None if task.multi_label else class_weights(
-        recipe.class_weights, [task.labels[number] for number in task.training.known_labels], task.labels
-    )  # fmt: skip
+    weights = loss_weights(recipe.class_weights, task.training.known_labels, task.labels)
     given = classifier is not None
     if classifier is None:
         classifier = fresh_classifier(recipe, task, note)

@@ -37,7 +37,7 @@ class MixTrainer(Trainer):
             are chosen on the first training rows; `trainer.method` is the resulting method.
         clean: weight of the loss on the unmixed texts, at least 0 and below 1; 0 trains on mixtures only.
         args: as for the Trainer. `label_smoothing_factor` is applied to hard and mixed labels alike.
-        class_weights: one weight a class (C,), relative to a mean of 1 over the training data.
+        class_weights: one weight a class or label (C,), as of the loss.
         penalty: maps the model to a scalar that is added to the loss of every step, such as
             `salience.training.alignment.penalty`.
         group_by_length: whether batches consist of texts of similar length (`LengthGrouped`); all batches are full
