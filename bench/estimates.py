@@ -2,9 +2,10 @@
 
     python bench/estimates.py --data-dir DATA --sets trec mr subj --sizes 100 200 --seeds 0 1 2
 
-Each run trains the model once and makes every kind of estimate for it. The new rows are 1,000 other rows of the same
-training file (`bench/development.py`). Runs are appended to RESULTS, and those that it has are not made again. The
-table gives, for each number of rows and each kind:
+Each run trains the model once and makes every kind of estimate for it; the model has the share of its trained weights
+that the estimate chooses. The new rows are 1,000 other rows of the same training file (`bench/development.py`). Runs
+are appended to RESULTS, and those that it has are not made again. The table gives, for each number of rows and each
+kind:
 
 - bias: mean of estimated accuracy minus accuracy on the new rows, in percentage points;
 - error: root mean square of the same;
@@ -36,6 +37,7 @@ from salience.training.abstaining import abstention, decided_scores
 from salience.training.estimating import Estimated, estimate
 from salience.training.fitting import Listeners, fit
 from salience.training.folds import choose_folds
+from salience.training.interpolating import Beginning
 from salience.training.metrics import detailed_scores, equal_mass_calibration_error
 from salience.training.preparing import silent
 from salience.training.recipe import Recipe
@@ -65,16 +67,18 @@ def rows_of_run(recipe: Recipe, kinds: list[str]) -> Iterator[dict]:
             made = estimate(prepared, task, folds, place / kind, Listeners(), calibrated=False)
             assert made is not None
             found[kind] = made, time.process_time() - started
-        started = time.process_time()
-        probabilities = fit(prepared, place / "model").classifier.probabilities(prepared.test)
+        started, beginning = time.process_time(), Beginning(prepared.model)
+        classifier = fit(prepared, place / "model").classifier
         seconds = time.process_time() - started
-    plain = detailed_scores(probabilities, labels)
+        shares = sorted({made.share for made, _ in found.values()})
+        probabilities = {share: classifier.probabilities(prepared.test) for share in beginning.at(shares)}
     for kind, (made, cost) in found.items():
-        metrics, temperature = made.metrics, made.temperature
-        scaled = with_temperature(probabilities, temperature)
-        new = detailed_scores(scaled, labels)
+        metrics, temperature, own = made.metrics, made.temperature, probabilities[made.share]
+        scaled = with_temperature(own, temperature)
+        plain, new = detailed_scores(own, labels), detailed_scores(scaled, labels)
         yield {
-            "kind": kind, "estimated": metrics["accuracy"], "interval": metrics["accuracy_interval"],
+            "kind": kind, "share": made.share,
+            "estimated": metrics["accuracy"], "interval": metrics["accuracy_interval"],
             "accuracy": plain["accuracy"], "temperature": temperature,
             "calibration_error": plain["equal_mass_calibration_error"],
             "scaled_calibration_error": new["equal_mass_calibration_error"], "noise_floor": noise_floor(scaled),

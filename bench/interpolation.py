@@ -7,8 +7,8 @@ Weights (1 - a) * before + a * after (WiSE-FT; Wortsman et al., 2022, arXiv:2109
 a = 0, to the trained one, a = 1, and beyond. Beside them stand the mean probabilities of both classifiers. Each run
 trains once by the default recipe with the changes of a variant of `VARIANTS`, and is scored on development rows
 (`bench/development.py`) with all weights between. Runs are appended to RESULTS, and those that it has are not made
-again. The tables give the differences from a = 1 in points of accuracy, and in log loss, with 95 % intervals over the
-runs.
+again. The tables give the differences from a = 1 in points of accuracy (of ranking precision where texts have several
+labels), and in log loss, with 95 % intervals over the runs.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ from development import SETS, development_set
 from kept_rows import keep, kept_rows
 from salience.comparison.statistics import difference
 from salience.training.fitting import fit
-from salience.training.metrics import detailed_scores
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
-from salience.training.temperature import temperature_of, with_temperature
+from salience.training.scoring import scoring_of
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0, 1.25)  # of the weights after training
 BLENDS = (0.25, 0.5, 0.75)  # shares of the trained classifier in mean probabilities
@@ -65,11 +64,11 @@ def rows_of_run(recipe: Recipe) -> dict[str, dict[str, float]]:
 
 
 def scores(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Accuracy in percent, and the log loss with the temperature that suits these rows best."""
-    scaled = with_temperature(probabilities, temperature_of(probabilities, labels))
+    """The main score in percent, and the log loss with the temperature that suits these rows best."""
+    scoring = scoring_of(labels)
     return {
-        "accuracy": 100 * detailed_scores(probabilities, labels)["accuracy"],
-        "scaled_log_loss": detailed_scores(scaled, labels)["log_loss"],
+        scoring.main: 100 * scoring.row_scores(probabilities, labels)[scoring.main].mean(),
+        "scaled_log_loss": scoring.row_scores(scoring.scaled(probabilities, labels), labels)["log_loss"].mean(),
     }
 
 
@@ -119,8 +118,9 @@ def main() -> None:
                         keep(results, [row])
                         rows.append(row)
                         print(name, size, seed, variant, flush=True)
-    for score in ("accuracy", "scaled_log_loss"):
-        print(table(rows, score), end="\n\n")
+    for score in ("accuracy", "ranking_precision", "scaled_log_loss"):
+        if found := [row for row in rows if score in row["scores"]["1"]]:
+            print(table(found, score), end="\n\n")
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ def test_a_look_at_a_method_is_a_run_on_half_of_the_rows(name, whole, place, tmp
     options = candidates.METHODS.get(method, {})
     recipe = recipe_of(place, method=method, method_options=options, auto_budget=12.0, **parts)
     alone = train(recipe, tmp_path / "run", **SILENT)
-    assert np.array_equal(alone.probabilities, whole.kept[name].probabilities)
+    assert np.array_equal(alone.probabilities[None], whole.kept[name].probabilities)
 
 
 def test_what_was_compared_is_reported(whole):

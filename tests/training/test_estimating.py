@@ -272,7 +272,7 @@ def test_a_run_killed_while_a_fold_is_written(whole, tmp_path, monkeypatch):
 
 
 def test_a_fold_of_other_rows_is_not_taken_over(tmp_path):
-    result = fold_models.FoldResult(np.array([1, 4]), np.full((2, 3), 1 / 3, np.float32), (4, 2, 8.0, 0.25))
+    result = fold_models.FoldResult(np.array([1, 4]), np.full((1, 2, 3), 1 / 3, np.float32), (4, 2, 8.0, 0.25))
     file = tmp_path / "fold-1.npz"
     fold_models.write_fold(file, result)
     read_back = fold_models.read_fold(file, np.array([1, 4]), 3)

@@ -24,7 +24,7 @@ from salience.errors import InputError, quoted
 from salience.inference import TextClassifier
 from salience.training.batches import as_batch
 from salience.training.calibrating import choose_calibration
-from salience.training.estimating import Estimated, estimate
+from salience.training.estimating import Estimated, estimate, with_chosen_share
 from salience.training.fitting import Listeners, fit
 from salience.training.folds import choose_folds
 from salience.training.preparing import prepare
@@ -130,7 +130,7 @@ def train(
             calibrated = choose_calibration(recipe.calibrate, prepared.model, batch, logger.info)
             place = Path(checkpoints) / "estimate"
             estimated = estimate(prepared, task, folds, place, Listeners(logger.info), calibrated, method)
-        classifier = fit(prepared, Path(checkpoints) / "model").classifier
+        classifier = fit(with_chosen_share(prepared, estimated), Path(checkpoints) / "model").classifier
         if estimated is not None:
             estimated.fold_into(classifier)
         return classifier, estimated

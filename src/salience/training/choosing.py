@@ -51,7 +51,8 @@ def choose(prepared: Prepared, place: Path, listeners: Listeners) -> tuple[Choic
     candidates = prepared.candidates
     assert candidates is not None
     task, own = candidates.task, replace(listeners, tracking=UNTRACKED)
-    usual = recipe_of_folds(prepared.recipe, prepared.rows, len(task.labels))
+    share = 1.0 if prepared.recipe.trained_share is None else prepared.recipe.trained_share
+    usual = replace(recipe_of_folds(prepared.recipe, prepared.rows, len(task.labels)), trained_share=share)
     rounds = len(candidates_of_rounds(len(candidates.methods)))
     results = []
 
@@ -64,7 +65,7 @@ def choose(prepared: Prepared, place: Path, listeners: Listeners) -> tuple[Choic
         )
         ready = partial(prepare, recipe, part)
         results.append(fold_result(place / f"{name}-{number + 1}", rows, len(task.labels), ready, own, announcement))
-        return rows, results[-1].probabilities
+        return rows, results[-1].probabilities[0]  # of the one share
 
     return halve(PLAIN, list(candidates.methods), predict, task.training.known_labels), results
 

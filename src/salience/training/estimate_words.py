@@ -20,13 +20,23 @@ def estimate_sentence(metrics: dict) -> str:
     rows = f"{seen[0]:,}" if len(seen) == 1 else f"{seen[0]:,} to {seen[-1]:,}"
     unit = "rows" if "groups" not in estimate else f"rows of {estimate['groups']:,} groups"
     calibrated = f"; {calibration_sentence(estimate['temperature_scaling'])}" * estimate["calibrated"]
+    share = estimate.get("trained_share", 1.0)  # earlier runs have none
+    chosen = "" if share == 1 else f"; {share_words(share)}"
     told = ", ".join(
         f"{title} {with_interval(estimate, name)}" for name, title in scoring_in(estimate).estimated.items()
     )
     return (
         f"estimated on {estimate['rows']:,} labelled {unit} by {estimate['kind']}: {told} (95 % intervals over "
         f"{'groups' if 'groups' in estimate else 'rows'}), by models trained on {rows} rows; the model itself is "
-        f"trained on {trained:,}{', and is likely to be a little better' * (trained > seen[-1])}{calibrated}"
+        f"trained on {trained:,}{', and is likely to be a little better' * (trained > seen[-1])}{chosen}{calibrated}"
+    )
+
+
+def share_words(share: float) -> str:
+    """Which weights between those before and after its training a model has."""
+    return (
+        f"its weights are {share:.0%} trained ones and {1 - share:.0%} those before training, with which these rows "
+        "are predicted better"
     )
 
 

@@ -1,7 +1,8 @@
 """The estimate of a run: models of the same recipe, each trained on a part of the labelled rows, predict the others.
 
-They choose nothing: they have no validation rows, and end with the last checkpoint. On how the estimate errs, see
-docs/estimate.md.
+They have no validation rows, and end with the last checkpoint. Their predictions set the temperature of the run's
+model and, where its head begins as a regression, the share of its trained weights (`salience.training.shares`); each
+row is scored by what other rows have set. On how the estimate errs, see docs/estimate.md.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from salience.training.label_temperature import with_label_temperature
 from salience.training.label_thresholds import chosen_decisions, find_label_thresholds
 from salience.training.preparing import Prepared, prepare
 from salience.training.scoring import scoring_of
+from salience.training.shares import SHARES, chosen_share, cross_chosen
 from salience.training.trackers import UNTRACKED
 
 
@@ -37,7 +39,8 @@ class Estimated:
         texts: the predicted rows, N of them, in the order of the file.
         folds: (N,) the fold of each row, from 1 on.
         groups: (N,) the number of the group of each row, if a column of groups is named; else None.
-        probabilities: (N, C) float32, each by the model that has not seen the row.
+        probabilities: (N, C) float32, each by the model that has not seen the row, with the share of its trained
+            weights that other rows have chosen.
         metrics: what metrics.json says of the estimate.
         decided: (N, C) bool, the labels that are predicted, where a text can have several; see `chosen_decisions`.
     """
@@ -67,11 +70,24 @@ class Estimated:
         """What the logits of the model are divided by: the temperature, or 1 if the model is not calibrated."""
         return self.temperature if self.metrics["calibrated"] else 1.0
 
+    @property
+    def share(self) -> float:
+        """The share of the trained weights that the rows have chosen; 1 if they choose nothing."""
+        return self.metrics.get("trained_share", 1.0)
+
     def fold_into(self, classifier: TextClassifier) -> None:
         """Gives the final model the temperature and the thresholds of the labels, as far as it is to have them."""
         divide_logits(classifier.model, self.divisor)
         if (found := self.label_thresholds) is not None:
             classifier.model.config.label_thresholds = dict(zip(classifier.labels, found.tolist(), strict=True))
+
+
+def with_chosen_share(prepared: Prepared, estimated: Estimated | None) -> Prepared:
+    """The run with the share of its trained weights that its recipe names, or its estimate has chosen; else 1."""
+    if prepared.recipe.trained_share is not None:
+        return prepared
+    share = 1.0 if estimated is None else estimated.share
+    return replace(prepared, recipe=replace(prepared.recipe, trained_share=share))
 
 
 def estimate(
@@ -122,10 +138,13 @@ def estimated(folds: Folds, results: list[FoldResult], seed: int, calibrated: bo
     """
     rows = np.concatenate([result.rows for result in results])
     order = np.argsort(rows)
-    probabilities = np.concatenate([result.probabilities for result in results])[order]
+    of_shares = np.concatenate([result.probabilities for result in results], 1)[:, order]
     rows = rows[order]
     texts = folds.texts.take(rows)
     groups = None if folds.groups is None else folds.groups[rows]
+    probabilities, chooses = of_shares[-1], len(of_shares) > 1
+    if chooses:
+        probabilities = cross_chosen(of_shares, texts.known_labels, groups, seed)
     seen, steps, passes, seconds = zip(*(result.numbers for result in results), strict=True)
     metrics = {"kind": folds.kind, "rows": len(rows)}
     if groups is not None:
@@ -136,6 +155,8 @@ def estimated(folds: Folds, results: list[FoldResult], seed: int, calibrated: bo
         "training_rows": list(seen), "steps": list(steps), "text_passes": round(sum(passes), 3),
         "seconds": round(sum(seconds), 1),
     }  # fmt: skip
+    if chooses:
+        metrics["trained_share"] = SHARES[chosen_share(of_shares, texts.known_labels)]
     metrics["calibrated"] = calibrated
     metrics["temperature_scaling"] = scoring.cross_fitted(probabilities, texts.known_labels, groups, seed)
     found = Estimated(texts, folds.numbers[rows], groups, probabilities, metrics)

@@ -137,7 +137,7 @@ def build_trainer(
     recipe, validation = prepared.recipe, prepared.validation
     selecting = [] if validation is None else [BestWeights(recipe.patience)]
     averaging = [] if recipe.average == "none" else [AveragedWeights(recipe.average)]
-    share = recipe.trained_share
+    share = 1.0 if recipe.trained_share is None else recipe.trained_share
     between = [InterpolatedWeights(prepared.model, share)] if share < 1 else []
     unmixed = unmixed_objective(recipe)
     memories = [unmixed.memory] if isinstance(unmixed, Contrastive) and unmixed.memory is not None else []

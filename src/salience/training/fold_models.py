@@ -17,8 +17,10 @@ from accelerate import PartialState
 from salience.files import replacing
 from salience.processes import is_main_process
 from salience.training.fitting import Listeners, fit
+from salience.training.interpolating import Beginning
 from salience.training.passes import text_passes
 from salience.training.preparing import Prepared
+from salience.training.shares import SHARES
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ class FoldResult:
 
     Args:
         rows: (R,) the numbers of the predicted rows among the labelled ones.
-        probabilities: (R, C) float32.
+        probabilities: (S, R, C) float32, of each share of the trained weights among which the estimate chooses, or of
+            one share.
         numbers: number of training rows, steps, passes of texts, and seconds.
     """
 
@@ -69,11 +72,13 @@ def fit_fold(ready: Callable[[], Prepared], rows: np.ndarray, checkpoints: Path,
     started = time.time()
     prepared = ready()
     assert prepared.test is not None  # no fold is empty
+    beginning = Beginning(prepared.model) if prepared.recipe.trained_share is None else None
     fitted = fit(prepared, checkpoints, listeners)
     seen = prepared.rows
     if not is_main_process():
-        return FoldResult(rows, np.zeros((0, 0), np.float32), (seen, fitted.steps, 0.0, 0.0))
-    probabilities = fitted.classifier.probabilities(prepared.test)
+        return FoldResult(rows, np.zeros((0, 0, 0), np.float32), (seen, fitted.steps, 0.0, 0.0))
+    shares = [1.0] if beginning is None else beginning.at(SHARES)
+    probabilities = np.stack([fitted.classifier.probabilities(prepared.test) for _ in shares])
     numbers = (seen, fitted.steps, text_passes(prepared, fitted), time.time() - started)
     return FoldResult(rows, probabilities, numbers)
 
@@ -95,7 +100,7 @@ def read_fold(file: Path, rows: np.ndarray, classes: int) -> FoldResult | None:
     if not file.is_file():
         return None
     with np.load(file, allow_pickle=False) as arrays:
-        if not np.array_equal(arrays["rows"], rows) or arrays["probabilities"].shape != (len(rows), classes):
+        if not np.array_equal(arrays["rows"], rows) or arrays["probabilities"].shape[1:] != (len(rows), classes):
             return None
         seen, steps, passes, seconds = arrays["numbers"].tolist()
         return FoldResult(rows, arrays["probabilities"], (int(seen), int(steps), passes, seconds))

@@ -9,9 +9,41 @@ than either; where it is worse, less so. It costs a copy of the weights that are
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 from transformers import TrainerCallback
+
+
+class Beginning:
+    """The weights of a model that need a gradient, as they are before a training.
+
+    Args:
+        model: the model that will be trained; its weights are copied.
+    """
+
+    def __init__(self, model: nn.Module):
+        self.weights = [weight for weight in model.parameters() if weight.requires_grad]
+        self.before = [weight.detach().clone() for weight in self.weights]
+
+    def keep(self, share: float) -> None:
+        """Gives the model, once it is trained, the weights that have this share of the trained ones, from 0 to 1."""
+        self.mix([weight.detach() for weight in self.weights], share)
+
+    def at(self, shares: Sequence[float]) -> Iterator[float]:
+        """Yields each share while the model has its weights; in the end the model has the trained ones again."""
+        after = [weight.detach().clone() for weight in self.weights]
+        for share in shares:
+            self.mix(after, share)
+            yield share
+        self.mix(after, 1.0)
+
+    @torch.no_grad()
+    def mix(self, after: Sequence[Tensor], share: float) -> None:
+        """Gives the model a share of the weights `after` a training."""
+        for weight, before, trained in zip(self.weights, self.before, after, strict=True):
+            weight.copy_(torch.lerp(before.to(trained), trained, share))
 
 
 class InterpolatedWeights(TrainerCallback):
@@ -21,17 +53,13 @@ class InterpolatedWeights(TrainerCallback):
     callbacks that set weights at the end, it is the last.
 
     Args:
-        model: the model that is trained; its weights that need a gradient are copied.
+        model: the model that is trained.
         share: of the trained weights, from 0 to 1.
     """
 
     def __init__(self, model: nn.Module, share: float):
-        self.weights = [weight for weight in model.parameters() if weight.requires_grad]
-        self.before = [weight.detach().clone() for weight in self.weights]
-        self.share = share
+        self.beginning, self.share = Beginning(model), share
 
-    @torch.no_grad()
     def on_train_end(self, args, state, control, **kwargs):
         """Called by the Trainer after the last step."""
-        for weight, before in zip(self.weights, self.before, strict=True):
-            weight.copy_(torch.lerp(before.to(weight), weight, self.share))
+        self.beginning.keep(self.share)

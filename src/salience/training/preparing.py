@@ -33,7 +33,7 @@ from salience.training.plain_stage import check_plain_stage
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
 from salience.training.self_training.unlabelled import Unlabelled, choose_view
-from salience.training.techniques import check_techniques, used_contrast
+from salience.training.techniques import check_techniques, used_contrast, used_share
 
 
 def silent(line: str) -> None:
@@ -115,8 +115,9 @@ def prepare(
     )
     assert training is not None  # a task has training texts
     recipe = filled_in(recipe, classifier, task)
-    if recipe.head_start is None:  # a classifier that is given stays as it is
-        recipe = replace(recipe, head_start="random" if given else used_head_start(recipe, model))
+    # The head of a given classifier stays as it is.
+    start = recipe.head_start or ("random" if given else used_head_start(recipe, model))
+    recipe = replace(recipe, head_start=start, trained_share=used_share(recipe, start, validation is not None))
     # fp16 is for training only, where losses are scaled.
     classifier = replace(classifier, precision="fp32" if recipe.precision == "fp16" else recipe.precision)
     auto = method is None and recipe.method == AUTO

@@ -77,11 +77,10 @@ class Recipe(DataSettings):
         "vectors that it reads", "logistic with mean pooling, else random",
     )  # fmt: skip
     head_strength: float = setting(1.0, between(1e-6, 1e6), "C of the regression of --head-start logistic")
-    trained_share: float = setting(
-        1.0,
-        between(0, 1),
-        "share of the trained weights in those that are kept; the rest are those before training",
-    )
+    trained_share: float | None = setting(
+        None, between(0, 1), "share of the trained weights in those that are kept; the rest are those before training",
+        "chosen by the estimate where the head begins as a regression, else 1",
+    )  # fmt: skip
     layer_decay: float = setting(
         1.0, between(0.01, 1), "learning rate of each encoder layer, as a multiple of that of the layer above it"
     )

@@ -21,7 +21,7 @@ from salience.training.calibrating import choose_calibration
 from salience.training.checking import check_recipe
 from salience.training.checkpoints import using_files
 from salience.training.data_facts import FACTS, data_facts
-from salience.training.estimating import estimate
+from salience.training.estimating import estimate, with_chosen_share
 from salience.training.fitting import Listeners, fit
 from salience.training.folder import RunFolder, kept_precision
 from salience.training.folds import Folds, choose_folds
@@ -154,7 +154,7 @@ def fit_and_save(
             abstention = Abstention.of(estimated, task.labels, recipe.target_precision, recipe.seed)
             listeners.note(abstention_sentences(abstention.found)[0])
         listeners.note("the model itself is trained")
-    fitted = fit(prepared, folder.checkpoints, listeners)
+    fitted = fit(with_chosen_share(prepared, estimated), folder.checkpoints, listeners)
     classifier = fitted.classifier
     if estimated is not None:
         estimated.fold_into(classifier)

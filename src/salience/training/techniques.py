@@ -52,6 +52,17 @@ def used_contrast(recipe: Recipe) -> float:
     return CONTRAST if fits and recipe.reads_mean else 0.0
 
 
+def used_share(recipe: Recipe, start: str, validated: bool) -> float | None:
+    """The share of the trained weights that is kept; None if the estimate of the run chooses it, if it has one.
+
+    Args:
+        start: how the head begins.
+        validated: whether there are validation rows, which select trained weights.
+    """
+    is_open = start == "logistic" and not validated and not recipe.plain_share
+    return 1.0 if recipe.trained_share is None and not is_open else recipe.trained_share
+
+
 def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool, validated: bool = False) -> None:
     """Checks that the techniques that a recipe asks for fit together, and fit the training.
 
@@ -68,7 +79,7 @@ def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool, validated: boo
         "--contrastive": bool(recipe.contrastive),
         "--average": recipe.average != "none",
         "--freeze": recipe.freeze is not None,
-        "--trained-share": recipe.trained_share < 1,
+        "--trained-share": recipe.trained_share is not None and recipe.trained_share < 1,
     }
     asked = [option for option, is_given in given.items() if is_given]
     if by_turns and asked:

@@ -1,0 +1,52 @@
+"""The share of the trained weights that is kept, chosen by rows that the models of an estimate have not seen.
+
+Each model of the estimate predicts its rows with several shares, see `salience.training.interpolating`. The share with
+the lowest log loss is kept if it is better than the trained weights by more than a standard error over the rows,
+paired (the one-standard-error rule: Breiman, Friedman, Olshen and Stone, 1984, Classification and Regression Trees,
+3.4.3). Each share has the temperature that suits it best, as the model of the run will.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from salience.training.scoring import scoring_of
+from salience.training.temperature import half_of_rows
+
+SHARES = (0.5, 0.75, 1.0)  # the last one are the trained weights
+
+
+def chosen_share(probabilities: np.ndarray, labels: np.ndarray) -> int:
+    """The number of the share that is kept.
+
+    Args:
+        probabilities: (S, N, C) of the shares, the trained weights last.
+        labels: (N,), class numbers, or (N, C), 0 and 1.
+    """
+    scoring = scoring_of(labels)
+    losses = np.stack([scoring.row_scores(scoring.scaled(each, labels), labels)["log_loss"] for each in probabilities])
+    best = int(losses.mean(1).argmin())
+    gain = losses[-1] - losses[best]
+    error = gain.std(ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else np.inf
+    return best if gain.mean() > error else len(losses) - 1
+
+
+def cross_chosen(
+    probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None, seed: int = 0
+) -> np.ndarray:
+    """The probabilities (N, C) of the rows, each half with the share that the other half chooses.
+
+    So no row is scored by a share that it has chosen.
+
+    Args:
+        probabilities: (S, N, C) of the shares, the trained weights last.
+        labels: (N,), class numbers, or (N, C), 0 and 1.
+        groups: (N,) the group of each row, which is in one half; None for rows that are independent.
+        seed: of the halves.
+    """
+    first = half_of_rows(len(labels) if groups is None else groups, seed)
+    found = probabilities[-1].copy()
+    if first.any():
+        for rows in (first, ~first):
+            found[rows] = probabilities[chosen_share(probabilities[:, ~rows], labels[~rows]), rows]
+    return found
