@@ -56,7 +56,7 @@ def comparison_of_methods(question: str, **settings: Any) -> Study:
     )  # fmt: skip
     return Study(
         question,
-        {"plain": CONTRASTED} | {name: CONTRASTED | {"method": name} for name in methods},
+        {name: {"method": name} for name in ("plain", *methods)},
         settings,
         sets=("trec", "sst2", "mr", "subj", "sst5", "ag_news"),
         sizes=FEW,
