@@ -27,9 +27,8 @@ def place(tmp_path, monkeypatch):
 
 
 def line(method: str, accuracy: float, seed: int = 0) -> str:
-    return json.dumps(
-        {"set": "rte", "method": method, "rows": 500, "seed": seed, "accuracy": accuracy, "text_passes": 1.0}
-    )
+    cell = {"set": "rte", "method": method, "rows": 500, "seed": seed, "model": "minilm"}
+    return json.dumps(cell | {"accuracy": accuracy, "text_passes": 1.0})
 
 
 def test_runs_are_added_once_and_not_made_again(place, salience, tmp_path):

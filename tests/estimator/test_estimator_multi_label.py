@@ -149,8 +149,8 @@ def test_validation_texts_and_groups(short, several, matrix):
 
 
 def test_what_needs_one_label_is_refused_by_name(short, several, matrix):
-    with pytest.raises(InputError, match="--contrastive is not available for texts with several labels"):
-        short(contrastive=0.3).fit(several[0], matrix)
+    with pytest.raises(InputError, match="--model lstm-vat is not available for texts with several labels"):
+        short(model="lstm-vat").fit(several[0], matrix)
 
 
 def test_a_label_without_a_text_is_learnt_as_absent(short, several, matrix):
