@@ -58,7 +58,7 @@ def test_of_several_labels_the_share_with_the_lowest_log_loss_of_decisions_is_ch
         for each in probabilities
     ]
     assert chosen_share(probabilities, labels) == np.argmin(losses) == 1
-    np.testing.assert_array_equal(cross_chosen(probabilities, labels), probabilities[1])
+    np.testing.assert_array_equal(cross_chosen(probabilities, labels, 1), probabilities[1])
 
 
 def test_the_trained_weights_are_kept_unless_a_share_is_clearly_better(labels):
@@ -77,12 +77,29 @@ def test_no_row_is_scored_by_a_share_that_it_has_chosen(labels):
     """Changing the rows of one half changes the shares of the other half alone."""
     good, bad = noisy(labels, 4, 1.0, 1), noisy(labels, 4, 4.0, 2)
     groups = np.arange(200) % 2
-    found = cross_chosen(np.stack([good, bad]), labels, groups)
+    found = cross_chosen(np.stack([good, bad]), labels, 0, groups)
     np.testing.assert_array_equal(found, good)  # both halves say so
-    mixed = np.where(groups[:, None] == 0, bad, good)
-    found = cross_chosen(np.stack([mixed, np.where(groups[:, None] == 0, good, bad)]), labels, groups)
+    mixed = np.stack([np.where(groups[:, None] == 0, bad, good), np.where(groups[:, None] == 0, good, bad)])
+    found = cross_chosen(mixed, labels, 1, groups)
     # For the rows of group 0 the trained weights are better, and so those of group 1 are predicted with them.
-    np.testing.assert_array_equal(found, bad)
+    np.testing.assert_array_equal(found.argmax(1), bad.argmax(1))
+    np.testing.assert_array_equal(found[groups == 1], bad[groups == 1])
+
+
+def test_another_share_is_brought_to_the_confidence_of_the_kept_one(labels):
+    """Shares that differ by their temperatures alone: the rows fit one temperature, that of the kept share."""
+    groups = np.arange(200) % 2
+    base = np.where(groups[:, None] == 0, noisy(labels, 4, 3.0, 1), noisy(labels, 4, 3.0, 2))
+    other = noisy(labels, 4, 1.0, 3)
+    # Either half is predicted better by another share, and so each is predicted with the share that is worse for it.
+    shares = np.stack([
+        with_temperature(np.where(groups[:, None] == 0, base, other), 3.0), np.where(groups[:, None] == 0, other, base)
+    ])  # fmt: skip
+    temperatures = [temperature_of(each, labels) for each in shares]
+    for kept in (0, 1):
+        found = with_temperature(cross_chosen(shares, labels, kept, groups), temperatures[kept])
+        expected = [with_temperature(each, number) for each, number in zip(shares, temperatures, strict=True)]
+        np.testing.assert_allclose(found, np.where(groups[:, None] == 0, *expected), rtol=1e-6)
 
 
 def test_the_trained_weights_are_the_last_of_the_shares():

@@ -40,7 +40,7 @@ class Estimated:
         folds: (N,) the fold of each row, from 1 on.
         groups: (N,) the number of the group of each row, if a column of groups is named; else None.
         probabilities: (N, C) float32, each by the model that has not seen the row, with the share of its trained
-            weights that other rows have chosen.
+            weights that other rows have chosen, as confident as the kept share is (`cross_chosen`).
         metrics: what metrics.json says of the estimate.
         decided: (N, C) bool, the labels that are predicted, where a text can have several; see `chosen_decisions`.
     """
@@ -143,8 +143,9 @@ def estimated(folds: Folds, results: list[FoldResult], seed: int, calibrated: bo
     texts = folds.texts.take(rows)
     groups = None if folds.groups is None else folds.groups[rows]
     probabilities, chooses = of_shares[-1], len(of_shares) > 1
+    kept = chosen_share(of_shares, texts.known_labels) if chooses else -1
     if chooses:
-        probabilities = cross_chosen(of_shares, texts.known_labels, groups, seed)
+        probabilities = cross_chosen(of_shares, texts.known_labels, kept, groups, seed)
     seen, steps, passes, seconds = zip(*(result.numbers for result in results), strict=True)
     metrics = {"kind": folds.kind, "rows": len(rows)}
     if groups is not None:
@@ -156,7 +157,7 @@ def estimated(folds: Folds, results: list[FoldResult], seed: int, calibrated: bo
         "seconds": round(sum(seconds), 1),
     }  # fmt: skip
     if chooses:
-        metrics["trained_share"] = SHARES[chosen_share(of_shares, texts.known_labels)]
+        metrics["trained_share"] = SHARES[kept]
     metrics["calibrated"] = calibrated
     metrics["temperature_scaling"] = scoring.cross_fitted(probabilities, texts.known_labels, groups, seed)
     found = Estimated(texts, folds.numbers[rows], groups, probabilities, metrics)

@@ -44,11 +44,6 @@ def with_label_temperature(probabilities: np.ndarray, temperature: float) -> np.
     return expit(logits_of(probabilities) / temperature).astype(probabilities.dtype)
 
 
-def best_label_scaled(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The probabilities (N, C) with the temperature that suits their labels (N, C) best, see `label_temperature`."""
-    return with_label_temperature(probabilities, label_temperature(probabilities, labels))
-
-
 def label_temperature_scores(
     validation: np.ndarray, validation_labels: np.ndarray, test: np.ndarray, labels: np.ndarray
 ) -> dict[str, float | None]:

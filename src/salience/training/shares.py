@@ -32,21 +32,30 @@ def chosen_share(probabilities: np.ndarray, labels: np.ndarray) -> int:
 
 
 def cross_chosen(
-    probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None, seed: int = 0
+    probabilities: np.ndarray, labels: np.ndarray, kept: int, groups: np.ndarray | None = None, seed: int = 0
 ) -> np.ndarray:
     """The probabilities (N, C) of the rows, each half with the share that the other half chooses.
 
-    So no row is scored by a share that it has chosen.
+    So no row is scored by a share that it has chosen. Shares differ in how confident they are: a share near the
+    regression needs another temperature than the trained weights. The probabilities of another share than the one that
+    is kept are therefore brought to its confidence, so that the temperature and the thresholds that are found on all
+    rows suit the model that is kept.
 
     Args:
         probabilities: (S, N, C) of the shares, the trained weights last.
         labels: (N,), class numbers, or (N, C), 0 and 1.
+        kept: the number of the share that the model of the run has.
         groups: (N,) the group of each row, which is in one half; None for rows that are independent.
         seed: of the halves.
     """
-    first = half_of_rows(len(labels) if groups is None else groups, seed)
-    found = probabilities[-1].copy()
-    if first.any():
-        for rows in (first, ~first):
-            found[rows] = probabilities[chosen_share(probabilities[:, ~rows], labels[~rows]), rows]
+    scoring, first = scoring_of(labels), half_of_rows(len(labels) if groups is None else groups, seed)
+    found = probabilities[kept].copy()
+    if not first.any():
+        return found
+    temperatures = [scoring.temperature(each, labels) for each in probabilities]
+    for rows in (first, ~first):
+        chosen = chosen_share(probabilities[:, ~rows], labels[~rows])
+        if chosen != kept:
+            ratio = temperatures[chosen] / temperatures[kept]
+            found[rows] = scoring.with_temperature(probabilities[chosen, rows], ratio)
     return found

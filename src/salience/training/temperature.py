@@ -151,11 +151,6 @@ def temperature_of(probabilities: np.ndarray, labels: np.ndarray) -> float:
         return fit_temperature(np.log(np.asarray(probabilities, np.float64)), labels)
 
 
-def best_scaled(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The probabilities (N, C) with the temperature that suits their labels (N,) best, see `temperature_of`."""
-    return with_temperature(probabilities, temperature_of(probabilities, labels))
-
-
 def half_of_rows(groups: np.ndarray | int, seed: int) -> np.ndarray:
     """Whether each row is in the first half (N,): half of the groups, drawn at random.
 
