@@ -5,9 +5,11 @@ import multiprocessing
 import os
 import stat
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from filelock import FileLock, Timeout
 
 from salience.errors import InputError
 from salience.files import (
@@ -17,7 +19,7 @@ from salience.files import (
     whole_folder,
     write_whole,
 )
-from salience.outputs import check_free, check_writable, locked, resolved
+from salience.outputs import Occupied, check_free, check_writable, locked, resolved
 
 FORK = multiprocessing.get_context("fork")
 
@@ -82,6 +84,41 @@ def test_processes_that_come_and_go_take_turns(tmp_path):
         assert process.exitcode == 0
     assert (tmp_path / "number").read_text() == "240"
     assert files_in(tmp_path) == ["number"]
+
+
+def test_a_lock_that_is_released_while_it_is_asked_for_is_acquired(tmp_path, monkeypatch):
+    """The first try meets a lock whose file is gone when this process looks for it."""
+    asked = []
+
+    class Released(FileLock):
+        def acquire(self, timeout):
+            asked.append(timeout)
+            if len(asked) == 1:
+                raise Timeout(self.lock_file)
+            return super().acquire(timeout)
+
+    monkeypatch.setattr("salience.outputs.FileLock", Released)
+    with locked(tmp_path / "target", patience=60):
+        assert (tmp_path / ".target.lock").exists()
+    assert asked == [60, 0]  # only the first try waits
+
+
+def insist(folder, number: int) -> None:
+    """Gets hold of a lock a number of times, and waits only while another process has it."""
+    for _ in range(number):
+        with suppress(Occupied), locked(folder / "sub" / "target"):
+            pass
+    os._exit(0)
+
+
+def test_a_process_that_does_not_wait_gets_the_lock_or_hears_who_has_it(tmp_path):
+    processes = [FORK.Process(target=insist, args=(tmp_path, 1000)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    assert files_in(tmp_path) == []
 
 
 def test_a_file_appears_when_it_is_whole(tmp_path):

@@ -105,21 +105,14 @@ def locked(target: Path, patience: float = 0) -> Iterator[None]:
 
     Raises:
         Occupied: another process holds the lock.
-        InputError: the name is too long.
-        OSError: nothing can be written beside the target.
+        InputError: the name is too long, or nothing can be written beside the target.
+        OSError: neither can a folder.
     """
     check_name(target)
     missing = [folder for folder in target.absolute().parents if not folder.exists()]  # the innermost first
     file = lock_of(target)
-    lock = FileLock(file, timeout=patience)
-    try:
-        acquire(lock, file)
-    except Timeout as error:
-        if not file.exists():  # filelock also times out where the lock file cannot be created
-            raise InputError(f"{target} cannot be written: choose another place") from error
-        raise Occupied(
-            f"{target} is being written by another process: wait until it is done, or choose another place"
-        ) from error
+    lock = FileLock(file)
+    acquire(lock, target, patience)
     try:
         yield
     finally:
@@ -135,16 +128,38 @@ def lock_of(target: Path) -> Path:
     return target.absolute().with_name(f".{target.name}.lock")
 
 
-def acquire(lock: FileLock, file: Path, tries: int = 10) -> None:
-    """Acquires the lock. If another process removes a parent folder in the meantime, the folder is created again."""
+def acquire(lock: FileLock, target: Path, patience: float, tries: int = 100) -> None:
+    """Acquires the lock of a target.
+
+    If another process removes the file of the lock or a parent folder in between, they are created again.
+
+    Args:
+        lock: of the target.
+        target: the file or folder that is going to be written.
+        patience: number of seconds to wait for another process that holds the lock.
+        tries: number of tries while files and folders come and go.
+
+    Raises:
+        Occupied: another process holds the lock.
+        InputError: the file of the lock cannot be created.
+        OSError: neither can its folder.
+    """
+    file = lock_of(target)
     for attempt in range(tries):
-        file.parent.mkdir(parents=True, exist_ok=True)
         try:
-            lock.acquire()
+            file.parent.mkdir(parents=True, exist_ok=True)
+            lock.acquire(patience)
             return
-        except FileNotFoundError:
+        except (FileNotFoundError, FileExistsError):  # a parent folder was removed, even between two steps of mkdir
             if attempt == tries - 1:
                 raise
+        except Timeout as error:
+            if file.exists():
+                raise Occupied(
+                    f"{target} is being written by another process: wait until it is done, or choose another place"
+                ) from error
+            patience = 0
+    raise InputError(f"{target} cannot be written: choose another place")
 
 
 def check_name(target: Path) -> None:

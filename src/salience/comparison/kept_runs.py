@@ -30,20 +30,36 @@ def is_kept(wanted: Recipe, folder: Path) -> bool:
     Raises:
         InputError: the folder has a run, finished or not, with other settings or data; or its recipe is damaged.
     """
+    # The unfinished run first: if another command finishes it in between, it is found in the folder.
+    was_run(wanted, work_of(folder), folder)
+    return was_run(wanted, folder, folder)
+
+
+def was_run(wanted: Recipe, place: Path, folder: Path) -> bool:
+    """Whether there is a recipe in a place, which is then the wanted one.
+
+    Args:
+        wanted: the recipe, with nothing left open.
+        place: the folder of the run, or that of the unfinished run.
+        folder: the folder of the run, for messages.
+
+    Raises:
+        InputError: the recipe there has other settings or data, or is damaged.
+    """
     settings = wanted.as_mapping()
-    for place in (folder, work_of(folder)):
-        if (place / RECIPE).is_file():
-            # Recipes of earlier versions have no checksums.
-            before = {"checksums": settings["checksums"]} | read_recipe(place / RECIPE)
-            for name in changed(before, settings):
-                if name == "checksums":
-                    files = listed(changed(before[name] or {}, settings[name]) or before[name])
-                    raise InputError(f"{files} changed after {folder} had been run: choose another --output")
-                raise InputError(
-                    f"{folder} was run with {name}={before.get(name)!r}, not {settings[name]!r}: "
-                    "choose another --output"
-                )
-    return (folder / RECIPE).is_file()
+    try:
+        # Recipes of earlier versions have no checksums.
+        before = {"checksums": settings["checksums"]} | read_recipe(place / RECIPE)
+    except FileNotFoundError:
+        return False
+    for name in changed(before, settings):
+        if name == "checksums":
+            files = listed(changed(before[name] or {}, settings[name]) or before[name])
+            raise InputError(f"{files} changed after {folder} had been run: choose another --output")
+        raise InputError(
+            f"{folder} was run with {name}={before.get(name)!r}, not {settings[name]!r}: choose another --output"
+        )
+    return True
 
 
 @dataclass(frozen=True)
