@@ -31,6 +31,7 @@ SETS = {  # name: folder of the data directory
     "trec_joined": "trec",
     "ag_news_joined": "ag_news",
     "banking20_joined": "banking77",
+    "reuters": "reuters",  # `bench/reuters.py` writes it
 }
 
 # Sets of the first classes of their folder, by the alphabet: many classes, and few rows.
@@ -66,8 +67,9 @@ def development_set(name: str, data_dir: Path, place: Path) -> dict[str, str]:
     for role, chosen in parts.items():
         own = [rows[index] for index in chosen]
         if name in JOINED:
-            found = joined(own, JOINED_TESTED if role == "test" else JOINED_ROWS, seed=0)
-            own = [row | {"label": json.dumps(row["label"])} for row in found]
+            own = joined(own, JOINED_TESTED if role == "test" else JOINED_ROWS, seed=0)
+        if isinstance(own[0]["label"], list):
+            own = [row | {"label": json.dumps(row["label"])} for row in own]
         write_csv(files[role], own)
     return {role: str(file) for role, file in files.items()}
 
@@ -114,7 +116,9 @@ def rows_of(file: str) -> list[dict]:
 def training_rows(name: str, data_dir: Path) -> list[dict]:
     """The rows of a set's training file, of the classes that it has."""
     rows = read(data_dir / SETS[name] / "train.jsonl.gz")
-    kept = sorted({row["label"] for row in rows})[: CLASSES.get(name)]
+    if name not in CLASSES:
+        return rows
+    kept = sorted({row["label"] for row in rows})[: CLASSES[name]]
     return [row for row in rows if row["label"] in kept]
 
 

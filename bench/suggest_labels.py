@@ -1,8 +1,9 @@
 """Learning curves of strategies that suggest which texts to label next, where a text can have several labels.
 
-    python bench/suggest_labels.py --data-dir DATA [--sets trec ag_news] [--seeds 10] [--pool 1500]
+    python bench/suggest_labels.py --data-dir DATA [--sets trec ag_news reuters] [--seeds 10] [--pool 1500]
 
-The sets are constructed: texts of one or two joined rows (`bench/joined_labels.py`). As in `bench/suggest.py`, a seed
+Reuters is a real set (`bench/reuters.py`). The others are constructed: texts of one or two joined rows
+(`bench/joined_labels.py`). As in `bench/suggest.py`, a seed
 draws the first 50 texts at random, and in every round a strategy chooses 50 more by what a classifier says that is
 trained on the labelled ones, up to 250. The classifier is a logistic regression for each label on the vectors of the
 frozen encoder. The uncertainty of a text is made of the entropies of its C binary decisions: their mean, or their
@@ -16,6 +17,7 @@ For each strategy it prints the mean over all rounds after the first of the rank
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -107,6 +109,13 @@ def curve(
         labelled = np.concatenate([labelled, rest[rule(found[rest], vectors[0][rest], STEP, generator)]])
 
 
+def several_labels(rows: list[dict], count: int) -> list[dict]:
+    """Texts with lists of labels: those of the rows, if they have lists, or texts of one or two joined rows."""
+    if not rows[0]["label"].startswith("["):
+        return joined(rows, count, 0)
+    return [row | {"label": json.loads(row["label"])} for row in rows[:count]]
+
+
 def main() -> None:
     """Prints a table for each set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -119,7 +128,7 @@ def main() -> None:
     for name in options.sets:
         with TemporaryDirectory() as place:
             files = development_set(name, options.data_dir, Path(place))
-            parts = [joined(rows_of(files[role]), count, 0) for role, count in
+            parts = [several_labels(rows_of(files[role]), count) for role, count in
                      (("data", options.pool), ("test", TESTED))]  # fmt: skip
         names = sorted({label for row in parts[0] for label in row["label"]})
         labels = tuple(np.array([[each in row["label"] for each in names] for row in rows], int) for rows in parts)
@@ -128,7 +137,7 @@ def main() -> None:
             rule: np.array([curve(of, seed, vectors, labels) for seed in range(options.seeds)])
             for rule, of in RULES.items()
         }
-        print(f"{name}, joined: {len(parts[0]):,} texts to choose from, {options.seeds} seeds; {' and '.join(SCORES)}")
+        print(f"{name}: {len(parts[0]):,} texts to choose from, {options.seeds} seeds; {' and '.join(SCORES)}")
         for rule, values in found.items():
             gains = [str(difference(values[:, each], found["random"][:, each])) for each in range(len(SCORES))]
             means = ", ".join(f"{value:.2f}" for value in values.mean(0))
