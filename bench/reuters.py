@@ -7,7 +7,8 @@
 The collection (Lewis, 1997; free for research) is read from its copy as JSON in the npm registry. Of the ModApte
 division, which is by date, only the training period is read: news up to 7 April 1987. News without a topic are left
 out, because most of them were never labelled, and so are labels that are not among the 20 most frequent topics, with
-the texts that have no other. A text is the title and the first 50 words, so that a study fits a small machine.
+the texts that have no other. News without a title and a body are left out, too. A text is the title and the first 50
+words, so that a study fits a small machine.
 
 It writes `DATA/reuters/train.jsonl.gz`, whose labels are lists.
 """
@@ -38,7 +39,7 @@ def main() -> None:
     counts = Counter(topic for each in news for topic in each["topics"])
     kept = {topic for topic, _ in counts.most_common(TOPICS)}
     rows = [{"text": text_of(each), "label": sorted(kept & {*each["topics"]})} for each in news]
-    rows = [row for row in rows if row["label"]]
+    rows = [row for row in rows if row["text"] and row["label"]]
     file = options.data_dir / "reuters" / "train.jsonl.gz"
     file.parent.mkdir(parents=True, exist_ok=True)
     with gzip.open(file, "wt", encoding="utf-8") as opened:

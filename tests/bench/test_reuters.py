@@ -20,6 +20,7 @@ NEWS = [
     {"title": "RARE AND CORN", "topics": ["tin", "corn"], "date": "1-MAR-1987 10:00"},
     {"title": "RARE", "topics": ["tin"], "date": "1-MAR-1987 10:00"},
     {"title": "WHEAT", "topics": ["wheat"], "date": "2-MAR-1987 10:00"},
+    {"title": "", "topics": ["wheat"], "date": "2-MAR-1987 10:00"},
     {"title": "WHEAT AGAIN", "topics": ["wheat"], "date": "2-MAR-1987 10:00"},
 ]  # fmt: skip
 

@@ -7,11 +7,14 @@ import families
 from salience.data.encoding import Encoded
 from salience.inference.probabilities import predict_probabilities
 from salience.inference.sentence_vectors import probabilities_and_vectors, sentence_vectors
+from salience.models.problem import SEVERAL
 
 
+@pytest.mark.parametrize("problem", [None, SEVERAL])
 @pytest.mark.parametrize("family", families.MODELS)
-def test_one_pass_is_as_good_as_two(family):
+def test_one_pass_is_as_good_as_two(family, problem):
     model = families.MODELS[family]().train()
+    model.config.problem_type = problem
     own = families.batch([3, 1, 5, 4], family=family)
     real = own.attention_mask.bool()
     texts = Encoded(own.input_ids[real].numpy(), own.segment[real].numpy(), real.sum(1).numpy())

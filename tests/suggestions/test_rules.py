@@ -1,14 +1,17 @@
 """The strategies against slow loops from the formulas, on worked numbers, and what must hold of all of them."""
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 from sklearn.cluster import KMeans
 
 import reference_suggestions
 from salience.suggestions import STRATEGIES, Pool
 from salience.suggestions.centers import nearest_to_centers
+from salience.suggestions.label_entropy import mean_entropies
 from salience.suggestions.margin import margin, margins
 from salience.suggestions.uncertain_clusters import FACTOR, uncertain_clusters
 
@@ -54,10 +57,25 @@ def test_the_text_nearest_to_each_mean_comes_that_of_the_largest_group_first():
     ]
 
 
+def test_the_mean_entropy_of_the_decisions_about_labels():
+    """A bit for a half, none for a certain decision, and 2 - 3/4 log2(3) for a quarter; also against scipy."""
+    probabilities = np.array([[0.5, 0.0, 1.0, 1.0], [0.25, 0.75, 0.25, 0.75], [0.0, 0.0, 1.0, 0.0]])
+    assert mean_entropies(probabilities) == pytest.approx([0.25, 2 - 0.75 * np.log2(3), 0])
+    several = np.random.default_rng(0).random((30, 5)).astype(np.float32)
+    expected = binom(1, several.astype(float)).entropy().mean(1) / np.log(2)
+    assert mean_entropies(several) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_uncertain_clusters_are_those_of_weighted_k_means_on_the_uncertain_texts(seed):
-    pool, count = random_pool(seed, texts=100), 4
+def test_uncertain_clusters_are_those_of_weighted_k_means_on_the_uncertain_texts(seed, several):
+    pool, count = replace(random_pool(seed, texts=100), several=several), 4
     uncertainty = 1 - margins(pool.probabilities)
+    if several:
+        uncertainty = np.array([
+            np.mean([reference_suggestions.entropy_of([yes, 1 - yes]) / np.log(2) for yes in row])
+            for row in pool.probabilities
+        ])  # fmt: skip
     kept = sorted(range(100), key=lambda place: -uncertainty[place])[: FACTOR * count]
     state = int(np.random.default_rng(seed).integers(2**31))
     means = KMeans(count, n_init=1, random_state=state).fit(pool.vectors[kept], sample_weight=uncertainty[kept])

@@ -1,7 +1,10 @@
 """`salience.suggest`, what it sees of texts, and which texts it leaves out."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from scipy.special import expit, softmax
 
 import families
 from labelled import FILLER, WORDS, labelled_rows
@@ -9,6 +12,7 @@ from salience.errors import InputError
 from salience.inference import TextClassifier, load
 from salience.inference.onnx_classifier import OnnxClassifier
 from salience.inference.sentence_vectors import sentence_vectors
+from salience.models.problem import SEVERAL
 from salience.suggestions import STRATEGIES, Suggestion, suggest
 from salience.suggestions.fresh import FreshTexts, digest
 from salience.suggestions.suggesting import ranked
@@ -56,8 +60,9 @@ def test_bad_input_is_one_line(classifier):
 
 def test_probabilities_that_are_not_finite_are_left_out():
     probabilities = np.array([[0.5, 0.5], [np.nan, np.nan], [0.9, 0.1]])
+    classifier = SimpleNamespace(labels=["a", "b"], multi_label=False)
     for strategy in STRATEGIES.values():
-        found = ranked(["a", "b"], probabilities, np.eye(3), np.array([4, 5, 7]), strategy, 3, 0)
+        found = ranked(classifier, probabilities, np.eye(3), np.array([4, 5, 7]), strategy, 3, 0)
         assert {each.place for each in found} == {4, 7}
         assert Suggestion(7, "a", 0.9) in found
 
@@ -69,9 +74,10 @@ def test_the_view_is_what_the_classifier_predicts_and_its_head_reads(classifier)
     assert view_of(classifier, TEXTS, with_vectors=False)[1] is None
 
 
-def test_the_vector_of_a_text_in_windows_gives_its_probabilities(classifier):
+@pytest.mark.parametrize("problem", [None, SEVERAL])
+def test_the_vector_of_a_text_in_windows_gives_its_probabilities(problem, classifier):
     """The head is linear in it: its logits are the mean of those of the windows."""
-    classifier.model.config.long_texts = "windows"
+    classifier.model.config.long_texts, classifier.model.config.problem_type = "windows", problem
     try:
         texts = [" ".join(TEXTS[:12]), TEXTS[0]]
         short = TextClassifier(classifier.model, classifier.tokenizer, 16)
@@ -79,10 +85,10 @@ def test_the_vector_of_a_text_in_windows_gives_its_probabilities(classifier):
         probabilities, vectors = view_of(short, texts, with_vectors=True)
         assert np.allclose(probabilities, short.predict_proba(texts), atol=1e-6)
     finally:
-        classifier.model.config.long_texts = "head"
+        classifier.model.config.long_texts, classifier.model.config.problem_type = "head", None
     head = classifier.model.classifier
     logits = vectors @ head.weight.detach().numpy().T + head.bias.detach().numpy()
-    expected = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    expected = expit(logits) if problem else softmax(logits, axis=1)
     assert np.allclose(probabilities, expected, atol=1e-5)
 
 

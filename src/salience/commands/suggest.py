@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,11 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from salience.commands.pool_rows import chosen_rows, read_pool
-from salience.data.columns import choose_as_trained
+from salience.data.columns import Columns, choose_as_trained
+from salience.data.multilabel import label_columns
 from salience.data.reading import column_names, column_types
 from salience.data.writing import check_output, writing
 from salience.errors import InputError, counted, listed, quoted
-from salience.inference import choose_device, load
+from salience.inference import TextClassifier, choose_device, load
 from salience.prediction.windows import Windows, check_window
 from salience.report.terminal import tell
 from salience.suggestions import DEFAULT, Suggestion
@@ -36,7 +38,8 @@ def suggest_file(
     """Writes the suggested rows with all their columns, in the order in which to label them, and says what they are.
 
     The rows get their rank, the predicted label and its probability, and an empty column for the label, if the pool
-    has none of this name. A column of labels in the pool is not read.
+    has none of this name. Where a text can have several labels, they get the list of the predicted ones, no
+    probability, and the columns of labels that the training data have. Columns of labels in the pool are not read.
 
     Args:
         model: a run folder, or any other trained classifier.
@@ -64,13 +67,14 @@ def suggest_file(
     columns, notes = choose_as_trained(
         names, trained, {"text": text, "text_pair": text_pair}, need_label=False, source=pool
     )
-    label = (None if trained is None else trained.label) or "label"
-    added = Added(prefix, label)
-    added.check_free(names, pool)
-    types = None if suffix == ".jsonl" else added.typed(column_types(pool, encoding))
     choose_device(device)  # an invalid device is reported before the data are read
     classifier = load(model, max_length, device, precision)
+    strategy_named(strategy or DEFAULT, count, classifier)
     check_view(classifier, chosen.reads_vectors)
+    labels = columns_of_labels(trained, classifier)
+    added = Added(prefix, labels, classifier.multi_label, as_columns=suffix != ".jsonl")
+    added.check_free(names, pool)
+    types = added.typed(column_types(pool, encoding)) if added.as_columns else None
     known, note = labelled_texts(model)
     for line in [*notes, *([] if note is None else [note])]:
         tell(line)
@@ -82,7 +86,7 @@ def suggest_file(
     reasons = listed(f"{number:,} {reason}" for reason, number in left_out.items())
     if not sound:
         raise InputError(f"{pool}: no text is left to label ({reasons}): name a file of other texts")
-    found = ranked(classifier.labels, read.probabilities, read.vectors, read.rows, chosen, count, seed)
+    found = ranked(classifier, read.probabilities, read.vectors, read.rows, chosen, count, seed)
     rows = chosen_rows(windows, [each.place for each in found], read.digests)
     for row, each in zip(rows, found, strict=True):  # in a file of objects, every row may have names of its own
         added.check_free(row, f"{pool}: row {each.place}")
@@ -92,10 +96,46 @@ def suggest_file(
     tell(f"{counted(sound, 'text')} to choose from" + (f"; left out: {reasons}" if left_out else ""))
     for line in summary(found, strategy or DEFAULT, output):
         tell(line)
-    if label in names:
-        tell(f"the column {quoted(label)} of {pool} was not read, and is kept as it is")
-    else:
-        tell(f"next: fill in the column {quoted(label)}, and add these rows to the training data")
+    tell(next_step(labels, [label for label in labels if label in names], pool, how_to_fill_in(classifier, trained)))
+
+
+def columns_of_labels(trained: Columns | None, classifier: TextClassifier) -> tuple[str, ...]:
+    """The names of the columns for a person: that of the labels in the training data, or one of 0 and 1 for each.
+
+    Args:
+        trained: the columns on which the classifier was trained, if they are known.
+        classifier: its labels are those columns, if there are several.
+    """
+    label = (None if trained is None else trained.label) or "label"
+    several = label_columns(label, [])
+    return several if classifier.multi_label and {*several} == {*classifier.labels} else (label,)
+
+
+def how_to_fill_in(classifier: TextClassifier, trained: Columns | None) -> str:
+    """How a person writes several labels, so that they are read as those of the training data; else nothing."""
+    if not classifier.multi_label:
+        return ""
+    if len(columns_of_labels(trained, classifier)) > 1:
+        return " with 0 and 1"
+    separator, example = None if trained is None else trained.separator, classifier.labels[:2]
+    return f", such as {json.dumps(example, ensure_ascii=False) if separator is None else separator.join(example)}"
+
+
+def next_step(labels: Sequence[str], kept: Sequence[str], pool: str, how: str) -> str:
+    """What a person does next, or which columns of labels the pool has already.
+
+    Args:
+        labels: the columns for a person.
+        kept: those that the pool has.
+        pool: the file.
+        how: how they are filled in.
+    """
+    shown = kept or labels
+    columns = f"the column{'s' if len(shown) > 1 else ''} {listed(map(quoted, shown), SHOWN)}"
+    if not kept:
+        return f"next: fill in {columns}{how}, and add these rows to the training data"
+    verbs = "were not read, and are kept as they are" if len(kept) > 1 else "was not read, and is kept as it is"
+    return f"{columns} of {pool} {verbs}"
 
 
 def summary(found: Sequence[Suggestion], strategy: str, output: Path | None) -> list[str]:
@@ -106,11 +146,16 @@ def summary(found: Sequence[Suggestion], strategy: str, output: Path | None) -> 
         strategy: that has chosen them.
         output: the file that they are in; None for standard output.
     """
-    labels = Counter(each.label for each in found).most_common()
-    probabilities = [each.probability for each in found]
-    return [
+    labels = Counter(label for each in found for label in each.labels)
+    shown = listed((f"{quoted(label)} {number:,}" for label, number in labels.most_common()), SHOWN)
+    lines = [
         f"{counted(len(found), 'text')} suggested by {strategy}" + (f": {output}" if output else ""),
-        f"predicted labels: {listed((f'{quoted(label)} {number:,}' for label, number in labels), SHOWN)}",
-        f"their probabilities: {min(probabilities):.2f} to {max(probabilities):.2f}, "
-        f"mean {np.mean(probabilities):.2f}",
+        f"predicted labels: {shown or 'none'}",
     ]
+    probabilities = [each.probability for each in found if each.probability is not None]
+    if probabilities:
+        lines.append(
+            f"their probabilities: {min(probabilities):.2f} to {max(probabilities):.2f}, "
+            f"mean {np.mean(probabilities):.2f}"
+        )
+    return lines

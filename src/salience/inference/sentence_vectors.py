@@ -11,6 +11,7 @@ from salience.data.batching import in_order, like_length
 from salience.data.encoding import Encoded
 from salience.hooks.hooks import evaluating, forward, reading
 from salience.models.precision import computing
+from salience.models.problem import problem_of
 
 
 @torch.no_grad()
@@ -33,7 +34,7 @@ def sentence_vectors(model: nn.Module, texts: Encoded) -> np.ndarray:
 def probabilities_and_vectors(
     model: PreTrainedModel, texts: Encoded, precision: str = "auto"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The class probabilities (N, C) and the vectors (N, D) of N texts, both in float32, from one pass.
+    """The probabilities (N, C) and the vectors (N, D) of N texts, both in float32, from one pass.
 
     Args:
         model: a classifier with a level "sentence", see `salience.stages`. Its mode is restored afterwards.
@@ -45,6 +46,6 @@ def probabilities_and_vectors(
         for rows, batch in like_length(model, texts):
             with reading(model, "sentence") as sentence:
                 logits = forward(model, batch)
-            probabilities.append((rows, logits.float().softmax(1).cpu().numpy()))
+            probabilities.append((rows, problem_of(model).probabilities(logits.float()).cpu().numpy()))
             vectors.append((rows, sentence.value.float().cpu().numpy()))
     return in_order(probabilities), in_order(vectors)

@@ -19,16 +19,18 @@ class Strategy:
     Args:
         choose: (pool, count, generator) -> places; see `salience.suggestions.strategy.Choose`.
         reads_vectors: whether it reads the vectors of the pool, not the probabilities alone.
+        several: whether it also chooses among texts that can have several labels.
         reference: the paper, with its arXiv id or DOI.
     """
 
     choose: Choose
     reads_vectors: bool
+    several: bool
     reference: str
 
 
 STRATEGIES: dict[str, Strategy] = {
-    "uncertain-clusters": Strategy(uncertain_clusters, True, "Zhdanov (2019), arXiv:1901.05954"),
-    "margin": Strategy(margin, False, "Scheffer et al. (2001), doi 10.1007/3-540-44816-0_31"),
+    "uncertain-clusters": Strategy(uncertain_clusters, True, True, "Zhdanov (2019), arXiv:1901.05954"),
+    "margin": Strategy(margin, False, False, "Scheffer et al. (2001), doi 10.1007/3-540-44816-0_31"),
 }
 DEFAULT = "uncertain-clusters"

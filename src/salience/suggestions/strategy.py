@@ -17,10 +17,12 @@ class Pool:
         probabilities: (N, C), the classifier's for the texts without labels; finite.
         vectors: (N, D), of the same texts, as the last linear map of the classifier reads them. None for strategies
             that read no vectors.
+        several: whether a text can have several labels, so that there is a decision about each label.
     """
 
     probabilities: np.ndarray
     vectors: np.ndarray | None = None
+    several: bool = False
 
     def __len__(self) -> int:
         return len(self.probabilities)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from salience.data.multilabel import Label
 from salience.data.splitting import stripped
 from salience.data.texts import Texts, TextsLike
 from salience.errors import InputError, unknown
@@ -22,13 +23,25 @@ class Suggestion:
 
     Args:
         place: of the text among those that were given, counted from 0.
-        label: the most probable label.
-        probability: that of this label.
+        label: the most probable label; where a text can have several, those that are predicted.
+        probability: that of this label; None where a text can have several.
     """
 
     place: int
-    label: str
-    probability: float
+    label: Label
+    probability: float | None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The predicted labels: one, or where a text can have several, any number."""
+        return (self.label,) if isinstance(self.label, str) else self.label
+
+    @classmethod
+    def of(cls, classifier: TextClassifier, place: int, probabilities: np.ndarray) -> Suggestion:
+        """A text with the probabilities (C,) that the classifier gives it."""
+        if not classifier.multi_label:
+            return cls(place, classifier.labels[probabilities.argmax()], float(probabilities.max()))
+        return cls(place, tuple(np.array(classifier.labels, object)[classifier.decisions(probabilities)]), None)
 
 
 def suggest(
@@ -55,25 +68,25 @@ def suggest(
         The suggestions, the one to label first at the head: `count` of them, or as many as there are texts.
 
     Raises:
-        InputError: an unknown strategy, a count below 1, or texts that are none.
+        InputError: an unknown strategy, one that does not fit the classifier, a count below 1, or texts that are none.
     """
-    chosen = strategy_named(strategy, count)
+    chosen = strategy_named(strategy, count, classifier)
     given, fresh = Texts.of(texts), FreshTexts(set(stripped(Texts.of(labelled))))
     places = [place for place, row in enumerate(stripped(given)) if fresh.is_fresh(row)]
     if not places:
         return []
     view = view_of(classifier, given.take(places), chosen.reads_vectors)
-    return ranked(classifier.labels, *view, np.array(places), chosen, count, seed)
+    return ranked(classifier, *view, np.array(places), chosen, count, seed)
 
 
 def ranked(
-    labels: list[str], probabilities: np.ndarray, vectors: np.ndarray | None, places: np.ndarray, strategy: Strategy,
-    count: int, seed: int,
+    classifier: TextClassifier, probabilities: np.ndarray, vectors: np.ndarray | None, places: np.ndarray,
+    strategy: Strategy, count: int, seed: int,
 ) -> list[Suggestion]:  # fmt: skip
     """The suggestions among N texts by what a classifier says of them.
 
     Args:
-        labels: the C labels.
+        classifier: has C labels.
         probabilities: (N, C). Texts for which they are not finite are left out.
         vectors: (N, D), or None.
         places: (N,) of the texts among those that the user has given.
@@ -85,21 +98,29 @@ def ranked(
     if not sound.all():
         probabilities, places = probabilities[sound], places[sound]
         vectors = None if vectors is None else vectors[sound]
-    chosen = strategy.choose(Pool(probabilities, vectors), count, np.random.default_rng(seed))
-    return [
-        Suggestion(int(places[each]), labels[probabilities[each].argmax()], float(probabilities[each].max()))
-        for each in chosen
-    ]
+    pool = Pool(probabilities, vectors, classifier.multi_label)
+    chosen = strategy.choose(pool, count, np.random.default_rng(seed))
+    return [Suggestion.of(classifier, int(places[each]), probabilities[each]) for each in chosen]
 
 
-def strategy_named(name: str, count: int) -> Strategy:
+def strategy_named(name: str, count: int, classifier: TextClassifier | None = None) -> Strategy:
     """The strategy of this name.
 
+    Args:
+        classifier: what it is to choose by; None if that is not known yet.
+
     Raises:
-        InputError: there is none, or fewer than one text is wanted.
+        InputError: there is none, it does not fit the classifier, or fewer than one text is wanted.
     """
     if name not in STRATEGIES:
         raise unknown("strategy", name, STRATEGIES)
     if count < 1:
         raise InputError(f"--count is {count}: give the number of texts to suggest, at least 1")
-    return STRATEGIES[name]
+    strategy = STRATEGIES[name]
+    if classifier is not None and classifier.multi_label and not strategy.several:
+        others = [other for other, each in STRATEGIES.items() if each.several]
+        raise InputError(
+            f"--strategy {name} is for texts with one label each, and the model gives a text several: use --strategy "
+            f"{' or '.join(others)}"
+        )
+    return strategy

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from salience.suggestions.centers import nearest_to_centers
+from salience.suggestions.label_entropy import mean_entropies
 from salience.suggestions.margin import margins
 from salience.suggestions.strategy import Pool, highest
 
@@ -17,11 +18,18 @@ FACTOR = 10  # beta: as many uncertain texts for each text that is wanted
 def uncertain_clusters(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray:
     """The text nearest to the center of each of `count` clusters of the `FACTOR` times as many uncertain texts.
 
-    The uncertainty of a text is 1 minus its margin. It also weighs the texts in k-means.
-    The text of the heaviest cluster is the first.
+    The uncertainty of a text is 1 minus its margin; where it can have several labels, the mean entropy of the
+    decisions about them. It also weighs the texts in k-means. The text of the heaviest cluster is the first.
     """
-    uncertainty = 1 - margins(pool.probabilities).astype(np.float64)
+    uncertainty = uncertainties(pool)
     kept = highest(uncertainty, FACTOR * count)
     if not uncertainty[kept].any():  # k-means needs a weight above 0
         return kept[:count]
     return kept[nearest_to_centers(pool.known_vectors[kept], uncertainty[kept], count, generator)]
+
+
+def uncertainties(pool: Pool) -> np.ndarray:
+    """How uncertain the classifier is of each text (N,), from 0 to 1."""
+    if pool.several:
+        return mean_entropies(pool.probabilities)
+    return 1 - margins(pool.probabilities).astype(np.float64)

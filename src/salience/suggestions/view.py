@@ -8,22 +8,21 @@ from salience.data.long_texts import merged
 from salience.data.texts import TextsLike
 from salience.errors import InputError
 from salience.inference import TextClassifier
-from salience.inference.classifier import with_one_label
 from salience.inference.onnx_classifier import OnnxClassifier
 from salience.inference.sentence_vectors import probabilities_and_vectors
 
 
 def check_view(classifier: TextClassifier, with_vectors: bool) -> None:
-    """Checks that a classifier can say of a text which label is the most probable.
+    """Checks that a classifier can give the vectors of texts.
 
     Raises:
-        InputError: vectors are wanted of a classifier that has none, or a text can have several labels.
+        InputError: they are wanted, and it has none.
     """
-    with_one_label(classifier, "salience suggest")
     if with_vectors and isinstance(classifier, OnnxClassifier):
+        other = "" if classifier.multi_label else ", or a --strategy that reads probabilities alone, such as margin"
         raise InputError(
             "a classifier that was exported to ONNX gives no vectors, which this strategy reads: name the run "
-            "that was exported, or a --strategy that reads probabilities alone, such as margin"
+            f"that was exported{other}"
         )
 
 
@@ -49,4 +48,4 @@ def view_of(classifier: TextClassifier, texts: TextsLike, with_vectors: bool) ->
     counts = np.bincount(encoded.owners)
     starts = np.cumsum(counts) - counts
     means = np.add.reduceat(vectors, starts, axis=0) / counts[:, None]
-    return merged(probabilities, encoded.owners), means.astype(np.float32)
+    return merged(probabilities, encoded.owners, classifier.multi_label), means.astype(np.float32)
