@@ -92,9 +92,11 @@ def test_the_vector_of_a_text_in_windows_gives_its_probabilities(problem, classi
     assert np.allclose(probabilities, expected, atol=1e-5)
 
 
-def test_an_export_is_refused_where_vectors_are_read(classifier):
+@pytest.mark.parametrize(("problem", "other"), [(None, ", or a --strategy .*such as margin$"), (SEVERAL, "$")])
+def test_an_export_is_refused_where_vectors_are_read(problem, other, classifier, monkeypatch):
+    monkeypatch.setattr(classifier.model.config, "problem_type", problem)
     exported = OnnxClassifier(classifier.model, classifier.tokenizer, 16)
-    with pytest.raises(InputError, match=r"gives no vectors.*such as margin"):
+    with pytest.raises(InputError, match=f"gives no vectors.*name the run that was exported{other}"):
         view_of(exported, TEXTS, with_vectors=True)
     assert not STRATEGIES["margin"].reads_vectors
 

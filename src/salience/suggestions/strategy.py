@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -22,7 +22,7 @@ class Pool:
 
     probabilities: np.ndarray
     vectors: np.ndarray | None = None
-    several: bool = False
+    several: bool = field(default=False, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.probabilities)

@@ -98,7 +98,7 @@ def ranked(
     if not sound.all():
         probabilities, places = probabilities[sound], places[sound]
         vectors = None if vectors is None else vectors[sound]
-    pool = Pool(probabilities, vectors, classifier.multi_label)
+    pool = Pool(probabilities, vectors, several=classifier.multi_label)
     chosen = strategy.choose(pool, count, np.random.default_rng(seed))
     return [Suggestion.of(classifier, int(places[each]), probabilities[each]) for each in chosen]
 
