@@ -3,12 +3,12 @@
     python bench/suggest_labels.py --data-dir DATA [--sets trec ag_news reuters] [--seeds 10] [--pool 1500]
 
 Reuters is a real set (`bench/reuters.py`). The others are constructed: texts of one or two joined rows
-(`bench/joined_labels.py`). As in `bench/suggest.py`, a seed
-draws the first 50 texts at random, and in every round a strategy chooses 50 more by what a classifier says that is
-trained on the labelled ones, up to 250. The classifier is a logistic regression for each label on the vectors of the
-frozen encoder. The uncertainty of a text is made of the entropies of its C binary decisions: their mean, or their
-maximum, which is that of the decision nearest to 0.5 (binary minimum; Brinker, 2006, doi 10.1007/3-540-31314-1_24).
-"+clusters" takes the text nearest to each center of a weighted k-means of the 10 times as many most uncertain texts.
+(`bench/joined_labels.py`). As in `bench/suggest.py`, a seed draws the first 50 texts at random, and in every round a
+strategy chooses 50 more by what a classifier says that is trained on the labelled ones, up to 250. The classifier is a
+logistic regression for each label on the vectors of the frozen encoder. The uncertainty of a text is made of the
+entropies of its C binary decisions: their mean, or their maximum, which is that of the decision nearest to 0.5
+(binary minimum; Brinker, 2006, doi 10.1007/3-540-31314-1_24). "+clusters" takes the text nearest to each center of a
+weighted k-means of the 10 times as many most uncertain texts.
 
 For each strategy it prints the mean over all rounds after the first of the ranking precision and of micro-F1 at 0.5 on
 500 test texts, in percent, and the difference from random choice with its 95 % interval over seeds. Of several sets it
@@ -26,13 +26,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from scipy.stats import entropy
 
 from development import development_set, joined, rows_of
 from salience.comparison.interval import paired_interval
 from salience.comparison.statistics import difference
 from salience.inference.frozen_encoder import load_frozen
 from salience.suggestions.centers import nearest_to_centers
+from salience.suggestions.label_entropy import label_entropies
 from salience.suggestions.strategy import highest
 from salience.suggestions.uncertain_clusters import FACTOR
 from salience.training.baselines import regression_probabilities
@@ -43,11 +43,6 @@ START, STEP, STOP, TESTED = 50, 50, 250, 500
 SCORES = ("ranking_precision", "micro_f1")
 # (probabilities (N, C), vectors (N, D), count, generator) -> places of the texts to label
 Rule = Callable[[np.ndarray, np.ndarray, int, np.random.Generator], np.ndarray]
-
-
-def binary_entropies(probabilities: np.ndarray) -> np.ndarray:
-    """The entropy of each decision about a label (N, C), in bits."""
-    return entropy(np.stack([probabilities, 1 - probabilities]), base=2)
 
 
 def random(probabilities: np.ndarray, vectors: np.ndarray, count: int, generator: np.random.Generator) -> np.ndarray:
@@ -65,7 +60,7 @@ def uncertain(
         of_labels: the uncertainty of a text (N,) from the entropies of its labels (N, C).
         clusters: whether one text of each cluster is chosen.
     """
-    uncertainty = of_labels(binary_entropies(probabilities.astype(float)))
+    uncertainty = of_labels(label_entropies(probabilities))
     if not clusters:
         return highest(uncertainty, count)
     kept = highest(uncertainty, FACTOR * count)

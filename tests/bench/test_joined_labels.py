@@ -21,7 +21,7 @@ def test_every_row_is_used_once_and_its_labels_are_those_of_the_text():
 
 def test_uncertainty_is_the_mean_or_the_largest_of_binary_entropies():
     probabilities = np.array([[0.5, 0.0, 1.0], [0.25, 0.25, 0.25], [0.0, 1.0, 0.0]])
-    entropies = suggest_labels.binary_entropies(probabilities)
+    entropies = suggest_labels.label_entropies(probabilities)
     quarter = 2 - 0.75 * np.log2(3)
     assert entropies == pytest.approx(np.array([[1, 0, 0], [quarter] * 3, [0, 0, 0]]))
     vectors, generator = np.eye(3), np.random.default_rng(0)

@@ -8,7 +8,7 @@ import pytest
 
 import salience as library
 from labelled import WORDS, rows_of_several, write_csv
-from salience.suggestions.label_entropy import mean_entropies
+from salience.suggestions.label_entropy import label_entropies
 
 TRAINED = {text for text, _ in [*rows_of_several(60, 0), *rows_of_several(24, 1)]}
 NEW = [text for text, _ in rows_of_several(40, 7) if text not in TRAINED]
@@ -47,7 +47,7 @@ def test_the_rows_are_those_of_the_function(several_run, pool, salience, tmp_pat
 
 def test_uncertain_texts_are_suggested(several_run):
     classifier = library.load(several_run, device="cpu")
-    uncertainty = mean_entropies(classifier.predict_proba(NEW))
+    uncertainty = label_entropies(classifier.predict_proba(NEW)).mean(1)
     found = [each.place for each in library.suggest(classifier, NEW, 3)]
     assert len(NEW) > 30 and set(found) <= set(np.argsort(-uncertainty, kind="stable")[:30].tolist())
 

@@ -214,17 +214,17 @@ def test_a_command_that_is_ended_leaves_no_process_and_no_lock(how, tmp_path):
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
     files = [tmp_path / f"{name}.pid" for name in ("one", "two")]
-    wait_until(lambda: all(file.exists() and file.read_text() for file in files))
+    wait_until(lambda: all(file.exists() and file.read_text() for file in files), 300)  # imports take long
     processes = [int(file.read_text()) for file in files]
     command.send_signal(how)
-    command.wait(300)
+    command.wait(30)
     wait_until(lambda: not any(is_running(process) for process in processes))
     for name in ("one", "two"):
         with locked(tmp_path / name):
             pass
 
 
-def wait_until(condition, seconds: float = 300) -> None:
+def wait_until(condition, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end

@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 import reference_suggestions
 from salience.suggestions import STRATEGIES, Pool
 from salience.suggestions.centers import nearest_to_centers
-from salience.suggestions.label_entropy import mean_entropies
+from salience.suggestions.label_entropy import label_entropies
 from salience.suggestions.margin import margin, margins
 from salience.suggestions.uncertain_clusters import FACTOR, uncertain_clusters
 
@@ -57,13 +57,13 @@ def test_the_text_nearest_to_each_mean_comes_that_of_the_largest_group_first():
     ]
 
 
-def test_the_mean_entropy_of_the_decisions_about_labels():
+def test_the_entropies_of_the_decisions_about_labels():
     """A bit for a half, none for a certain decision, and 2 - 3/4 log2(3) for a quarter; also against scipy."""
     probabilities = np.array([[0.5, 0.0, 1.0, 1.0], [0.25, 0.75, 0.25, 0.75], [0.0, 0.0, 1.0, 0.0]])
-    assert mean_entropies(probabilities) == pytest.approx([0.25, 2 - 0.75 * np.log2(3), 0])
+    assert label_entropies(probabilities).mean(1) == pytest.approx([0.25, 2 - 0.75 * np.log2(3), 0])
     several = np.random.default_rng(0).random((30, 5)).astype(np.float32)
-    expected = binom(1, several.astype(float)).entropy().mean(1) / np.log(2)
-    assert mean_entropies(several) == pytest.approx(expected)
+    expected = binom(1, several.astype(float)).entropy() / np.log(2)
+    assert label_entropies(several) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("several", [False, True])

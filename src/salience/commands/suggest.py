@@ -22,7 +22,7 @@ from salience.suggestions import DEFAULT, Suggestion
 from salience.suggestions.added_columns import Added
 from salience.suggestions.fresh import FreshTexts
 from salience.suggestions.labelled import labelled_texts
-from salience.suggestions.suggesting import ranked, strategy_named
+from salience.suggestions.suggesting import check_labels, ranked, strategy_named
 from salience.suggestions.view import check_view
 from salience.training.recipe_file import trained_columns
 
@@ -69,7 +69,7 @@ def suggest_file(
     )
     choose_device(device)  # an invalid device is reported before the data are read
     classifier = load(model, max_length, device, precision)
-    strategy_named(strategy or DEFAULT, count, classifier)
+    check_labels(strategy or DEFAULT, classifier)
     check_view(classifier, chosen.reads_vectors)
     labels = columns_of_labels(trained, classifier)
     added = Added(prefix, labels, classifier.multi_label, as_columns=suffix != ".jsonl")
@@ -96,7 +96,8 @@ def suggest_file(
     tell(f"{counted(sound, 'text')} to choose from" + (f"; left out: {reasons}" if left_out else ""))
     for line in summary(found, strategy or DEFAULT, output):
         tell(line)
-    tell(next_step(labels, [label for label in labels if label in names], pool, how_to_fill_in(classifier, trained)))
+    how = how_to_fill_in(classifier, labels, None if trained is None else trained.separator)
+    tell(next_step(labels, [label for label in labels if label in names], pool, how))
 
 
 def columns_of_labels(trained: Columns | None, classifier: TextClassifier) -> tuple[str, ...]:
@@ -111,13 +112,13 @@ def columns_of_labels(trained: Columns | None, classifier: TextClassifier) -> tu
     return several if classifier.multi_label and {*several} == {*classifier.labels} else (label,)
 
 
-def how_to_fill_in(classifier: TextClassifier, trained: Columns | None) -> str:
+def how_to_fill_in(classifier: TextClassifier, columns: Sequence[str], separator: str | None) -> str:
     """How a person writes several labels, so that they are read as those of the training data; else nothing."""
     if not classifier.multi_label:
         return ""
-    if len(columns_of_labels(trained, classifier)) > 1:
+    if len(columns) > 1:
         return " with 0 and 1"
-    separator, example = None if trained is None else trained.separator, classifier.labels[:2]
+    example = classifier.labels[:2]
     return f", such as {json.dumps(example, ensure_ascii=False) if separator is None else separator.join(example)}"
 
 

@@ -70,7 +70,8 @@ def suggest(
     Raises:
         InputError: an unknown strategy, one that does not fit the classifier, a count below 1, or texts that are none.
     """
-    chosen = strategy_named(strategy, count, classifier)
+    chosen = strategy_named(strategy, count)
+    check_labels(strategy, classifier)
     given, fresh = Texts.of(texts), FreshTexts(set(stripped(Texts.of(labelled))))
     places = [place for place, row in enumerate(stripped(given)) if fresh.is_fresh(row)]
     if not places:
@@ -103,24 +104,24 @@ def ranked(
     return [Suggestion.of(classifier, int(places[each]), probabilities[each]) for each in chosen]
 
 
-def strategy_named(name: str, count: int, classifier: TextClassifier | None = None) -> Strategy:
+def strategy_named(name: str, count: int) -> Strategy:
     """The strategy of this name.
 
-    Args:
-        classifier: what it is to choose by; None if that is not known yet.
-
     Raises:
-        InputError: there is none, it does not fit the classifier, or fewer than one text is wanted.
+        InputError: there is none, or fewer than one text is wanted.
     """
     if name not in STRATEGIES:
         raise unknown("strategy", name, STRATEGIES)
     if count < 1:
         raise InputError(f"--count is {count}: give the number of texts to suggest, at least 1")
-    strategy = STRATEGIES[name]
-    if classifier is not None and classifier.multi_label and not strategy.several:
+    return STRATEGIES[name]
+
+
+def check_labels(name: str, classifier: TextClassifier) -> None:
+    """Raises an `InputError` if the strategy of this name does not choose among texts with several labels."""
+    if classifier.multi_label and not STRATEGIES[name].several:
         others = [other for other, each in STRATEGIES.items() if each.several]
         raise InputError(
-            f"--strategy {name} is for texts with one label each, and the model gives a text several: use --strategy "
-            f"{' or '.join(others)}"
+            f"--strategy {name} is for texts with one label each, and the model gives a text several labels: use "
+            f"--strategy {' or '.join(others)}"
         )
-    return strategy

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from salience.suggestions.centers import nearest_to_centers
-from salience.suggestions.label_entropy import mean_entropies
+from salience.suggestions.label_entropy import label_entropies
 from salience.suggestions.margin import margins
 from salience.suggestions.strategy import Pool, highest
 
@@ -31,5 +31,5 @@ def uncertain_clusters(pool: Pool, count: int, generator: np.random.Generator) -
 def uncertainties(pool: Pool) -> np.ndarray:
     """How uncertain the classifier is of each text (N,), from 0 to 1."""
     if pool.several:
-        return mean_entropies(pool.probabilities)
+        return label_entropies(pool.probabilities).mean(1)
     return 1 - margins(pool.probabilities).astype(np.float64)

@@ -36,10 +36,10 @@ def cross_chosen(
 ) -> np.ndarray:
     """The probabilities (N, C) of the rows, each half with the share that the other half chooses.
 
-    So no row is scored by a share that it has chosen. Shares differ in how confident they are: a share near the
-    regression needs another temperature than the trained weights. The probabilities of another share than the one that
-    is kept are therefore brought to its confidence, so that the temperature and the thresholds that are found on all
-    rows suit the model that is kept.
+    So no row is scored by a share that it has chosen, but where all rows are of one group. Shares differ in how
+    confident they are: a share near the regression needs another temperature than the trained weights. The
+    probabilities of another share than the one that is kept are therefore brought to its confidence, so that the
+    temperature and the thresholds that are found on all rows suit the model that is kept.
 
     Args:
         probabilities: (S, N, C) of the shares, the trained weights last.
