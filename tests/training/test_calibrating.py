@@ -171,7 +171,7 @@ def test_every_reader_of_the_checkpoint_has_the_calibrated_logits(recipe, tmp_pa
     differences = [each - each[:, :1] for each in (before, after)]  # logits, up to a number for each row
     assert np.allclose(differences[1] * temperature, differences[0], atol=1e-4)
     card = (tmp_path / "True" / "README.md").read_text()
-    assert f"calibrated by the temperature {temperature:.3g}: calibration error" in card
-    assert "calibrated by" not in (tmp_path / "False" / "README.md").read_text()
+    assert f"Calibrated by the temperature {temperature:.3g}: calibration error" in card
+    assert "Calibrated by" not in (tmp_path / "False" / "README.md").read_text()
     with pytest.raises(InputError, match=r"^--calibrate has no effect without an estimate: add --estimate folds:2"):
         train(replace(recipe, calibrate=True, estimate="none"), tmp_path / "none", note=said.append)

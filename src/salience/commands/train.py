@@ -13,7 +13,7 @@ from salience.explainers.gradient import gradient
 from salience.inference import TextClassifier
 from salience.report.terminal import explanation_line, literal, score_table
 from salience.training.abstaining import abstention_sentences
-from salience.training.estimate_words import estimate_sentence
+from salience.training.estimate_words import estimate_sentences
 from salience.training.finished_run import read_finished_run
 from salience.training.judged_scores import baseline_ahead, judged_scores
 from salience.training.run import Run
@@ -56,7 +56,9 @@ def show_run(run: Run, failed: str = "", console: Console | None = None) -> None
     if run.probabilities is not None:
         show_decisions(run, console)
     if "estimate" in run.metrics:
-        console.print(literal(estimate_sentence(run.metrics)), soft_wrap=True)
+        first, *others = estimate_sentences(run.metrics)
+        for line in (first, *(f"  {other}" for other in others)):
+            console.print(literal(line), soft_wrap=True)
     for line in abstention_sentences(run.metrics["abstention"]) if "abstention" in run.metrics else ():
         console.print(literal(line), soft_wrap=True)
     console.print(literal(f"saved: {run.folder}"), soft_wrap=True)

@@ -95,5 +95,5 @@ def calibration_sentence(scaling: Mapping[str, Any]) -> str:
         scaling: what `cross_fitted` gives.
     """
     before, after = scaling["calibration_error"], scaling["calibration_error_scaled"]
-    scaled = "" if after is None else f": calibration error {before:.3f}, and {after:.3f} after scaling (cross-fitted)"
-    return f"calibrated by the temperature {scaling['temperature']:.3g}{scaled}"
+    errors = "" if after is None else f": calibration error {before:.3f} without, {after:.3f} with it (cross-fitted)"
+    return f"calibrated by the temperature {scaling['temperature']:.3g}{errors}"

@@ -15,7 +15,7 @@ from salience.errors import printable
 from salience.mixing.choosing import PLAIN
 from salience.training.abstaining import abstention_sentences
 from salience.training.card_results import TASK, hub_results
-from salience.training.estimate_words import estimate_sentence
+from salience.training.estimate_words import estimate_sentences
 from salience.training.judged_scores import judged_scores
 from salience.training.plain_stage import RATE
 from salience.training.procedures import Turns
@@ -68,7 +68,9 @@ def model_card(
         multi_label="labels" in metrics,
         training=training_summary(recipe, metrics),
         table=score_table(metrics),
-        estimated=estimate_sentence(metrics) if "estimate" in metrics else "",
+        estimated=[f"{line[0].upper()}{line[1:]}." for line in estimate_sentences(metrics)]
+        if "estimate" in metrics
+        else [],
         abstains=[markdown(line) for line in abstention_sentences(metrics["abstention"])]
         if "abstention" in metrics
         else [],

@@ -2,41 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from salience.training.calibrating import calibration_sentence
 from salience.training.scoring import scoring_in
 
 
-def estimate_sentence(metrics: dict) -> str:
-    """What the estimate of a run says, and in which direction it errs, in one line.
+def estimate_sentences(metrics: dict) -> list[str]:
+    """What the estimate of a run says, in which direction it errs, and what it has set; sentences without full stops.
 
     Args:
         metrics: of the run, as metrics.json has them.
     """
-    estimate, trained = metrics["estimate"], metrics["rows"]["training"]
-    seen = sorted(set(estimate["training_rows"]))
-    rows = f"{seen[0]:,}" if len(seen) == 1 else f"{seen[0]:,} to {seen[-1]:,}"
-    unit = "rows" if "groups" not in estimate else f"rows of {estimate['groups']:,} groups"
-    calibrated = f"; {calibration_sentence(estimate['temperature_scaling'])}" * estimate["calibrated"]
-    share = estimate.get("trained_share", 1.0)  # earlier runs have none
-    chosen = "" if share == 1 else f"; {share_words(share)}"
-    told = ", ".join(
+    estimate = metrics["estimate"]
+    units = "groups" if "groups" in estimate else "rows"
+    labelled = f"{estimate['rows']:,} labelled rows" + f" of {estimate.get('groups', 0):,} groups" * (
+        units == "groups"
+    )
+    scores = ", ".join(
         f"{title} {with_interval(estimate, name)}" for name, title in scoring_in(estimate).estimated.items()
     )
-    return (
-        f"estimated on {estimate['rows']:,} labelled {unit} by {estimate['kind']}: {told} (95 % intervals over "
-        f"{'groups' if 'groups' in estimate else 'rows'}), by models trained on {rows} rows; the model itself is "
-        f"trained on {trained:,}{', and is likely to be a little better' * (trained > seen[-1])}{chosen}{calibrated}"
-    )
+    found = [
+        f"estimated on {labelled} by {estimate['kind']}: {scores} (95 % intervals over {units})",
+        rows_sentence(estimate["training_rows"], metrics["rows"]["training"]),
+    ]
+    share = estimate.get("trained_share", 1.0)  # earlier runs have none
+    if share != 1:
+        found.append(share_sentence(share))
+    if estimate["calibrated"]:
+        found.append(calibration_sentence(estimate["temperature_scaling"]))
+    return found
 
 
-def share_words(share: float) -> str:
+def rows_sentence(of_models: Sequence[int], of_run: int) -> str:
+    """On how many rows the models of an estimate are trained, beside the model of the run.
+
+    Args:
+        of_models: the training rows of each of them.
+        of_run: those of the run's own model.
+    """
+    least, most = min(of_models), max(of_models)
+    rows = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    better = ", and is likely to be a little better" * (of_run > most)
+    return f"the models of the estimate are trained on {rows} rows; the saved model is trained on {of_run:,}{better}"
+
+
+def share_sentence(share: float) -> str:
     """Which weights between those before and after its training a model has."""
     return (
-        f"its weights are {share:.0%} trained ones and {1 - share:.0%} those before training, with which these rows "
-        "are predicted better"
+        f"the saved weights are {share:.0%} of the way from those before training to the trained ones: with them, "
+        "these rows are predicted better"
     )
 
 
