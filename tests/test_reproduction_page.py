@@ -19,13 +19,13 @@ OF_STUDIES = {"faithful-training": "faithful_training.py"}  # results that a scr
 RUN = sorted(file.stem for file in (HERE / "results").glob("*.jsonl") if file.stem in {*TABLES, *OF_STUDIES})
 
 
-CLAIMS = "| paper | claim |"  # the beginning of the table of claims, whose lines no command prints
+CLAIMS = "| claim | verdict |"  # the beginning of the table of claims, whose lines no command prints
 # A claim and the difference that answers it, of a row of results/vat.jsonl, in percentage points.
 OF_VAT = {
-    "attention is better than maxima": lambda row: 100 * (row["test"][0] - row["base"]),
-    "compression makes attention better": lambda row: 100 * (row["accuracy"] - row["test"][0]),
-    "attention finds the words that decide": lambda row: lost(row, "ATT") - lost(row, "random"),
-    "compressed attention finds more of them": lambda row: lost(row, "VAT") - lost(row, "ATT"),
+    "Attention is better than maxima": lambda row: 100 * (row["test"][0] - row["base"]),
+    "Compression makes attention better": lambda row: 100 * (row["accuracy"] - row["test"][0]),
+    "Attention finds the words that decide": lambda row: lost(row, "ATT") - lost(row, "random"),
+    "Compressed attention finds more of them": lambda row: lost(row, "VAT") - lost(row, "ATT"),
 }
 MIXING = [table for table in RUN if table in ("ssmix-table2", "attentionmix-tables", "dropmix-table4")]
 VERDICTS = tuple(f"| {verdict} |" for verdict in ("confirmed", "not seen", "contradicted"))
