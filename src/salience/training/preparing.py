@@ -6,27 +6,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from transformers import PreTrainedModel, set_seed
+from transformers import PreTrainedModel
 
 from salience.data.encoding import Encoded
 from salience.data.loss_weights import loss_weights
 from salience.data.task import Task
-from salience.data.texts import Texts
 from salience.inference import TextClassifier, choose_device
 from salience.mixing import dry_run
 from salience.mixing.choosing import AUTO, choose_method
 from salience.mixing.method import resolved
 from salience.models.attention_classifier import is_over_words
-from salience.models.attention_models import attention_options, build_attention_classifier
-from salience.models.loading import load_classifier, longest_text
 from salience.models.precision import resolve_precision
 from salience.models.procedure import required_procedure
-from salience.models.sentence_pooling import used_pooling, with_pooling
+from salience.models.sentence_pooling import used_pooling
 from salience.training.arguments import check_device
 from salience.training.batches import as_batch, first_batches
 from salience.training.candidates import Candidates, check_auto, prepare_candidates
 from salience.training.encoding import encode_part
 from salience.training.freezing import freeze_lowest, recognised_stages
+from salience.training.fresh_classifier import fresh_classifier
 from salience.training.head_start import begin_as_regression, check_head_start, used_head_start
 from salience.training.multi_label import check_multi_label
 from salience.training.plain_stage import check_plain_stage
@@ -73,6 +71,12 @@ class Prepared:
     def rows(self) -> int:
         """The number of labelled rows that are trained on."""
         return self.training.texts - self.descriptions
+
+    @property
+    def parts(self) -> dict[str, Encoded]:
+        """The encoded texts of "training", "validation" and "test", of those that there are."""
+        parts = {"training": self.training, "validation": self.validation, "test": self.test}
+        return {role: encoded for role, encoded in parts.items() if encoded is not None}
 
     @property
     def model(self) -> PreTrainedModel:
@@ -171,21 +175,6 @@ def filled_in(recipe: Recipe, classifier: TextClassifier, task: Task) -> Recipe:
     return recipe.resolved(len(task.training), classes, width_of(model))
 
 
-def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) -> TextClassifier:
-    """The recipe's model with a fresh head. The tokenizer's `model_max_length`, saved with it, is the length read."""
-    options = attention_options(recipe.model, recipe.model_options)
-    set_seed(recipe.seed)  # the fresh head, then everything that is drawn
-    if options is None:
-        model, tokenizer = load_classifier(recipe.model, task.labels, recipe.dropout, task.multi_label)
-        model = with_pooling(model, recipe.model, recipe.pooling)
-    else:
-        model, tokenizer = build_attention_classifier(options, task.labels, all_texts(task.to_train_on), note)
-    if recipe.long != "head":
-        model.config.long_texts = recipe.long  # predictions read texts as training does
-    longest = tokenizer.model_max_length = longest_text(model, tokenizer, recipe.max_length)
-    return TextClassifier(model, tokenizer, longest)
-
-
 def width_of(model: PreTrainedModel) -> int | None:
     """The number of hidden units of a transformer, on which its learning rate depends; None for models over words."""
     return None if is_over_words(model) else model.config.hidden_size
@@ -201,8 +190,3 @@ def prepare_unlabelled(
         dry_run(view, model, as_batch(tokenizer, training, 0, 2))
     encoded = encode_part(classifier, task.unlabelled, "unlabelled", note)
     return Unlabelled(task.unlabelled, encoded, task.training, view)
-
-
-def all_texts(texts: Texts) -> list[str]:
-    """First texts and second texts, from which a vocabulary is built."""
-    return [*texts.texts, *(texts.second or [])]

@@ -23,6 +23,7 @@ from salience.training.folder import RunFolder
 from salience.training.from_setfit import PAIRS, setfit_probabilities
 from salience.training.inputs import checksums, input_files, task_of
 from salience.training.measured_scores import Measure, MeasureOfPredictions
+from salience.training.predictions import Predictions
 from salience.training.preparing import silent
 from salience.training.recipe import Recipe
 from salience.training.references import check_reference
@@ -61,19 +62,17 @@ def make_reference(recipe: Recipe, folder: str | Path, measures: Mapping[str, Me
         (probabilities, *others), saved = reference_probabilities(
             recipe, task.training, [task.test, *parts], len(task.labels)
         )
-        by_part = {"test": probabilities}
+        decided = {"test": probabilities >= HALF} if task.multi_label else {}
+        predictions = Predictions({"test": probabilities}, decided)
         seconds = round(time.time() - started + saved, 6)
         rows = {"training": len(task.training), "test": len(task.test)}
-        metrics = measure(task, by_part) | {"rows": rows, "seconds": seconds}
+        metrics = measure(task, predictions) | {"rows": rows, "seconds": seconds}
         predicted = iter(others)
         for name, own in further.items():
             found = {text: next(predicted) for text in own}
             metrics[name] = wanted[name].of_predictions(found, task.test.known_labels)
-        decided = {"test": probabilities >= HALF} if task.multi_label else {}
         with using_files(output.model):
-            write_scores(
-                output.model, choose_device(recipe.device).type, recipe, task, metrics, by_part, decided=decided
-            )
+            write_scores(output.model, choose_device(recipe.device).type, recipe, task, metrics, predictions)
         output.publish()
 
 

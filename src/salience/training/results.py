@@ -24,6 +24,7 @@ from salience.training.baselines import baseline_scores
 from salience.training.card import model_card
 from salience.training.estimating import Estimated
 from salience.training.manifest import RECIPE
+from salience.training.predictions import Predictions
 from salience.training.recipe import Recipe
 from salience.training.scoring import scoring_of
 
@@ -32,15 +33,12 @@ PREDICTIONS, PROBABILITIES = "predictions.jsonl", "probabilities.npz"
 OUT_OF_FOLD = ("out_of_fold.jsonl", "out_of_fold.npz")  # the same of the rows of an estimate, with their folds
 
 
-def measure(
-    task: Task, probabilities: dict[str, np.ndarray], decided: Mapping[str, np.ndarray] = MappingProxyType({})
-) -> dict:
+def measure(task: Task, predictions: Predictions) -> dict:
     """The scores on every held-out part, and those of the baselines on the test part, or else the validation part.
 
     Args:
         task: the labelled texts.
-        probabilities: "validation" and "test" to predicted probabilities (N, C); empty if nothing was held out.
-        decided: where a text can have several labels, the parts to predicted labels (N, C) bool.
+        predictions: of the held-out parts; empty if nothing was held out.
 
     Returns:
         "validation" and "test" to scores, "baselines" to the scores of each, and "judged_on", the part on which the
@@ -49,6 +47,7 @@ def measure(
         Empty if nothing was held out.
     """
     parts = {"validation": task.validation, "test": task.test}
+    probabilities, decided = predictions.probabilities, predictions.decided
     scoring = scoring_of(task.training.known_labels)
     measured: dict = {
         role: scoring.detailed(probability, parts[role].known_labels, *([decided[role]] if role in decided else []))
@@ -68,17 +67,9 @@ def measure(
 
 
 def write_results(
-    folder: Path,
-    classifier: TextClassifier,
-    recipe: Recipe,
-    task: Task,
-    metrics: dict,
-    probabilities: dict[str, np.ndarray],
-    keep_model: bool = True,
-    estimated: Estimated | None = None,
-    kept: Mapping[str, Any] = MappingProxyType({}),
-    decided: Mapping[str, np.ndarray] = MappingProxyType({}),
-) -> None:
+    folder: Path, classifier: TextClassifier, recipe: Recipe, task: Task, metrics: dict, predictions: Predictions,
+    estimated: Estimated | None, more: Mapping[str, Any],
+) -> None:  # fmt: skip
     """Writes the files of a run to a new folder.
 
     `pipeline("text-classification", model=folder)` of transformers loads the model without salience, except for
@@ -90,37 +81,33 @@ def write_results(
         recipe: the settings of the run.
         task: the labelled texts.
         metrics: the content of metrics.json, to which versions and machine are added.
-        probabilities: "validation" and "test" to predicted probabilities (N, C).
-        keep_model: whether to write the model, its tokenizer and its card too.
+        predictions: of the held-out parts.
         estimated: the rows of the estimate with their predictions; None if there is none.
-        kept: names of further JSON files to their contents; they are written if the model is.
-        decided: as of `measure`.
+        more: names of further JSON files to their contents.
     """
     model, tokenizer = classifier.model, classifier.tokenizer
-    about = write_scores(folder, model.device.type, recipe, task, metrics, probabilities, estimated, decided)
-    if not keep_model:
-        return
+    about = write_scores(folder, model.device.type, recipe, task, metrics, predictions, estimated)
     # The name under which the model was loaded, without the path on this machine.
     model.config._name_or_path = recipe.model
     model.base_model.config._name_or_path = recipe.model
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    for name, content in kept.items():
+    for name, content in more.items():
         write_json(folder / name, content)
     ours = isinstance(model, AttentionClassifier)
     write_whole(folder / "README.md", model_card(recipe, task.labels, metrics, about, ours))
 
 
 def write_scores(
-    folder: Path, device: str, recipe: Recipe, task: Task, metrics: dict, probabilities: dict[str, np.ndarray],
-    estimated: Estimated | None = None, decided: Mapping[str, np.ndarray] = MappingProxyType({}),
+    folder: Path, device: str, recipe: Recipe, task: Task, metrics: dict, predictions: Predictions,
+    estimated: Estimated | None = None,
 ) -> dict:  # fmt: skip
-    """Writes the files of a run but the model to a new folder.
+    """Writes the files of a run but the model, its tokenizer and its card to a new folder.
 
     Args:
         folder: replaced if it exists.
         device: on which the run was made, such as "cpu".
-        recipe, task, metrics, probabilities, estimated, decided: as of `write_results`.
+        recipe, task, metrics, predictions, estimated: as of `write_results`.
 
     Returns:
         "versions" and "machine", as they are written into metrics.json.
@@ -134,7 +121,8 @@ def write_scores(
     judge = metrics.get("judged_on")
     if judge:
         part = task.test if judge == "test" else task.validation
-        write_predictions(folder, part, probabilities[judge], task.labels, decided=decided.get(judge))
+        decided = predictions.decided.get(judge)
+        write_predictions(folder, part, predictions.probabilities[judge], task.labels, decided=decided)
     if estimated is not None:
         rows, found = estimated.texts, estimated.probabilities
         more = {"fold": estimated.folds} | ({} if estimated.groups is None else {"group": estimated.groups})

@@ -30,10 +30,11 @@ from salience.training.inputs import checksums, input_files, task_of
 from salience.training.measured_scores import Measure
 from salience.training.measures import Measures, measures_named
 from salience.training.multi_label import check_measures
+from salience.training.predictions import Predictions
 from salience.training.preparing import Prepared, prepare, silent
 from salience.training.recipe import Recipe
-from salience.training.results import write_results
-from salience.training.run_metrics import Abstention, Predicted, run_metrics
+from salience.training.results import write_results, write_scores
+from salience.training.run_metrics import Abstention, run_metrics
 from salience.training.trackers import Tracking, check_trackers
 
 
@@ -161,17 +162,17 @@ def fit_and_save(
     if not main:
         PartialState().wait_for_everyone()
         return Run(folder.output, recipe, task, {}, classifier, None)
-    predicted = Predicted.by(classifier, prepared)
-    metrics = run_metrics(prepared, task, fitted, predicted, estimated, abstention, time.time() - started)
+    predictions = Predictions.of(classifier, prepared)
+    metrics = run_metrics(prepared, task, fitted, predictions, estimated, abstention, time.time() - started)
     if len(task.test):
         metrics |= {name: each(classifier, task, recipe.seed) for name, each in measures.items()}
     with using_files(folder.model):
-        kept = {HISTORY: fitted.history, FACTS: data_facts(task, predicted.encoded, classifier)} if keep_model else {}
-        write_results(
-            folder.model, classifier, recipe, task, metrics, predicted.probabilities, keep_model, estimated, kept,
-            predicted.decided,
-        )  # fmt: skip
+        if keep_model:
+            more = {HISTORY: fitted.history, FACTS: data_facts(task, prepared.parts, classifier)}
+            write_results(folder.model, classifier, recipe, task, metrics, predictions, estimated, more)
+        else:
+            write_scores(folder.model, classifier.model.device.type, recipe, task, metrics, predictions, estimated)
     listeners.written(folder.model, folder.output.name, classifier)
     folder.publish()
     PartialState().wait_for_everyone()
-    return Run(folder.output, recipe, task, metrics, classifier, predicted.probabilities.get("test"))
+    return Run(folder.output, recipe, task, metrics, classifier, predictions.probabilities.get("test"))

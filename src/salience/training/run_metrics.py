@@ -6,43 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from salience.data.encoding import Encoded
 from salience.data.task import Task
-from salience.inference import TextClassifier
 from salience.inference.abstaining import Thresholds
 from salience.training.abstaining import abstention, decided_scores
 from salience.training.estimating import Estimated
 from salience.training.fitting import Fitted
 from salience.training.judged_labels import judged_labels
 from salience.training.passes import text_passes
+from salience.training.predictions import Predictions
 from salience.training.preparing import Prepared
 from salience.training.results import measure
-
-
-@dataclass(frozen=True)
-class Predicted:
-    """What the trained classifier says of the rows that it was not trained on.
-
-    Attributes:
-        encoded: the rows of each part: "training", and where there are some "validation" and "test".
-        probabilities: (N, C) of each part but the training rows.
-        decided: (N, C) bool, the labels that are predicted of these parts; empty where a text has one label.
-    """
-
-    encoded: dict[str, Encoded]
-    probabilities: dict[str, np.ndarray]
-    decided: dict[str, np.ndarray]
-
-    @classmethod
-    def by(cls, classifier: TextClassifier, prepared: Prepared) -> Predicted:
-        """The predictions of the classifier of a run."""
-        parts = {"training": prepared.training, "validation": prepared.validation, "test": prepared.test}
-        encoded = {role: part for role, part in parts.items() if part is not None}
-        probabilities = {role: classifier.probabilities(part) for role, part in encoded.items() if role != "training"}
-        decided = {role: classifier.decisions(each) for role, each in probabilities.items()}
-        return cls(encoded, probabilities, decided if classifier.multi_label else {})
 
 
 @dataclass(frozen=True)
@@ -67,7 +40,7 @@ class Abstention:
 
 
 def run_metrics(
-    prepared: Prepared, task: Task, fitted: Fitted, predicted: Predicted, estimated: Estimated | None,
+    prepared: Prepared, task: Task, fitted: Fitted, predictions: Predictions, estimated: Estimated | None,
     abstained: Abstention | None, seconds: float,
 ) -> dict[str, Any]:  # fmt: skip
     """The metrics of a run, without the measures beside its scores.
@@ -77,8 +50,8 @@ def run_metrics(
         abstained: the thresholds of abstention; None if none were asked for.
         seconds: since the run began.
     """
-    metrics: dict[str, Any] = measure(task, predicted.probabilities, predicted.decided) | {
-        "rows": {role: rows.texts for role, rows in predicted.encoded.items()} | {"training": prepared.rows},
+    metrics: dict[str, Any] = measure(task, predictions) | {
+        "rows": {role: rows.texts for role, rows in prepared.parts.items()} | {"training": prepared.rows},
         "steps": fitted.steps,
         "best_step": fitted.best_step,
         "text_passes": text_passes(prepared, fitted),
@@ -94,13 +67,11 @@ def run_metrics(
         metrics["estimate"] = estimated.metrics
     if abstained is not None:
         metrics["abstention"] = dict(abstained.found)
-        if "test" in predicted.probabilities:
+        if "test" in predictions.probabilities:
             metrics["abstention"]["test"] = decided_scores(
-                predicted.probabilities["test"], task.test.known_labels, abstained.thresholds, task.labels
+                predictions.probabilities["test"], task.test.known_labels, abstained.thresholds, task.labels
             )
     if task.multi_label:
         thresholds = fitted.classifier.thresholds
-        metrics["labels"] = judged_labels(
-            task, metrics, predicted.probabilities, predicted.decided, estimated, thresholds
-        )
+        metrics["labels"] = judged_labels(task, metrics, predictions, estimated, thresholds)
     return metrics
