@@ -136,6 +136,17 @@ STUDIES = {
         sets=EIGHT,
         sizes=FEW,
     ),
+    "strength": Study(
+        "How closely should the regression that a head begins as fit its rows?",
+        {
+            "default": {},
+            "ten times the penalty": {"head_strength": 0.1},
+            "a hundred times the penalty": {"head_strength": 0.01},
+            "random": {"head_start": "random"},
+        },
+        sets=(*EIGHT, "banking20"),
+        sizes=FEW,
+    ),
     "memory": Study(
         "Should the contrastive loss compare the texts of a step with those of earlier steps?",
         {

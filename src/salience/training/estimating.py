@@ -126,10 +126,10 @@ def estimate(
         )
         ready = partial(prepare, recipe, part, method=method)
         found.append(fold_result(place / f"fold-{number}", rows, len(task.labels), ready, own, announcement))
-    return estimated(folds, found, prepared.recipe.seed, calibrated) if is_main_process() else None
+    return of_all_folds(folds, found, prepared.recipe.seed, calibrated) if is_main_process() else None
 
 
-def estimated(folds: Folds, results: list[FoldResult], seed: int, calibrated: bool) -> Estimated:
+def of_all_folds(folds: Folds, results: list[FoldResult], seed: int, calibrated: bool) -> Estimated:
     """The predictions of all folds in the order of the rows, and their scores.
 
     Args:
