@@ -182,8 +182,8 @@ STUDIES = {
     "methods": comparison_of_methods("Does mixing help, at equal passes of texts?"),
     "methods-20-wrong": comparison_of_methods("Does mixing help where 20 % of the labels are wrong?", label_noise=0.2),
     "methods-40-wrong": comparison_of_methods("Does mixing help where 40 % of the labels are wrong?", label_noise=0.4),
-    # Steps are equal: the passes that the choice takes come on top. Where plain training is chosen, the model is that of
-    # plain training to the last bit.
+    # Steps are equal: the passes that the choice takes come on top. Where plain training is chosen, the model is that
+    # of plain training to the last bit.
     "auto": Study(
         "Is --method auto worse than training without mixing, and is it better than the default?",
         {"plain": {"method": "plain"}, "auto": {"method": "auto"}, "default": {}},
