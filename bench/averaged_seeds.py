@@ -27,7 +27,7 @@ import torch
 
 from development import SETS, development_set
 from interpolation import scores
-from kept_rows import keep, kept_rows
+from kept_rows import keep, kept_rows, missing_runs
 from salience.comparison.statistics import difference
 from salience.data.task import Task
 from salience.training.fitting import fit
@@ -73,20 +73,12 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=[100])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
     options = parser.parse_args()
-    rows = kept_rows(options.results)
-    done = {(row["set"], row["size"], row["seed"]) for row in rows}
     with TemporaryDirectory() as folder:
-        for seed in options.seeds:
-            for size in options.sizes:
-                for name in options.sets:
-                    if (name, size, seed) in done:
-                        continue
-                    files = development_set(name, options.data_dir, Path(folder))
-                    row = {"set": name, "size": size, "seed": seed}
-                    row["scores"] = rows_of_run(Recipe(**files, size=size, seed=seed, estimate="none"))
-                    keep(options.results, [row])
-                    rows.append(row)
-                    print(name, size, seed, flush=True)
+        for run in missing_runs(options.results, seed=options.seeds, size=options.sizes, set=options.sets):
+            files = development_set(run["set"], options.data_dir, Path(folder))
+            recipe = Recipe(**files, size=run["size"], seed=run["seed"], estimate="none")
+            keep(options.results, [run | {"scores": rows_of_run(recipe)}])
+    rows = kept_rows(options.results)
     print("| | runs | accuracy | log loss |\n|---|---|---|---|")
     for name in ("two of half", "two"):
         gains = []

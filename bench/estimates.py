@@ -32,7 +32,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from development import SETS, development_set
-from kept_rows import keep, kept_rows
+from kept_rows import keep, kept_rows, missing_runs
 from salience.training.abstaining import abstention, decided_scores
 from salience.training.estimating import Estimated, estimate
 from salience.training.fitting import Listeners, fit
@@ -83,7 +83,7 @@ def rows_of_run(recipe: Recipe, kinds: list[str]) -> Iterator[dict]:
             "calibration_error": plain["equal_mass_calibration_error"],
             "scaled_calibration_error": new["equal_mass_calibration_error"], "noise_floor": noise_floor(scaled),
             "log_loss": plain["log_loss"], "scaled_log_loss": new["log_loss"],
-            "seconds": round(seconds, 1), "estimate_seconds": round(cost, 1),
+            "seconds": round(seconds, 3), "estimate_seconds": round(cost, 3),
             "decided": {str(target): decided(made, target, scaled, labels, task.labels) for target in TARGETS},
         }  # fmt: skip
 
@@ -173,25 +173,12 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", default=["folds:2", "holdout"])
     parser.add_argument("--precision", default="auto")
     options = parser.parse_args()
-    results = options.results
-    rows = kept_rows(results)
-    done = {(row["set"], row["size"], row["seed"]) for row in rows}
     with TemporaryDirectory() as folder:
-        for seed in options.seeds:
-            for size in options.sizes:
-                for name in options.sets:
-                    if (name, size, seed) in done:
-                        continue
-                    recipe = Recipe(
-                        **development_set(name, options.data_dir, Path(folder)), size=size, seed=seed,
-                        precision=options.precision,
-                    )  # fmt: skip
-                    new = [
-                        row | {"set": name, "size": size, "seed": seed} for row in rows_of_run(recipe, options.kinds)
-                    ]
-                    keep(results, new)
-                    rows += new
-                    print(name, size, seed, flush=True)
+        for run in missing_runs(options.results, seed=options.seeds, size=options.sizes, set=options.sets):
+            files = development_set(run["set"], options.data_dir, Path(folder))
+            recipe = Recipe(**files, size=run["size"], seed=run["seed"], precision=options.precision)
+            keep(options.results, [row | run for row in rows_of_run(recipe, options.kinds)])
+    rows = kept_rows(options.results)
     print(table(rows))
     print()
     print(table_of_targets(rows))

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from development import SETS, development_set
-from kept_rows import keep, kept_rows
+from kept_rows import keep, kept_rows, missing_runs
 from salience.comparison.statistics import difference
 from salience.training.fitting import fit
 from salience.training.recipe import Recipe
@@ -99,25 +99,16 @@ def main() -> None:
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=["default"])
     parser.add_argument("--precision", default="auto")
     options = parser.parse_args()
-    results = options.results
-    rows = kept_rows(results)
-    done = {(row["set"], row["size"], row["seed"], row["variant"]) for row in rows}
+    axes = {"seed": options.seeds, "size": options.sizes, "variant": options.variants, "set": options.sets}
     with TemporaryDirectory() as folder:
-        for seed in options.seeds:
-            for size in options.sizes:
-                for variant in options.variants:
-                    for name in options.sets:
-                        if (name, size, seed, variant) in done:
-                            continue
-                        recipe = Recipe(
-                            **development_set(name, options.data_dir, Path(folder)), size=size, seed=seed,
-                            precision=options.precision, estimate="none", **VARIANTS[variant],
-                        )  # fmt: skip
-                        row = {"set": name, "size": size, "seed": seed, "variant": variant}
-                        row["scores"] = rows_of_run(recipe)
-                        keep(results, [row])
-                        rows.append(row)
-                        print(name, size, seed, variant, flush=True)
+        for run in missing_runs(options.results, **axes):
+            files = development_set(run["set"], options.data_dir, Path(folder))
+            recipe = Recipe(
+                **files, size=run["size"], seed=run["seed"], precision=options.precision, estimate="none",
+                **VARIANTS[run["variant"]],
+            )  # fmt: skip
+            keep(options.results, [run | {"scores": rows_of_run(recipe)}])
+    rows = kept_rows(options.results)
     for score in ("accuracy", "ranking_precision", "scaled_log_loss"):
         if found := [row for row in rows if score in row["scores"]["1"]]:
             print(table(found, score), end="\n\n")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 
 def kept_rows(file: Path) -> list[dict]:
@@ -16,3 +18,17 @@ def keep(file: Path, rows: Iterable[dict]) -> None:
     """Appends rows to a file."""
     with file.open("a", encoding="utf-8") as opened:
         opened.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def missing_runs(file: Path, **values: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    """The runs that a file has no row of, one for each combination of values; each is printed when it is made.
+
+    Args:
+        file: of rows that have all names of `values`.
+        values: by name, the values of the runs; the last name varies fastest.
+    """
+    made = {tuple(row[name] for name in values) for row in kept_rows(file)}
+    for combination in product(*values.values()):
+        if combination not in made:
+            yield dict(zip(values, combination, strict=True))
+            print(*combination, flush=True)

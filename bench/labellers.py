@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,7 +24,7 @@ from sklearn.preprocessing import normalize
 from sklearn.semi_supervised import LabelSpreading
 
 from development import SETS, development_set, rows_of, unlabelled_texts
-from kept_rows import keep, kept_rows
+from kept_rows import keep, kept_rows, missing_runs
 from salience.comparison.statistics import difference
 from salience.inference.sentence_vectors import sentence_vectors
 from salience.training.fitting import fit
@@ -164,22 +163,16 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=[50])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
     options = parser.parse_args()
-    rows = kept_rows(options.results)
-    done = {(row["set"], row["size"], row["seed"]) for row in rows}
     with TemporaryDirectory() as folder:
-        for seed, size, name in product(options.seeds, options.sizes, options.sets):
-            if (name, size, seed) in done:
-                continue
-            files = development_set(name, options.data_dir, Path(folder))
-            texts = unlabelled_texts(name, files["data"], UNLABELLED, Path(folder))
+        for run in missing_runs(options.results, seed=options.seeds, size=options.sizes, set=options.sets):
+            files = development_set(run["set"], options.data_dir, Path(folder))
+            texts = unlabelled_texts(run["set"], files["data"], UNLABELLED, Path(folder))
             found, truth = labels_of_run(
-                Recipe(files["data"], unlabelled=texts, size=size, seed=seed, estimate="none")
+                Recipe(files["data"], unlabelled=texts, size=run["size"], seed=run["seed"], estimate="none")
             )
             scored = {labeller: scores(probabilities, truth) for labeller, probabilities in found.items()}
-            row = {"set": name, "size": size, "seed": seed, "texts": len(truth), "scores": scored}
-            keep(options.results, [row])
-            rows.append(row)
-            print(name, size, seed, flush=True)
+            keep(options.results, [run | {"texts": len(truth), "scores": scored}])
+    rows = kept_rows(options.results)
     for size in dict.fromkeys(row["size"] for row in rows):
         print(f"{size} rows\n\n{table([row for row in rows if row['size'] == size])}\n")
 
