@@ -140,8 +140,8 @@ STUDIES = {
         "How closely should the regression that a head begins as fit its rows?",
         {
             "default": {},
-            "ten times the penalty": {"head_strength": 0.1},
-            "a hundred times the penalty": {"head_strength": 0.01},
+            "ten times the penalty": {"head_start": "logistic", "head_strength": 0.1},
+            "a hundred times the penalty": {"head_start": "logistic", "head_strength": 0.01},
             "random": {"head_start": "random"},
         },
         sets=(*EIGHT, "banking20"),

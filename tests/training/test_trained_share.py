@@ -14,6 +14,7 @@ from test_resuming import Killed, fitted, seconds  # noqa: F401  `seconds` is a 
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience.errors import InputError
+from salience.training.checking import check_recipe
 from salience.training.fitting import fit
 from salience.training.head_start import regression
 from salience.training.recipe import Recipe
@@ -96,7 +97,13 @@ def test_what_does_not_fit_is_refused(place, settings, what):
         prepare_files(recipe_of(place, trained_share=0.5, **settings))
 
 
-def test_a_strength_without_a_regression_is_refused(place):
+@pytest.mark.parametrize("settings", [{"head_start": "random"}, {"pooling": "cls"}])
+def test_a_strength_without_a_regression_is_refused(place, settings):
     with pytest.raises(InputError, match="--head-strength has no effect without --head-start logistic"):
-        prepare_files(recipe_of(place, head_start="random", head_strength=10.0))
-    assert prepare_files(recipe_of(place, head_strength=10.0))[0].recipe.head_start == "logistic"
+        prepare_files(recipe_of(place, head_strength=10.0, **settings))
+
+
+def test_a_strength_does_not_need_a_start_where_the_start_is_a_regression(place):
+    recipe = recipe_of(place, head_strength=10.0)
+    check_recipe(recipe)
+    assert prepare_files(recipe)[0].recipe.head_start == "logistic"

@@ -89,7 +89,8 @@ def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool, validated: boo
     if given["--trained-share"] and (validated or recipe.plain_share):
         what = "a plain stage" if recipe.plain_share else "validation rows, which choose trained weights"
         raise InputError(f"--trained-share is for a training without {what}: leave one of them out")
-    if recipe.head_start != "logistic" and recipe.head_strength != Recipe.head_strength:
+    # A start that is left open may turn out to be a regression: what it is is checked when the model is prepared.
+    if recipe.head_start == "random" and recipe.head_strength != Recipe.head_strength:
         raise InputError("--head-strength has no effect without --head-start logistic")
     if mixes and recipe.r_drop:
         raise InputError("--r-drop is for training without mixing: use it with --method plain, or leave it out")
