@@ -9,7 +9,9 @@ import pytest
 import typer
 
 from documents import PAGES, ROOT, anchors_of, blocks_of, commands_of, links_of, slug
-from salience.cli.main import app, is_usage
+from salience.cli.main import app, is_usage, main
+from salience.errors import InputError
+from salience.training.checking import check_recipe
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
@@ -91,6 +93,24 @@ COMMANDS = [(str(block), command) for block in BLOCKS for command in commands_of
 @pytest.mark.parametrize(("place", "command"), COMMANDS, ids=[f"{place} {each}" for place, each in COMMANDS])
 def test_every_command_is_understood(place, command):
     parse(arguments_of(command))
+
+
+TRAINED = [
+    (place, command)
+    for place, command in COMMANDS
+    if arguments_of(command)[:1] == ["train"] and "--config" not in command and not place.startswith(ADDED)
+]
+
+
+@pytest.mark.parametrize(("place", "command"), TRAINED, ids=[f"{place} {each}" for place, each in TRAINED])
+def test_every_training_has_settings_that_fit_together(place, command, monkeypatch, capsys):
+    def checked(recipe, *_, **__):
+        check_recipe(recipe)
+        raise InputError("the settings fit together")
+
+    monkeypatch.setattr("salience.training.run.train", checked)
+    main(arguments_of(command))
+    assert capsys.readouterr().err.strip() == "salience: the settings fit together"
 
 
 WRONG = ["salience trane a.csv", "salience train a.csv --no-such-option", "salience predict",
