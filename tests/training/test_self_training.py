@@ -87,6 +87,15 @@ def test_the_labels_are_those_of_both_teachers(place, untroubled, tmp_path):
     assert found.teacher_steps == STEPS
 
 
+def test_the_share_of_the_trained_weights_is_that_of_the_student(place, untroubled, tmp_path):
+    """An estimate chooses it by teachers that have their trained weights, and so has the teacher of the run."""
+    half = fitted(place, tmp_path, trained_share=0.5)
+    np.testing.assert_array_equal(
+        read_labels(tmp_path / "labels.npz").labels, read_labels(untroubled.folder / "labels.npz").labels
+    )
+    assert half.watch.weights == untroubled.watch.weights and half.weights != untroubled.weights
+
+
 def test_the_student_learns_from_the_texts_without_labels(place, untroubled, tmp_path):
     """Other weights of the loss, other views and other numbers of texts give other students."""
     others = [

@@ -51,8 +51,8 @@ def choose(prepared: Prepared, place: Path, listeners: Listeners) -> tuple[Choic
     candidates = prepared.candidates
     assert candidates is not None
     task, own = candidates.task, replace(listeners, tracking=UNTRACKED)
-    share = 1.0 if prepared.recipe.trained_share is None else prepared.recipe.trained_share
-    usual = replace(recipe_of_folds(prepared.recipe, prepared.rows, len(task.labels)), trained_share=share)
+    # Trained weights, whatever share the run keeps: its estimate chooses by them too, before the share is known.
+    usual = replace(recipe_of_folds(prepared.recipe, prepared.rows, len(task.labels)), trained_share=1.0)
     rounds = len(candidates_of_rounds(len(candidates.methods)))
     results = []
 

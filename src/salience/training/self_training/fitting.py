@@ -35,7 +35,9 @@ def fit_with_unlabelled(prepared: Prepared, procedure: Standard, checkpoints: Pa
     if found is None:
         listeners.note(f"phase 1 of 2: the teacher, {recipe.steps} steps on the labelled rows")
         untrained = {name: weight.to("cpu", copy=True) for name, weight in prepared.model.state_dict().items()}
-        teacher = fit_once(replace(prepared, unlabelled=None), procedure, checkpoints / "teacher", listeners)
+        # Trained weights, whatever share the student keeps, as of the teachers of the estimate that chooses it.
+        alone = replace(prepared, unlabelled=None, recipe=replace(recipe, trained_share=1.0))
+        teacher = fit_once(alone, procedure, checkpoints / "teacher", listeners)
         found = labels_of_teachers(prepared, teacher)
         write_labels(file, found)
         prepared.model.load_state_dict(untrained)
@@ -49,8 +51,9 @@ def fit_with_unlabelled(prepared: Prepared, procedure: Standard, checkpoints: Pa
 
 def labels_of_teachers(prepared: Prepared, teacher: Fitted) -> Labelled:
     """The labels that the trained model and the frozen encoder give to the texts without labels."""
-    unlabelled, rows = prepared.unlabelled, prepared.training.labels
-    assert unlabelled is not None and rows is not None
+    unlabelled, known = prepared.unlabelled, prepared.training.labels
+    assert unlabelled is not None and known is not None
+    rows = known[: prepared.rows]  # without descriptions of labels
     fine_tuned = teacher.classifier.probabilities(unlabelled.encoded)
     classes = fine_tuned.shape[1]
     prior = np.bincount(rows, minlength=classes) / len(rows)
