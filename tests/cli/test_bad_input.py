@@ -216,6 +216,8 @@ def test_options_of_a_config_are_kept_under_those_of_the_command_line():
     assert merged(file, {"model_options": {"scale": 5}})["model_options"] == {"width": 8, "scale": 5}
     assert merged(file, {"method_options": {"window": 0.3}})["method_options"] == {"window": 0.3}
     assert merged(file, {"model": "lstm-att"}) == file == merged(file, {})
+    same = {"model": file["model"], "model_options": {"scale": 5}}
+    assert merged(file, same)["model_options"] == {"width": 8, "scale": 5}
     assert "model_options" not in merged(file, {"model": "minilm"})  # they were of the other model
     changed = merged(file, {"method": "tmix", "method_options": {"alpha": 1}})
     assert changed["method_options"] == {"alpha": 1} and changed["model_options"] == file["model_options"]

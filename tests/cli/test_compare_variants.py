@@ -93,6 +93,7 @@ def test_a_precision_of_its_own(compare, tmp_path):
         ({"one": {}, "a/b": {}}, '"a/b" cannot be the name of a variant'),
         ({"one": {}, "frozen": {}}, '"frozen" cannot be the name of a variant'),
         ({"one": {}, "two": 3}, "two needs settings, as in two: {learning_rate: 1e-4}"),
+        ({"lr:1": {}, "lr-1": {"steps": 2}}, '"lr:1" and "lr-1" have the same folder of runs'),
         ({"one": {}, "two": {"seed": 3}}, "two: seed is the same for all variants"),
         ({"one": {}, "two": {"learning_rat": 3}}, "learning_rate"),
         ({"one": {}, "two": {"learning_rate": "much"}}, "--learning-rate"),

@@ -102,6 +102,14 @@ def test_test_rows_without_labels(place, labels, salience, tmp_path):
     assert not out.exists()
 
 
+def test_test_rows_whose_labels_are_all_missing(place, labels, salience, tmp_path):
+    file = write_csv(tmp_path / "texts.csv", [("a cup", ""), ("a song", "")], ("text", "label"))
+    out = tmp_path / "out"
+    answer = salience("describe", labels, "--model", place.model, "--device", "cpu", "--test", file, "--output", out)
+    assert answer.code == 2 and "texts.csv has no row with a label of the descriptions" in answer.err
+    assert not out.exists()
+
+
 def test_training_without_labels_names_the_command(place, salience, tmp_path):
     file = write_csv(tmp_path / "texts.csv", [("a cup",), ("a song",)], ("text",))
     refused(salience("train", file, "--model", place.model, "--label-descriptions", "names"), "see salience describe")

@@ -277,6 +277,14 @@ def test_a_text_is_explained_the_same_whoever_is_beside_it(place, data, salience
             assert alone["scores"][name] == pytest.approx(together["scores"][name], abs=1e-5)
 
 
+def test_a_pair_without_its_second_text_is_left_out(place, salience, tmp_path):
+    pairs = [("a cup", ""), ("a very old song", "a cup")]
+    data = write_csv(tmp_path / "pairs.csv", pairs, ("premise", "hypothesis"))
+    answer = salience("explain", place.model, data, "--format", "jsonl")
+    assert answer.code == 0 and "left out 1 row without both texts (row 1)" in answer.err
+    assert len(answer.out.splitlines()) == 1
+
+
 def test_pairs_say_where_the_second_text_begins(place, salience, tmp_path):
     pairs = [("a cup", "the new song"), ("a very old song", "a cup")]
     data = write_csv(tmp_path / "pairs.csv", pairs, ("premise", "hypothesis"))

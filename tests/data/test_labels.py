@@ -1,6 +1,7 @@
 import pytest
 
 from salience.data.labels import check_labels, encode, label_names
+from salience.errors import InputError
 
 
 def test_names_are_in_order_of_value_or_of_text():
@@ -73,3 +74,12 @@ def test_labels_that_training_never_saw(complaint):
         'test.csv: 2 labels that training never saw: "Negative" (2 times: rows 2, 3) Did you mean "negative", '
         '"zzz" (4 times: rows 7, 8, 9 and 1 more); mend or remove these rows, or add such rows to the training data'
     )
+
+
+def test_a_row_or_two_of_each_label_are_refused_in_a_column_that_was_guessed():
+    labels = [str(number) for number in range(30)]
+    with pytest.raises(InputError, match=r"a.csv: 30 different labels in 30 rows; is this the label column\?"):
+        check_labels(labels, "a.csv")
+    assert check_labels(labels, "a.csv", named=True) == [
+        "a.csv: 30 different labels in 30 rows; a classifier learns little of a label from a row or two"
+    ]

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer, pre_tokenizers
+from tokenizers.models import BPE
+from transformers import PreTrainedTokenizerFast
 
 import families
 from salience.data.long_texts import ends_of, merged, passages, windows
@@ -85,6 +88,16 @@ def test_short_texts_are_as_they_are():
         found.texts.texts == texts.texts and found.owners.tolist() == [0, 1] and found.first_words.tolist() == [0, 0]
     )
     assert passages(TOKENIZER, Texts([]), 12, "windows").owners.tolist() == []
+
+
+@pytest.mark.parametrize("long", ["windows", "head-tail"])
+def test_white_space_that_has_tokens_has_no_words(long):
+    letters = {letter: number for number, letter in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    of_bytes = Tokenizer(BPE(letters, []))  # a space is a token, as of RoBERTa
+    of_bytes.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=of_bytes)
+    found = passages(tokenizer, Texts([" " * 50, "a"]), 12, long)
+    assert found.owners.tolist() == [0, 1] and found.texts.texts == [" " * 50, "a"]
 
 
 def test_many_texts_are_tokenised_in_parts(monkeypatch):

@@ -87,3 +87,8 @@ def test_a_draw_of_fewer_rows_than_labels_is_refused():
 
 def test_indicators_are_in_the_order_of_the_names():
     assert indicators_of([("b",), (), ("a", "b")]).tolist() == [[0, 1], [0, 0], [1, 1]]
+
+
+def test_the_row_that_is_held_out_at_least_is_not_the_only_one_of_a_label():
+    assert held_out_rows([("a",), ("a",), ("b",)], 0.1, 0) == [1]
+    assert held_out_rows([("a",), ("b",)], 0.1, 0) == []

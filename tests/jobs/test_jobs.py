@@ -14,7 +14,7 @@ import pytest
 
 from jobs import work
 from salience.errors import InputError
-from salience.jobs import FailureLog, Job, pool_of, run_jobs
+from salience.jobs import Failure, FailureLog, Job, pool_of, run_jobs
 from salience.jobs.workers import Workers
 from salience.outputs import lock_of, locked
 from salience.prediction.on_ray import answers_by_ray
@@ -237,3 +237,11 @@ def is_running(process: int) -> bool:
     except FileNotFoundError:
         return False
     return state != "Z"
+
+
+def test_an_error_may_have_any_separator_of_lines(log):
+    log.add(Failure("one", "a\u2028b", "c\x85d"))
+    log.add(Failure("two", "e"))
+    assert [row["run"] for row in log.rows()] == ["one", "two"] and log.rows()[0]["error"] == "a\u2028b"
+    log.remove("one")
+    assert [row["run"] for row in log.rows()] == ["two"]

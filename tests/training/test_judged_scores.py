@@ -2,7 +2,7 @@
 
 import pytest
 
-from salience.training.judged_scores import baseline_ahead, judged_scores
+from salience.training.judged_scores import baseline_ahead, judge_of, judged_scores
 
 BASELINES = {"majority class": {"accuracy": 0.4}}
 ESTIMATE = {
@@ -53,3 +53,11 @@ def test_of_several_labels_the_rankings_are_compared():
 
 def test_nothing_is_measured():
     assert judged_scores({"rows": {"training": 3}}) is None
+
+
+def test_an_estimate_comes_before_validation_rows_which_have_chosen_something():
+    of_run = {"rows": {"validation": 10}, "validation": {}, "judged_on": "validation", "baselines": BASELINES}
+    assert judge_of(of_run) == "validation" and judge_of(of_run | {"estimate": ESTIMATE}) == "estimate"
+    assert judged_scores(of_run | {"estimate": ESTIMATE})[0].startswith("estimate by folds:2: ")
+    assert judge_of(of_run | {"judged_on": "test", "estimate": ESTIMATE}) == "test"
+    assert judge_of({"rows": {"training": 50}}) is None

@@ -7,6 +7,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+import yaml
 
 from salience.errors import InputError
 from salience.training import earlier_recipes
@@ -59,6 +60,13 @@ def test_numbers_are_written_as_plain_ones():
         int, float, int, int
     ]  # fmt: skip
     assert (recipe.steps, recipe.learning_rate, recipe.batch_size, recipe.clean, recipe.seed) == (5, 0.5, 100, 0, 3)
+
+
+def test_values_inside_options_are_plain_ones_too():
+    """So that the recipe can be written, and a run that is resumed has the same settings."""
+    recipe = Recipe("x", class_weights={"a": np.float64(2)}, method_options={"levels": (3, np.int64(6))})
+    assert recipe.class_weights == {"a": 2.0} and recipe.method_options == {"levels": [3, 6]}
+    assert Recipe.from_mapping(yaml.safe_load(yaml.safe_dump(recipe.as_mapping()))) == recipe
 
 
 def test_a_learning_rate_of_0_is_no_missing_one():

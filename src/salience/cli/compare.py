@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from salience.assignments import several_with_options
+from salience.assignments import comma_separated, several_with_options
 from salience.cli.options import Debug, Jobs, Part, Ray, ReportTo, options_of
 from salience.cli.settings import merged, read_config
 from salience.errors import InputError
@@ -143,8 +143,8 @@ def compare(
         run_comparison(
             recipe, compared, numbers(seeds, ",", "--seeds 0,1,2"), output, progress.note,
             jobs=jobs, ray=ray, part=part_of(part, progress.note), display=progress,
-            report_to=report_to.split(",") if report_to else (), sizes=sizes_of(sizes) if sizes else (),
-            models=[model.strip() for model in models.split(",")] if models else (), data_sets=sets,
+            report_to=comma_separated(report_to) if report_to else (), sizes=sizes_of(sizes) if sizes else (),
+            models=comma_separated(models) if models else (), data_sets=sets,
             finished=evidence.append,
             references=references_of(references), budget=budget, heat_maps=heat_maps,
             measures=[name for name, asked in measures.items() if asked],

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
+from salience.assignments import comma_separated
 from salience.cli.options import AS_IN_TRAINING, Debug, Model, Pieces, Precision, catalogue, help_of, options_of
 from salience.settings import settings_of
 from salience.training.recipe import Recipe
@@ -67,7 +68,7 @@ def explain(
     from salience.commands.explain import explain_file
 
     explain_file(
-        model, data, text or [], output, explainers=explainer.split(","), target=target, layer=layer, head=head,
+        model, data, text or [], output, explainers=comma_separated(explainer), target=target, layer=layer, head=head,
         pieces=pieces, precision=precision, kind=format_, most=most, overwrite=overwrite,
         columns={**columns, "text": text_column, "text_option": "--text-column"}, **settings,
     )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
+from salience.assignments import comma_separated
 from salience.cli.options import AS_IN_TRAINING, Debug, Model, Pieces, catalogue, options_of
 from salience.training.recipe import Recipe
 
@@ -76,8 +77,8 @@ def faithfulness(
     from salience.commands.faithfulness import check_explanations
 
     check_explanations(
-        model, data, judge=judge, explainers=None if explainer is None else explainer.split(","),
-        metrics=None if metrics is None else [name.strip() for name in metrics.split(",")], most=most, at=at,
+        model, data, judge=judge, explainers=None if explainer is None else comma_separated(explainer),
+        metrics=None if metrics is None else comma_separated(metrics), most=most, at=at,
         rows=rows, output=output, overwrite=overwrite, columns=columns, marks=marks, pieces=pieces,
         precision=precision, target=target, **settings,
     )  # fmt: skip

@@ -32,7 +32,6 @@ from salience.cli import explain as explaining
 from salience.errors import InputError, printable
 from salience.processes import keep_freed_memory, world_size
 
-CONTINUED = "--resume continues a training run, the same command a comparison or a table"
 USAGE, FAULT, INTERRUPTED = 2, 1, 130  # exit codes: invalid input, an error of salience, Ctrl-C
 
 app = typer.Typer(

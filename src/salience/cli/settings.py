@@ -20,9 +20,10 @@ def merged(file: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     if given.get("method") == "plain" and "plain_share" not in given:
         settings.pop("plain_share", None)
     for owner, name in (("model", "model_options"), ("method", "method_options"), ("model", "procedure_options")):
-        if owner not in given and isinstance(file.get(name), dict) and name in given:
+        same = given.get(owner, file.get(owner)) == file.get(owner)
+        if same and isinstance(file.get(name), dict) and name in given:
             settings[name] = file[name] | given[name]
-        elif given.get(owner, file.get(owner)) != file.get(owner) and name not in given:
+        elif not same and name not in given:
             settings.pop(name, None)
     return settings
 

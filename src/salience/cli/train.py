@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from salience.assignments import assigned
+from salience.assignments import assigned, comma_separated
 from salience.cli.options import Debug, ReportTo, options_of
 from salience.cli.settings import grouped, merged, read_config
 from salience.models.attention_options import AttentionOptions
@@ -76,7 +76,7 @@ def train(
             note=progress.note,
             callbacks=[progress.callback],
             config=config,
-            report_to=report_to.split(",") if report_to else (),
+            report_to=comma_separated(report_to) if report_to else (),
             written=report,
         )
     if is_main_process():

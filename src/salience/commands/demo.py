@@ -41,7 +41,8 @@ def serve(name: str, *, port: int | None, browser: bool, max_length: int | None,
     try:
         launch(page, server_port=port, inbrowser=browser)
     except OSError as error:
-        raise InputError(f"--port {port}: {error}") from error
+        at = "no free port" if port is None else f"--port {port}"
+        raise InputError(f"{at}: {error}") from error
 
 
 def launch(page, **settings):

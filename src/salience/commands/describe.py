@@ -86,6 +86,8 @@ def measured(classifier: TextClassifier, test: str, columns: Mapping[str, Any]) 
     if texts.labels is None or not len(texts):
         raise InputError(f"{test} has no labelled texts: name the column of the labels with --label")
     known = texts.take((texts.labels != UNKNOWN).nonzero()[0])
+    if not len(known):
+        raise InputError(f"{test} has no row with a label of the descriptions: name the column with --label")
     return scores(classifier.predict_proba(known), known.known_labels) | {"rows": len(known), "file": Path(test).name}
 
 

@@ -143,7 +143,7 @@ def _complete_rows(
             None if name is None else value_in(row, name, text_of, number, data)
             for name in (columns.text, columns.text_pair)
         )
-        if text is None:
+        if text is None or (pair is None and columns.text_pair is not None):
             empty.append(number)
             continue
         if given == most:
@@ -159,7 +159,8 @@ def _complete_rows(
             unseen[number] = strange
         yield text, pair or "", number, known, marked
     if empty:
-        tell(f"{data}: left out {counted(len(empty), 'row')} without a text ({rows_listed(empty)})")
+        what = "a text" if columns.text_pair is None else "both texts"
+        tell(f"{data}: left out {counted(len(empty), 'row')} without {what} ({rows_listed(empty)})")
     if misfits:
         number, misfit = next(iter(misfits.items()))
         problem = f"{data}: row {number}, column {quoted(marks)}: {misfit}"

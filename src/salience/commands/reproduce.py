@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from salience.assignments import comma_separated
 from salience.errors import InputError, counted, listed, unknown
 from salience.files import whole_folder
 from salience.outputs import check_folder
@@ -80,7 +81,7 @@ def reproduce(
         say(f"{other}: {counted(added, 'run')} added to {file}")
     with GridProgress() as progress:
         runs = run_table(
-            table, data_dir, None if sets is None else sets.split(","), numbers(seeds, ",", "--seeds 0,1,2"),
+            table, data_dir, None if sets is None else comma_separated(sets), numbers(seeds, ",", "--seeds 0,1,2"),
             file, part_of(part, progress.note),
             precision=precision, jobs=jobs, ray=ray, display=progress,
         )  # fmt: skip

@@ -131,7 +131,12 @@ def cells_of(
 
 def folder_of(place: Path, method: str, seed: int) -> Path:
     """The folder of a run in the folder of its condition."""
-    return place / f"{method.replace(':', '-')}-{seed}"
+    return place / folder_name(method, seed)
+
+
+def folder_name(method: str, seed: int) -> str:
+    """The name of the folder of a run: of its method, without a character that some file systems refuse."""
+    return f"{method.replace(':', '-')}-{seed}"
 
 
 def precision_in(output: Path, grid: Grid) -> str:

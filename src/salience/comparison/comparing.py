@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from transformers import TrainerCallback
 
-from salience.comparison.cells import cells_of, precision_in
+from salience.comparison.cells import cells_of, folder_name, precision_in
 from salience.comparison.evidence import GridEvidence, grid_evidence
 from salience.comparison.files import FAILURES, check_comparison, write_comparison
 from salience.comparison.grid import Grid
@@ -17,7 +18,7 @@ from salience.comparison.heat_maps import heat_maps_of
 from salience.comparison.planning import plans_of
 from salience.comparison.results import Comparison, comparison_of
 from salience.comparison.variants import check_no_estimate, method_variants, reference_variants, setting_variants
-from salience.errors import InputError
+from salience.errors import InputError, quoted
 from salience.jobs import QUIET, Display, Failure, FailureLog, Job, pool_of, run_jobs
 from salience.training.checking import check_recipe
 from salience.training.measures import Measures, measures_named
@@ -157,6 +158,9 @@ def check_grid(grid: Grid) -> None:
             f"--models {','.join(grid.models)}: two have the same name, which is that of a folder: give the folder of "
             "one of them another name, or compare them one by one"
         )
+    for one, other in combinations(grid.recipes, 2):
+        if folder_name(one, 0) == folder_name(other, 0):
+            raise InputError(f"{quoted(one)} and {quoted(other)} have the same folder of runs: rename one of them")
     for condition in grid.conditions():
         for method in grid.recipes:
             recipe = grid.recipe(condition, method, grid.seeds[0])

@@ -19,6 +19,8 @@ from salience.training.recipe_file import changed, read_recipe
 from salience.training.results import PREDICTIONS, PROBABILITIES
 from salience.training.scoring import Scoring, scoring_of
 
+NO_TEST = "the data set has no test part, which a comparison needs: name one with --test"
+
 
 def is_kept(wanted: Recipe, folder: Path) -> bool:
     """Whether a folder has the finished run of a recipe.
@@ -113,7 +115,7 @@ def read_run(folder: Path) -> KeptRun:
     except (OSError, ValueError, TypeError, KeyError, AttributeError, BadZipFile) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{folder} is damaged ({reason}): remove this folder to run it again") from error
-    raise InputError("the data set has no test part, which a comparison needs: name one with --test")
+    raise InputError(NO_TEST)
 
 
 def read_rows(folder: Path, rows: Sequence[int], name: str = PREDICTIONS) -> list[dict[str, Any]]:

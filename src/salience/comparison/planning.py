@@ -10,6 +10,7 @@ from pathlib import Path
 from salience.comparison.budgets import Costs, by_passes, by_time, steps_of
 from salience.comparison.files import Known, read_known, write_known
 from salience.comparison.grid import Condition, Grid, mixed_data_sets, with_method_of
+from salience.comparison.kept_runs import NO_TEST
 from salience.errors import InputError, unknown
 from salience.outputs import locked
 from salience.training.inputs import checksums
@@ -117,6 +118,8 @@ def prepared_recipe(asked: Recipe, data: str, known: Known, note: Callable[[str]
     found = next((after for before, after in known.recipes if before == asked), None)
     if found is None:
         prepared, task = prepare_files(asked, note)
+        if not len(task.test):  # of a data set on the hub, this is seen when it is read
+            raise InputError(NO_TEST)
         known.several[data] = task.multi_label
         found = prepared.recipe
         known.recipes.append((replace(asked, precision=found.precision), found))

@@ -32,15 +32,16 @@ def separate(label: Label) -> tuple[str, ...]:
     return (label,) if isinstance(label, str) else label
 
 
-def check_labels(labels: Sequence[Label], source: str) -> list[str]:
-    """Warnings about labels that look alike, one line for each group of them.
+def check_labels(labels: Sequence[Label], source: str, named: bool = False) -> list[str]:
+    """Warnings about labels that are many, or look alike: a line each.
 
     Args:
         labels: the label of each row, or the labels.
         source: the name of the data, for messages.
+        named: whether the column of the labels was named, and not guessed.
 
     Raises:
-        InputError: there is one class only, or nearly every row has a class of its own.
+        InputError: there is one class only, or nearly every row of a column that was guessed has a class of its own.
     """
     counts = Counter(each for label in labels for each in separate(label))
     if len(counts) == 1 and not is_multi_label(labels):
@@ -51,15 +52,16 @@ def check_labels(labels: Sequence[Label], source: str) -> list[str]:
         raise InputError(
             f"{source}: the rows have {counted(len(counts), 'label')} in all; several labels a text need at least two"
         )
+    warnings = []
     if len(labels) > 20 and 2 * len(counts) > len(labels):
-        raise InputError(
-            f"{source}: {len(counts):,} different labels in {len(labels):,} rows; is this the label column? "
-            "Name it with --label"
-        )
+        many = f"{source}: {len(counts):,} different labels in {len(labels):,} rows"
+        if not named:
+            raise InputError(f"{many}; is this the label column? Name it with --label")
+        warnings.append(f"{many}; a classifier learns little of a label from a row or two")
     alike = defaultdict(list)
     for name in label_names(counts):
         alike[visible(name)].append(name)
-    return [
+    return warnings + [
         f"{source}: {difference(names, counts)}; they are taken as different classes"
         for names in alike.values()
         if len(names) > 1

@@ -62,8 +62,8 @@ def passages(tokenizer, texts: Texts, max_length: int, long: str) -> Passages:
         encodings = tokenizer(chunk, add_special_tokens=False, truncation=False, verbose=False).encodings
         for number, (text, encoding) in enumerate(zip(chunk, encodings, strict=True), start):
             parts = [(0, text)]
-            if len(encoding) > room:
-                spans = word_spans(text)
+            spans = word_spans(text) if len(encoding) > room else []
+            if spans:  # a text of white space alone has tokens, but no words
                 ends = last_tokens(spans, encoding.offsets)
                 if long == "windows":
                     parts = [

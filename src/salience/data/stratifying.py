@@ -57,7 +57,9 @@ def stratified_parts(
 
 
 def held_out_rows(labels: Sequence[Sequence[str]], share: float, seed: int) -> list[int]:
-    """The indices of the rows that are held out for validation, in order. Every label keeps a row to train on.
+    """The indices of the rows that are held out for validation, in order; at least one, if one can be.
+
+    Every label keeps a row to train on.
 
     Args:
         labels: the labels of each of N rows.
@@ -70,8 +72,9 @@ def held_out_rows(labels: Sequence[Sequence[str]], share: float, seed: int) -> l
         of_label = indicators[:, label] > 0
         if of_label.any() and (part[of_label] == 1).all():
             part[np.flatnonzero(of_label)[0]] = 0
-    if not part.any() and len(part) > 1:  # fewer rows than one for the share
-        part[-1] = 1
+    if not part.any():  # fewer rows than one for the share
+        shared = ((indicators == 0) | (indicators.sum(0) > 1)).all(1)  # whose labels other rows have too
+        part[np.flatnonzero(shared)[-1:]] = 1
     return np.flatnonzero(part).tolist()
 
 

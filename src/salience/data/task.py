@@ -141,7 +141,7 @@ def read_task(
         InputError: the data are at fault; names file and row.
     """
     texts, labels, columns, notes = read_part(data, None, encoding, bad_rows, **chosen)
-    notes += check_labels(labels, data)
+    notes += check_labels(labels, data, chosen.get("label") is not None)
     names = names_of(labels, columns.several)
     if size is not None:
         drawn = draw(labels, size, seed, data)

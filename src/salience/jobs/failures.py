@@ -41,7 +41,7 @@ class FailureLog:
             InputError: the file holds something else.
         """
         try:
-            rows = [json.loads(line) for line in self.file.read_text(encoding="utf-8").splitlines()]
+            rows = [json.loads(line) for line in self.file.read_text(encoding="utf-8").split("\n") if line]
             if not all("run" in row for row in rows):
                 raise ValueError("a line names no run")
         except FileNotFoundError:

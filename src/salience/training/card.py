@@ -16,7 +16,7 @@ from salience.mixing.choosing import PLAIN
 from salience.training.abstaining import abstention_sentences
 from salience.training.card_results import TASK, hub_results
 from salience.training.estimate_words import estimate_sentences
-from salience.training.judged_scores import judged_scores
+from salience.training.judged_scores import judge_of, judged_scores
 from salience.training.plain_stage import RATE
 from salience.training.procedures import Turns
 from salience.training.recipe import Recipe
@@ -68,6 +68,7 @@ def model_card(
         multi_label="labels" in metrics,
         training=training_summary(recipe, metrics),
         table=score_table(metrics),
+        judge=judge_of(metrics),
         estimated=[f"{line[0].upper()}{line[1:]}." for line in estimate_sentences(metrics)]
         if "estimate" in metrics
         else [],

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from huggingface_hub import EvalResult
 
 from salience.errors import printable
+from salience.training.judged_scores import judge_of
 from salience.training.recipe import Recipe
 
 TASK = "text-classification"
@@ -33,13 +34,13 @@ def hub_results(recipe: Recipe, metrics: dict[str, Any]) -> list[EvalResult]:
         recipe: the settings of the run.
         metrics: as metrics.json has them.
     """
-    judge = metrics.get("judged_on")
-    if judge:
+    judge = judge_of(metrics)
+    if judge in ("test", "validation"):
         scores, split, remark = metrics[judge], judge, ""
         source = (recipe.test if judge == "test" else recipe.validation) or recipe.data
         if judge == "validation":
             remark = " (the checkpoint was chosen by these rows)"
-    elif "estimate" in metrics:
+    elif judge == "estimate":
         scores, split, source = metrics["estimate"], "train", recipe.data
         remark = f" (estimated by {scores['kind']}: models of the same recipe, on rows that were new to them)"
         scaled = scores["temperature_scaling"]["calibration_error_scaled"]

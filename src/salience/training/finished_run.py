@@ -13,6 +13,7 @@ import numpy as np
 from salience.errors import InputError
 from salience.training.data_facts import FACTS
 from salience.training.history import HISTORY
+from salience.training.judged_scores import judge_of
 from salience.training.manifest import RECIPE
 from salience.training.recipe_file import read_recipe
 from salience.training.results import OUT_OF_FOLD, PREDICTIONS, PROBABILITIES
@@ -102,14 +103,10 @@ def read_judged(folder: Path, metrics: dict[str, Any]) -> tuple[list[str], Judge
     Raises:
         ValueError: the arrays do not fit each other.
     """
-    if metrics.get("judged_on") == "test":
-        kind, (file, arrays) = "test", (PREDICTIONS, PROBABILITIES)
-    elif "estimate" in metrics:
-        kind, (file, arrays) = "estimate", OUT_OF_FOLD
-    elif metrics.get("judged_on") == "validation":
-        kind, (file, arrays) = "validation", (PREDICTIONS, PROBABILITIES)
-    else:
+    kind = judge_of(metrics)
+    if kind is None:
         return [], None
+    file, arrays = OUT_OF_FOLD if kind == "estimate" else (PREDICTIONS, PROBABILITIES)
     with np.load(folder / arrays, allow_pickle=False) as found:
         names = [str(name) for name in found["names"]]
         groups = found.get("group")

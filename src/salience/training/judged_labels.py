@@ -6,6 +6,7 @@ import numpy as np
 
 from salience.data.task import Task
 from salience.training.estimating import Estimated
+from salience.training.judged_scores import judge_of
 from salience.training.label_metrics import each_label
 from salience.training.predictions import Predictions
 
@@ -19,8 +20,8 @@ def judged_labels(
         task, metrics, predictions, estimated: as of `salience.training.results.write_results`.
         thresholds: of the labels (C,).
     """
-    judge = metrics.get("judged_on")
-    if judge == "test" or (judge and estimated is None):
+    judge = judge_of(metrics)
+    if judge in ("test", "validation"):
         part = task.test if judge == "test" else task.validation
         probabilities, decided = predictions.probabilities[judge], predictions.decided[judge]
         return each_label(probabilities, part.known_labels, decided, task.labels, thresholds)

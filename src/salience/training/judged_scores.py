@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from salience.training.label_metrics import AT_THRESHOLDS
 from salience.training.scoring import scoring_in
 
 
+def judge_of(metrics: Mapping[str, Any]) -> str | None:
+    """The rows that a run is judged on: "test", else "estimate", else "validation"; None if nothing was measured.
+
+    The rows of an estimate are new to the models that predict them. Validation rows have chosen the checkpoint, so
+    that their scores are too high.
+    """
+    if metrics.get("judged_on") == "test":
+        return "test"
+    return "estimate" if "estimate" in metrics else metrics.get("judged_on")
+
+
 def judged_scores(metrics: dict) -> tuple[str, dict[str, dict]] | None:
     """The rows that a run is judged on, in words, and the scores on them by name: of the model and of the baselines.
 
-    Test rows come before validation rows, and both before the rows of an estimate, which other models predict. The
-    calibration error of an estimate is that after temperature scaling if the model is calibrated.
+    Which they are, `judge_of` says. The calibration error of an estimate is that after temperature scaling if the
+    model is calibrated.
 
     Args:
         metrics: of the run, as metrics.json has them.
@@ -20,12 +32,12 @@ def judged_scores(metrics: dict) -> tuple[str, dict[str, dict]] | None:
     Returns:
         None if nothing was measured.
     """
-    judge = metrics.get("judged_on")
-    if judge:
+    judge = judge_of(metrics)
+    if judge in ("test", "validation"):
         caution = ", on which the checkpoint was chosen" if judge == "validation" else ""
         own = with_thresholds("this model", metrics[judge])
         return f"{metrics['rows'][judge]:,} {judge} rows{caution}", own | metrics["baselines"]
-    if "estimate" in metrics:
+    if judge == "estimate":
         estimate = metrics["estimate"]
         scaled = estimate["temperature_scaling"]["calibration_error_scaled"]
         own = estimate | ({"calibration_error": scaled} if estimate["calibrated"] and scaled is not None else {})

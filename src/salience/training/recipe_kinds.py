@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
 
 from salience.settings import Kind, is_number
 
@@ -26,12 +28,24 @@ def is_estimate(value: object) -> bool:
     return value in ("none", "holdout") or (folds is not None and 2 <= int(folds[1]) <= 20)
 
 
+def plain_value(value: Any) -> Any:
+    """A value that yaml can hold: tuples as lists, and NumPy's numbers as Python's, in mappings too."""
+    if isinstance(value, Mapping):
+        return {plain_value(key): plain_value(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_value(each) for each in value]
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
 OPTIONS = Kind(
     "names with a value each, or with a list of values",
     lambda value: (
         isinstance(value, Mapping)
         and all(isinstance(name, str) and is_option(option) for name, option in value.items())
     ),
+    normal=plain_value,
 )
 WEIGHTS = Kind(
     "a text such as none or auto, or names with a number each",
@@ -42,6 +56,7 @@ WEIGHTS = Kind(
             and all(is_scalar(name) and (isinstance(each, str) or is_number(each)) for name, each in value.items())
         )
     ),
+    normal=plain_value,
 )
 CHECKSUMS = Kind(
     "names of files with the SHA-256 of each",

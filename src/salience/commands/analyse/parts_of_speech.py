@@ -52,7 +52,7 @@ def analyse_parts_of_speech(
     """
     chosen = [head_of(text) for text in heads.split(",")]
     classifier = load(name, max_length, device)
-    with_one_label(classifier, "salience analyse parts-of-speech", name)
+    with_one_label(classifier, "salience analyse pos", name)
     read = Texts.concatenated(
         read_texts(data, labels=None, trained=None, most=most, columns=columns, marks=tags, option="--tags")
     )
