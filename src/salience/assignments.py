@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from salience.errors import InputError
+from salience.errors import InputError, quoted
 
 
 def assigned(option: str, assignments: Sequence[str] | None) -> dict[str, Any]:
@@ -70,6 +70,33 @@ def read_yaml(text: str, source: str) -> Any:
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:  # a date such as 2020-99-99
         reason = "nested too deeply" if isinstance(error, RecursionError) else one_line(error)
         raise InputError(f"{source} is not yaml: {reason[:300]}") from error
+
+
+def read_yaml_texts(text: str, source: str) -> Any:
+    """The lists and mappings of texts in a yaml text; a name such as yes or 1 is a text too.
+
+    Raises:
+        InputError: the text is not yaml, or a mapping has a name twice; begins with `source`.
+    """
+    import yaml
+
+    class Texts(yaml.BaseLoader):
+        """Reads every value as a text."""
+
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+            """A mapping whose names differ; yaml's own takes the last value of a name."""
+            seen = set()
+            for name in (name for name, _ in node.value if isinstance(name, yaml.ScalarNode)):
+                if name.value in seen:
+                    place = f"{source}: line {name.start_mark.line + 1}"
+                    raise InputError(f"{place}: {quoted(name.value)} is there twice: write one list of texts")
+                seen.add(name.value)
+            return super().construct_mapping(node, deep)
+
+    try:
+        return yaml.load(text, Loader=Texts)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise InputError(f"{source} is not yaml: {one_line(error)[:300]}") from error
 
 
 @cache

@@ -27,7 +27,7 @@ def data(tmp_path_factory):
         (["--apply", "x.csv", "--output", "new.csv"], "x.csv: no such file"),
         (["--apply", "x.csv", "--output", "new.csv", "--folds", "3"], "--folds has no effect with --apply"),
         (["--apply", "x.csv", "--output", "new.csv", "--seed", "3"], "--seed has no effect with --apply"),
-        (["--apply", "x.csv", "--output", "DATA", "--overwrite"], "is the data themselves, which are not replaced"),
+        (["--apply", "x.csv", "--output", "DATA", "--overwrite"], "is what is read, and is not replaced"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(options, said, salience, data, tmp_path, monkeypatch):
@@ -48,3 +48,14 @@ def test_decisions_that_delete_everything_are_refused(salience, tmp_path):
     decisions = write_csv(tmp_path / "decisions.csv", rows, ("row", "label", "suggested", "decision"))
     answer = salience("audit", data, "--apply", decisions, "--output", tmp_path / "new.csv")
     refused(answer, "deletes every row of", "nothing would be left")
+
+
+def test_decisions_are_not_replaced_by_the_corrected_copy(salience, tmp_path):
+    data = write_csv(tmp_path / "two.csv", [("a", "x"), ("b", "y"), ("c", "y")])
+    decisions = write_csv(
+        tmp_path / "decisions.csv", [("1", "x", "", "delete")], ("row", "label", "suggested", "decision")
+    )
+    before = decisions.read_bytes()
+    answer = salience("audit", data, "--apply", decisions, "--output", decisions, "--overwrite")
+    refused(answer, "is what is read, and is not replaced")
+    assert decisions.read_bytes() == before

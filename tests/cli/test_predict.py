@@ -179,6 +179,9 @@ def test_bad_input(place, data, salience, tmp_path):
     refused(salience("predict", place.model, data, "--output", tmp_path / "x.xlsx"), "unknown suffix", ".parquet")
     refused(salience("predict", place.model, data, "--precision", "fp8"), 'unknown --precision "fp8"')
     refused(salience("predict", place.model, data, "--output", data), "exists: choose another --output")
+    before = Path(data).read_bytes()
+    refused(salience("predict", place.model, data, "--output", data, "--overwrite"), "is what is read, and is not")
+    assert Path(data).read_bytes() == before
     refused(salience("predict", place.model, data, "--window", "0"), "--window must be at least 1")
     refused(salience("predict", place.data, data), "no model at")
     refused(salience("predict", "minilm", data), "minilm holds no trained classifier")

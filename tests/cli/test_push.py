@@ -222,3 +222,12 @@ def test_no_file_of_texts_is_among_the_uploaded_ones():
         "metrics.json",
     } & set(UPLOADED)
     assert Path(UPLOADED[0]).name == "config.json"
+
+
+def test_the_scores_of_several_labels_are_those_of_the_decisions_that_the_model_makes():
+    scores = {"micro_f1": 0.7, "macro_f1": 0.6, "ranking_precision": 0.9, "micro_f1_at_thresholds": 0.75,
+              "macro_f1_at_thresholds": 0.8, "calibration_error": 0.1}  # fmt: skip
+    found = hub_results(recipe(data="me/reviews", test="held_out.csv"), {"judged_on": "test", "test": scores})
+    assert {each.metric_name: each.metric_value for each in found} == {
+        "macro-F1": 0.8, "micro-F1": 0.75, "ranking precision": 0.9, "calibration error": 0.1
+    }  # fmt: skip

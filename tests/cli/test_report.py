@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -231,6 +232,17 @@ def test_damaged_files_are_refused_in_one_line(name, place, salience, tmp_path):
     file = tmp_path / "run" / name
     file.write_bytes(file.read_bytes()[:37] + b"\0")
     refused(salience("report", tmp_path / "run"), "is damaged")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("data_facts.json", "{}"), ("data_facts.json", "[]"), ("history.json", "null"), ("history.json", "[1]"),
+     ("metrics.json", '{"rows": {"test": 60}, "test": {}, "judged_on": "test"}')],
+)  # fmt: skip
+def test_files_with_other_content_are_refused_in_one_line(name, content, runs, salience, tmp_path):
+    folder = shutil.copytree(runs("test"), tmp_path / "run")
+    (folder / name).write_text(content)
+    refused(salience("report", folder), "is damaged")
 
 
 def test_a_report_of_somebody_else_is_not_replaced(place, salience, tmp_path, monkeypatch):

@@ -138,6 +138,7 @@ def test_what_is_refused(run, place, pool, salience, tmp_path):
         ("--window", "0"): "--window must be at least 1, not 0",
         ("--output", tmp_path / "next.txt"): "suffix",
         ("--output", pool): "exists",
+        ("--output", pool, "--overwrite"): "is what is read, and is not replaced: choose another --output",
         ("--safe-csv", "--output", tmp_path / "next.jsonl"): "--safe-csv is about csv files",
         ("--text", "words"): 'no column "words"',
     }

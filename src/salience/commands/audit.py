@@ -17,7 +17,8 @@ from salience.audit.out_of_fold import OutOfFold, audit_folds, by_fine_tuning, b
 from salience.data.columns import choose_columns
 from salience.data.multilabel import mixed_kinds
 from salience.data.reading import column_names, is_on_hub, stream, suffix_of
-from salience.data.task import Task, read_task, same_source
+from salience.data.sources import check_not_read
+from salience.data.task import Task, read_task
 from salience.data.writers import opened_csv
 from salience.errors import InputError, counted
 from salience.files import whole_folder, write_lines, write_whole
@@ -154,8 +155,7 @@ def apply_decisions(
             f"{data} as lists in one column, and audit that file"
         )
     check_output_kind(Path(data), output)
-    if same_source(str(output), data):
-        raise InputError(f"{output} is the data themselves, which are not replaced: choose another --output")
+    check_not_read(output, data, str(decisions))
     check_output_file(output, overwrite)
     assert columns.label is not None  # `choose_columns` has chosen one
     rows = (label_of_row(row, columns.label, separator) for row in stream(data, encoding, columns={columns.label}))

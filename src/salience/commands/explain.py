@@ -14,6 +14,7 @@ from typing import Any
 from rich.console import Console
 
 from salience.commands.labelled_texts import cannot, check_pieces, read_texts
+from salience.data.sources import check_not_read
 from salience.data.texts import Texts
 from salience.data.values import well_formed
 from salience.data.writing import writing
@@ -70,6 +71,7 @@ def explain_file(
     if output is not None and output.suffix.lower() != f".{kind}":
         raise InputError(f"{output}: name it with .{kind}, or choose the --format that its name says")
     check_output_file(output, overwrite)
+    check_not_read(output, data)
     functions = chosen_explainers(explainers, layer, head)
     check_pieces(pieces)
     classifier = load(name, max_length, device, precision)

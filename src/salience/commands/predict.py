@@ -10,6 +10,7 @@ from pathlib import Path
 
 from salience.data.columns import choose_as_trained
 from salience.data.reading import column_names
+from salience.data.sources import check_not_read
 from salience.data.writing import check_output, is_stream, writing
 from salience.errors import counted, quoted
 from salience.inference import choose_device
@@ -57,6 +58,7 @@ def predict_file(
     if output is not None and not is_stream(output):
         output = file_of(turn, output)
     check_output(output, overwrite, safe_csv)
+    check_not_read(output, data)
     suffix = "" if output is None else output.suffix.lower()
     columns, notes = choose_as_trained(
         column_names(data, encoding), trained_columns(model), {"text": text, "text_pair": text_pair},

@@ -13,6 +13,7 @@ from salience.commands.pool_rows import chosen_rows, read_pool
 from salience.data.columns import Columns, choose_as_trained
 from salience.data.multilabel import label_columns
 from salience.data.reading import column_names, column_types
+from salience.data.sources import check_not_read
 from salience.data.writing import check_output, writing
 from salience.errors import InputError, counted, listed, quoted
 from salience.inference import TextClassifier, choose_device, load
@@ -62,6 +63,7 @@ def suggest_file(
     chosen = strategy_named(strategy or DEFAULT, count)
     check_window(window)
     check_output(output, overwrite, safe_csv)
+    check_not_read(output, pool)
     suffix = "" if output is None else output.suffix.lower()
     names, trained = column_names(pool, encoding), trained_columns(model)
     columns, notes = choose_as_trained(

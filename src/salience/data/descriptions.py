@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from salience.assignments import one_line
+from salience.assignments import read_yaml_texts
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed, quoted, unknown
 from salience.files import readable_text
@@ -57,15 +57,10 @@ def read_descriptions(source: str) -> dict[str, list[str]]:
     Raises:
         InputError: the file cannot be read, or does not hold labels with texts.
     """
-    import yaml
-
     path = Path(source).expanduser()
     with readable_text(path, "utf-8") as file:
         text = file.read()
-    try:
-        found = yaml.load(text, Loader=yaml.BaseLoader)  # the label yes is a text here, not a truth value
-    except (yaml.YAMLError, RecursionError) as error:
-        raise InputError(f"{source} is not yaml: {one_line(error)[:300]}") from error
+    found = read_yaml_texts(text, source)
     if not isinstance(found, dict) or not found:
         raise InputError(f"{source}: label descriptions are lines of the form label: text")
     descriptions = {label: texts if isinstance(texts, list) else [texts] for label, texts in found.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +16,7 @@ from salience.data.kept_files import read_once
 from salience.data.labels import check_labels, encode, names_of
 from salience.data.multilabel import Label, check_same_kind
 from salience.data.reading import column_names, stream
+from salience.data.sources import same_source
 from salience.data.splitting import default_share, shared_rows, split
 from salience.data.texts import Texts
 from salience.data.unlabelled import read_unlabelled
@@ -200,11 +200,3 @@ def all_labelled(task: Task) -> Texts:
     if rows.rows is None or len(set(rows.rows)) < len(rows):  # row 1 of two files
         return rows
     return rows.take(np.argsort(rows.rows, kind="stable"))
-
-
-def same_source(one: str, other: str) -> bool:
-    """Whether two names are of one file, or of one data set on the hub."""
-    try:
-        return os.path.samefile(one, other)
-    except OSError:  # one is not a file
-        return one == other

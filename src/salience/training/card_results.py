@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from huggingface_hub import EvalResult
 
 from salience.errors import printable
-from salience.training.judged_scores import judge_of
+from salience.training.judged_scores import at_thresholds, judge_of
 from salience.training.recipe import Recipe
 
 TASK = "text-classification"
@@ -20,6 +20,8 @@ TASK = "text-classification"
 METRICS: dict[str, tuple[str, str, dict[str, Any] | None]] = {
     "accuracy": ("accuracy", "accuracy", None),
     "macro_f1": ("f1", "macro-F1", {"average": "macro"}),
+    "micro_f1": ("f1", "micro-F1", {"average": "micro"}),
+    "ranking_precision": ("label_ranking_average_precision", "ranking precision", None),
     "calibration_error": ("expected_calibration_error", "calibration error", {"bins": 15}),
 }
 FORMATS = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".parquet": "parquet", ".arrow": "arrow"}
@@ -48,6 +50,7 @@ def hub_results(recipe: Recipe, metrics: dict[str, Any]) -> list[EvalResult]:
             scores = scores | {"calibration_error": scaled}
     else:
         return []
+    scores = scores | at_thresholds(scores)  # as the model decides
     kind, name = data_kind(source), printable(PurePath(urlsplit(source).path).name or source)
     return [
         EvalResult(

@@ -13,7 +13,7 @@ import numpy as np
 from salience.errors import InputError
 from salience.training.data_facts import FACTS
 from salience.training.history import HISTORY
-from salience.training.judged_scores import judge_of
+from salience.training.judged_scores import judge_of, judged_scores
 from salience.training.manifest import RECIPE
 from salience.training.recipe_file import read_recipe
 from salience.training.results import OUT_OF_FOLD, PREDICTIONS, PROBABILITIES
@@ -79,11 +79,14 @@ def read_finished_run(folder: str | Path) -> FinishedRun:
         raise InputError(f"{folder} is no run: name a folder that `salience train` has written")
     try:
         metrics, recipe = read_json(place / "metrics.json"), read_recipe(place / RECIPE)
+        judged_scores(metrics)  # they are there
         labels, judged = read_judged(place, metrics)
         facts = read_json(place / FACTS) if (place / FACTS).is_file() else None
         history = read_json(place / HISTORY) if (place / HISTORY).is_file() else []
-        if not labels and facts is not None:
-            labels = list(facts["parts"]["training"]["classes"])
+        if not all(isinstance(row, dict) for row in history):
+            raise ValueError(f"{HISTORY} is no list of steps")
+        classes = [] if facts is None else list(facts["parts"]["training"]["classes"])
+        labels = labels or classes
         return FinishedRun(place, metrics, recipe, labels, judged, history, facts)
     except InputError:
         raise

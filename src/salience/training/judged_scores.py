@@ -66,10 +66,13 @@ def baseline_ahead(models: Mapping[str, dict]) -> str:
     )
 
 
+def at_thresholds(scores: Mapping[str, Any]) -> dict[str, Any]:
+    """The scores of decisions by the thresholds of the labels, named as those at 0.5; empty if there are none."""
+    return {name.removesuffix(AT_THRESHOLDS): value for name, value in scores.items() if name.endswith(AT_THRESHOLDS)}
+
+
 def with_thresholds(name: str, scores: dict) -> dict[str, dict]:
     """The scores of a model by its name; and where thresholds of its labels decide otherwise than 0.5, those, too."""
-    decided = {
-        each.removesuffix(AT_THRESHOLDS): value for each, value in scores.items() if each.endswith(AT_THRESHOLDS)
-    }
+    decided = at_thresholds(scores)
     differ = any(scores[each] != value for each, value in decided.items())
     return {name: scores} | ({f"{name}, thresholds of the labels": scores | decided} if differ else {})
