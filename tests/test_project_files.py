@@ -29,6 +29,7 @@ def test_the_citation_agrees_with_the_package():
     citation, project = yaml.safe_load(read("CITATION.cff")), tomllib.loads(read("pyproject.toml"))["project"]
     assert citation["cff-version"] == "1.2.0" and citation["authors"] and citation["message"]
     assert citation["license"] == project["license"]
+    assert citation["version"] == salience.__version__
     assert citation["type"] == "software" and "salience" in citation["title"]
 
 
