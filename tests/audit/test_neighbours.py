@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from salience.audit.neighbours import above_fence, duplicate_groups, nearest_rows, outlier_scores
+from salience.audit.neighbours import above_fence, duplicate_groups, outlier_scores, similar_rows
 from salience.data.texts import Texts
 
 
@@ -76,12 +76,21 @@ def test_a_similarity_of_one_is_for_equal_vectors():
     assert [(group.places, group.cosine) for group in found] == [([0, 1], pytest.approx(1, abs=1e-6))]
 
 
-def test_the_nearest_row_is_that_of_a_loop():
-    vectors, others = clustered(40, 0), clustered(15, 1)
-    places, cosines = nearest_rows(vectors, others)
-    for place, cosine, own in zip(places, cosines, others, strict=True):
-        products = [float(own @ vector) for vector in vectors]
-        assert place == int(np.argmax(products)) and cosine == pytest.approx(max(products), abs=1e-6)
+@pytest.mark.parametrize("similarity", [0.5, 0.9])
+def test_similar_rows_are_those_of_a_loop(similarity):
+    vectors, others = np.split(clustered(55, 0), [40])
+    found = similar_rows(vectors, others, similarity)
+    assert 0 < sum(len(places) for places, _ in found) < 40 * 15
+    for (places, cosines), own in zip(found, others, strict=True):
+        products = np.array([float(own @ vector) for vector in vectors])
+        assert places.tolist() == [place for place in np.argsort(-products) if products[place] >= similarity]
+        np.testing.assert_allclose(cosines, products[places], atol=1e-6)
+
+
+def test_a_row_that_is_there_twice_is_found_twice():
+    vectors = unit([[3, 1, 2], [1, 3, 2], [3, 1, 2]])
+    ((places, cosines),) = similar_rows(vectors, vectors[:1], 1.0)
+    assert sorted(places.tolist()) == [0, 2] and cosines == pytest.approx([1, 1], abs=1e-6)
 
 
 @pytest.mark.parametrize("rows", [2, 6, 40])

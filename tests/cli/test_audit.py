@@ -113,6 +113,18 @@ def test_decisions_make_a_copy_and_nothing_else_changes(audited, data, salience,
     refused(salience("audit", copy, "--apply", decisions, "--output", tmp_path / "again.csv"), "decisions.csv: row")
 
 
+def test_every_row_that_is_near_to_a_test_row_is_to_be_deleted(audit, tmp_path):
+    data = write_csv(tmp_path / "data.csv", [*ROWS, ROWS[6]])
+    test = write_csv(tmp_path / "test.csv", [("nothing like it at all", "food"), ROWS[6], ("oven", "sport")])
+    answer = audit(data, "--test", test, "--output", tmp_path / "audit", "--similarity", "1")
+    assert answer.code == 0, answer.err
+    (leak,) = [line for line in findings_in(tmp_path / "audit", "leak") if line["test_rows"] == [2]]
+    assert sorted(leak["rows"]) == [7, len(ROWS) + 1] and leak["suggestion"] == "delete the rows"
+    assert leak["labels"] == [ROWS[6][1]] * 2
+    near = [row["row"] for row in decisions_in(tmp_path / "audit") if "test row 2" in row["reason"]]
+    assert sorted(map(int, near)) == [7, len(ROWS) + 1]
+
+
 def test_test_rows_are_searched_for_the_data(audit, data, tmp_path):
     test = write_csv(tmp_path / "test.csv", [("nothing like it at all", "food"), ROWS[6], ("oven", "sport")])
     answer = audit(data, "--test", test, "--output", tmp_path / "audit", "--similarity", "1")

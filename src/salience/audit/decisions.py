@@ -44,7 +44,8 @@ def decision_rows(findings: Sequence[Finding], texts: Texts, labels: Sequence[st
                 what = "nearly equal, with other labels" if differ else "nearly equal"
                 reasons.setdefault(row, []).append(f"{what}: row {others}")
         elif finding.kind == "leak":
-            reasons.setdefault(rows[0], []).append(f"nearly equal to test row {finding.details['test_rows'][0]}")
+            for row in rows:
+                reasons.setdefault(row, []).append(f"nearly equal to test row {finding.details['test_rows'][0]}")
         elif finding.kind == "outlier":
             reasons.setdefault(rows[0], []).append("far from all other rows")
     places = {row: place for place, row in enumerate(rows_of(texts))}

@@ -8,7 +8,7 @@ import numpy as np
 
 from salience.audit.finding import Finding, named, rows_of
 from salience.audit.giveaways import giveaways
-from salience.audit.neighbours import above_fence, duplicate_groups, nearest_rows, outlier_scores
+from salience.audit.neighbours import above_fence, duplicate_groups, outlier_scores, similar_rows
 from salience.audit.out_of_fold import OutOfFold
 from salience.audit.separation import close_pairs
 from salience.audit.wrong_labels import wrong_labels
@@ -54,20 +54,20 @@ def near_duplicates(task: Task, vectors: np.ndarray, similarity: float) -> list[
 
 
 def leaks(task: Task, vectors: np.ndarray, test_vectors: np.ndarray, similarity: float) -> list[Finding]:
-    """The test rows that are nearly equal to a labelled row. The score is the cosine."""
-    places, cosines = nearest_rows(vectors, test_vectors)
+    """The test rows that are nearly equal to labelled rows, with these. The score is the highest cosine."""
     rows, test_rows = rows_of(task.training), rows_of(task.test)
     labels, test_labels = task.training.known_labels, task.test.known_labels
-    return [
+    found = [
         Finding(
-            "leak", [rows[places[test]]], "delete the row", float(cosines[test]),
+            "leak", [rows[place] for place in places], f"delete the row{'s' * (len(places) > 1)}", float(cosines[0]),
             {
-                "test_rows": [test_rows[test]], "label": named(labels[places[test]], task.labels),
+                "test_rows": [test_rows[test]], "labels": [named(labels[place], task.labels) for place in places],
                 "test_label": named(test_labels[test], task.labels),
             },
         )
-        for test in np.argsort(-cosines, kind="stable").tolist() if cosines[test] >= similarity
+        for test, (places, cosines) in enumerate(similar_rows(vectors, test_vectors, similarity)) if len(places)
     ]  # fmt: skip
+    return sorted(found, key=lambda finding: -finding.score)
 
 
 def outliers(texts: Texts, labels: Sequence[str], vectors: np.ndarray) -> list[Finding]:

@@ -6,11 +6,15 @@ All vectors have length 1, so that their product is the cosine.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from salience.data.splitting import stripped
 from salience.data.texts import Texts
+
+if TYPE_CHECKING:
+    from sklearn.neighbors import NearestNeighbors
 
 NEIGHBOURS = 10  # nearest rows whose distances make the score of an outlier
 FENCE = 1.5  # interquartile ranges above the third quartile
@@ -41,14 +45,12 @@ def duplicate_groups(texts: Texts, vectors: np.ndarray, similarity: float) -> li
         similarity: from 0 to 1.
     """
     from scipy.sparse.csgraph import connected_components
-    from sklearn.neighbors import NearestNeighbors
 
     numbers: dict[tuple[str, ...], int] = {}
     of_text = np.array([numbers.setdefault(text, len(numbers)) for text in stripped(texts)])
     _, first = np.unique(of_text, return_index=True)
     distinct = vectors[first]
-    search = NearestNeighbors(radius=max(1 - similarity, NO_DISTANCE), metric="cosine", algorithm="brute")
-    _, linked = connected_components(search.fit(distinct).radius_neighbors_graph(mode="connectivity"))
+    _, linked = connected_components(by_cosine(similarity).fit(distinct).radius_neighbors_graph(mode="connectivity"))
     group_of_row = linked[of_text]
     order = np.argsort(group_of_row, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(group_of_row[order])) + 1)
@@ -67,18 +69,24 @@ def least_similar(places: np.ndarray, of_text: np.ndarray, vectors: np.ndarray) 
     return min(float(cosines.max(1).min()), 1.0)
 
 
-def nearest_rows(vectors: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each of M other rows the place of the most similar row (M,), and its cosine (M,).
+def similar_rows(vectors: np.ndarray, others: np.ndarray, similarity: float) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For each of M other rows the places of all rows that are so similar, and their cosines, the highest first.
 
     Args:
         vectors: (N, D) of length 1, in which is searched.
         others: (M, D) of length 1.
+        similarity: from 0 to 1.
     """
+    search = by_cosine(similarity).fit(vectors)
+    distances, places = search.radius_neighbors(others, sort_results=True)
+    return [(near, np.clip(1 - far, -1, 1)) for near, far in zip(places, distances, strict=True)]
+
+
+def by_cosine(similarity: float) -> NearestNeighbors:
+    """A search for all rows with at least this cosine."""
     from sklearn.neighbors import NearestNeighbors
 
-    search = NearestNeighbors(n_neighbors=1, metric="cosine", algorithm="brute").fit(vectors)
-    distances, places = search.kneighbors(others)
-    return places[:, 0], np.clip(1 - distances[:, 0], -1, 1)
+    return NearestNeighbors(radius=max(1 - similarity, NO_DISTANCE), metric="cosine", algorithm="brute")
 
 
 def outlier_scores(vectors: np.ndarray) -> np.ndarray:
