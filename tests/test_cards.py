@@ -3,7 +3,9 @@
 import re
 import shlex
 from dataclasses import fields, replace
+from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import families
@@ -17,7 +19,17 @@ from salience.report.cards import cards_folder, read_card, read_index
 from salience.settings import settings_of
 from test_contract import rows_through_layers
 
-SECTIONS = ["Idea", "Formula", "Fields", "Cost", "Paper and code", "What the papers report", "Use", "Citation"]
+SECTIONS = [
+    "Idea",
+    "Formula",
+    "Fields",
+    "Cost",
+    "Paper and code",
+    "What the papers report",
+    "What was measured here",
+    "Use",
+    "Citation",
+]
 LAYERS = 12  # of the model that the costs are stated for
 
 every_method = pytest.mark.parametrize("name", METHODS)
@@ -73,6 +85,24 @@ def test_a_card_stands_alone(name):
     card = read_card(name)
     assert "](" not in card
     assert not re.search(r"\.\./|\b(?:src|docs|bench|shared|papers)/", card)
+
+
+MEASURED = {"accuracy": 1, "macro_f1": 1, "log_loss": 3, "accuracy_typos": 1, "foreign_auroc": 1}  # decimal places
+
+
+@every_method
+def test_a_card_has_the_runs_with_the_default_recipe(name):
+    """In the order of `MEASURED`, of the draws of the method, and in brackets of those without mixing."""
+    runs = pd.read_csv(Path(__file__).parents[1] / "results" / "studies" / "methods.csv").sort_values("seed")
+    measured = " ".join(section(read_card(name), "What was measured here").split())
+    if name not in set(runs["method"]):
+        assert measured.startswith("It was not trained with the default recipe")
+        return
+    expected = [
+        " and ".join(f"{value:.{digits}f}" for value in runs[runs["method"] == method][score])
+        for score, digits in MEASURED.items() for method in (name, "plain")
+    ]  # fmt: skip
+    assert re.findall(r"\d+\.\d+ and \d+\.\d+", measured) == expected
 
 
 def declared_rows(method) -> dict[str, tuple[str, str]]:
