@@ -68,8 +68,7 @@ def read_yaml(text: str, source: str) -> Any:
     try:
         return yaml.load(text, Loader=loader())
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:  # a date such as 2020-99-99
-        reason = "nested too deeply" if isinstance(error, RecursionError) else one_line(error)
-        raise InputError(f"{source} is not yaml: {reason[:300]}") from error
+        raise InputError(f"{source} is not yaml: {reason_of(error)}") from error
 
 
 def read_yaml_texts(text: str, source: str) -> Any:
@@ -80,23 +79,39 @@ def read_yaml_texts(text: str, source: str) -> Any:
     """
     import yaml
 
-    class Texts(yaml.BaseLoader):
-        """Reads every value as a text."""
+    try:
+        return yaml.load(text, Loader=distinct(yaml.BaseLoader))
+    except (yaml.YAMLError, RecursionError) as error:
+        raise InputError(f"{source} is not yaml: {reason_of(error)}") from error
+
+
+def reason_of(error: Exception) -> str:
+    """Why a text is not yaml, in one line."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return one_line(error).replace('in "<unicode string>", ', "at ")[:300]
+
+
+@cache
+def distinct(base: type) -> type:
+    """A loader of PyYAML that refuses a mapping with a name twice, as YAML does; PyYAML takes the last value."""
+    import yaml
+
+    class Distinct(base):
+        """Reads as its base does."""
 
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-            """A mapping whose names differ; yaml's own takes the last value of a name."""
+            """A mapping whose names differ."""
             seen = set()
             for name in (name for name, _ in node.value if isinstance(name, yaml.ScalarNode)):
                 if name.value in seen:
-                    place = f"{source}: line {name.start_mark.line + 1}"
-                    raise InputError(f"{place}: {quoted(name.value)} is there twice: write one list of texts")
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"{quoted(name.value)} is there twice", name.start_mark
+                    )
                 seen.add(name.value)
             return super().construct_mapping(node, deep)
 
-    try:
-        return yaml.load(text, Loader=Texts)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise InputError(f"{source} is not yaml: {one_line(error)[:300]}") from error
+    return Distinct
 
 
 @cache
@@ -104,7 +119,7 @@ def loader() -> type:
     """PyYAML's safe loader with the numbers of YAML 1.2. It follows YAML 1.1, for which 1e-4 is a text."""
     import yaml
 
-    class Loader(yaml.SafeLoader):
+    class Loader(distinct(yaml.SafeLoader)):  # type: ignore[misc]
         """Reads plain values. A number may have an exponent without a decimal point or a sign."""
 
     exponent = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")

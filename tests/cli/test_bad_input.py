@@ -204,6 +204,8 @@ def test_unknown_setting_in_a_config(place, salience, tmp_path):
     config = tmp_path / "run.yaml"
     config.write_text("data: x.csv\nmehtod: ssmix\n")
     refused(salience("train", "--config", config), "unknown setting in", '"mehtod"', 'Did you mean "method"?')
+    config.write_text("data: x.csv\nsteps: 3\nsteps: 4\n")
+    refused(salience("train", "--config", config), 'is not yaml: "steps" is there twice at line 3, column 1')
     config.write_text("data: [unclosed\n")
     refused(salience("train", "--config", config), "is not yaml")
     refused(salience("train", "--config", tmp_path / "none.yaml"), "cannot read --config")

@@ -52,7 +52,7 @@ def test_labels_and_texts_of_a_file_are_read_as_they_are_written(tmp_path):
         ("no: a\n1: ' ?'\n", r'labels\.yaml: a description of "1" has no words: write some, or remove it'),
         ("no:\n", r'a description of "no" has no words'),
         ("no: {a: b}\n1: [[c]]\n", r"2 labels with something else than a text or a list of texts: no, 1"),
-        ("no: a\n1: b\nno: c\n", r'labels\.yaml: line 3: "no" is there twice: write one list of texts'),
+        ("no: a\n1: b\nno: c\n", r'labels\.yaml is not yaml: "no" is there twice at line 3, column 1'),
         ("just a text", r"label descriptions are lines of the form label: text"),
         ("", r"lines of the form label: text"),
         ("no: [a", r"labels\.yaml is not yaml"),
