@@ -17,7 +17,6 @@ points of accuracy, and in log loss with the temperature that suits the rows bes
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,9 +24,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import torch
 
-from development import SETS, development_set
+from development import development_set
 from interpolation import scores
-from kept_rows import keep, kept_rows, missing_runs
+from kept_rows import arguments, keep, kept_rows, missing_runs
 from salience.comparison.statistics import difference
 from salience.data.task import Task
 from salience.training.fitting import fit
@@ -66,12 +65,9 @@ def rows_of_run(recipe: Recipe) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """Makes the runs that are missing and prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, required=True)
-    parser.add_argument("--results", type=Path, default=Path("results/studies/averaged-seeds.jsonl"))
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=["trec", "sst2", "banking20"])
-    parser.add_argument("--sizes", nargs="+", type=int, default=[100])
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
+    parser = arguments(
+        __doc__, "results/studies/averaged-seeds.jsonl", sets=["trec", "sst2", "banking20"], sizes=[100], seeds=[0, 1]
+    )
     options = parser.parse_args()
     with TemporaryDirectory() as folder:
         for run in missing_runs(options.results, seed=options.seeds, size=options.sizes, set=options.sets):

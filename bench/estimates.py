@@ -22,7 +22,6 @@ the decided new rows is at least the target. The last is to be 95 % or more.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,8 +30,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from development import SETS, development_set
-from kept_rows import keep, kept_rows, missing_runs
+from development import development_set
+from kept_rows import arguments, keep, kept_rows, missing_runs
 from salience.training.abstaining import abstention, decided_scores
 from salience.training.estimating import Estimated, estimate
 from salience.training.fitting import Listeners, fit
@@ -164,12 +163,13 @@ def table_of_targets(rows: list[dict]) -> str:
 
 def main() -> None:
     """Makes the runs that are missing and prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, required=True)
-    parser.add_argument("--results", type=Path, default=Path("results/estimates.jsonl"))
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=["trec", "mr", "subj", "sst2", "ag_news"])
-    parser.add_argument("--sizes", nargs="+", type=int, default=[100, 200])
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser = arguments(
+        __doc__,
+        "results/estimates.jsonl",
+        sets=["trec", "mr", "subj", "sst2", "ag_news"],
+        sizes=[100, 200],
+        seeds=[0, 1, 2],
+    )
     parser.add_argument("--kinds", nargs="+", default=["folds:2", "holdout"])
     parser.add_argument("--precision", default="auto")
     options = parser.parse_args()

@@ -13,7 +13,6 @@ labels), and in log loss, with 95 % intervals over the runs.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,8 +20,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from development import SETS, development_set
-from kept_rows import keep, kept_rows, missing_runs
+from development import development_set
+from kept_rows import arguments, keep, kept_rows, missing_runs
 from salience.comparison.statistics import difference
 from salience.training.fitting import fit
 from salience.training.recipe import Recipe
@@ -90,12 +89,13 @@ def table(rows: list[dict], score: str) -> str:
 
 def main() -> None:
     """Makes the runs that are missing and prints the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, required=True)
-    parser.add_argument("--results", type=Path, default=Path("results/studies/interpolation.jsonl"))
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=["trec", "sst2", "mr", "subj", "sst5", "ag_news"])
-    parser.add_argument("--sizes", nargs="+", type=int, default=[100])
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
+    parser = arguments(
+        __doc__,
+        "results/studies/interpolation.jsonl",
+        sets=["trec", "sst2", "mr", "subj", "sst5", "ag_news"],
+        sizes=[100],
+        seeds=[0, 1],
+    )
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=["default"])
     parser.add_argument("--precision", default="auto")
     options = parser.parse_args()

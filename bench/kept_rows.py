@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
+
+from development import SETS
 
 
 def kept_rows(file: Path) -> list[dict]:
@@ -32,3 +35,16 @@ def missing_runs(file: Path, **values: Sequence[Any]) -> Iterator[dict[str, Any]
         if combination not in made:
             yield dict(zip(values, combination, strict=True))
             print(*combination, flush=True)
+
+
+def arguments(
+    description: str | None, results: str, *, sets: Sequence[str], sizes: Sequence[int], seeds: Sequence[int]
+) -> argparse.ArgumentParser:
+    """The options of a bench that makes a run for each set, size and seed; these are the defaults."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--results", type=Path, default=Path(results))
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=sets)
+    parser.add_argument("--sizes", nargs="+", type=int, default=sizes)
+    parser.add_argument("--seeds", nargs="+", type=int, default=seeds)
+    return parser

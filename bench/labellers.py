@@ -12,7 +12,6 @@ appended to RESULTS, and those that it has are not made again.
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,8 +22,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 from sklearn.semi_supervised import LabelSpreading
 
-from development import SETS, development_set, rows_of, unlabelled_texts
-from kept_rows import keep, kept_rows, missing_runs
+from development import development_set, rows_of, unlabelled_texts
+from kept_rows import arguments, keep, kept_rows, missing_runs
 from salience.comparison.statistics import difference
 from salience.inference.sentence_vectors import sentence_vectors
 from salience.training.fitting import fit
@@ -156,12 +155,13 @@ def table(rows: list[dict]) -> str:
 
 def main() -> None:
     """Makes the runs that are missing and prints a table for each size."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, required=True)
-    parser.add_argument("--results", type=Path, default=Path("results/studies/labellers.jsonl"))
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=["trec", "sst2", "mr", "subj", "sst5", "ag_news"])
-    parser.add_argument("--sizes", nargs="+", type=int, default=[50])
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
+    parser = arguments(
+        __doc__,
+        "results/studies/labellers.jsonl",
+        sets=["trec", "sst2", "mr", "subj", "sst5", "ag_news"],
+        sizes=[50],
+        seeds=[0, 1],
+    )
     options = parser.parse_args()
     with TemporaryDirectory() as folder:
         for run in missing_runs(options.results, seed=options.seeds, size=options.sizes, set=options.sets):
