@@ -31,8 +31,8 @@ def test_a_run_of_all_rows_is_estimated_and_says_so(place, salience, tmp_path):
         f"macro-F1 {found['macro_f1']:.3f} [{least:.3f}, {most:.3f}] (95 % intervals over rows)"
     )
     rows = (
-        "he models of the estimate are trained on 30 rows; the saved model is trained on 60, and is likely to be a "
-        "little better"
+        "he models of the estimate are trained on 30 rows; the saved model is trained on 60, and is likely to be "
+        "better"
     )
     printed = answer.out.splitlines()
     assert printed[printed.index(f"e{scores}") + 1] == f"  t{rows}"
@@ -49,7 +49,7 @@ def test_a_run_with_test_rows_has_both_on_request(place, salience, tmp_path):
     metrics, _ = estimated(tmp_path / "run")
     # Four fifths of the 60 labelled rows; the model is trained on all.
     assert metrics["estimate"]["training_rows"] == [48] and metrics["rows"]["training"] == 60
-    assert "little better" in card
+    assert "likely to be better" in card
 
 
 def test_a_model_with_validation_rows_has_seen_as_many_as_that_of_a_holdout(place, salience, tmp_path):
@@ -57,7 +57,7 @@ def test_a_model_with_validation_rows_has_seen_as_many_as_that_of_a_holdout(plac
     assert salience(*place.train(*options)).code == 0
     metrics, _ = estimated(tmp_path / "run")
     assert metrics["estimate"]["training_rows"] == [48] and metrics["rows"]["training"] == 48
-    assert "little better" not in (tmp_path / "run" / "README.md").read_text()
+    assert "likely to be better" not in (tmp_path / "run" / "README.md").read_text()
 
 
 def test_groups_are_not_divided(authors, place, salience, tmp_path):

@@ -55,10 +55,8 @@ def show_run(run: Run, failed: str = "", console: Console | None = None) -> None
             console.print(literal(ahead), soft_wrap=True)
     if run.probabilities is not None:
         show_decisions(run, console)
-    if "estimate" in run.metrics:
-        first, *others = estimate_sentences(run.metrics)
-        for line in (first, *(f"  {other}" for other in others)):
-            console.print(literal(line), soft_wrap=True)
+    for number, line in enumerate(estimate_sentences(run.metrics)):
+        console.print(literal(f"{'  ' * (number > 0)}{line}"), soft_wrap=True)
     for line in abstention_sentences(run.metrics["abstention"]) if "abstention" in run.metrics else ():
         console.print(literal(line), soft_wrap=True)
     console.print(literal(f"saved: {run.folder}"), soft_wrap=True)

@@ -69,9 +69,7 @@ def model_card(
         training=training_summary(recipe, metrics),
         table=score_table(metrics),
         judge=judge_of(metrics),
-        estimated=[f"{line[0].upper()}{line[1:]}." for line in estimate_sentences(metrics)]
-        if "estimate" in metrics
-        else [],
+        estimated=[f"{line[0].upper()}{line[1:]}." for line in estimate_sentences(metrics)],
         abstains=[markdown(line) for line in abstention_sentences(metrics["abstention"])]
         if "abstention" in metrics
         else [],

@@ -12,14 +12,17 @@ from salience.training.scoring import scoring_in
 def estimate_sentences(metrics: dict) -> list[str]:
     """What the estimate of a run says, in which direction it errs, and what it has set; sentences without full stops.
 
+    Empty if the run has no estimate.
+
     Args:
         metrics: of the run, as metrics.json has them.
     """
+    if "estimate" not in metrics:
+        return []
     estimate = metrics["estimate"]
-    units = "groups" if "groups" in estimate else "rows"
-    labelled = f"{estimate['rows']:,} labelled rows" + f" of {estimate.get('groups', 0):,} groups" * (
-        units == "groups"
-    )
+    units, labelled = "rows", f"{estimate['rows']:,} labelled rows"
+    if "groups" in estimate:
+        units, labelled = "groups", f"{labelled} of {estimate['groups']:,} groups"
     scores = ", ".join(
         f"{title} {with_interval(estimate, name)}" for name, title in scoring_in(estimate).estimated.items()
     )
@@ -44,7 +47,7 @@ def rows_sentence(of_models: Sequence[int], of_run: int) -> str:
     """
     least, most = min(of_models), max(of_models)
     rows = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-    better = ", and is likely to be a little better" * (of_run > most)
+    better = ", and is likely to be better" * (of_run > most)
     return f"the models of the estimate are trained on {rows} rows; the saved model is trained on {of_run:,}{better}"
 
 
