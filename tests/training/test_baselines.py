@@ -17,8 +17,8 @@ from salience.training.baselines import (
     regression_probabilities,
     tfidf_probabilities,
 )
+from salience.training.held_out import HeldOutPredictions
 from salience.training.metrics import detailed_scores
-from salience.training.predictions import Predictions
 from salience.training.results import measure
 from salience.training.temperature import cross_fitted, temperature_scores
 
@@ -126,7 +126,7 @@ def test_a_run_is_measured_with_its_baselines_and_its_temperature():
         "validation": random.dirichlet(np.ones(3), 12).astype(np.float32),
         "test": random.dirichlet(np.ones(3), 15).astype(np.float32),
     }
-    measured = measure(task, Predictions(probabilities))
+    measured = measure(task, HeldOutPredictions(probabilities))
     assert measured["judged_on"] == "test"
     assert measured["test"] == detailed_scores(probabilities["test"], test.labels)
     assert measured["baselines"] == baseline_scores([(training, test)], 3)
@@ -134,11 +134,11 @@ def test_a_run_is_measured_with_its_baselines_and_its_temperature():
     assert measured["temperature_scaling"] == temperature_scores(
         probabilities["validation"], validation.labels, probabilities["test"], test.labels
     )
-    without = measure(Task(NAMES, training, test=test), Predictions({"test": probabilities["test"]}))
+    without = measure(Task(NAMES, training, test=test), HeldOutPredictions({"test": probabilities["test"]}))
     assert without["temperature_scaling"] == cross_fitted(probabilities["test"], test.labels)
     of_validation = measure(
-        Task(NAMES, training, validation), Predictions({"validation": probabilities["validation"]})
+        Task(NAMES, training, validation), HeldOutPredictions({"validation": probabilities["validation"]})
     )
     assert of_validation["judged_on"] == "validation"
     assert "temperature_scaling" not in of_validation
-    assert measure(Task(NAMES, training), Predictions({})) == {}
+    assert measure(Task(NAMES, training), HeldOutPredictions({})) == {}

@@ -12,7 +12,7 @@ from salience.training.preparing import Prepared
 
 
 @dataclass(frozen=True)
-class Predictions:
+class HeldOutPredictions:
     """The predictions of the parts "validation" and "test", of those that there are.
 
     Attributes:
@@ -24,7 +24,7 @@ class Predictions:
     decided: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, classifier: TextClassifier, prepared: Prepared) -> Predictions:
+    def of(cls, classifier: TextClassifier, prepared: Prepared) -> HeldOutPredictions:
         """The predictions of the classifier of a run."""
         probabilities = {
             role: classifier.probabilities(encoded) for role, encoded in prepared.parts.items() if role != "training"

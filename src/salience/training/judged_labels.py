@@ -6,13 +6,13 @@ import numpy as np
 
 from salience.data.task import Task
 from salience.training.estimating import Estimated
+from salience.training.held_out import HeldOutPredictions
 from salience.training.judged_scores import judge_of
 from salience.training.label_metrics import each_label
-from salience.training.predictions import Predictions
 
 
 def judged_labels(
-    task: Task, metrics: dict, predictions: Predictions, estimated: Estimated | None, thresholds: np.ndarray
+    task: Task, metrics: dict, predictions: HeldOutPredictions, estimated: Estimated | None, thresholds: np.ndarray
 ) -> dict[str, dict]:
     """The scores of every label on the rows that a run is judged on, as of `each_label`; empty if there are none.
 

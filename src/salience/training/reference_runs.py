@@ -21,9 +21,9 @@ from salience.training.checkpoints import using_files
 from salience.training.default_settings import default_batch_size, default_steps
 from salience.training.folder import RunFolder
 from salience.training.from_setfit import PAIRS, setfit_probabilities
+from salience.training.held_out import HeldOutPredictions
 from salience.training.inputs import checksums, input_files, task_of
 from salience.training.measured_scores import Measure, MeasureOfPredictions
-from salience.training.predictions import Predictions
 from salience.training.preparing import silent
 from salience.training.recipe import Recipe
 from salience.training.references import check_reference
@@ -63,7 +63,7 @@ def make_reference(recipe: Recipe, folder: str | Path, measures: Mapping[str, Me
             recipe, task.training, [task.test, *parts], len(task.labels)
         )
         decided = {"test": probabilities >= HALF} if task.multi_label else {}
-        predictions = Predictions({"test": probabilities}, decided)
+        predictions = HeldOutPredictions({"test": probabilities}, decided)
         seconds = round(time.time() - started + saved, 6)
         rows = {"training": len(task.training), "test": len(task.test)}
         metrics = measure(task, predictions) | {"rows": rows, "seconds": seconds}

@@ -23,8 +23,8 @@ from salience.models.attention_classifier import AttentionClassifier
 from salience.training.baselines import baseline_scores
 from salience.training.card import model_card
 from salience.training.estimating import Estimated
+from salience.training.held_out import HeldOutPredictions
 from salience.training.manifest import RECIPE
-from salience.training.predictions import Predictions
 from salience.training.recipe import Recipe
 from salience.training.scoring import scoring_of
 
@@ -33,7 +33,7 @@ PREDICTIONS, PROBABILITIES = "predictions.jsonl", "probabilities.npz"
 OUT_OF_FOLD = ("out_of_fold.jsonl", "out_of_fold.npz")  # the same of the rows of an estimate, with their folds
 
 
-def measure(task: Task, predictions: Predictions) -> dict:
+def measure(task: Task, predictions: HeldOutPredictions) -> dict:
     """The scores on every held-out part, and those of the baselines on the test part, or else the validation part.
 
     Args:
@@ -67,8 +67,8 @@ def measure(task: Task, predictions: Predictions) -> dict:
 
 
 def write_results(
-    folder: Path, classifier: TextClassifier, recipe: Recipe, task: Task, metrics: dict, predictions: Predictions,
-    estimated: Estimated | None, more: Mapping[str, Any],
+    folder: Path, classifier: TextClassifier, recipe: Recipe, task: Task, metrics: dict,
+    predictions: HeldOutPredictions, estimated: Estimated | None, more: Mapping[str, Any],
 ) -> None:  # fmt: skip
     """Writes the files of a run to a new folder.
 
@@ -99,7 +99,7 @@ def write_results(
 
 
 def write_scores(
-    folder: Path, device: str, recipe: Recipe, task: Task, metrics: dict, predictions: Predictions,
+    folder: Path, device: str, recipe: Recipe, task: Task, metrics: dict, predictions: HeldOutPredictions,
     estimated: Estimated | None = None,
 ) -> dict:  # fmt: skip
     """Writes the files of a run but the model, its tokenizer and its card to a new folder.

@@ -25,12 +25,12 @@ from salience.training.estimating import estimate, with_chosen_share
 from salience.training.fitting import Listeners, fit
 from salience.training.folder import RunFolder, kept_precision
 from salience.training.folds import Folds, choose_folds
+from salience.training.held_out import HeldOutPredictions
 from salience.training.history import HISTORY
 from salience.training.inputs import checksums, input_files, task_of
 from salience.training.measured_scores import Measure
 from salience.training.measures import Measures, measures_named
 from salience.training.multi_label import check_measures
-from salience.training.predictions import Predictions
 from salience.training.preparing import Prepared, prepare, silent
 from salience.training.recipe import Recipe
 from salience.training.results import write_results, write_scores
@@ -162,7 +162,7 @@ def fit_and_save(
     if not main:
         PartialState().wait_for_everyone()
         return Run(folder.output, recipe, task, {}, classifier, None)
-    predictions = Predictions.of(classifier, prepared)
+    predictions = HeldOutPredictions.of(classifier, prepared)
     metrics = run_metrics(prepared, task, fitted, predictions, estimated, abstention, time.time() - started)
     if len(task.test):
         metrics |= {name: each(classifier, task, recipe.seed) for name, each in measures.items()}

@@ -11,9 +11,9 @@ from salience.inference.abstaining import Thresholds
 from salience.training.abstaining import abstention, decided_scores
 from salience.training.estimating import Estimated
 from salience.training.fitting import Fitted
+from salience.training.held_out import HeldOutPredictions
 from salience.training.judged_labels import judged_labels
 from salience.training.passes import text_passes
-from salience.training.predictions import Predictions
 from salience.training.preparing import Prepared
 from salience.training.results import measure
 
@@ -40,7 +40,7 @@ class Abstention:
 
 
 def run_metrics(
-    prepared: Prepared, task: Task, fitted: Fitted, predictions: Predictions, estimated: Estimated | None,
+    prepared: Prepared, task: Task, fitted: Fitted, predictions: HeldOutPredictions, estimated: Estimated | None,
     abstained: Abstention | None, seconds: float,
 ) -> dict[str, Any]:  # fmt: skip
     """The metrics of a run, without the measures beside its scores.
