@@ -37,13 +37,13 @@ def choice(recipe: Recipe) -> dict[str, Any]:
     losses: dict[str, float] = {}
     chosen = estimating.chosen_share
 
-    def watched(probabilities, labels):
+    def watched(probabilities, labels, groups=None):
         """Of the calls, the last one sees all rows."""
         scoring = scoring_of(labels)
         for share, each in zip(SHARES, probabilities, strict=True):
             scaled = scoring.scaled(each, labels)
             losses[f"{share:g}"] = float(scoring.row_scores(scaled, labels)["log_loss"].mean())
-        return chosen(probabilities, labels)
+        return chosen(probabilities, labels, groups)
 
     estimating.chosen_share = watched
     try:

@@ -13,7 +13,7 @@ from salience.training.run import train
 
 def trained_with_share(data: str, model: str, output: str):
     """A run without dropout and mixing, which would be drawn in each process, of half of the trained weights."""
-    chosen, estimating.chosen_share = estimating.chosen_share, lambda probabilities, labels: 0
+    chosen, estimating.chosen_share = estimating.chosen_share, lambda probabilities, labels, groups=None: 0
     try:
         recipe = Recipe(
             data, model=model, method="plain", dropout=0.0, contrastive=0.0, steps=4, batch_size=8,

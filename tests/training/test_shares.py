@@ -24,8 +24,8 @@ from salience.training.estimate_words import estimate_sentences
 from salience.training.label_temperature import label_temperature, with_label_temperature
 from salience.training.recipe import Recipe
 from salience.training.run import train
-from salience.training.shares import SHARES, chosen_share, cross_chosen
-from salience.training.temperature import temperature_of, with_temperature
+from salience.training.shares import SHARES, chosen_share, cross_chosen, standard_error
+from salience.training.temperature import half_of_rows, temperature_of, with_temperature
 
 
 def noisy(labels, classes, noise, seed):
@@ -69,6 +69,31 @@ def test_the_trained_weights_are_kept_unless_a_share_is_clearly_better(labels):
     assert 0.05 < np.mean([chosen_share(pair, labels) == 0 for pair in pairs]) < 0.3
 
 
+def test_the_standard_error_over_groups_is_that_of_a_bootstrap_over_groups():
+    generator = np.random.default_rng(0)
+    groups = generator.integers(0, 300, 1500)
+    values = generator.normal(size=300)[groups] + generator.normal(size=1500)
+    members = [np.flatnonzero(groups == number) for number in range(300)]
+    draws = [values[np.concatenate([members[n] for n in generator.integers(0, 300, 300)])].mean() for _ in range(2000)]
+    assert standard_error(values, groups) == pytest.approx(np.std(draws), rel=0.05)
+    assert standard_error(values) == pytest.approx(values.std(ddof=1) / 1500**0.5)
+    assert standard_error(values) < standard_error(values, groups) / 1.5
+
+
+def test_rows_that_are_repeated_in_their_group_choose_what_they_choose_alone(labels):
+    """As many copies of a row make a chance difference certain, unless the copies count as one."""
+    pairs = [np.stack([noisy(labels, 4, 2.0, seed), noisy(labels, 4, 2.0, seed + 100)]) for seed in range(20)]
+    alone = [chosen_share(pair, labels) for pair in pairs]
+    copies = np.repeat(np.arange(200), 25)
+    assert [chosen_share(pair[:, copies], labels[copies], copies) for pair in pairs] == alone
+    assert [chosen_share(pair[:, copies], labels[copies]) for pair in pairs] != alone
+
+
+def test_a_single_group_chooses_nothing(labels):
+    pair = np.stack([noisy(labels, 4, 1.0, 0), noisy(labels, 4, 3.0, 1)])
+    assert chosen_share(pair, labels, np.zeros(200)) == 1
+
+
 def test_a_single_row_chooses_nothing():
     assert chosen_share(np.array([[[0.9, 0.1]], [[0.1, 0.9]]]), np.array([0])) == 1
 
@@ -76,30 +101,32 @@ def test_a_single_row_chooses_nothing():
 def test_no_row_is_scored_by_a_share_that_it_has_chosen(labels):
     """Changing the rows of one half changes the shares of the other half alone."""
     good, bad = noisy(labels, 4, 1.0, 1), noisy(labels, 4, 4.0, 2)
-    groups = np.arange(200) % 2
+    groups = np.arange(200) % 20
+    first = half_of_rows(groups, 0)
     found = cross_chosen(np.stack([good, bad]), labels, 0, groups)
     np.testing.assert_array_equal(found, good)  # both halves say so
-    mixed = np.stack([np.where(groups[:, None] == 0, bad, good), np.where(groups[:, None] == 0, good, bad)])
+    mixed = np.stack([np.where(first[:, None], bad, good), np.where(first[:, None], good, bad)])
     found = cross_chosen(mixed, labels, 1, groups)
-    # For the rows of group 0 the trained weights are better, and so those of group 1 are predicted with them.
+    # For the first half the trained weights are better, and so the rows of the other half are predicted with them.
     np.testing.assert_array_equal(found.argmax(1), bad.argmax(1))
-    np.testing.assert_array_equal(found[groups == 1], bad[groups == 1])
+    np.testing.assert_array_equal(found[~first], bad[~first])
 
 
 def test_another_share_is_brought_to_the_confidence_of_the_kept_one(labels):
     """Shares that differ by their temperatures alone: the rows fit one temperature, that of the kept share."""
-    groups = np.arange(200) % 2
-    base = np.where(groups[:, None] == 0, noisy(labels, 4, 3.0, 1), noisy(labels, 4, 3.0, 2))
+    groups = np.arange(200) % 20
+    first = half_of_rows(groups, 0)
+    base = np.where(first[:, None], noisy(labels, 4, 3.0, 1), noisy(labels, 4, 3.0, 2))
     other = noisy(labels, 4, 1.0, 3)
     # Either half is predicted better by another share, and so each is predicted with the share that is worse for it.
     shares = np.stack([
-        with_temperature(np.where(groups[:, None] == 0, base, other), 3.0), np.where(groups[:, None] == 0, other, base)
+        with_temperature(np.where(first[:, None], base, other), 3.0), np.where(first[:, None], other, base)
     ])  # fmt: skip
     temperatures = [temperature_of(each, labels) for each in shares]
     for kept in (0, 1):
         found = with_temperature(cross_chosen(shares, labels, kept, groups), temperatures[kept])
         expected = [with_temperature(each, number) for each, number in zip(shares, temperatures, strict=True)]
-        np.testing.assert_allclose(found, np.where(groups[:, None] == 0, *expected), rtol=1e-6)
+        np.testing.assert_allclose(found, np.where(first[:, None], *expected), rtol=1e-6)
 
 
 def test_the_trained_weights_are_the_last_of_the_shares():
@@ -126,7 +153,7 @@ def weights_of(run):
 
 
 def test_the_model_of_a_run_has_the_share_that_its_estimate_chooses(place, tmp_path, monkeypatch):
-    monkeypatch.setattr(estimating, "chosen_share", lambda probabilities, labels: 0)
+    monkeypatch.setattr(estimating, "chosen_share", lambda probabilities, labels, groups=None: 0)
     chosen = run_of(place, tmp_path / "chosen", estimate="folds:2")
     assert chosen.metrics["estimate"]["trained_share"] == SHARES[0] == 0.5
     said = "the saved weights are 50% of the way from those before training to the trained ones"
@@ -137,7 +164,7 @@ def test_the_model_of_a_run_has_the_share_that_its_estimate_chooses(place, tmp_p
 
 
 def test_a_recipe_leaves_the_choice_to_the_run_that_repeats_it(place, tmp_path, monkeypatch):
-    monkeypatch.setattr(estimating, "chosen_share", lambda probabilities, labels: 1)
+    monkeypatch.setattr(estimating, "chosen_share", lambda probabilities, labels, groups=None: 1)
     first = run_of(place, tmp_path / "first", estimate="folds:2")
     again = train(
         Recipe.from_mapping(yaml.safe_load((tmp_path / "first" / "recipe.yaml").read_text())),
@@ -157,7 +184,9 @@ def test_a_recipe_leaves_the_choice_to_the_run_that_repeats_it(place, tmp_path, 
 def test_the_rows_are_predicted_with_every_share(place, tmp_path, monkeypatch):
     """The last of them are the predictions of the trained weights, which an estimate of that share has too."""
     seen = []
-    monkeypatch.setattr(estimating, "chosen_share", lambda probabilities, labels: seen.append(probabilities) or 2)
+    monkeypatch.setattr(
+        estimating, "chosen_share", lambda probabilities, labels, groups=None: seen.append(probabilities) or 2
+    )
     open_ = run_of(place, tmp_path / "open", estimate="folds:2")
     named = run_of(place, tmp_path / "named", estimate="folds:2", trained_share=1.0)
     assert seen[0].shape == (len(SHARES), 24, 3) and open_.metrics["estimate"]["trained_share"] == 1

@@ -143,7 +143,7 @@ def of_all_folds(folds: Folds, results: list[FoldResult], seed: int, calibrated:
     texts = folds.texts.take(rows)
     groups = None if folds.groups is None else folds.groups[rows]
     probabilities, chooses = of_shares[-1], len(of_shares) > 1
-    kept = chosen_share(of_shares, texts.known_labels) if chooses else -1
+    kept = chosen_share(of_shares, texts.known_labels, groups) if chooses else -1
     if chooses:
         probabilities = cross_chosen(of_shares, texts.known_labels, kept, groups, seed)
     seen, steps, passes, seconds = zip(*(result.numbers for result in results), strict=True)

@@ -1,9 +1,9 @@
 """The share of the trained weights that is kept, chosen by rows that the models of an estimate have not seen.
 
 Each model of the estimate predicts its rows with several shares, see `salience.training.interpolating`. The share with
-the lowest log loss is kept if it is better than the trained weights by more than a standard error over the rows,
-paired (the one-standard-error rule: Breiman, Friedman, Olshen and Stone, 1984, Classification and Regression Trees,
-3.4.3). Each share has the temperature that suits it best, as the model of the run will.
+the lowest log loss is kept if it is better than the trained weights by more than a standard error over the rows, or
+over groups of them, paired (the one-standard-error rule: Breiman, Friedman, Olshen and Stone, 1984, Classification and
+Regression Trees, 3.4.3). Each share has the temperature that suits it best, as the model of the run will.
 """
 
 from __future__ import annotations
@@ -16,19 +16,40 @@ from salience.training.temperature import half_of_rows
 SHARES = (0.5, 0.75, 1.0)  # the last one are the trained weights
 
 
-def chosen_share(probabilities: np.ndarray, labels: np.ndarray) -> int:
+def chosen_share(probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None) -> int:
     """The number of the share that is kept.
 
     Args:
         probabilities: (S, N, C) of the shares, the trained weights last.
         labels: (N,), class numbers, or (N, C), 0 and 1.
+        groups: (N,) the group of each row, whose rows are often right or wrong together; None for rows that are
+            independent.
     """
     scoring = scoring_of(labels)
     losses = np.stack([scoring.row_scores(scoring.scaled(each, labels), labels)["log_loss"] for each in probabilities])
     best = int(losses.mean(1).argmin())
     gain = losses[-1] - losses[best]
-    error = gain.std(ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else np.inf
-    return best if gain.mean() > error else len(losses) - 1
+    return best if gain.mean() > standard_error(gain, groups) else len(losses) - 1
+
+
+def standard_error(values: np.ndarray, groups: np.ndarray | None = None) -> float:
+    """The standard error of a mean over rows, or over rows that are independent between groups only.
+
+    That of groups is the cluster-robust one of Liang and Zeger (1986, Biometrika 73(1), 13-22) for a mean, with
+    G / (G - 1) for G groups. With one row a group it is the standard deviation over the root of N.
+
+    Args:
+        values: (N,).
+        groups: (N,) the group of each row; None for one row a group.
+
+    Returns:
+        Infinity for a single group, which says nothing about other ones.
+    """
+    numbers = np.arange(len(values)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    sums = np.bincount(numbers, values - values.mean())
+    if len(sums) < 2:
+        return np.inf
+    return float(np.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum()) / len(values))
 
 
 def cross_chosen(
@@ -54,7 +75,8 @@ def cross_chosen(
         return found
     temperatures = [scoring.temperature(each, labels) for each in probabilities]
     for rows in (first, ~first):
-        chosen = chosen_share(probabilities[:, ~rows], labels[~rows])
+        others = ~rows
+        chosen = chosen_share(probabilities[:, others], labels[others], None if groups is None else groups[others])
         if chosen != kept:
             ratio = temperatures[chosen] / temperatures[kept]
             found[rows] = scoring.with_temperature(probabilities[chosen, rows], ratio)
