@@ -5,20 +5,27 @@
 
 `bench/study.py` adds the runs of each of its calls to the table, so that a study can be made in parts.
 `salience compare` resamples draws and test rows, for which it needs the predictions; this table needs scores only. A
-difference is paired by set, size and seed. It is averaged over the seeds of a set, and then over the sets, which count
-alike. The interval is that of Student's t over the sets: what other sets like these would give.
+difference is paired by set, size and seed. It is averaged over the seeds of a set, and then over the sets, which
+count alike. The interval is that of Student's t over the sets: what other sets like these would give. It is not
+corrected for the number of variants. A star marks a difference whose p-value, of the same t, is at most 0.05 after
+Holm's correction over the variants of the same size.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t
+from scipy.stats import ttest_1samp
+
+from salience.comparison.significance import holm
 
 KEY = ["data", "model", "size", "seed"]
+LEVEL = 0.05
 PERCENT = (
     "accuracy",
     "macro_f1",
@@ -42,34 +49,67 @@ def paired(runs: pd.DataFrame, baseline: str, score: str) -> pd.DataFrame:
     return both.assign(difference=both[score] - both[f"{score}_of_baseline"])[["method", *KEY, "difference"]]
 
 
-def interval_over_sets(differences: pd.DataFrame) -> tuple[float, float, float]:
-    """The mean over sets, and the bounds of its 95 % interval; infinite if there is a single set."""
+class Mean(NamedTuple):
+    """A mean difference over sets, the bounds of its 95 % interval and its p-value.
+
+    A single set has infinite bounds and no p-value (nan): it says nothing about others.
+    """
+
+    mean: float
+    low: float
+    high: float
+    p: float
+
+
+def over_sets(differences: pd.DataFrame) -> Mean:
+    """The mean over sets of the differences that `paired` returns, at least one."""
     means = differences.groupby(["data", "model"])["difference"].mean().to_numpy()
     if len(means) < 2:
-        return float(means.mean()), -np.inf, np.inf
-    half = t.ppf(0.975, len(means) - 1) * means.std(ddof=1) / len(means) ** 0.5
-    return float(means.mean()), float(means.mean() - half), float(means.mean() + half)
+        return Mean(float(means.mean()), -np.inf, np.inf, np.nan)
+    found = ttest_1samp(means, 0.0)
+    return Mean(float(means.mean()), *found.confidence_interval(1 - LEVEL), found.pvalue)
+
+
+def beyond_chance(family: Sequence[Mean]) -> list[bool]:
+    """Whether each difference of a family is significant after Holm's correction over those that have a p-value."""
+    p_values = np.array([each.p for each in family])
+    tested = ~np.isnan(p_values)
+    adjusted = np.ones(len(family))
+    adjusted[tested] = holm(p_values[tested])
+    return (adjusted <= LEVEL).tolist()
+
+
+def rows_of(runs: pd.DataFrame, baseline: str, score: str) -> dict[tuple[str, str], pd.DataFrame]:
+    """The paired differences of each row of the table, by variant and size; the size is "all" for several together."""
+    rows = {}
+    for method in [name for name in dict.fromkeys(runs["method"]) if name != baseline]:
+        own = paired(runs[runs["method"].isin([baseline, method])], baseline, score)
+        parts = {str(size): own[own["size"] == size] for size in sorted(own["size"].unique())}
+        rows |= {(method, size): part for size, part in (parts | ({"all": own} if len(parts) > 1 else {})).items()}
+    return rows
+
+
+def cells_of(rows: dict[tuple[str, str], pd.DataFrame], digits: int) -> dict[tuple[str, str], str]:
+    """The difference, its interval and its star in each row of a score; a family are the variants of one size."""
+    means = {key: over_sets(each) for key, each in rows.items()}
+    cells = {}
+    for size in dict.fromkeys(size for _, size in rows):
+        family = [key for key in rows if key[1] == size]
+        stars = beyond_chance([means[key] for key in family])
+        for key, star in zip(family, stars, strict=True):
+            mean, low, high, _ = means[key]
+            cells[key] = f"{mean:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]{'*' * star}"
+    return cells
 
 
 def table(runs: pd.DataFrame, baseline: str, scores: list[str]) -> str:
     """The differences in Markdown: of each size, and of all sizes of a set together if there are several."""
     lines = [f"| against {baseline} | rows | sets | runs | {' | '.join(scores)} |", "|---" * (4 + len(scores)) + "|"]
-    for method in [name for name in dict.fromkeys(runs["method"]) if name != baseline]:
-        own = runs[runs["method"].isin([baseline, method])]
-        sizes = sorted(own[own["method"] == method]["size"].unique())
-        for size in [*sizes, *["all"] * (len(sizes) > 1)]:
-            part = own if size == "all" else own[own["size"] == size]
-            found = {score: paired(part, baseline, score) for score in scores}
-            first = found[scores[0]]
-            if not len(first):
-                continue
-            cells = [
-                "{:+{digits}} [{:+{digits}}, {:+{digits}}]".format(
-                    *interval_over_sets(each), digits=".1f" if score in PERCENT else ".3f"
-                )
-                for score, each in found.items()
-            ]
-            lines.append(f"| {method} | {size} | {first['data'].nunique()} | {len(first)} | {' | '.join(cells)} |")
+    of_scores = {score: rows_of(runs, baseline, score) for score in scores}
+    cells = {score: cells_of(rows, 1 if score in PERCENT else 3) for score, rows in of_scores.items()}
+    for (method, size), first in of_scores[scores[0]].items():
+        shown = " | ".join(cells[score][method, size] for score in scores)
+        lines.append(f"| {method} | {size} | {first['data'].nunique()} | {len(first)} | {shown} |")
     return "\n".join(lines)
 
 

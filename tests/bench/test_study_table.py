@@ -1,8 +1,11 @@
 """bench/study_table.py: paired differences and their intervals over sets, from the scores of a study's runs."""
 
+from statistics import stdev
+
+import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import ttest_1samp
+from scipy.stats import t
 
 import study
 import study_table
@@ -24,10 +27,33 @@ RUNS = runs_of({
 
 
 def test_sets_count_alike_and_their_seeds_are_averaged():
-    mean, low, high = study_table.interval_over_sets(study_table.paired(RUNS, "plain", "accuracy"))
-    expected = ttest_1samp([4, 1, -2], 0)
-    assert mean == pytest.approx(1)
-    assert (low, high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
+    mean, low, high, p = study_table.over_sets(study_table.paired(RUNS, "plain", "accuracy"))
+    half = t.ppf(0.975, 2) * stdev([4, 1, -2]) / 3**0.5
+    assert (mean, low, high) == pytest.approx((1, 1 - half, 1 + half))
+    assert p == pytest.approx(2 * t.sf(1 / (stdev([4, 1, -2]) / 3**0.5), 2))
+
+
+def test_a_star_is_given_after_the_correction_over_the_variants_of_a_size():
+    """p-values of 0.02 and 0.03 are beyond chance, alone and together; beside a third variant neither is."""
+    sets = "abcdefgh"
+    noise = np.array([1.0, -1, 2, -2, 3, -3, 0, 0])
+    clear, near = (noise + shift_of(p, noise) for p in (0.02, 0.03))
+    scores = {(name, "plain", 50, 0): 0.0 for name in sets} | {
+        (name, "near", 50, 0): v for name, v in zip(sets, near, strict=True)
+    }
+    alone = study_table.table(runs_of(scores), "plain", ["accuracy"]).splitlines()
+    assert alone[2].endswith("]* |")
+    scores |= {(name, "clear", 50, 0): v for name, v in zip(sets, clear, strict=True)} | {("a", "one set", 50, 0): 9.0}
+    both = study_table.table(runs_of(scores), "plain", ["accuracy"]).splitlines()
+    assert [line.endswith("]* |") for line in both[2:]] == [True, True, False]
+    scores |= {(name, "nothing", 50, 0): v for name, v in zip(sets, noise, strict=True)}
+    three = study_table.table(runs_of(scores), "plain", ["accuracy"]).splitlines()
+    assert [line.endswith("]* |") for line in three[2:]] == [False, False, False, False]
+
+
+def shift_of(p: float, noise: np.ndarray) -> float:
+    """What is added to values of mean 0 so that their t-test has this p-value."""
+    return t.isf(p / 2, len(noise) - 1) * noise.std(ddof=1) / len(noise) ** 0.5
 
 
 def test_a_line_for_each_size_and_one_for_all():
