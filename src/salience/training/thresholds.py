@@ -17,7 +17,7 @@ from scipy.stats import binom
 
 CERTAINTY = 0.95
 FIRST = 4  # the first candidate decides a quarter of the rows
-OWN = 5  # a class has a threshold of its own from this multiple of `least_rows` on
+OWN = 20  # a class has a threshold of its own from this multiple of `least_rows` on: see bench/own_thresholds.py
 
 
 def least_rows(target: float, error: float = 1 - CERTAINTY) -> int:
