@@ -5,8 +5,10 @@ import os
 import pytest
 
 from salience.data import kept_files, task
-from salience.data.task import read_part, read_task
+from salience.data.task import read_part
 from salience.data.texts import Texts
+from salience.training.recipe import Recipe
+from salience.training.task_files import read_task
 
 ROWS = "text,label\none,a\ntwo,b\n"
 
@@ -67,6 +69,7 @@ def test_the_room_is_bounded(write, reads, monkeypatch):
 def test_tasks_from_a_kept_file_are_equal(write, reads):
     file = write("one.csv", "text,label\n" + "".join(f"text {row},{'ab'[row % 2]}\n" for row in range(20)))
     notes: list[list[str]] = [[], []]
-    one, two = (read_task(file, size=10, seed=3, note=each.append) for each in notes)
+    recipe = Recipe(data=file, size=10, seed=3, validation_share=None)
+    one, two = (read_task(recipe, each.append) for each in notes)
     assert notes[0] == notes[1] and one == two
     assert isinstance(one.training, Texts) and len(reads) == 1

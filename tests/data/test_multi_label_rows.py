@@ -7,16 +7,17 @@ import pyarrow
 import pytest
 from written import parquet
 
-from salience.data.task import read_task
 from salience.errors import InputError
+from salience.training.recipe import Recipe
+from salience.training.task_files import read_task
 
 LABELS = [["joy", "fear"], [], ["joy"], ["anger"], ["fear", "anger"], ["joy", "fear", "anger"]]
 EXPECTED = [[0, 1, 1], [0, 0, 0], [0, 0, 1], [1, 0, 0], [1, 1, 0], [1, 1, 1]]  # anger, fear, joy
 
 
-def read(data: str, **chosen):
+def read(data: str, **settings):
     notes: list[str] = []
-    return read_task(data, validation_share=0, note=notes.append, **chosen), notes
+    return read_task(Recipe(data=data, **settings), notes.append), notes
 
 
 def csv_of(cells, header="text,label"):
@@ -40,7 +41,7 @@ def test_lists_in_json_lines_and_parquet(write):
 
 def test_labels_that_a_separator_divides(write):
     cells = [" | ".join(each) or "[]" for each in LABELS]
-    task, _ = read(write("a.csv", csv_of(cells)), separator="|")
+    task, _ = read(write("a.csv", csv_of(cells)), label_separator="|")
     assert task.labels == ["anger", "fear", "joy"] and task.training.labels.tolist() == EXPECTED
 
 
@@ -64,7 +65,7 @@ def test_parts_have_the_labels_of_the_training_rows(write):
     task, notes = read(data, test=write("t.csv", csv_of(['["joy"]', "[]"])), size=12)
     assert task.test.labels.tolist() == [[0, 0, 1], [0, 0, 0]]
     assert "size: 12 of the 24 rows drawn (stratified)" in notes
-    task = read_task(data, note=notes.append, validation_share=0.25)
+    task = read_task(Recipe(data=data, validation_share=0.25), notes.append)
     assert len(task.validation) == 6 and task.validation.labels.sum(0).tolist() == [3, 3, 3]
 
 
@@ -84,8 +85,8 @@ JOINED = [["joy", "fear"], ["fear", "anger"], ["joy"], ["joy", "anger", "fear"],
         (["[0, 1, 1]", "[1, 0, 0]"], {}, r'row 1, .*has the label "1" twice; .*--label NAME,NAME'),
         (['{"joy": 1}', "[]"], {}, r"row 1, .*an object, .* is no label"),
         (['[["joy"]]', "[]"], {}, r"row 1, .*several labels in one row"),
-        (["a||b", "a"], {"separator": "|"}, r"row 1, .*an empty label among several"),
-        (["", "a"], {"separator": "|"}, r"1 row of 2 with an empty or missing value"),
+        (["a||b", "a"], {"label_separator": "|"}, r"row 1, .*an empty label among several"),
+        (["", "a"], {"label_separator": "|"}, r"1 row of 2 with an empty or missing value"),
         (['["joy"]', "[]"], {}, r"the rows have 1 label in all; several labels a text need at least two"),
         (["|".join(each) for each in JOINED], {}, r'joined by "\|", such as "[a-z|]+"; add --label-separator "\|"'),
         (["2", "1"], {"label": "label,number"}, r'row 1, column "label": "2" is neither 0 nor 1'),
@@ -93,7 +94,7 @@ JOINED = [["joy", "fear"], ["fear", "anger"], ["joy"], ["joy", "anger", "fear"],
         (["1", "0"], {"label": "label,label"}, r"--label label,label names a column twice"),
         (
             ["1", "0"],
-            {"label": "label,number", "separator": "|"},
+            {"label": "label,number", "label_separator": "|"},
             r"--label-separator divides the labels of one",
         ),
     ],

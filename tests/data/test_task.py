@@ -6,7 +6,8 @@ import pyarrow
 import pytest
 from written import parquet
 
-from salience.data.task import read_task
+from salience.training.recipe import Recipe
+from salience.training.task_files import read_task
 
 TRAIN = "text,label\n" + "".join(f"text {number},{'ab'[number % 2]}\n" for number in range(20))
 OTHER = "text,label\nother 1,a\nother 2,b\nother 3,b\n"
@@ -19,7 +20,7 @@ def noted(write):
 
     def noted(**files: str) -> list[str]:
         notes = []
-        read_task(train, note=notes.append, **files)
+        read_task(Recipe(data=train, **files), notes.append)
         return [note.replace(os.path.dirname(train) + "/", "") for note in notes if "flattered" in note]
 
     return noted
@@ -58,14 +59,15 @@ def test_columns_that_are_not_needed_may_hold_anything(write):
         "text": [f"text {number}" for number in range(20)], "label": ["a", "b"] * 10,
         "at": pyarrow.array([3 * 10**17] * 20, pyarrow.timestamp("us")),
     })  # fmt: skip
-    assert len(read_task(write("train.parquet", parquet(table)), validation_share=0, note=list).training) == 20
+    recipe = Recipe(data=write("train.parquet", parquet(table)))
+    assert len(read_task(recipe, note=list).training) == 20
 
 
 def test_rows_are_drawn_before_some_are_held_out(write):
     table = pyarrow.table({"text": [f"text {row}" for row in range(100)], "label": ["a", "b"] * 50})
     file = write("train.parquet", parquet(table))
-    notes, whole = [], read_task(file, validation_share=0, note=list)
-    task = read_task(file, note=notes.append, size=20, seed=3)
+    notes, whole = [], read_task(Recipe(data=file), note=list)
+    task = read_task(Recipe(data=file, validation_share=None, size=20, seed=3), notes.append)
     assert (len(task.training), len(task.validation), len(task.test)) == (16, 4, 0)
     assert sorted(task.training.known_labels) == [0] * 8 + [1] * 8
     assert {*task.training.rows, *task.validation.rows} < {*whole.training.rows}

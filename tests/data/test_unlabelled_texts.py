@@ -3,9 +3,10 @@
 import pytest
 
 from salience.data.columns import Columns
-from salience.data.task import read_task
 from salience.data.texts import Texts
 from salience.data.unlabelled import read_unlabelled
+from salience.training.recipe import Recipe
+from salience.training.task_files import read_task
 
 PARTS = {"training": Texts(["one ", "two"]), "test": Texts(["three"])}
 
@@ -76,9 +77,10 @@ def test_a_task_knows_its_texts_without_labels(write):
     train = write("train.csv", "\n".join(["text,label", *rows, ""]))
     test = write("test.csv", "text,label\ntext 3,b\nother,a\n")
     notes = []
-    task = read_task(train, test, validation_share=0.25, size=8, note=notes.append, unlabelled=train)
+    recipe = Recipe(data=train, test=test, validation_share=0.25, size=8, unlabelled=train)
+    task = read_task(recipe, notes.append)
     known = {*task.training.texts, *task.validation.texts, *task.test.texts}
     expected = [text for text in (f"text {number}" for number in range(20)) if text not in known]
     assert task.unlabelled.texts == expected
     assert any(note.startswith(f"unlabelled: {len(expected)} texts of {train}; left out ") for note in notes)
-    assert len(read_task(train, note=notes.append).unlabelled) == 0
+    assert len(read_task(Recipe(data=train), notes.append).unlabelled) == 0

@@ -16,12 +16,14 @@ from salience.analysis.token_scores import TokenScores
 from salience.cli.main import main
 from salience.comparison.attention import Analysis, Words, analyse
 from salience.comparison.attention_sweep import sweep
-from salience.data.task import Task, read_task
+from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.models.attention_models import AttentionOptions
 from salience.report.attention_page import attention_page, category_rows
 from salience.report.attention_pictures import draw_all
 from salience.report.attention_pictures import scores as draw_scores
+from salience.training.recipe import Recipe
+from salience.training.task_files import read_task
 from salience.training.word_models import WordRecipe, fit_words
 
 PICTURES = ["polarity", "attention", "weights", "scales", "training"]
@@ -238,7 +240,7 @@ def test_words_are_no_markup(tmp_path, opened):
     words = {"a": ["<img/src=x/onerror=window.hacked=1>", "</td></table>"], "b": ["<script>window.hacked=1</script>",
              "&lt;b&gt;", "\"'"]}  # fmt: skip
     rows = [(" ".join(["the", *draw.choices(words[label], k=3)]), label) for label in "ab" * 40]
-    data = read_task(str(write_csv(tmp_path / "train.csv", rows)))
+    data = read_task(Recipe(data=str(write_csv(tmp_path / "train.csv", rows)), validation_share=None))
     fitted = fit_words(
         AttentionOptions("embeddings", "dot"), WordRecipe(epochs=1, batch_size=10), replace(data, tokenised=True), 0
     )

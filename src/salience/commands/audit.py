@@ -18,7 +18,7 @@ from salience.data.columns import choose_columns
 from salience.data.multilabel import mixed_kinds
 from salience.data.reading import column_names, is_on_hub, stream, suffix_of
 from salience.data.sources import check_not_read
-from salience.data.task import Task, read_task
+from salience.data.task import Task
 from salience.data.writers import opened_csv
 from salience.errors import InputError, counted
 from salience.files import whole_folder, write_lines, write_whole
@@ -28,6 +28,7 @@ from salience.report.terminal import say
 from salience.settings import as_option
 from salience.training.recipe import Recipe
 from salience.training.reference_runs import encoder_of_recipe
+from salience.training.task_files import read_task
 
 PAGE, LINES, DECISIONS = "audit.html", "audit.jsonl", "decisions.csv"
 FOLDS, SIMILARITY = 5, 0.95
@@ -62,10 +63,7 @@ def audit_file(
         )
     similarity = SIMILARITY if similarity is None else similarity
     recipe = Recipe(data=data, test=test, **given)
-    task = read_task(
-        data, test, None, 0.0, recipe.seed, recipe.encoding, recipe.bad_rows, say, text=recipe.text,
-        text_pair=recipe.text_pair, label=recipe.label, group=recipe.group, separator=recipe.label_separator,
-    )  # fmt: skip
+    task = read_task(recipe, say)
     predicted = None if run is None else of_run(run, data, task)  # a wrong run is reported before the encoder runs
     encoder = encoder_of_recipe(recipe)
     vectors = encoder.vectors(task.training)

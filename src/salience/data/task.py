@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from salience.data.collecting import collect
 from salience.data.columns import Columns, choose_columns
-from salience.data.descriptions import label_descriptions
-from salience.data.drawing import draw
 from salience.data.kept_files import read_once
-from salience.data.labels import check_labels, encode, names_of
-from salience.data.multilabel import Label, check_same_kind
+from salience.data.multilabel import Label
 from salience.data.reading import column_names, stream
-from salience.data.sources import same_source
-from salience.data.splitting import default_share, shared_rows, split
 from salience.data.texts import Texts
-from salience.data.unlabelled import read_unlabelled
-from salience.errors import InputError, counted, listed, quoted
 
 
 @dataclass(frozen=True)
@@ -104,92 +96,6 @@ def _read_part(
     texts, labels, warnings = collect(rows, columns, source, bad_rows)
     assert labels is not None  # `choose_columns` has chosen a label
     return texts, labels, columns, notes + warnings
-
-
-def read_task(
-    data: str,
-    test: str | None = None,
-    validation: str | None = None,
-    validation_share: float | None = None,
-    seed: int = 0,
-    encoding: str = "utf-8",
-    bad_rows: str = "error",
-    note: Callable[[str], None] = print,
-    size: int | None = None,
-    unlabelled: str | None = None,
-    descriptions: str | None = None,
-    **chosen,
-) -> Task:
-    """Reads and checks all files of a task, before anything is trained.
-
-    Args:
-        data: the training data, a file or the name of a data set on the hub.
-        test, validation: the test and validation data; None if there are none.
-        validation_share: without `validation`, the share of the training data that is held out, stratified by class;
-            0 trains on all rows; None follows `default_share`.
-        seed: of the rows that are drawn and held out.
-        encoding: of text files.
-        bad_rows: as in `collect`.
-        note: is called with each guess and each warning.
-        size: the number of rows of `data` that are drawn, as `draw` draws them; None takes all.
-        unlabelled: texts without labels; None if there are none. Those that are also labelled rows are left out.
-        descriptions: descriptions of labels, as of `label_descriptions`; None if there are none.
-        chosen: `text`, `text_pair`, `label` and `group`, the names of columns that are not to be guessed, and
-            `separator`, as of `Columns`. Groups are those of `data`; other files need none.
-
-    Raises:
-        InputError: the data are at fault; names file and row.
-    """
-    texts, labels, columns, notes = read_part(data, None, encoding, bad_rows, **chosen)
-    notes += check_labels(labels, data, chosen.get("label") is not None)
-    names = names_of(labels, columns.several)
-    if size is not None:
-        drawn = draw(labels, size, seed, data)
-        notes.append(f"size: {len(drawn):,} of the {len(texts):,} rows drawn (stratified)")
-        texts, labels = texts.take(drawn), [labels[row] for row in drawn]
-
-    def read_other(source: str, role: str) -> Texts:
-        other, other_labels, _, warnings = read_part(source, columns, encoding, bad_rows)
-        notes.extend(warnings)
-        check_same_kind(labels, data, other_labels, source)
-        other = replace(other, labels=encode(other_labels, names, source, other.rows or []))
-        if same_source(source, data):
-            notes.append(f"{source}: the {role} file is the training file itself; scores are flattered")
-        elif shared := shared_rows(texts, other):
-            notes.append(f"{source}: {shared} of {len(other)} {role} rows also stand in {data}; scores are flattered")
-        return other
-
-    held_out = read_other(validation, "validation") if validation else Texts([])
-    tested = read_other(test, "test") if test else Texts([])
-    if validation and test:
-        flattered = "by which the model is chosen; the test score is flattered"
-        if same_source(validation, test):
-            notes.append(f"{test}: the test file is also the validation file, {flattered}")
-        elif shared := shared_rows(held_out, tested):
-            notes.append(f"{test}: {shared} of {len(tested)} test rows also stand in {validation}, {flattered}")
-    training = replace(texts, labels=encode(labels, names, data, texts.rows or []))
-    share = default_share(len(training)) if validation_share is None else validation_share
-    if not validation and share > 0:
-        kept_rows, held_rows = split(labels, share, seed, data)
-        held_out, training = training.take(held_rows), training.take(kept_rows)
-        notes.append(f"validation: {len(held_out)} of the {len(texts)} rows held out (stratified)")
-    numbers = training.known_labels
-    if numbers.ndim == 2 and (never := [quoted(names[label]) for label in np.flatnonzero(numbers.sum(0) == 0)]):
-        notes.append(f"{data}: no training row has the label {listed(never, 5)}")
-    parts = {"training": training, "validation": held_out, "test": tested}
-    others = Texts([])
-    if unlabelled is not None:
-        others, found = read_unlabelled(unlabelled, columns, parts, encoding, bad_rows)
-        notes += found
-    described = Texts([])
-    if descriptions is not None:
-        if columns.text_pair is not None:
-            raise InputError("--label-descriptions are single texts, but the rows are pairs: leave them out")
-        described = label_descriptions(descriptions, names)
-        notes.append(f"label descriptions: {counted(len(described), 'text')} to train on beside the rows")
-    for line in notes:
-        note(line)
-    return Task(names, training, held_out, tested, columns, unlabelled=others, descriptions=described)
 
 
 def all_labelled(task: Task) -> Texts:

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from sklearn.utils import check_random_state
 
-from salience.data.splitting import split
-from salience.data.task import Task, default_share
+from salience.data.splitting import default_share, split
+from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError, quoted
 from salience.inference import TextClassifier

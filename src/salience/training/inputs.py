@@ -7,11 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from salience.data.label_noise import with_wrong_training_labels
-from salience.data.task import Task, read_task
+from salience.data.task import Task
 from salience.errors import InputError
 from salience.files import sha256_of
 from salience.training.multi_label import check_multi_label
 from salience.training.recipe import Recipe
+from salience.training.task_files import read_task
 
 
 def task_of(recipe: Recipe, note: Callable[[str], None]) -> Task:
@@ -23,12 +24,7 @@ def task_of(recipe: Recipe, note: Callable[[str], None]) -> Task:
     Raises:
         InputError: the data are at fault; names file and row.
     """
-    task = read_task(
-        recipe.data, recipe.test, recipe.validation, recipe.validation_share, recipe.seed, recipe.encoding,
-        recipe.bad_rows, note, recipe.size, text=recipe.text, text_pair=recipe.text_pair, label=recipe.label,
-        group=recipe.group, separator=recipe.label_separator, unlabelled=recipe.unlabelled,
-        descriptions=recipe.label_descriptions,
-    )  # fmt: skip
+    task = read_task(recipe, note)
     check_multi_label(recipe, task)  # `prepare` does so again, but labels are replaced before it
     if not recipe.label_noise:
         return task

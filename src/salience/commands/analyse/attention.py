@@ -11,7 +11,7 @@ from typing import Any
 from salience.commands.labelled_texts import cannot
 from salience.comparison.attention import Analysis, analyse
 from salience.comparison.attention_sweep import sweep
-from salience.data.task import Task, read_task
+from salience.data.task import Task
 from salience.errors import InputError, nearest, quoted, unknown
 from salience.files import whole_folder
 from salience.inference import TextClassifier
@@ -23,6 +23,8 @@ from salience.report.attention_pictures import draw_all
 from salience.report.terminal import say
 from salience.reproduce.running import numbers
 from salience.training.multi_label import check_one_label
+from salience.training.recipe import Recipe
+from salience.training.task_files import read_task
 from salience.training.word_recipe import WordRecipe
 
 MODEL = {"pooling": "dot", "encoder": "embeddings", "embeddings": None}  # defaults of the model that is trained
@@ -42,7 +44,7 @@ def analyse_attention(
         model: a trained attention classifier; None trains one for every scale.
         training: the options given for that: the keys of `MODEL`, those of `RECIPE`, scales and seed.
         max_length: number of tokens read of a text.
-        reading: how the files are read: arguments of `read_task`.
+        reading: how the files are read: settings of a `Recipe`.
         output: the folder to write.
 
     Raises:
@@ -53,12 +55,13 @@ def analyse_attention(
         raise InputError(f"{idle} would have no effect: with --model nothing is trained")
     with cannot(f"analyse {model or data}"):
         if model is None:
-            texts = read_first_texts(data, test, seed=training.get("seed", 0), **reading)
+            seed = training.get("seed", 0)
+            texts = read_first_texts(Recipe(data=data, test=test, validation_share=None, seed=seed, **reading))
             analyses = analyses_of_trained(training, texts, max_length)
         else:
             loaded = load_trained(model)
             with_one_label(TextClassifier(*loaded, 1), "salience analyse attention", model)
-            texts = read_first_texts(data, test, validation_share=0, **reading)  # nothing need be held out
+            texts = read_first_texts(Recipe(data=data, test=test, **reading))  # nothing need be held out
             analyses = [analyse(*loaded, texts, longest_text(*loaded, max_length))]
     labels, shown = texts.labels, 0
     with whole_folder(output) as folder:
@@ -74,12 +77,12 @@ def analyse_attention(
     say(f"saved: {output}/index.html, words.csv, summary.json and {len(pictures)} pictures")
 
 
-def read_first_texts(data: str, test: str | None, note: Callable[[str], None] = print, **reading: Any) -> Task:
-    """The task of the files, as `read_task` reads it with `reading`; a note says so where second texts are ignored."""
-    task = read_task(data, test, note=note, **reading)
+def read_first_texts(recipe: Recipe, note: Callable[[str], None] = print) -> Task:
+    """The task of a recipe, as `read_task` reads it; a note says so where second texts are ignored."""
+    task = read_task(recipe, note)
     check_one_label(task, "salience analyse attention compares the polarities of classes")
     if task.columns is not None and task.columns.text_pair is not None:
-        note(f"{data}: only the column {quoted(task.columns.text)} is read, not the second texts beside it")
+        note(f"{recipe.data}: only the column {quoted(task.columns.text)} is read, not the second texts beside it")
     return task
 
 

@@ -1,0 +1,149 @@
+"""The task that a recipe names: all of its files are read and checked before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from salience.data.columns import Columns
+from salience.data.descriptions import label_descriptions
+from salience.data.drawing import draw
+from salience.data.labels import check_labels, encode, names_of
+from salience.data.multilabel import Label, check_same_kind
+from salience.data.sources import same_source
+from salience.data.splitting import default_share, shared_rows, split
+from salience.data.task import Task, read_part
+from salience.data.texts import Texts
+from salience.data.unlabelled import read_unlabelled
+from salience.errors import InputError, counted, listed, quoted
+from salience.training.recipe import Recipe
+
+Note = Callable[[str], None]
+
+
+def read_task(recipe: Recipe, note: Note = print) -> Task:
+    """The labelled texts that a recipe names. Its label noise is not added.
+
+    Args:
+        recipe: names the files and their columns. Its seed draws rows and holds them out. Groups are those of the
+            training data; other files need none.
+        note: called with each guess and each warning, after all files have been read.
+
+    Raises:
+        InputError: the data are at fault; names file and row.
+    """
+    notes: list[str] = []
+    rows = labelled_rows(recipe, notes.append)
+    validation = other_rows(recipe, recipe.validation, "validation", rows, notes.append)
+    test = other_rows(recipe, recipe.test, "test", rows, notes.append)
+    note_rows_of_both(recipe, validation, test, notes.append)
+    training = replace(rows.texts, labels=encode(rows.labels, rows.names, recipe.data, rows.texts.rows or []))
+    share = default_share(len(training)) if recipe.validation_share is None else recipe.validation_share
+    if not recipe.validation and share > 0:
+        kept, held_out = split(rows.labels, share, recipe.seed, recipe.data)
+        training, validation = training.take(kept), training.take(held_out)
+        notes.append(f"validation: {len(held_out)} of the {len(rows.texts)} rows held out (stratified)")
+    if unseen := unseen_labels(training, rows.names):
+        notes.append(f"{recipe.data}: no training row has the label {listed(unseen, 5)}")
+    task = Task(rows.names, training, validation, test, rows.columns)
+    task = replace(task, unlabelled=unlabelled_texts(recipe, task, notes.append))
+    task = replace(task, descriptions=described_labels(recipe, task, notes.append))
+    for line in notes:
+        note(line)
+    return task
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """The rows of the training data that a recipe draws.
+
+    Args:
+        texts: N texts, without the numbers of their labels.
+        labels: the names of their N labels.
+        names: the names of all labels in the data, in the order of their numbers.
+        columns: the columns that were read.
+    """
+
+    texts: Texts
+    labels: list[Label]
+    names: list[str]
+    columns: Columns
+
+
+def labelled_rows(recipe: Recipe, note: Note) -> LabelledRows:
+    """The rows of the training data, or those that are drawn of them."""
+    texts, labels, columns, notes = read_part(
+        recipe.data, None, recipe.encoding, recipe.bad_rows, text=recipe.text, text_pair=recipe.text_pair,
+        label=recipe.label, group=recipe.group, separator=recipe.label_separator,
+    )  # fmt: skip
+    for line in [*notes, *check_labels(labels, recipe.data, recipe.label is not None)]:
+        note(line)
+    names = names_of(labels, columns.several)
+    if recipe.size is not None:
+        drawn = draw(labels, recipe.size, recipe.seed, recipe.data)
+        note(f"size: {len(drawn):,} of the {len(texts):,} rows drawn (stratified)")
+        texts, labels = texts.take(drawn), [labels[row] for row in drawn]
+    return LabelledRows(texts, labels, names, columns)
+
+
+def other_rows(recipe: Recipe, source: str | None, role: str, training: LabelledRows, note: Note) -> Texts:
+    """The rows of the validation or test data, with the labels of the training rows.
+
+    Args:
+        source: the data; None or an empty name if there are none.
+        role: "validation" or "test", for notes.
+    """
+    if not source:
+        return Texts([])
+    texts, labels, _, notes = read_part(source, training.columns, recipe.encoding, recipe.bad_rows)
+    for line in notes:
+        note(line)
+    check_same_kind(training.labels, recipe.data, labels, source)
+    texts = replace(texts, labels=encode(labels, training.names, source, texts.rows or []))
+    if same_source(source, recipe.data):
+        note(f"{source}: the {role} file is the training file itself; scores are flattered")
+    elif shared := shared_rows(training.texts, texts):
+        note(f"{source}: {shared} of {len(texts)} {role} rows also stand in {recipe.data}; scores are flattered")
+    return texts
+
+
+def note_rows_of_both(recipe: Recipe, validation: Texts, test: Texts, note: Note) -> None:
+    """Notes test rows that are also rows of the validation data."""
+    if not (recipe.validation and recipe.test):
+        return
+    flattered = "by which the model is chosen; the test score is flattered"
+    if same_source(recipe.validation, recipe.test):
+        note(f"{recipe.test}: the test file is also the validation file, {flattered}")
+    elif shared := shared_rows(validation, test):
+        note(f"{recipe.test}: {shared} of {len(test)} test rows also stand in {recipe.validation}, {flattered}")
+
+
+def unseen_labels(training: Texts, names: list[str]) -> list[str]:
+    """The quoted names of the labels that no row has, where a row can have several."""
+    numbers = training.known_labels
+    return [quoted(names[label]) for label in np.flatnonzero(numbers.sum(0) == 0)] if numbers.ndim == 2 else []
+
+
+def unlabelled_texts(recipe: Recipe, task: Task, note: Note) -> Texts:
+    """The texts without labels that are not labelled rows of the task, or none."""
+    if recipe.unlabelled is None:
+        return Texts([])
+    assert task.columns is not None  # its rows are from files
+    parts = {"training": task.training, "validation": task.validation, "test": task.test}
+    texts, notes = read_unlabelled(recipe.unlabelled, task.columns, parts, recipe.encoding, recipe.bad_rows)
+    for line in notes:
+        note(line)
+    return texts
+
+
+def described_labels(recipe: Recipe, task: Task, note: Note) -> Texts:
+    """The descriptions of labels, or none."""
+    if recipe.label_descriptions is None:
+        return Texts([])
+    if task.columns is not None and task.columns.text_pair is not None:
+        raise InputError("--label-descriptions are single texts, but the rows are pairs: leave them out")
+    texts = label_descriptions(recipe.label_descriptions, task.labels)
+    note(f"label descriptions: {counted(len(texts), 'text')} to train on beside the rows")
+    return texts
