@@ -254,7 +254,7 @@ def test_a_file_that_the_system_refuses(place, salience, tmp_path, monkeypatch):
     def fail(*_, **__):
         raise FileNotFoundError("No such file or directory: model.safetensors")
 
-    monkeypatch.setattr("salience.training.run.fit", fail)
+    monkeypatch.setattr("salience.training.estimated_fit.fit", fail)
     refused(salience(*place.train("--output", tmp_path / "run")), "model.safetensors", "run again")
 
 

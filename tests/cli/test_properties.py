@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import salience.inference.classifier
+import salience.training.estimated_fit
 import salience.training.fold_models
-import salience.training.run
 from salience.cli.main import main
 from salience.models.loading import load_trained
 from salience.training.fitting import Fitted, build_trainer
@@ -205,7 +205,7 @@ def trained_at_once(monkeypatch):
     def fit(prepared, checkpoints, listeners):
         return Fitted(prepared.classifier, build_trainer(prepared, checkpoints).state)
 
-    monkeypatch.setattr(salience.training.run, "fit", fit)
+    monkeypatch.setattr(salience.training.estimated_fit, "fit", fit)
     monkeypatch.setattr(salience.training.fold_models, "fit", fit)
 
 

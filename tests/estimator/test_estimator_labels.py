@@ -134,7 +134,7 @@ def test_a_fit_that_is_interrupted_leaves_the_estimator_as_it_was(short, texts, 
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("salience.estimator.fitting.fit", interrupted)
+    monkeypatch.setattr("salience.training.estimated_fit.fit", interrupted)
     with pytest.raises(KeyboardInterrupt):
         estimator.fit(texts, renamed(labels, ["x", "y", "z"]))
     assert estimator.predict(texts).tolist() == before

@@ -22,11 +22,9 @@ from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError, quoted
 from salience.inference import TextClassifier
-from salience.training.batches import as_batch
-from salience.training.calibrating import choose_calibration
-from salience.training.estimating import Estimated, estimate, with_chosen_share
-from salience.training.fitting import Listeners, fit
-from salience.training.folds import choose_folds
+from salience.training.estimated_fit import fit_with_estimate, plan_estimate
+from salience.training.estimating import Estimated
+from salience.training.fitting import Listeners
 from salience.training.preparing import prepare
 from salience.training.procedures import Standard, Turns
 from salience.training.recipe import Recipe
@@ -123,17 +121,9 @@ def train(
     task = Task(list(names), texts.take(training_rows), held_out)
     with restored_generators(), TemporaryDirectory() as checkpoints:
         prepared = prepare(recipe, task, logger.info, method=method)
-        folds = choose_folds(recipe, task, logger.info)
-        estimated = None
-        if folds is not None:
-            batch = as_batch(prepared.classifier.tokenizer, prepared.training, 0)
-            calibrated = choose_calibration(recipe.calibrate, prepared.model, batch, logger.info)
-            place = Path(checkpoints) / "estimate"
-            estimated = estimate(prepared, task, folds, place, Listeners(logger.info), calibrated, method)
-        classifier = fit(with_chosen_share(prepared, estimated), Path(checkpoints) / "model").classifier
-        if estimated is not None:
-            estimated.fold_into(classifier)
-        return classifier, estimated
+        plan = plan_estimate(prepared, task, logger.info)
+        found = fit_with_estimate(prepared, task, plan, Path(checkpoints), Listeners(logger.info), method)
+        return found.fitted.classifier, found.estimated
 
 
 def parted(

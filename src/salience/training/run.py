@@ -15,16 +15,12 @@ from transformers import TrainerCallback
 from salience.data.task import Task
 from salience.inference import TextClassifier
 from salience.processes import is_main_process
-from salience.training.abstaining import abstention_sentences, check_target
-from salience.training.batches import as_batch
-from salience.training.calibrating import choose_calibration
 from salience.training.checking import check_recipe
 from salience.training.checkpoints import using_files
 from salience.training.data_facts import FACTS, data_facts
-from salience.training.estimating import estimate, with_chosen_share
-from salience.training.fitting import Listeners, fit
+from salience.training.estimated_fit import EstimatePlan, fit_with_estimate, plan_estimate
+from salience.training.fitting import Listeners
 from salience.training.folder import RunFolder, kept_precision
-from salience.training.folds import Folds, choose_folds
 from salience.training.held_out import HeldOutPredictions
 from salience.training.history import HISTORY
 from salience.training.inputs import checksums, input_files, task_of
@@ -34,7 +30,7 @@ from salience.training.multi_label import check_measures
 from salience.training.preparing import Prepared, prepare, silent
 from salience.training.recipe import Recipe
 from salience.training.results import write_results, write_scores
-from salience.training.run_metrics import Abstention, run_metrics
+from salience.training.run_metrics import run_metrics
 from salience.training.trackers import Tracking, check_trackers
 
 
@@ -111,14 +107,8 @@ def train(
     with folder.held() if main else nullcontext():
         prepared, task = prepare_files(recipe, listeners.note)
         check_measures(wanted, task.multi_label)
-        folds = choose_folds(recipe, task, listeners.note) if estimating else None
-        calibrated = False
-        if folds is not None:
-            batch = as_batch(prepared.classifier.tokenizer, prepared.training, 0)
-            calibrated = choose_calibration(recipe.calibrate, prepared.model, batch, listeners.note)
-            if recipe.target_precision is not None:
-                check_target(recipe.target_precision, folds)
-        return fit_and_save(prepared, task, folder, started, listeners, keep_model, wanted, folds, calibrated)
+        plan = plan_estimate(prepared, task, listeners.note) if estimating else None
+        return fit_and_save(prepared, task, plan, folder, started, listeners, keep_model, wanted)
 
 
 def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple[Prepared, Task]:
@@ -133,37 +123,28 @@ def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple
 
 
 def fit_and_save(
-    prepared: Prepared, task: Task, folder: RunFolder, started: float, listeners: Listeners, keep_model: bool,
-    measures: Mapping[str, Measure], folds: Folds | None, calibrated: bool,
+    prepared: Prepared, task: Task, plan: EstimatePlan | None, folder: RunFolder, started: float,
+    listeners: Listeners, keep_model: bool, measures: Mapping[str, Measure],
 ) -> Run:  # fmt: skip
     """Trains, evaluates, writes the files of the run and moves them to the output.
 
     Args:
+        plan: the estimate that is made first; None makes none.
         started: time at which the run began, in seconds since the epoch.
         measures: what is measured beside the scores, by name. "seconds" does not count that.
-        folds: of the labelled rows, for the estimate, which is made first; None makes none.
-        calibrated: whether the temperature of the estimate is folded into the model.
     """
     recipe, main = prepared.recipe, is_main_process()
     if main:
         folder.open(recipe.as_mapping())
     PartialState().wait_for_everyone()  # the main process has prepared the folder
-    estimated = abstention = None
-    if folds is not None:
-        estimated = estimate(prepared, task, folds, folder.checkpoints / "estimate", listeners, calibrated)
-        if estimated is not None and recipe.target_precision is not None:
-            abstention = Abstention.of(estimated, task.labels, recipe.target_precision, recipe.seed)
-            listeners.note(abstention_sentences(abstention.found)[0])
-        listeners.note("the model itself is trained")
-    fitted = fit(with_chosen_share(prepared, estimated), folder.checkpoints, listeners)
+    found = fit_with_estimate(prepared, task, plan, folder.checkpoints, listeners)
+    fitted, estimated = found.fitted, found.estimated
     classifier = fitted.classifier
-    if estimated is not None:
-        estimated.fold_into(classifier)
     if not main:
         PartialState().wait_for_everyone()
         return Run(folder.output, recipe, task, {}, classifier, None)
     predictions = HeldOutPredictions.of(classifier, prepared)
-    metrics = run_metrics(prepared, task, fitted, predictions, estimated, abstention, time.time() - started)
+    metrics = run_metrics(prepared, task, fitted, predictions, estimated, found.abstention, time.time() - started)
     if len(task.test):
         metrics |= {name: each(classifier, task, recipe.seed) for name, each in measures.items()}
     with using_files(folder.model):
