@@ -81,10 +81,10 @@ def test_calibration_divides_the_last_map(short, texts, labels):
 
 
 def test_groups_are_not_divided(short, texts, labels, monkeypatch):
-    from salience.estimator import fitting
+    from salience.training import estimated_fit
 
-    seen, choose = [], fitting.choose_folds
-    monkeypatch.setattr(fitting, "choose_folds", lambda *given: seen.append(choose(*given)) or seen[-1])
+    seen, choose = [], estimated_fit.choose_folds
+    monkeypatch.setattr(estimated_fit, "choose_folds", lambda *given: seen.append(choose(*given)) or seen[-1])
     fitted = short(method="plain", estimate="folds:2").fit(texts, labels, groups=GROUPS)
     assert fitted.estimate_["groups"] == 8
     (folds,) = seen

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from salience.comparison.grid import Condition
+from salience.comparison.grid import Condition, Run
 from salience.comparison.kept_runs import KeptRun
 
 
@@ -33,9 +33,8 @@ class ClassScores:
 
 
 def class_scores_of(
-    runs: Mapping[tuple[Condition, str, int], KeptRun], condition: Condition, methods: Sequence[str],
-    seeds: Sequence[int],
-) -> ClassScores:  # fmt: skip
+    runs: Mapping[Run, KeptRun], condition: Condition, methods: Sequence[str], seeds: Sequence[int]
+) -> ClassScores:
     """The F1 of every class, method and seed in a condition.
 
     Args:

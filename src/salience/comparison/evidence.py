@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from salience.comparison.grid import Condition, Grid
+from salience.comparison.grid import Condition, Grid, Run
 from salience.comparison.kept_runs import KeptRun, read_rows
 from salience.comparison.predictions import Bin
 from salience.comparison.provenance import Provenance, provenance_of
-from salience.comparison.results import Comparison, ConditionResults, Run
+from salience.comparison.results import Comparison, ConditionResults
 from salience.comparison.stored_explanations import HeatMaps
 from salience.comparison.summing_up import summing_up
 from salience.training.recipe import Recipe

@@ -51,6 +51,9 @@ class Condition:
         return "all rows" if self.size is None else f"{self.size:,} rows"
 
 
+Run = tuple[Condition, str, int]  # condition, method, seed
+
+
 @dataclass(frozen=True)
 class Grid:
     """Which runs a comparison consists of.

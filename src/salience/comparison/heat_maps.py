@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from salience.comparison.evidence import DisputedText, GridEvidence
-from salience.comparison.grid import Condition, Grid
+from salience.comparison.grid import Condition, Grid, Run
 from salience.comparison.kept_runs import KeptRun
-from salience.comparison.results import Run
 from salience.comparison.stored_explanations import (
     ExplainedText,
     HeatMaps,

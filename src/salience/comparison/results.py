@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from salience.comparison.class_scores import ClassScores, class_scores_of
-from salience.comparison.grid import Condition, Grid
+from salience.comparison.grid import Condition, Grid, Run
+from salience.comparison.grid_scores import GridScores
 from salience.comparison.kept_runs import KeptRun
-from salience.comparison.paired_difference import PairedDifference, adjusted, paired_difference
+from salience.comparison.paired_difference import PairedDifference
 from salience.comparison.run_scores import columns_of, finite, same_scoring, values_of
 from salience.training.measured_scores import Column, Measure
 from salience.training.scoring import Scoring, scoring_in
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-Run = tuple[Condition, str, int]  # condition, method, seed
 
 
 @dataclass(frozen=True)
@@ -154,56 +150,47 @@ def comparison_of(
     Raises:
         InputError: some data sets have one label for each text, and others several.
     """
-    conditions, methods, seeds = list(grid.conditions()), list(grid.recipes), list(grid.seeds)
     scoring = same_scoring(runs)
     columns = columns_of(runs.values(), measures or {})
-    values = {key: values_of(run, columns) for key, run in runs.items()}
-    baseline, *compared = (method for method in methods if method not in grid.references)
-    groups = {(each.model, each.size): [] for each in conditions}  # type: dict[tuple, list[Condition]]
-    for condition in conditions:
-        groups[condition.model, condition.size].append(condition)
-
-    def drawn(condition: Condition, method: str, score: str) -> np.ndarray:
-        # Scores that only some runs have are missing in the others.
-        return np.array([values[condition, method, seed].get(score, np.array(math.nan)) for seed in seeds])
-
-    def family(
-        members: Sequence[Sequence[Condition]], score: str, over_sets: bool
-    ) -> list[dict[str, PairedDifference]]:
-        """For each group of conditions, method to difference; adjusted over all of them."""
-        found = [
-            paired_difference(
-                [drawn(condition, method, score) for condition in group],
-                [drawn(condition, baseline, score) for condition in group],
-                over_sets, comparisons=len(members) * len(compared),
-            )
-            for group in members for method in compared
-        ]  # fmt: skip  # references are no claims, so they neither widen intervals nor raise p-values
-        rows = iter(adjusted(found))
-        return [{method: next(rows) for method in compared} for _ in members]
-
+    scores = GridScores(grid, {run: values_of(kept, columns) for run, kept in runs.items()})
     measured = {score: column for of_measure in columns.values() for score, column in of_measure.items()}
-    trained = [key for key in values if key[1] not in grid.references]
-    scores = [*scoring.compared, *(each for each in measured
-                           if all(np.isfinite(values[key].get(each, math.nan)) for key in trained))]  # fmt: skip
-    by_score = {score: family([[each] for each in conditions], score, False) for score in scores}
+    compared = [*scoring.compared, *filter(scores.all_trained_have, measured)]
+    conditions = list(grid.conditions())
+    differences = {score: scores.differences([[each] for each in conditions], score) for score in compared}
     results = [
         ConditionResults(
-            condition, grid.title(condition), len(runs[condition, baseline, seeds[0]].labels),
-            {method: {score: drawn(condition, method, score).reshape(len(seeds), -1).mean(1).tolist()
-                      for score in values[condition, method, seeds[0]]} for method in methods},
-            {method: {score: by_score[score][number][method] for score in scores} for method in compared},
-            {name: {score: float((drawn(condition, name, score) - drawn(condition, baseline, score)).mean())
-                    for score in scores if score in values[condition, name, seeds[0]]} for name in grid.references},
-            class_scores_of(runs, condition, methods, seeds), measured,
+            condition,
+            title=grid.title(condition),
+            rows=len(runs[condition, grid.baseline, grid.seeds[0]].labels),
+            scores={method: scores.means(condition, method) for method in grid.recipes},
+            differences={
+                method: {score: differences[score][number][method] for score in compared} for method in scores.compared
+            },
+            references=scores.of_references(condition, compared),
+            classes=class_scores_of(runs, condition, list(grid.recipes), grid.seeds),
+            measured=measured,
         )
         for number, condition in enumerate(conditions)
-    ]  # fmt: skip
-    over = []
-    if len(grid.data_sets) > 1:
-        here, elsewhere = (family(list(groups.values()), scoring.main, over_sets) for over_sets in (False, True))
-        over = [
-            OverDataSets(model, size, replace(grid, data_sets={}).title(group[0]), here[number], elsewhere[number])
-            for number, ((model, size), group) in enumerate(groups.items())
-        ]
-    return Comparison(seeds, results, over)
+    ]
+    return Comparison(list(grid.seeds), results, over_data_sets(scores, scoring.main))
+
+
+def over_data_sets(scores: GridScores, main: str) -> list[OverDataSets]:
+    """The differences over the data sets of a grid, for each model and size; none if there is one data set.
+
+    Args:
+        scores: of the runs.
+        main: the score that is compared.
+    """
+    grid = scores.grid
+    if len(grid.data_sets) < 2:
+        return []
+    groups: dict[tuple[str, int | None], list[Condition]] = {}
+    for condition in grid.conditions():
+        groups.setdefault((condition.model, condition.size), []).append(condition)
+    here, elsewhere = (scores.differences(list(groups.values()), main, over_sets) for over_sets in (False, True))
+    of_all_sets = replace(grid, data_sets={})  # whose titles name no data set
+    return [
+        OverDataSets(model, size, of_all_sets.title(group[0]), here[number], elsewhere[number])
+        for number, ((model, size), group) in enumerate(groups.items())
+    ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from salience.comparison.grid import Condition, mixed_data_sets
+from salience.comparison.grid import Run, mixed_data_sets
 from salience.comparison.kept_runs import KeptRun
 from salience.training.label_metrics import AT_THRESHOLDS
 from salience.training.measured_scores import Column, Measure
@@ -69,7 +69,7 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def same_scoring(runs: Mapping[tuple[Condition, str, int], KeptRun]) -> Scoring:
+def same_scoring(runs: Mapping[Run, KeptRun]) -> Scoring:
     """How all runs are scored.
 
     Raises:

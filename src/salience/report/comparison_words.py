@@ -54,33 +54,39 @@ def board(results: ConditionResults) -> Board:
 
     Scores that no run has take no column.
     """
-    scoring, known = results.scoring, {score for scores in results.scores.values() for score in scores}
-    beside = {score: column for score, column in results.measured.items() if not column.apart}
+    scoring = results.scoring
+    known = {score for scores in results.scores.values() for score in scores}
     partial = {score: name for score, name in SCALED.items() if score in known}
-    head = [*map(scored, scoring.compared.items()), difference_head(scoring, scoring.main), ("p", "Holm"),
-            *(difference_head(scoring, score) for score in scoring.beside), *map(scored, partial.items()),
-            *((column.title, column.direction) for column in beside.values())]  # fmt: skip
-    head += [("passes", "of texts")] if "text_passes" in known else []
-    head.append(("time", "x baseline"))
+    beside = {score: column for score, column in results.measured.items() if not column.apart}
+    spent = [("passes", "of texts")] if "text_passes" in known else []
+    head = [
+        *map(scored, scoring.compared.items()), difference_head(scoring, scoring.main), ("p", "Holm"),
+        *(difference_head(scoring, score) for score in scoring.beside), *map(scored, partial.items()),
+        *((column.title, column.direction) for column in beside.values()), *spent, ("time", "x baseline"),
+    ]  # fmt: skip
     best = {score: best_methods(results, score) for score in (*scoring.compared, *partial, *beside)}
     rows = {}
     for method, scores in results.scores.items():
         cells = {score: Cell(known_spread(scores, score), method in best[score]) for score in best}
-        between = ["baseline", "", *("" for _ in scoring.beside)]
-        if method in results.differences:
-            by_score = results.differences[method]
-            main = by_score[scoring.main]
-            between = [str(main), p_value(main), *(str(by_score[score]) for score in scoring.beside)]
-        elif method in results.references:
-            means = [f"{results.references[method][score]:+.2f}" for score in (scoring.main, *scoring.beside)]
-            between = [means[0], "reference", *means[1:]]
-        spent = [passes(scores)] if "text_passes" in known else []
         rows[method] = [
-            *(cells[score] for score in scoring.compared), *map(Cell, between),
-            *(cells[score] for score in (*partial, *beside)),
-            *map(Cell, [*spent, f"{results.times(method):.2f}"]),
+            *(cells[score] for score in scoring.compared), *map(Cell, difference_cells(results, method)),
+            *(cells[score] for score in (*partial, *beside)), *(Cell(passes(scores)) for _ in spent),
+            Cell(f"{results.times(method):.2f}"),
         ]  # fmt: skip
     return Board(head, rows)
+
+
+def difference_cells(results: ConditionResults, method: str) -> list[str]:
+    """The difference of a method in the main score, its p-value, and the differences in the scores beside it."""
+    scoring = results.scoring
+    if method in results.differences:
+        by_score = results.differences[method]
+        main = by_score[scoring.main]
+        return [str(main), p_value(main), *(str(by_score[score]) for score in scoring.beside)]
+    if method in results.references:
+        main_mean, *means = (f"{results.references[method][score]:+.2f}" for score in (scoring.main, *scoring.beside))
+        return [main_mean, "reference", *means]
+    return ["baseline", "", *("" for _ in scoring.beside)]
 
 
 def measured_in_words(baseline: str) -> str:
