@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from salience.assignments import comma_separated, several_with_options
+from salience.assignments import several_with_options
 from salience.cli.options import Debug, Jobs, Part, Ray, ReportTo, options_of
 from salience.cli.settings import merged, read_config
 from salience.errors import InputError
@@ -115,40 +115,14 @@ def compare(
     compared = (
         several_with_options(methods or "plain,ssmix") if variants is None else read_config(variants, "--variants")
     )
+    sets = None if data_sets is None else read_config(data_sets, "--data-sets")
 
     # From here on torch is needed, which takes a while to import.
-    from salience.comparison.grid import data_sets_of, name_of, sizes_of
-
-    source = f"--data-sets {data_sets}"
-    sets = None if data_sets is None else data_sets_of(read_config(data_sets, "--data-sets"), source)
-    if sets:
-        if "data" in settings:
-            raise InputError("name the data either as DATA or with --data-sets, not both")
-        settings["data"] = next(iter(sets.values()))["data"]
-
-    from salience.commands.compare import show_and_report
-    from salience.comparison.comparing import compare as run_comparison
-    from salience.comparison.evidence import GridEvidence
-    from salience.parts import part_of
-    from salience.report.grid_progress import GridProgress
-    from salience.report.terminal import say
-    from salience.reproduce.running import numbers
-    from salience.training.references import references_of
+    from salience.commands.compare import compare_and_report
 
     measures = {"robustness": robustness, "faithfulness": faithfulness}
-    evidence: list[GridEvidence] = []
-    with GridProgress() as progress:
-        recipe = Recipe.from_mapping(settings, str(config or "the command line"), progress.note)
-        output = output or Path("runs") / f"{name_of(str(data_sets or recipe.data))}-compared"
-        run_comparison(
-            recipe, compared, numbers(seeds, ",", "--seeds 0,1,2"), output, progress.note,
-            jobs=jobs, ray=ray, part=part_of(part, progress.note), display=progress,
-            report_to=comma_separated(report_to) if report_to else (), sizes=sizes_of(sizes) if sizes else (),
-            models=comma_separated(models) if models else (), data_sets=sets,
-            finished=evidence.append,
-            references=references_of(references), budget=budget, heat_maps=heat_maps,
-            measures=[name for name, asked in measures.items() if asked],
-        )  # fmt: skip
-    for each in evidence:  # none while runs of other parts are missing
-        show_and_report(each, output)
-    say(f"saved: {output}{', with report.html and report.md' if evidence else ''}")
+    compare_and_report(
+        settings, compared, seeds, output, config=config, data_sets=data_sets, sets=sets, sizes=sizes, models=models,
+        references=references, part=part, report_to=report_to, jobs=jobs, ray=ray, budget=budget,
+        measures=[name for name, asked in measures.items() if asked], heat_maps=heat_maps,
+    )  # fmt: skip

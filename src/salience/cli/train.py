@@ -55,30 +55,7 @@ def train(
     settings = merged(read_config(config), settings)
 
     # From here on torch is needed, which takes a while to import.
-    from accelerate import PartialState
+    from salience.commands.train import train_and_show
 
-    from salience.commands.train import ReportOfRun, show_run
-    from salience.processes import is_main_process
-    from salience.report.progress import Progress
-    from salience.training.run import train as run_training
-
-    report = ReportOfRun()
-    with Progress() as progress:
-        recipe = Recipe.from_mapping(settings, str(config or "the command line"), progress.note)
-        if output is None:
-            stem = Path(recipe.data).name.split(".")[0] or "run"
-            output = Path("runs") / f"{stem}-{recipe.staged_method}"
-        run = run_training(
-            recipe,
-            output,
-            overwrite,
-            resume,
-            note=progress.note,
-            callbacks=[progress.callback],
-            config=config,
-            report_to=comma_separated(report_to) if report_to else (),
-            written=report,
-        )
-    if is_main_process():
-        show_run(run, report.failed)
-    PartialState().destroy_process_group()  # a process that ends while its threads still talk to others is aborted
+    trackers = comma_separated(report_to) if report_to else []
+    train_and_show(settings, output, config, overwrite=overwrite, resume=resume, report_to=trackers)

@@ -1,24 +1,59 @@
-"""What `salience train` prints after a run: the scores, and some test texts with the words that decided."""
+"""`salience train`: settings in, the folder of a run out; its scores and some explained test texts are printed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from accelerate import PartialState
 from rich.console import Console
 
 from salience.commands.report import REPORT, add_report, confused_lines
 from salience.explainers.explanations import explain_texts
 from salience.explainers.gradient import gradient
 from salience.inference import TextClassifier
+from salience.processes import is_main_process
+from salience.report.progress import Progress
 from salience.report.terminal import explanation_line, literal, score_table
 from salience.training.abstaining import abstention_sentences
 from salience.training.estimate_words import estimate_sentences
 from salience.training.finished_run import read_finished_run
 from salience.training.judged_scores import baseline_ahead, judged_scores
-from salience.training.run import Run
+from salience.training.recipe import Recipe
+from salience.training.run import Run, train
 
 EXAMPLES = 3  # texts that are shown
+
+
+def train_and_show(
+    settings: Mapping[str, Any], output: Path | None, config: Path | None, *, overwrite: bool, resume: bool,
+    report_to: Sequence[str],
+) -> None:  # fmt: skip
+    """Trains a classifier, shows the progress and then the run.
+
+    Args:
+        settings: of the recipe, from the file and the command line.
+        output: the folder of the run; None is `runs/DATA-METHOD`.
+        config: the file of the settings; None if there is none.
+        overwrite, resume, report_to: as of `salience.training.run.train`.
+
+    Raises:
+        InputError: as `salience.training.run.train`.
+    """
+    report = ReportOfRun()
+    with Progress() as progress:
+        recipe = Recipe.from_mapping(settings, str(config or "the command line"), progress.note)
+        if output is None:
+            output = Path("runs") / f"{Path(recipe.data).name.split('.')[0] or 'run'}-{recipe.staged_method}"
+        run = train(
+            recipe, output, overwrite, resume, note=progress.note, callbacks=[progress.callback], config=config,
+            report_to=report_to, written=report,
+        )  # fmt: skip
+    if is_main_process():
+        show_run(run, report.failed)
+    PartialState().destroy_process_group()  # a process that ends while its threads still talk to others is aborted
 
 
 class ReportOfRun:
