@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from salience.errors import InputError, quoted
+from salience.errors import InputError, one_line, quoted
 
 
 def assigned(option: str, assignments: Sequence[str] | None) -> dict[str, Any]:
@@ -125,8 +125,3 @@ def loader() -> type:
     exponent = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
     Loader.add_implicit_resolver("tag:yaml.org,2002:float", exponent, list("-+.0123456789"))
     return Loader
-
-
-def one_line(value: object) -> str:
-    """The text of a value with every run of white space as one space."""
-    return " ".join(str(value).split())

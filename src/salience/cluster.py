@@ -8,7 +8,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from salience.errors import InputError
+from salience.errors import InputError, one_line
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def connected(address: str) -> Iterator[None]:
     try:
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=True)
     except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = one_line(error, 200)
         raise InputError(
             f"--ray {address}: no Ray cluster answers there ({reason}): check the address, and the "
             "token if the cluster asks for one (RAY_AUTH_MODE)"

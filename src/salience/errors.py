@@ -56,6 +56,16 @@ def quoted(value: object, longest: int = 60) -> str:
     return json_printable(json.dumps(text, ensure_ascii=False))
 
 
+def one_line(value: object, most: int | None = None) -> str:
+    """The text of a value, such as an error, with every run of white space as one space.
+
+    Args:
+        value: shown as `str` gives it.
+        most: number of characters that are kept; None keeps all.
+    """
+    return " ".join(str(value).split())[:most]
+
+
 def is_unprintable(letter: str) -> bool:
     """Whether a character controls the terminal, changes the direction of the text around it, or is invisible."""
     return not letter.isprintable() and category(letter) in UNPRINTABLE and letter not in JOINERS

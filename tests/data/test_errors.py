@@ -7,6 +7,7 @@ from salience.errors import (
     json_printable,
     listed,
     nearest,
+    one_line,
     printable,
     quoted,
     rows_listed,
@@ -39,6 +40,11 @@ def test_values_are_shown_on_one_line_and_cut():
     assert listed(["a", "b", "c"], most=2) == "a, b and 1 more"
     assert rows_listed([7]) == "row 7"
     assert rows_listed(range(1, 8), most=2) == "rows 1, 2 and 5 more"
+
+
+def test_an_error_is_put_on_one_line_and_cut():
+    assert one_line(ValueError(" a\r\n\t b\u2028 c ")) == "a b c"
+    assert one_line("a  bcd", 3) == "a b"
 
 
 STEERING = {

@@ -13,7 +13,7 @@ import numpy as np
 
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.errors import InputError, counted, listed, quoted
+from salience.errors import InputError, counted, listed, one_line, quoted
 from salience.files import sha256_of
 from salience.training.baselines import regression_probabilities
 from salience.training.estimating import estimate
@@ -151,7 +151,7 @@ def of_run(run: str, data: str, task: Task) -> OutOfFold:
         if probabilities.shape != (len(rows), len(names)) or labels.shape != (len(rows), *several):
             raise ValueError("the numbers of rows differ")
     except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        reason = one_line(f"{type(error).__name__}: {error}", 200)
         raise InputError(f"{run} is damaged ({reason}): train it again") from error
     of_row = {row: place for place, row in enumerate(task.training.rows or [])}
     known = names == task.labels and all(row in of_row for row in rows)

@@ -29,7 +29,7 @@ from salience.cli import (
     train,
 )
 from salience.cli import explain as explaining
-from salience.errors import InputError, printable
+from salience.errors import InputError, one_line, printable
 from salience.processes import keep_freed_memory, world_size
 
 USAGE, FAULT, INTERRUPTED = 2, 1, 130  # exit codes: invalid input, an error of salience, Ctrl-C
@@ -127,7 +127,7 @@ def explain(error: Exception) -> int:
         return complain(f"nothing can be written at {filename}: choose another place", USAGE)
     if isinstance(error, ImportError) and not (error.name or "").startswith("salience"):
         return complain(
-            f"a required package is missing or damaged: {one_line(str(error))[:300]}; install it with pip "
+            f"a required package is missing or damaged: {one_line(error, 300)}; install it with pip "
             "(those of salience: pip install 'salience[offline,pictures,demo,captum,onnx]')",
             USAGE,
         )
@@ -136,7 +136,7 @@ def explain(error: Exception) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAULT
     if isinstance(error, OSError):
-        reason = one_line(str(error))[:300]
+        reason = one_line(error, 300)
         return complain(f"a file cannot be used ({reason}): check its path and its permissions, then run again", USAGE)
     reason = one_line(f"{type(error).__name__}: {error}")
     return complain(f"internal fault, please report it: {reason[:300]} (--debug shows the traceback)", FAULT)
@@ -163,11 +163,6 @@ def complain(message: str, code: int) -> int:
     """Prints an error message on standard error, and returns the exit code."""
     print(f"salience: {printable(message)}", file=sys.stderr)
     return code
-
-
-def one_line(text: str) -> str:
-    """The text with every run of white space as one space."""
-    return " ".join(text.split())
 
 
 def quieten_libraries() -> None:

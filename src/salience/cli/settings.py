@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from salience.assignments import one_line, read_yaml
-from salience.errors import InputError, quoted
+from salience.assignments import read_yaml
+from salience.errors import InputError, one_line, quoted
 
 
 def merged(file: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

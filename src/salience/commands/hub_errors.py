@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
-from salience.errors import InputError
+from salience.errors import InputError, one_line
 
 # The error of the HTTP library that this version of huggingface_hub uses, of which its own errors are a kind.
 HTTP_ERROR = HfHubHTTPError.__mro__[1]
@@ -26,16 +26,16 @@ def hub_error(error: Exception, repository: str) -> InputError | None:
         return InputError("HF_HUB_OFFLINE is set, so nothing is uploaded: unset it")
     if isinstance(error, HfHubHTTPError):
         status = error.response.status_code
-        said = " ".join((error.server_message or str(error)).split())[:200]
+        said = one_line(error.server_message or str(error), 200)
         if status in CAUSES:
             return InputError(f"{CAUSES[status].format(repository=repository)} (the hub says: {said})")
         return InputError(f"the hub refuses {repository} (status {status}: {said}); run again, or see its help pages")
     if isinstance(error, HTTP_ERROR | ConnectionError | TimeoutError):
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        reason = one_line(f"{type(error).__name__}: {error}", 200)
         return InputError(f"the hub does not answer ({reason}): check the connection, then run again")
     if isinstance(error, RuntimeError):  # of the library that uploads large files
-        reason = " ".join(str(error).split())[:200]
+        reason = one_line(error, 200)
         return InputError(f"the files could not be uploaded ({reason}): check the connection, then run again")
     if isinstance(error, ValueError) and "Invalid metadata" in str(error):
-        return InputError(f"the hub refuses the model card: {' '.join(str(error).split())[:300]}")
+        return InputError(f"the hub refuses the model card: {one_line(error, 300)}")
     return None

@@ -11,7 +11,7 @@ from typing import Any
 
 from salience._version import __version__
 from salience.commands.hub_errors import hub_error
-from salience.errors import InputError, counted, listed, quoted
+from salience.errors import InputError, counted, listed, one_line, quoted
 from salience.inference.abstaining import FILE as THRESHOLDS
 from salience.inference.onnx_classifier import is_exported
 from salience.models.attention_config import AttentionClassifierConfig
@@ -73,7 +73,7 @@ def check_repository(name: str) -> None:
     try:
         validate_repo_id(name)
     except HFValidationError as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = one_line(error, 200)
         raise InputError(f"{quoted(name)} is no name of a repository ({reason}): give owner/name") from error
     if name.count("/") != 1:
         raise InputError(f"{quoted(name)} has no owner: give owner/name, such as your-name/{name}")

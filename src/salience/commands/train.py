@@ -11,6 +11,7 @@ from accelerate import PartialState
 from rich.console import Console
 
 from salience.commands.report import REPORT, add_report, confused_lines
+from salience.errors import one_line
 from salience.explainers.explanations import explain_texts
 from salience.explainers.gradient import gradient
 from salience.inference import TextClassifier
@@ -72,7 +73,7 @@ class ReportOfRun:
         except OSError:
             raise
         except Exception as error:
-            self.failed = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            self.failed = one_line(f"{type(error).__name__}: {error}", 200)
 
 
 def show_run(run: Run, failed: str = "", console: Console | None = None) -> None:

@@ -19,7 +19,7 @@ from salience.comparison.stored_explanations import (
     write_explanations,
 )
 from salience.data.texts import UNKNOWN, Texts
-from salience.errors import counted, listed
+from salience.errors import counted, listed, one_line
 from salience.explainers import EXPLAINERS
 from salience.explainers.explanation import Explanation
 from salience.explainers.explanations import explain_texts
@@ -147,4 +147,4 @@ def absent_in_words(folders: Sequence[str]) -> str:
 
 def in_a_line(error: Exception) -> str:
     """The message of an error, cut to a line."""
-    return " ".join(str(error).split())[:200] or type(error).__name__
+    return one_line(error, 200) or type(error).__name__

@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from salience.errors import InputError, listed
+from salience.errors import InputError, listed, one_line
 from salience.training.folder import work_of
 from salience.training.manifest import RECIPE
 from salience.training.recipe import Recipe
@@ -113,7 +113,7 @@ def read_run(folder: Path) -> KeptRun:
                 raise ValueError("rows or scores are missing")
             return run
     except (OSError, ValueError, TypeError, KeyError, AttributeError, BadZipFile) as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = one_line(error, 200)
         raise InputError(f"{folder} is damaged ({reason}): remove this folder to run it again") from error
     raise InputError(NO_TEST)
 
@@ -142,7 +142,7 @@ def read_rows(folder: Path, rows: Sequence[int], name: str = PREDICTIONS) -> lis
                     check_test_row(found[number])
         return [found[number] for number in rows]
     except (OSError, ValueError, TypeError, KeyError) as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        reason = one_line(f"{type(error).__name__}: {error}", 200)
         raise InputError(f"{file} is damaged ({reason}): remove {folder} to run it again") from error
 
 

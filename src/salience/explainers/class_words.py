@@ -12,7 +12,7 @@ from unicodedata import category
 
 import numpy as np
 
-from salience.errors import InputError
+from salience.errors import InputError, one_line
 from salience.explainers.explanation import Explanation
 
 LEAST = 3  # texts that a word must be in
@@ -111,5 +111,5 @@ def read_kept_words(model: str | Path) -> KeptWords | None:
         }
         return KeptWords(str(content["explainer"]), int(content["explained"]), words)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        reason = one_line(f"{type(error).__name__}: {error}", 200)
         raise InputError(f"{file} is damaged ({reason}): salience report makes it again") from error

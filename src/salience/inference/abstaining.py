@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from salience.errors import InputError, listed, quoted
+from salience.errors import InputError, listed, one_line, quoted
 from salience.settings import is_number
 
 FILE = "abstention.json"
@@ -65,7 +65,7 @@ def read_thresholds(model: str | Path, labels: Sequence[str]) -> Thresholds | No
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise damaged(file, " ".join(str(error).split())[:200]) from error
+        raise damaged(file, one_line(error, 200)) from error
     if not isinstance(content, dict) or not isinstance(values := content.get("thresholds"), dict):
         raise damaged(file, "it holds no thresholds")
     if different := sorted(values.keys() ^ set(labels)):

@@ -12,7 +12,7 @@ import torch
 from transformers import PreTrainedConfig
 
 from salience.batch import Batch
-from salience.errors import InputError, quoted
+from salience.errors import InputError, one_line, quoted
 
 FILE = "model.onnx"
 # Padded tokens in a batch, for each thread. onnxruntime computes the operators one after the other; between them, the
@@ -83,7 +83,7 @@ def open_session(file: Path, threads: int) -> Any:
             str(file), options, providers=["CPUExecutionProvider"], disabled_optimizers=SLOWER
         )
     except Exception as error:  # onnxruntime has an error class of its own for each of its codes
-        reason = " ".join(str(error).split())
+        reason = one_line(error)
         raise InputError(f"{file} cannot be read by onnxruntime ({reason[:200]}): export the model again") from error
 
 
@@ -97,7 +97,7 @@ def check_weights_inside(folder: Path) -> None:
     try:
         model = onnx.load(folder / FILE, load_external_data=False)
     except Exception as error:  # of protobuf
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = one_line(error) or type(error).__name__
         raise InputError(f"{folder / FILE} is damaged ({reason[:200]}): export the model again") from error
     nodes = [node for function in model.functions for node in function.node]
     for tensor in [*tensors_of(model.graph), *tensors_in(nodes)]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from salience.errors import InputError
+from salience.errors import InputError, one_line
 
 Watch = Callable[[str, int, int, float | None], None]  # name of the job, step, number of steps, loss
 
@@ -79,7 +79,7 @@ class Failure:
     def of(cls, name: str, error: Exception) -> Failure:
         """The failure of a job whose work raised an error."""
         line = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-        return cls(name, " ".join(line.split()), "".join(traceback.format_exception(error)))
+        return cls(name, one_line(line), "".join(traceback.format_exception(error)))
 
 
 @dataclass(frozen=True)

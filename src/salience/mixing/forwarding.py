@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.errors import InputError
+from salience.errors import InputError, one_line
 from salience.hooks.hooks import check_recomputation, evaluating, forward, rewriting, rewriting_arguments
 from salience.hooks.stages import encoder_of, stages, whole_level
 from salience.mixing.method import Method
@@ -60,7 +60,7 @@ def dry_run(method: Method, model: nn.Module, batch: Batch) -> None:
             with torch.no_grad():
                 forward_mixed(model, batch, mix)
     except (ValueError, TypeError) as error:
-        reason = " ".join(str(error).split())
+        reason = one_line(error)
         raise InputError(f"{type(method).__name__} cannot be used with this model: {reason}") from error
 
 

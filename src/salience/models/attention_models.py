@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from salience.errors import InputError
+from salience.errors import InputError, one_line
 from salience.models.attention_classifier import AttentionClassifier, without_pooler
 from salience.models.attention_config import AttentionClassifierConfig
 from salience.models.attention_options import PREFIX, PRESETS, WORD_ENCODERS, AttentionOptions, attention_options
@@ -107,7 +107,7 @@ def _configured(settings: dict[str, Any]) -> AttentionClassifier:
     except ValueError as error:
         raise InputError(f"--model {PREFIX}{settings['pooling']}: {error}") from error
     except (MemoryError, RuntimeError) as error:  # torch raises a RuntimeError when there is not enough memory
-        reason = " ".join(str(error).split())
+        reason = one_line(error)
         raise InputError(f"--model {PREFIX}{settings['pooling']} cannot be built: {reason[:300]}") from error
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from salience.errors import InputError
+from salience.errors import InputError, one_line
 from salience.models.configuration import read_configuration, set_dropout
 from salience.models.mean_pooling import without_pooling_layer
 from salience.models.problem import ONE, SEVERAL
@@ -204,7 +204,7 @@ def _loaded(name: str, load: Callable[[], Loaded]) -> Loaded:
     except InputError:
         raise
     except Exception as error:  # truncated or foreign files and missing packages raise errors of many types
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = one_line(error) or type(error).__name__
         raise InputError(f"cannot load the model {name!r}: {reason[:300]}") from error
     finally:
         logging.set_verbosity(level)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from salience.errors import InputError
+from salience.errors import InputError, one_line
 from salience.training.results import OUT_OF_FOLD
 from salience.training.temperature import with_temperature
 from salience.training.thresholds import one_row_of_each
@@ -89,9 +89,7 @@ def lowest_of_run(model: str | Path, labels: Sequence[str], level: float) -> flo
             and 0 < temperature < math.inf
         )
     except (OSError, ValueError, KeyError, TypeError, RecursionError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(
-            f"{file} or metrics.json beside it is damaged: {' '.join(str(error).split())[:200]}"
-        ) from error
+        raise InputError(f"{file} or metrics.json beside it is damaged: {one_line(error, 200)}") from error
     if not fits:
         raise InputError(f"{file} is not about this model, or is damaged: train the model again, or leave out --sets")
     if groups is not None:

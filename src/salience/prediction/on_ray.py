@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from salience.cluster import connected
-from salience.errors import InputError
+from salience.errors import InputError, one_line
 from salience.prediction.predictor import Answers, Predictor
 from salience.prediction.windows import Windows
 
@@ -102,4 +102,4 @@ def failures(address: str) -> Iterator[None]:
         cause: BaseException | None = error
         while cause is not None and not isinstance(cause, InputError | OSError):
             cause = getattr(cause, "cause", None) or cause.__cause__
-        raise InputError(f"--ray {address}: {cause or ' '.join(str(error).split())[-500:]}") from error
+        raise InputError(f"--ray {address}: {cause or one_line(error)[-500:]}") from error

@@ -10,7 +10,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from salience.errors import InputError
+from salience.errors import InputError, one_line
 from salience.training.data_facts import FACTS
 from salience.training.history import HISTORY
 from salience.training.judged_scores import judge_of, judged_scores
@@ -91,7 +91,7 @@ def read_finished_run(folder: str | Path) -> FinishedRun:
     except InputError:
         raise
     except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError, BadZipFile) as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        reason = one_line(f"{type(error).__name__}: {error}", 200)
         raise InputError(f"{folder} is damaged ({reason}): train it again") from error
 
 

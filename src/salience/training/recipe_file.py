@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from salience.data.columns import Columns
-from salience.errors import InputError, listed
+from salience.errors import InputError, listed, one_line
 from salience.training.earlier_recipes import LACKING, from_earlier
 from salience.training.manifest import RECIPE
 
@@ -26,7 +26,7 @@ def read_recipe(file: Path) -> dict[str, Any]:
     try:
         recipe = yaml.load(file.read_text(encoding="utf-8"), Loader=QUICK)
     except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"{file} is damaged: {' '.join(str(error).split())[:200]}") from error
+        raise InputError(f"{file} is damaged: {one_line(error, 200)}") from error
     if not isinstance(recipe, dict):
         raise InputError(f"{file} is damaged: settings are lines of the form name: value")
     return LACKING | from_earlier(recipe)[0]
