@@ -14,7 +14,6 @@ def test_a_worked_table():
     assert (found.of_draws, found.of_rows, found.of_rest) == pytest.approx((4.5, 2.0, 1.0))
     # mean squares over the cells: draws 13.5 / 6, rows 4 / 2 / 6 and rest 1 / 2 / 6
     assert found.by_draws == pytest.approx(13.5 / 6) and found.by_rows == pytest.approx(2 / 6 - 0.5 / 6)
-    assert found.bootstrap == pytest.approx(4.5 / 4 + 2 / 9 + 1 / 36)
 
 
 def test_one_number_a_draw():

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from salience.comparison.variation import variation
-
 CELLS = 200_000  # weights made at once: they stay in the processor's cache
 
 
@@ -74,15 +72,3 @@ def weights(items: int, count: int, generator: np.random.Generator) -> np.ndarra
     """
     drawn = generator.integers(items, size=(count, items), dtype=np.int32) + items * np.arange(count)[:, None]
     return np.bincount(drawn.ravel(), minlength=count * items).reshape(count, items) / items
-
-
-def bootstrap_variance(differences: Sequence[ArrayLike], over_sets: bool = True) -> float:
-    """The variance of `replicates` for infinitely many of them, exactly.
-
-    Args:
-        differences: for each of S data sets (D_s, N_s), or (D_s,).
-        over_sets: whether sets are drawn too.
-    """
-    sets = [variation(values) for values in differences]
-    between = np.var([each.mean for each in sets]) if over_sets else 0.0
-    return float((between + np.mean([each.bootstrap for each in sets])) / len(sets))

@@ -37,18 +37,6 @@ class Variation:
     of_rest: float
 
     @property
-    def bootstrap(self) -> float:
-        """The variance of the mean if draws and rows are drawn with replacement, independently of each other.
-
-        It is exact, for the mean is linear in both weights. Owen (2007), "The pigeonhole bootstrap", Annals of Applied
-        Statistics 1(2), doi 10.1214/07-AOAS122. It is too small by (D - 1) / D in the draws, and counts the rest three
-        times.
-        """
-        return (
-            self.of_draws / self.draws**2 + self.of_rows / self.rows**2 + self.of_rest / (self.draws * self.rows) ** 2
-        )
-
-    @property
     def by_draws(self) -> float:
         """The variance of the mean by draws, without bias: NaN for a single draw.
 

@@ -17,7 +17,7 @@ from salience.errors import InputError, counted
 LEAST = 2  # rows of a class, if there is room for them: one to train on, and one that can be held out
 
 
-def draw(labels: Sequence[Hashable], size: int, seed: int, source: str = "", named: str = "--size") -> list[int]:
+def draw(labels: Sequence[Hashable], size: int, seed: int, source: str = "") -> list[int]:
     """The indices of `size` of the N rows, in the order of the rows.
 
     Every class has about its share of the rows, and at least two of them if `size` is at least twice the number of
@@ -30,7 +30,6 @@ def draw(labels: Sequence[Hashable], size: int, seed: int, source: str = "", nam
         size: the number of rows to draw.
         seed: of the drawing. For one seed, smaller draws are parts of larger ones.
         source: the name of the data, for error messages.
-        named: what the size is called in error messages.
 
     Raises:
         InputError: there are fewer rows than `size`, or more classes.
@@ -39,9 +38,9 @@ def draw(labels: Sequence[Hashable], size: int, seed: int, source: str = "", nam
     several = is_multi_label(labels)  # type: ignore[arg-type]
     classes = len({each for label in labels for each in label} if several else set(labels))  # type: ignore[attr-defined]
     if size > len(labels):
-        raise InputError(f"{at}{named} {size:,} is more than its {counted(len(labels), 'labelled row')}")
+        raise InputError(f"{at}--size {size:,} is more than its {counted(len(labels), 'labelled row')}")
     if size < classes:
-        raise InputError(f"{at}{named} {size:,} is less than its {classes:,} classes: every class needs a row")
+        raise InputError(f"{at}--size {size:,} is less than its {classes:,} classes: every class needs a row")
     if several:
         return nested_rows(labels, size, seed)  # type: ignore[arg-type]
     return sorted(drawing_order(labels, seed)[:size].tolist())

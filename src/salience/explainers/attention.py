@@ -5,6 +5,7 @@ The former is the guide of AttentionMix (Lewy and Mańdziuk, 2023, arXiv:2309.11
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -14,8 +15,37 @@ from salience.batch import Batch
 from salience.hooks.attention_weights import attention, attention_and_logits
 
 
+class OfLayer(ABC):
+    """An explainer by the attention of one layer or head, of which `scores` makes one score a token.
+
+    Attributes:
+        layer: the layer's number; 0 is the first, negative numbers count from the last.
+        head: the head's number, from 0; None for the mean of the layer's heads.
+    """
+
+    layer: int
+    head: int | None
+
+    @abstractmethod
+    def scores(self, given: Tensor, batch: Batch) -> Tensor:
+        """The scores (B, T) of attention probabilities (B, H, T, T)."""
+
+    def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
+        """Scores (B, T), 0 on padding; `target` has no effect. The model's mode and gradients stay as they are.
+
+        Raises:
+            ValueError: the model has no such layer or head, or cannot show its attention.
+        """
+        return self.scores(attention(model, batch, self.layer, self.head), batch)
+
+    def with_logits(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The scores, and the logits (B, C) of the same forward pass."""
+        given, logits = attention_and_logits(model, batch, self.layer, self.head)
+        return self.scores(given, batch), logits
+
+
 @dataclass(frozen=True)
-class Attention:
+class Attention(OfLayer):
     """b_j = 1/n sum_i A_ij: the attention that token j receives, a mean over queries i. It sums to 1 over a text.
 
     n is the length of the text without padding, and queries on padding are left out. (The paper says "number of
@@ -31,19 +61,6 @@ class Attention:
     head: int | None = None
     mean: bool = True
 
-    def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-        """Scores (B, T), 0 on padding; `target` has no effect. The model's mode and gradients stay as they are.
-
-        Raises:
-            ValueError: the model has no such layer or head, or cannot show its attention.
-        """
-        return self.scores(attention(model, batch, self.layer, self.head), batch)
-
-    def with_logits(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """The scores, and the logits (B, C) of the same forward pass."""
-        given, logits = attention_and_logits(model, batch, self.layer, self.head)
-        return self.scores(given, batch), logits
-
     def scores(self, given: Tensor, batch: Batch) -> Tensor:
         """The scores (B, T) of attention probabilities (B, H, T, T)."""
         scores = received(given, batch).mean(1)
@@ -51,7 +68,7 @@ class Attention:
 
 
 @dataclass(frozen=True)
-class ClsAttention:
+class ClsAttention(OfLayer):
     """The attention from a text's first token, [CLS] or <s>, to each token: a row of A, which sums to 1 over the text.
 
     Attributes:
@@ -61,19 +78,6 @@ class ClsAttention:
 
     layer: int = -1
     head: int | None = None
-
-    def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-        """Scores (B, T), 0 on padding; `target` has no effect.
-
-        Raises:
-            ValueError: the model has no such layer or head, or cannot show its attention.
-        """
-        return self.scores(attention(model, batch, self.layer, self.head), batch)
-
-    def with_logits(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """The scores, and the logits (B, C) of the same forward pass."""
-        given, logits = attention_and_logits(model, batch, self.layer, self.head)
-        return self.scores(given, batch), logits
 
     def scores(self, given: Tensor, batch: Batch) -> Tensor:
         """The scores (B, T) of attention probabilities (B, H, T, T)."""
