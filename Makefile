@@ -40,7 +40,7 @@ docs: .venv-docs/installed
 # The reference is read from the source: the package and torch are not needed.
 .venv-docs/installed: pyproject.toml
 	$(PYTHON) -m venv .venv-docs
-	.venv-docs/bin/pip install $(PIP_FLAGS) 'mkdocs-material>=9.6,<10' 'mkdocstrings[python]>=0.30'
+	.venv-docs/bin/pip install $(PIP_FLAGS) 'mkdocs-material>=9.6,<10' 'mkdocstrings[python]>=0.30' ruff
 	touch $@
 
 test-faults: setup
