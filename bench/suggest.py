@@ -16,7 +16,8 @@ the frozen encoder, or those that the head of the trained model reads.
 Rounds are appended to RESULTS, and those that it has are not made again. The report gives the accuracy of every
 strategy, and the difference of the mean accuracy over all rounds after the first from that of random choice: paired by
 set and seed, with 95 % intervals that hold together for all strategies (Bonferroni), on these sets; the same without
-the set whose absence leaves the lowest interval; and without this correction over other sets like these.
+the set whose absence leaves the lowest interval; and without this correction over other sets like these. A last table
+has the difference after each round; `--picture` draws it for each set, for the strategies that are offered.
 
 `salience suggest` offers a strategy if the first two intervals are above 0: it is better than random choice on these
 sets, and not by one of them alone.
@@ -42,6 +43,7 @@ from salience.comparison.statistics import Difference
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.inference.frozen_encoder import load_frozen
+from salience.report.pictures import save
 from salience.suggestions import STRATEGIES, Choose, Pool
 from salience.suggestions.view import view_of
 from salience.training.baselines import regression_probabilities
@@ -182,6 +184,42 @@ def differences(rows: Sequence[dict], rule: str) -> dict[str, np.ndarray]:
     }
 
 
+def at(rows: Sequence[dict], labels: int) -> list[dict]:
+    """The first round and the one with this number of labels, so that `differences` are those of this round."""
+    first = min(int(row["labels"]) for row in rows)
+    return [row for row in rows if int(row["labels"]) in (first, labels)]
+
+
+def of_rounds(rows: Sequence[dict]) -> str:
+    """A table in Markdown: the differences from random choice after each round, on these sets."""
+    _, *later = sorted({int(row["labels"]) for row in rows})
+    compared = [rule for rule in RULES if rule != "random" and any(row["strategy"] == rule for row in rows)]
+    lines = [f"| strategy | {' | '.join(f'{labels} labels' for labels in later)} |", "|---" * (len(later) + 1) + "|"]
+    for rule in compared:
+        found = [list(differences(at(rows, labels), rule).values()) for labels in later]
+        cells = [shown(paired_interval(values, over_sets=False, comparisons=len(compared))) for values in found]
+        lines.append(f"| {rule} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def draw(panels: np.ndarray, rows: Sequence[dict], rules: Sequence[str]) -> None:
+    """The differences of strategies from random choice by the number of labels, with 95 % bands; a panel a set."""
+    _, *later = sorted({int(row["labels"]) for row in rows})
+    sets = [name for name in SETS if any(row["set"] == name for row in rows)]
+    for axes, name in zip(panels.flat, sets, strict=False):
+        for color, rule in enumerate(rules):
+            found = [paired_interval([differences(at(rows, labels), rule)[name]], over_sets=False) for labels in later]
+            axes.plot(later, [each.mean for each in found], color=f"C{color}", label=rule)
+            axes.fill_between(
+                later, [each.low for each in found], [each.high for each in found], color=f"C{color}", alpha=0.2
+            )  # fmt: skip
+        axes.axhline(0, color="black", linewidth=0.8)
+        axes.set(title=name, xlabel="labels", ylabel="points above random choice", xticks=later)
+    for axes in panels.flat[len(sets) :]:
+        axes.set_visible(False)
+    panels.flat[0].legend()
+
+
 def report(rows: Sequence[dict]) -> str:
     """Two tables in Markdown: the curves, as means over sets and seeds; and the differences from random choice."""
     labels = sorted({int(row["labels"]) for row in rows})
@@ -248,13 +286,18 @@ def main() -> None:
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--results", type=Path, default=Path("results/suggest.csv"))
     parser.add_argument("--report", action="store_true", help="only print the report")
+    parser.add_argument("--picture", type=Path, help="file without suffix: the curves of the strategies on offer")
     options = parser.parse_args()
     if not options.report:
         if options.data_dir is None:
             parser.error("--data-dir is needed, unless there is --report")
         make(options)
     rows = [row for row in read_rows(options.results) if row["classifier"] == options.classifier]
-    print(report([row for row in rows if row["strategy"] in options.strategies]))
+    rows = [row for row in rows if row["strategy"] in options.strategies]
+    print(f"{report(rows)}\n\n{of_rounds(rows)}")
+    if options.picture is not None:
+        offered = [rule for rule in STRATEGIES if rule in options.strategies]
+        save(partial(draw, rows=rows, rules=offered), options.picture, size=(12, 7), panels=(2, 3))
 
 
 def make(options: argparse.Namespace) -> None:

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from scipy.stats import ttest_1samp
 
 import suggest
 
@@ -47,6 +49,26 @@ def test_differences_are_paired_by_set_and_seed():
     lines = suggest.report(rows).splitlines()
     assert "| margin | 22.5 | 45.0 | 55.0 |" in lines
     assert any(line.startswith("| margin | +10.0 | -10.0 | ") for line in lines)
+
+
+def test_each_round_has_its_own_difference_and_interval():
+    rows = [
+        *rows_of("random", "trec", 0, 0.3, 0.5, 0.7), *rows_of("margin", "trec", 0, 0.3, 0.6, 0.7),
+        *rows_of("random", "trec", 1, 0.2, 0.4, 0.4), *rows_of("margin", "trec", 1, 0.2, 0.54, 0.44),
+        *rows_of("random", "trec", 2, 0.2, 0.4, 0.4), *rows_of("margin", "trec", 2, 0.2, 0.46, 0.38),
+    ]  # fmt: skip
+    head, _, line = suggest.of_rounds(rows).splitlines()
+    assert head == "| strategy | 100 labels | 150 labels |"
+    cells = []
+    for values in ([10, 14, 6], [0, 4, -2]):
+        low, high = ttest_1samp(values, 0).confidence_interval(0.95)
+        cells.append(f"{np.mean(values):+.1f} [{low:.1f}, {high:.1f}]")
+    assert line == f"| margin | {cells[0]} | {cells[1]} |"
+    panels = Figure().subplots(2, 3)
+    suggest.draw(panels, rows, ["margin"])
+    drawn = panels[0, 0].lines[0]
+    assert drawn.get_xydata() == pytest.approx(np.array([[100, 10], [150, 2 / 3]]))
+    assert [axes.get_visible() for axes in panels.flat] == [True, False, False, False, False, False]
 
 
 def test_the_first_round_is_made_once():
