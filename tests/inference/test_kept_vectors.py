@@ -68,4 +68,4 @@ def test_the_room_is_bounded(folder, computed, monkeypatch):
 
 def test_lists_are_told_apart_by_where_texts_end():
     lists = [Texts(["ab", "c"]), Texts(["a", "bc"]), Texts(["ab"], ["c"]), Texts(["c", "ab"])]
-    assert len({kept_vectors.digest(each) for each in lists}) == 4
+    assert len({kept_vectors.digest_of_texts(each) for each in lists}) == 4

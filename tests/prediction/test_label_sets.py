@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from salience.errors import InputError
-from salience.prediction.added_columns import Added
+from salience.prediction.added_columns import AddedColumns
 from salience.prediction.label_sets import lowest_in_set, lowest_of_run
 
 LABELS = ["a", "b", "c"]
@@ -35,7 +35,7 @@ def test_against_p_values(level, rows):
     random = np.random.default_rng(rows)
     probabilities = random.dirichlet(np.ones(3), rows)
     labels = random.integers(0, 3, rows)
-    added = Added.of(LABELS, "", False, None, lowest_in_set(probabilities, labels, level))
+    added = AddedColumns.of(LABELS, "", False, None, lowest_in_set(probabilities, labels, level))
     for new in random.dirichlet(np.ones(3), 50).tolist():
         best = int(np.argmax(new))
         found = added.set_of(new, best)

@@ -2,7 +2,7 @@
 
 from labelled import labelled_rows, write_csv
 from salience.files import write_whole
-from salience.suggestions.labelled import labelled_texts
+from salience.suggestions.labelled import texts_of_run
 from salience.training.recipe import Recipe
 
 
@@ -18,19 +18,19 @@ def run_of(folder, **settings):
 def test_training_validation_and_test_rows(tmp_path):
     parts = {name: labelled_rows(12, seed=seed) for seed, name in enumerate(("data", "validation", "test"))}
     files = {name: str(write_csv(tmp_path / f"{name}.csv", rows)) for name, rows in parts.items()}
-    found, note = labelled_texts(run_of(tmp_path / "run", **files))
+    found, note = texts_of_run(run_of(tmp_path / "run", **files))
     assert note is None
     assert found == {(text,) for rows in parts.values() for text, _ in rows}
 
 
 def test_only_the_rows_that_were_drawn(tmp_path):
     file = str(write_csv(tmp_path / "data.csv", labelled_rows(60)))
-    found, note = labelled_texts(run_of(tmp_path / "run", data=file, size=12, validation_share=0.0))
+    found, note = texts_of_run(run_of(tmp_path / "run", data=file, size=12, validation_share=0.0))
     assert note is None and len(found) == 12
 
 
 def test_what_is_not_known_is_said(tmp_path):
-    found, note = labelled_texts(tmp_path)
+    found, note = texts_of_run(tmp_path)
     assert not found and "does not say which texts it was trained on" in note
-    found, note = labelled_texts(run_of(tmp_path / "run", data=str(tmp_path / "gone.csv")))
+    found, note = texts_of_run(run_of(tmp_path / "run", data=str(tmp_path / "gone.csv")))
     assert not found and "cannot be read" in note and "gone.csv" in note

@@ -13,7 +13,7 @@ from salience.errors import InputError
 from salience.inference import TextClassifier
 from salience.prediction.predictor import texts_in
 from salience.prediction.windows import Windows
-from salience.suggestions.fresh import FreshTexts, digest
+from salience.suggestions.fresh import FreshTexts, digest_of_text
 from salience.suggestions.view import view_of
 
 
@@ -57,7 +57,7 @@ def read_pool(windows: Windows, classifier: TextClassifier, fresh: FreshTexts, w
         if kept:
             own: list[Any] = [texts[place] if len(texts[place]) > 1 else texts[place][0] for place in kept]
             views.append(view_of(classifier, own, with_vectors))
-        digests |= {first + place: digest(texts[place]) for place in kept}
+        digests |= {first + place: digest_of_text(texts[place]) for place in kept}
         first += len(texts)
     probabilities = [view[0] for view in views] or [np.zeros((0, len(classifier.labels)), np.float32)]
     vectors = [view[1] for view in views if view[1] is not None]
@@ -81,7 +81,7 @@ def chosen_rows(windows: Windows, numbers: Sequence[int], digests: dict[int, byt
         if number not in wanted:
             continue
         (text,) = texts_in([row], windows.columns, windows.source, number)
-        if digest(text) == digests[number]:
+        if digest_of_text(text) == digests[number]:
             found[number] = row
         if len(found) == len(wanted):
             break

@@ -15,7 +15,7 @@ from salience.data.writing import check_output, is_stream, writing
 from salience.errors import counted, quoted
 from salience.inference import choose_device
 from salience.parts import WHOLE, file_of, part_of
-from salience.prediction.added_columns import Added, written_columns
+from salience.prediction.added_columns import AddedColumns, written_columns
 from salience.prediction.on_ray import answers_by_ray
 from salience.prediction.predictor import Answers, Predictor
 from salience.prediction.windows import Windows, check_window, rows_of_part
@@ -101,7 +101,7 @@ class Tally:
     undefined: int = 0
     undecided: int = 0
 
-    def count(self, found: list, named: list[dict], cut: int, added: Added) -> None:
+    def count(self, found: list, named: list[dict], cut: int, added: AddedColumns) -> None:
         """Counts the rows of a window.
 
         Args:
@@ -116,7 +116,7 @@ class Tally:
             label, guess = added.names[:2]
             self.undecided += sum(values[label] is None and values[guess] is not None for values in named)
 
-    def told(self, predictor: Predictor, added: Added) -> list[str]:
+    def told(self, predictor: Predictor, added: AddedColumns) -> list[str]:
         """A line for each kind of rows that a reader must know of."""
         lines = [cut_off(self.cut, self.seen, predictor.classifier.max_length)] if self.cut else []
         if self.empty:

@@ -20,9 +20,9 @@ from salience.inference import TextClassifier, choose_device, load
 from salience.prediction.windows import Windows, check_window
 from salience.report.terminal import tell
 from salience.suggestions import DEFAULT, Suggestion
-from salience.suggestions.added_columns import Added
 from salience.suggestions.fresh import FreshTexts
-from salience.suggestions.labelled import labelled_texts
+from salience.suggestions.labelled import texts_of_run
+from salience.suggestions.suggested_columns import SuggestedColumns
 from salience.suggestions.suggesting import check_labels, ranked, strategy_named
 from salience.suggestions.view import check_view
 from salience.training.recipe_file import trained_columns
@@ -74,10 +74,10 @@ def suggest_file(
     check_labels(strategy or DEFAULT, classifier)
     check_view(classifier, chosen.reads_vectors)
     labels = columns_of_labels(trained, classifier)
-    added = Added(prefix, labels, classifier.multi_label, as_columns=suffix != ".jsonl")
+    added = SuggestedColumns(prefix, labels, classifier.multi_label, as_columns=suffix != ".jsonl")
     added.check_free(names, pool)
     types = added.typed(column_types(pool, encoding)) if added.as_columns else None
-    known, note = labelled_texts(model)
+    known, note = texts_of_run(model)
     for line in [*notes, *([] if note is None else [note])]:
         tell(line)
 

@@ -14,7 +14,7 @@ from salience.comparison.kept_runs import KeptRun
 from salience.comparison.stored_explanations import (
     ExplainedText,
     HeatMaps,
-    digest,
+    digest_of_run,
     read_explanations,
     write_explanations,
 )
@@ -64,8 +64,8 @@ def heat_maps_of(
         condition = predictions.results.condition
         for method in (each for each in grid.recipes if each not in grid.references):
             run, folder = (condition, method, seed), folders[condition, method, seed]
-            keys = {text.row: ExplainedText(*run, digest(runs[run]), text.row) for text in predictions.texts}
-            for outdated in [key for key in stored if is_outdated(key, run, digest(runs[run]))]:
+            keys = {text.row: ExplainedText(*run, digest_of_run(runs[run]), text.row) for text in predictions.texts}
+            for outdated in [key for key in stored if is_outdated(key, run, digest_of_run(runs[run]))]:
                 del stored[outdated]
             wanted = [text for text in predictions.texts if not is_of(text, stored.get(keys[text.row]))]
             if wanted and not has_model(folder):

@@ -24,7 +24,7 @@ class ExplainedText:
 
     Args:
         condition, method, seed: the run.
-        predictions: `digest` of the run; a run that was made again with other weights has another one.
+        predictions: `digest_of_run`; a run that was made again with other weights has another one.
         row: the number of the text in the test file.
     """
 
@@ -55,7 +55,7 @@ class HeatMaps:
 Stored = dict[ExplainedText, Explanation]
 
 
-def digest(run: KeptRun) -> str:
+def digest_of_run(run: KeptRun) -> str:
     """The SHA-256 of a run's predicted probabilities, by which explanations are known to be of its model."""
     return sha256(repr(run.names).encode("utf-8", "backslashreplace") + run.probabilities.tobytes()).hexdigest()
 

@@ -46,7 +46,7 @@ class KeptEncoder:
             InputError: as `load_frozen` and `FrozenEncoder.vectors`.
         """
         given = Texts.of(texts)
-        key = (stamp(self.name), self.max_length, self.device, self.precision, digest(given))
+        key = (stamp(self.name), self.max_length, self.device, self.precision, digest_of_texts(given))
         if key in _kept:
             _kept.move_to_end(key)
             vectors, seconds = _kept[key]
@@ -75,7 +75,7 @@ def stamp(name: str) -> tuple:
     return (str(source), *((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files))
 
 
-def digest(texts: Texts) -> str:
+def digest_of_texts(texts: Texts) -> str:
     """The SHA-256 of texts or pairs, in their order."""
     found = sha256(b"single" if texts.second is None else b"pairs")
     for column in (texts.texts, texts.second or []):

@@ -21,7 +21,7 @@ TEXTS = ("predicted", MOST_PROBABLE, LABEL_SET)
 
 
 @dataclass(frozen=True)
-class Added:
+class AddedColumns:
     """What is added to a row: the predicted label, its probability, and the probabilities of all labels.
 
     In a table these are one column for each label, in JSON lines one object. With thresholds, the predicted label is
@@ -39,7 +39,7 @@ class Added:
     def of(
         cls, labels: Iterable[str], prefix: str, as_columns: bool, thresholds: list[float] | None = None,
         lowest: float | None = None,
-    ) -> Added:  # fmt: skip
+    ) -> AddedColumns:  # fmt: skip
         """For the labels of a model.
 
         Args:
@@ -116,7 +116,7 @@ class Added:
             )
 
 
-def written_columns(data: str, encoding: str, added: Added) -> dict[str, DataType] | None:
+def written_columns(data: str, encoding: str, added: AddedColumns) -> dict[str, DataType] | None:
     """The names and types of all columns of the file to write; None for JSON lines, where each row has its own names.
 
     Raises:

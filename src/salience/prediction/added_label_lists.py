@@ -8,12 +8,12 @@ from functools import cached_property
 from math import isfinite
 from typing import Any
 
-from salience.prediction.added_columns import Added
+from salience.prediction.added_columns import AddedColumns
 
 
 @dataclass(frozen=True)
-class AddedLists(Added):
-    """As `Added`, but the predicted labels are a list, in a table as JSON: [] if no label applies.
+class AddedLists(AddedColumns):
+    """As `AddedColumns`, but the predicted labels are a list, in a table as JSON: [] if no label applies.
 
     `thresholds` has the probability of each label from which on it is predicted. There is no column of the highest
     probability.

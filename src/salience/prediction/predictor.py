@@ -16,7 +16,7 @@ from salience.errors import InputError
 from salience.inference import TextClassifier, load
 from salience.inference.abstaining import Thresholds, read_thresholds
 from salience.models.precision import check_precision
-from salience.prediction.added_columns import Added
+from salience.prediction.added_columns import AddedColumns
 from salience.prediction.added_label_lists import AddedLists
 from salience.prediction.label_sets import lowest_of_run
 from salience.training.recipe_file import trained_columns
@@ -126,7 +126,7 @@ class Predictor:
         """The columns on which the model was trained; None if they are not known."""
         return trained_columns(self.model)
 
-    def added(self, as_columns: bool = True) -> Added:
+    def added(self, as_columns: bool = True) -> AddedColumns:
         """What is added to the rows."""
         labels = self.classifier.labels
         if self.classifier.multi_label:
@@ -134,7 +134,7 @@ class Predictor:
             each = self.classifier.thresholds.tolist() if self.threshold is None else [self.threshold] * len(labels)
             return AddedLists.of(labels, well_formed(self.prefix), as_columns, each)
         thresholds = None if self.thresholds is None else [self.thresholds.values[label] for label in labels]
-        return Added.of(labels, well_formed(self.prefix), as_columns, thresholds, self.lowest_in_set)
+        return AddedColumns.of(labels, well_formed(self.prefix), as_columns, thresholds, self.lowest_in_set)
 
     def check_one_label_options(self) -> None:
         """Raises an `InputError` if an option was given that needs a model with one label for each text."""

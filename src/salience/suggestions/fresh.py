@@ -37,7 +37,7 @@ class FreshTexts:
         elif parts in self.labelled:
             reason = LABELLED
         else:
-            self.met.add(digest(row))
+            self.met.add(digest_of_text(row))
             if len(self.met) > met:
                 return True
             reason = REPEATED
@@ -50,7 +50,7 @@ def stripped_parts(row: tuple[str | None, ...]) -> tuple[str, ...]:
     return tuple((part or "").strip() for part in row)
 
 
-def digest(row: tuple[str | None, ...]) -> bytes:
+def digest_of_text(row: tuple[str | None, ...]) -> bytes:
     """16 bytes that stand for a text, whatever space is around it; BLAKE2."""
     found = blake2b(digest_size=16)
     for part in stripped_parts(row):

@@ -14,7 +14,7 @@ from salience.training.recipe import Recipe
 from salience.training.recipe_file import read_recipe
 
 
-def labelled_texts(model: str | Path) -> tuple[set[tuple[str, ...]], str | None]:
+def texts_of_run(model: str | Path) -> tuple[set[tuple[str, ...]], str | None]:
     """The labelled texts of a run, read again from the files that its recipe names.
 
     Test and validation rows are among them: who trains on them has no test any more. Of a run on a part of a file

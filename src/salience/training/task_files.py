@@ -45,8 +45,8 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
         kept, held_out = split(rows.labels, share, recipe.seed, recipe.data)
         training, validation = training.take(kept), training.take(held_out)
         notes.append(f"validation: {len(held_out)} of the {len(rows.texts)} rows held out (stratified)")
-    if unseen := unseen_labels(training, rows.names):
-        notes.append(f"{recipe.data}: no training row has the label {listed(unseen, 5)}")
+    if missing := labels_without_rows(training, rows.names):
+        notes.append(f"{recipe.data}: no training row has the label {listed(missing, 5)}")
     task = Task(rows.names, training, validation, test, rows.columns)
     task = replace(task, unlabelled=unlabelled_texts(recipe, task, notes.append))
     task = replace(task, descriptions=described_labels(recipe, task, notes.append))
@@ -120,7 +120,7 @@ def note_rows_of_both(recipe: Recipe, validation: Texts, test: Texts, note: Note
         note(f"{recipe.test}: {shared} of {len(test)} test rows also stand in {recipe.validation}, {flattered}")
 
 
-def unseen_labels(training: Texts, names: list[str]) -> list[str]:
+def labels_without_rows(training: Texts, names: list[str]) -> list[str]:
     """The quoted names of the labels that no row has, where a row can have several."""
     numbers = training.known_labels
     return [quoted(names[label]) for label in np.flatnonzero(numbers.sum(0) == 0)] if numbers.ndim == 2 else []

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Added:
+class SuggestedColumns:
     """The rank of a row, its most probable label and the probability of that, and an empty column for its label.
 
     Where a text can have several labels, there is a list of those that are predicted, in a table as JSON, and no
