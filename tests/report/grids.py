@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from salience.comparison.evidence import GridEvidence, grid_evidence
+from salience.comparison.finished_grid import FinishedGrid
 from salience.comparison.grid import Grid
 from salience.comparison.kept_runs import KeptRun
 from salience.comparison.results import comparison_of
@@ -63,7 +64,7 @@ def made_up(
         condition: Recipe(f"{condition.data}.csv", test="b.csv", steps=7, batch_size=16, learning_rate=0.001)
         for condition in grid.conditions()
     }
-    return grid_evidence(comparison_of(runs, grid), grid, runs, folders, filled)
+    return grid_evidence(comparison_of(runs, grid), FinishedGrid(grid, runs, folders, filled))
 
 
 def with_heat_maps(evidence: GridEvidence, methods=("plain", "wrong"), missing=()) -> GridEvidence:

@@ -13,6 +13,7 @@ from transformers import TrainerCallback
 from salience.comparison.cells import cells_of, folder_name, precision_in
 from salience.comparison.evidence import GridEvidence, grid_evidence
 from salience.comparison.files import FAILURES, check_comparison, write_comparison
+from salience.comparison.finished_grid import FinishedGrid
 from salience.comparison.grid import Grid
 from salience.comparison.heat_maps import heat_maps_of
 from salience.comparison.planning import plans_of
@@ -102,14 +103,7 @@ def compare(
     """
     check_trackers(report_to)
     wanted = measures_named(measures)
-    recipes = (
-        setting_variants(base, methods, own_models=not models) if isinstance(methods, Mapping)
-        else method_variants(base, methods)
-    )  # fmt: skip
-    check_no_estimate(recipes)
-    recipes = {name: replace(recipe, estimate=None) for name, recipe in recipes.items()}
-    baseline = next(iter(recipes.values()))
-    recipes |= reference_variants(baseline, [name for name in references if name not in recipes])
+    recipes = recipes_of(base, methods, references, own_models=not models)
     grid = Grid(recipes, list(seeds), list(sizes), list(models), dict(data_sets or {}))
     check_grid(grid)
     pool = pool_of(jobs, ray)
@@ -129,18 +123,37 @@ def compare(
     if missing:
         note(f"{len(missing)} of {len(cells)} runs are left to other parts; the last of them prints the comparison")
         return None
-    by_key = {(cell.condition, cell.method, cell.seed): cell for cell in cells.values()}
-    runs = {key: cell.read() for key, cell in by_key.items()}
-    comparison = comparison_of(runs, grid, wanted)
+    of_runs = FinishedGrid.of(grid, plans, cells.values())
+    comparison = comparison_of(of_runs.runs, grid, wanted)
     write_comparison(comparison, output)
     if finished is not None:
-        folders = {key: cell.folder for key, cell in by_key.items()}
-        whole = {each: plan[grid.baseline] for each, plan in plans.items()}
-        evidence = grid_evidence(comparison, grid, runs, folders, whole)
+        evidence = grid_evidence(comparison, of_runs)
         if heat_maps:
-            evidence = replace(evidence, heat_maps=heat_maps_of(evidence, grid, runs, folders, whole, output, note))
+            evidence = replace(evidence, heat_maps=heat_maps_of(evidence, of_runs, output, note))
         finished(evidence)
     return comparison
+
+
+def recipes_of(
+    base: Recipe, methods: Sequence[Any] | Mapping[str, Mapping[str, Any]], references: Sequence[str], own_models: bool
+) -> dict[str, Recipe]:
+    """The recipes of a grid by their names in tables: what is compared, and then the references.
+
+    Args:
+        base, methods, references: as of `compare`.
+        own_models: whether variants may name models.
+
+    Raises:
+        InputError: a method, a variant or a reference is at fault, or asks for an estimate.
+    """
+    recipes = (
+        setting_variants(base, methods, own_models=own_models) if isinstance(methods, Mapping)
+        else method_variants(base, methods)
+    )  # fmt: skip
+    check_no_estimate(recipes)
+    recipes = {name: replace(recipe, estimate=None) for name, recipe in recipes.items()}
+    baseline = next(iter(recipes.values()))
+    return recipes | reference_variants(baseline, [name for name in references if name not in recipes])
 
 
 def check_grid(grid: Grid) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from salience.comparison.grid import Condition, Grid, Run
+from salience.comparison.finished_grid import FinishedGrid
+from salience.comparison.grid import Condition
 from salience.comparison.kept_runs import KeptRun, read_rows
 from salience.comparison.predictions import Bin
 from salience.comparison.provenance import Provenance, provenance_of
@@ -104,25 +104,17 @@ class GridEvidence:
     heat_maps: HeatMaps = field(default_factory=HeatMaps)
 
 
-def grid_evidence(
-    comparison: Comparison,
-    grid: Grid,
-    runs: Mapping[Run, KeptRun],
-    folders: Mapping[Run, Path],
-    filled_in: Mapping[Condition, Recipe],
-) -> GridEvidence:
+def grid_evidence(comparison: Comparison, finished: FinishedGrid) -> GridEvidence:
     """What the report of a finished grid shows. Reads one file of predictions for each data set and model.
 
     Args:
         comparison: of the runs.
-        grid: the grid that they are of.
-        runs: the finished runs.
-        folders: their folders, for texts and, in runs of earlier versions, names of the classes.
-        filled_in: the baseline's recipe of each condition with nothing left open.
+        finished: the runs.
 
     Raises:
         InputError: the predictions of a run are missing or damaged.
     """
+    grid, runs, filled_in = finished.grid, finished.runs, finished.filled_in
     first = {
         each.condition: runs[each.condition, comparison.baseline, grid.seeds[0]] for each in comparison.conditions
     }
@@ -146,7 +138,7 @@ def grid_evidence(
             for group in ordered if len(group) > 1
         ],
         [
-            predictions_of(results, grid, runs, folders)
+            predictions_of(results, finished)
             for results in comparison.conditions if results.condition in largest
         ],
         provenance_of(grid, runs.values(), filled_in),
@@ -161,16 +153,15 @@ def rows_drawn(condition: Condition, run: KeptRun, recipe: Recipe) -> int:
     return rows["training"] + (rows.get("validation", 0) if recipe.validation is None else 0)
 
 
-def predictions_of(
-    results: ConditionResults, grid: Grid, runs: Mapping[Run, KeptRun], folders: Mapping[Run, Path]
-) -> Predictions:
+def predictions_of(results: ConditionResults, finished: FinishedGrid) -> Predictions:
     """The predictions of all methods and seeds in a condition, summed up."""
+    grid, runs = finished.grid, finished.runs
     condition, seeds = results.condition, list(grid.seeds)
     stacked = {
         method: np.stack([runs[condition, method, seed].probabilities for seed in seeds]) for method in grid.recipes
     }
     key = (condition, results.baseline, seeds[0])
-    gold, folder = runs[key].labels, folders[key]
+    gold, folder = runs[key].labels, finished.folders[key]
     by, compared = summing_up(gold), [stacked[method] for method in results.differences]
     distance = by.disagreement(stacked[results.baseline], compared)
     contested = None if by.contested is None else by.contested(stacked[results.baseline], compared)

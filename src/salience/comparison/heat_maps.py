@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from salience.comparison.evidence import DisputedText, GridEvidence
-from salience.comparison.grid import Condition, Grid, Run
-from salience.comparison.kept_runs import KeptRun
+from salience.comparison.finished_grid import FinishedGrid
+from salience.comparison.grid import Condition, Run
 from salience.comparison.stored_explanations import (
     ExplainedText,
     HeatMaps,
+    Stored,
     digest_of_run,
     read_explanations,
     write_explanations,
@@ -31,13 +32,7 @@ LISTED = 5  # runs without a model
 
 
 def heat_maps_of(
-    evidence: GridEvidence,
-    grid: Grid,
-    runs: Mapping[Run, KeptRun],
-    folders: Mapping[Run, Path],
-    filled_in: Mapping[Condition, Recipe],
-    output: Path,
-    note: Callable[[str], None] = print,
+    evidence: GridEvidence, finished: FinishedGrid, output: Path, note: Callable[[str], None] = print
 ) -> HeatMaps:
     """Explanations of the texts in a report, by every compared method, for the class that its model predicts.
 
@@ -48,47 +43,82 @@ def heat_maps_of(
 
     Args:
         evidence: what the report shows.
-        grid: the grid that it is of.
-        runs: the finished runs.
-        folders: their folders.
-        filled_in: the baseline's recipe of each condition with nothing left open.
+        finished: the runs that it is of.
         output: the folder of the comparison.
         note: called with a line of text for what is missing.
     """
+    grid = finished.grid
     seed = grid.seeds[0]
     kept = read_explanations(output, EXPLAINER, note)
-    stored, absent, missing = dict(kept), [], []
+    explaining = Explaining(finished, output, note, dict(kept))
     of_texts: dict[tuple[Condition, int], dict[str, Explanation]] = {}
-    told = False
     for predictions in evidence.predictions:
         condition = predictions.results.condition
         for method in (each for each in grid.recipes if each not in grid.references):
-            run, folder = (condition, method, seed), folders[condition, method, seed]
-            keys = {text.row: ExplainedText(*run, digest_of_run(runs[run]), text.row) for text in predictions.texts}
-            for outdated in [key for key in stored if is_outdated(key, run, digest_of_run(runs[run]))]:
-                del stored[outdated]
-            wanted = [text for text in predictions.texts if not is_of(text, stored.get(keys[text.row]))]
-            if wanted and not has_model(folder):
-                absent.append(str(folder.relative_to(output)))
-            elif wanted:
-                if not told:
-                    note("explaining the texts on which methods disagree")
-                    told = True
-                try:
-                    found = explained(wanted, folder, filled_in[condition])
-                    stored |= {keys[text.row]: each for text, each in zip(wanted, found, strict=True)}
-                except (ValueError, OSError, RuntimeError) as error:  # the report is worth more than its heat maps
-                    missing.append(f"no heat maps of {folder.relative_to(output)}: {in_a_line(error)}")
-            for text in predictions.texts:
-                if is_of(text, stored.get(keys[text.row])):
-                    of_texts.setdefault((condition, text.row), {})[method] = stored[keys[text.row]]
-    if absent:
-        missing.insert(0, absent_in_words(absent))
+            for row, explanation in explaining.of_run((condition, method, seed), predictions.texts).items():
+                of_texts.setdefault((condition, row), {})[method] = explanation
+    missing = explaining.missing
     for line in missing:
         note(line)
-    if stored != kept:
-        write_explanations(output, stored)
+    if explaining.stored != kept:
+        write_explanations(output, explaining.stored)
     return HeatMaps(seed, EXPLAINER, of_texts, missing)
+
+
+@dataclass
+class Explaining:
+    """Explains texts by the models of runs, one after the other.
+
+    Args:
+        finished: the runs.
+        output: the folder of the comparison.
+        note: called with a line of text before the first model is loaded.
+        stored: the explanations that are known, to which new ones are added.
+        absent: the folders of runs that have kept no model.
+        failed: a line on each run whose model cannot explain.
+    """
+
+    finished: FinishedGrid
+    output: Path
+    note: Callable[[str], None]
+    stored: Stored
+    absent: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    begun: bool = False
+
+    @property
+    def missing(self) -> list[str]:
+        """A line for each reason why explanations are missing."""
+        return [*([absent_in_words(self.absent)] if self.absent else []), *self.failed]
+
+    def of_run(self, run: Run, texts: Sequence[DisputedText]) -> dict[int, Explanation]:
+        """The explanations by the model of a run, by the rows of their texts, as far as there are any."""
+        digest = digest_of_run(self.finished.runs[run])
+        for outdated in [key for key in self.stored if is_outdated(key, run, digest)]:
+            del self.stored[outdated]
+        keys = {text.row: ExplainedText(*run, digest, text.row) for text in texts}
+        if wanted := [text for text in texts if not is_of(text, self.stored.get(keys[text.row]))]:
+            found = self.explained(run, wanted)
+            self.stored |= {keys[row]: explanation for row, explanation in found.items()}
+        return {
+            text.row: self.stored[keys[text.row]] for text in texts if is_of(text, self.stored.get(keys[text.row]))
+        }
+
+    def explained(self, run: Run, texts: Sequence[DisputedText]) -> dict[int, Explanation]:
+        """New explanations by the model of a run, by row; none if it has no model, or one that cannot explain."""
+        folder = self.finished.folders[run]
+        if not has_model(folder):
+            self.absent.append(str(folder.relative_to(self.output)))
+            return {}
+        if not self.begun:
+            self.note("explaining the texts on which methods disagree")
+            self.begun = True
+        try:
+            found = explained(texts, folder, self.finished.filled_in[run[0]])
+        except (ValueError, OSError, RuntimeError) as error:  # the report is worth more than its heat maps
+            self.failed.append(f"no heat maps of {folder.relative_to(self.output)}: {in_a_line(error)}")
+            return {}
+        return {text.row: explanation for text, explanation in zip(texts, found, strict=True)}
 
 
 def is_outdated(key: ExplainedText, run: Run, predictions: str) -> bool:
