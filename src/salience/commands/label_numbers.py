@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from salience.data.columns import Columns
 from salience.data.texts import UNKNOWN
 from salience.data.values import indicator_of, label_of, labels_of, value_in
-
-# From a row, the columns, the labels, and the row's number and file: its label, and the label if it is strange.
-NumberOf = Callable[[Mapping, Columns, Sequence[str], int, str], tuple[int | list[int], str | None]]
 
 
 def single_number(

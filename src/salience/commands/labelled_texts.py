@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from salience.commands.label_numbers import NumberOf, several_numbers, single_number
+from salience.commands.complete_rows import CompleteRows
 from salience.data.columns import LABELS, Columns, choose_as_trained, usual
 from salience.data.multilabel import label_columns
-from salience.data.reading import column_names, stream
+from salience.data.reading import column_names
 from salience.data.texts import UNKNOWN, Texts
-from salience.data.values import text_of, value_in
-from salience.data.words import word_spans
-from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed, unknown
+from salience.errors import InputError, listed, quoted, unknown
 from salience.explainers.corpus import PIECES
 from salience.explainers.explanations import TEXTS
 from salience.report.terminal import tell
@@ -115,8 +113,7 @@ def read_texts(
     )
     for note in notes:
         tell(note)
-    number_of = several_numbers if multi_label else single_number
-    rows = _complete_rows(data, labels or [], chosen, encoding, most, marks, option, needed, number_of)
+    rows = iter(CompleteRows(data, chosen, labels or [], encoding, most, marks, option, needed, multi_label))
     while window := list(islice(rows, TEXTS)):
         texts, pairs, numbers, known, marked = (list(values) for values in zip(*window, strict=True))
         yield Texts(
@@ -126,70 +123,3 @@ def read_texts(
             numbers,
             None if marks is None else marked,
         )
-
-
-def _complete_rows(
-    data: str, labels: Sequence[str], columns: Columns, encoding: str, most: int | None, marks: str | None,
-    option: str, needed: bool, number_of: NumberOf,
-) -> Iterator[tuple[str, str, int, int | list[int], list[str]]]:  # fmt: skip
-    """The text, second text, row number, label and marks of each row that has them; see `read_texts`."""
-    given = 0
-    empty: list[int] = []
-    unseen: dict[int, str] = {}
-    misfits: dict[int, str] = {}
-    needed_columns = columns.names | ({marks} if marks is not None else set())
-    for number, row in enumerate(stream(data, encoding, columns=needed_columns), 1):
-        text, pair = (
-            None if name is None else value_in(row, name, text_of, number, data)
-            for name in (columns.text, columns.text_pair)
-        )
-        if text is None or (pair is None and columns.text_pair is not None):
-            empty.append(number)
-            continue
-        if given == most:
-            tell(f"{data}: only its first {most} texts are read")
-            break
-        marked = [] if marks is None else marks_in(row, marks)
-        if marks is not None and (misfit := misfit_of(marked, text)):
-            misfits[number] = misfit
-            continue
-        given += 1
-        known, strange = number_of(row, columns, labels, number, data)
-        if strange is not None:
-            unseen[number] = strange
-        yield text, pair or "", number, known, marked
-    if empty:
-        what = "a text" if columns.text_pair is None else "both texts"
-        tell(f"{data}: left out {counted(len(empty), 'row')} without {what} ({rows_listed(empty)})")
-    if misfits:
-        number, misfit = next(iter(misfits.items()))
-        problem = f"{data}: row {number}, column {quoted(marks)}: {misfit}"
-        if not given:
-            raise InputError(f"{problem}; no row has as many marks as words. {option} names another column")
-        tell(
-            f"{data}: left out {counted(len(misfits), 'row')} whose marks do not fit ({rows_listed(misfits)}); "
-            f"row {number}: {misfit}"
-        )
-    if unseen:
-        first, label = next(iter(unseen.items()))
-        problem = (
-            f"{data}: {counted(len(unseen), 'row')} with a label that the model does not know, the first being row "
-            f"{first}: {quoted(label)}; it knows {listed(map(quoted, labels))}.{nearest(label, labels)}"
-        )
-        if needed and len(unseen) == given:
-            raise InputError(f"{problem} --label names another column.")
-        tell(problem)
-
-
-def marks_in(row: Mapping, column: str) -> list[str]:
-    """The marks of a row, one for each word: a list, or a text with white space between them."""
-    value = row.get(column)
-    return [str(mark) for mark in value] if isinstance(value, list) else ("" if value is None else str(value)).split()
-
-
-def misfit_of(marks: list[str], text: str) -> str | None:
-    """Why the marks do not fit the text; None if there is one for each word."""
-    words = len(word_spans(text))
-    if len(marks) == words:
-        return None
-    return f"{counted(len(marks), 'mark')}, but the text has {counted(words, 'word')} between white space"
