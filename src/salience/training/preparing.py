@@ -118,10 +118,7 @@ def prepare(
         for role, part in [("training", task.to_train_on), ("validation", task.validation), ("test", task.test)]
     )
     assert training is not None  # a task has training texts
-    recipe = filled_in(recipe, classifier, task)
-    # The head of a given classifier stays as it is.
-    start = recipe.head_start or ("random" if given else used_head_start(recipe, model))
-    recipe = replace(recipe, head_start=start, trained_share=used_share(recipe, start, validation is not None))
+    recipe = with_head(filled_in(recipe, classifier, task), model, given, validation is not None)
     # fp16 is for training only, where losses are scaled.
     classifier = replace(classifier, precision="fp32" if recipe.precision == "fp16" else recipe.precision)
     auto = method is None and recipe.method == AUTO
@@ -129,15 +126,12 @@ def prepare(
     check_head_start(recipe.head_start, model)
     if recipe.head_start == "logistic":
         begin_as_regression(classifier, training, weights, recipe.head_strength)
-    pooling = "" if recipe.pooling == "cls" else f" ({recipe.pooling} pooling)"
-    note(
-        f"recipe: {recipe.staged_method} on {recipe.model}{pooling}, {recipe.steps} steps of {recipe.batch_size} "
-        f"texts, learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
-    )
+    note(in_words(recipe))
     procedure = choose_procedure(required_procedure(model), recipe.procedure_options)
-    check_plain_stage(recipe.plain_share, recipe.steps, isinstance(procedure, Turns))
-    check_auto(recipe, isinstance(procedure, Turns))
-    check_techniques(recipe, auto or method is not None, isinstance(procedure, Turns), validation is not None)
+    by_turns = isinstance(procedure, Turns)
+    check_plain_stage(recipe.plain_share, recipe.steps, by_turns)
+    check_auto(recipe, by_turns)
+    check_techniques(recipe, auto or method is not None, by_turns, validation is not None)
     if recipe.freeze is not None:
         freeze_lowest(model, recipe.freeze)
     if recipe.contrastive:
@@ -146,9 +140,7 @@ def prepare(
     if method is not None:
         dry_run(method, model, as_batch(tokenizer, training, 0, 2))
     procedure.check(model)
-    unlabelled = None
-    if len(task.unlabelled) and recipe.unlabelled_ratio:
-        unlabelled = prepare_unlabelled(recipe, classifier, task, training, note)
+    unlabelled = prepare_unlabelled(recipe, classifier, task, training, note)
     candidates = prepare_candidates(recipe, classifier, task, training) if auto else None
     return Prepared(
         recipe, classifier, method, procedure, training, validation, test, weights, unlabelled, candidates,
@@ -175,6 +167,27 @@ def filled_in(recipe: Recipe, classifier: TextClassifier, task: Task) -> Recipe:
     return recipe.resolved(len(task.training), classes, width_of(model))
 
 
+def with_head(recipe: Recipe, model: PreTrainedModel, given: bool, validated: bool) -> Recipe:
+    """The recipe with how the head begins, and with the share of the trained weights unless an estimate chooses it.
+
+    Args:
+        recipe: else filled in.
+        given: whether the classifier is given; its head stays as it is.
+        validated: whether there are validation rows.
+    """
+    start = recipe.head_start or ("random" if given else used_head_start(recipe, model))
+    return replace(recipe, head_start=start, trained_share=used_share(recipe, start, validated))
+
+
+def in_words(recipe: Recipe) -> str:
+    """The main settings of a recipe, of which none is left open, in one line."""
+    pooling = "" if recipe.pooling == "cls" else f" ({recipe.pooling} pooling)"
+    return (
+        f"recipe: {recipe.staged_method} on {recipe.model}{pooling}, {recipe.steps} steps of {recipe.batch_size} "
+        f"texts, learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
+    )
+
+
 def width_of(model: PreTrainedModel) -> int | None:
     """The number of hidden units of a transformer, on which its learning rate depends; None for models over words."""
     return None if is_over_words(model) else model.config.hidden_size
@@ -182,8 +195,13 @@ def width_of(model: PreTrainedModel) -> int | None:
 
 def prepare_unlabelled(
     recipe: Recipe, classifier: TextClassifier, task: Task, training: Encoded, note: Callable[[str], None]
-) -> Unlabelled:
-    """The texts without labels of a task, encoded, with the view of them resolved on the training texts and tried."""
+) -> Unlabelled | None:
+    """The texts without labels of a task, encoded, with the view of them resolved on the training texts and tried.
+
+    None if there are none, or the recipe trains without them.
+    """
+    if not len(task.unlabelled) or not recipe.unlabelled_ratio:
+        return None
     model, tokenizer = classifier.model, classifier.tokenizer
     view = resolved(choose_view(recipe), model, tokenizer, first_batches(tokenizer, training), note)
     if view is not None:
