@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from salience.data.task import Task
-from salience.training.abstaining import abstention_sentences, check_target
+from salience.inference.abstaining import Thresholds
+from salience.training.abstaining import abstention, abstention_sentences, check_target
 from salience.training.batches import as_batch
 from salience.training.calibrating import choose_calibration
 from salience.training.estimating import Estimated, estimate, with_chosen_share
 from salience.training.fitting import Fitted, Listeners, fit
 from salience.training.folds import Folds, choose_folds
 from salience.training.preparing import Prepared
-from salience.training.run_metrics import Abstention
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,27 @@ class EstimatePlan:
 
     folds: Folds
     calibrated: bool
+
+
+@dataclass(frozen=True)
+class Abstention:
+    """The thresholds below which the classifier of a run abstains, and what is known of them.
+
+    Attributes:
+        thresholds: of the labels.
+        found: as of `salience.training.abstaining.abstention`.
+    """
+
+    thresholds: Thresholds
+    found: dict[str, Any]
+
+    @classmethod
+    def of(cls, estimated: Estimated, labels: Sequence[str], target: float, seed: int) -> Abstention:
+        """The thresholds for a target precision, by the rows of the estimate."""
+        return cls(*abstention(
+            estimated.probabilities, estimated.texts.known_labels, labels, target, estimated.divisor,
+            estimated.groups, seed,
+        ))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -79,16 +100,15 @@ def fit_with_estimate(
         InputError: the loss, the outputs or the weights of a model are not finite.
     """
     recipe = prepared.recipe
-    estimated = abstention = None
+    estimated = abstained = None
     if plan is not None:
-        estimated = estimate(
-            prepared, task, plan.folds, checkpoints / "estimate", listeners, plan.calibrated, method
-        )  # fmt: skip
+        place = checkpoints / "estimate"
+        estimated = estimate(prepared, task, plan.folds, place, listeners, plan.calibrated, method)
         if estimated is not None and recipe.target_precision is not None:
-            abstention = Abstention.of(estimated, task.labels, recipe.target_precision, recipe.seed)
-            listeners.note(abstention_sentences(abstention.found)[0])
+            abstained = Abstention.of(estimated, task.labels, recipe.target_precision, recipe.seed)
+            listeners.note(abstention_sentences(abstained.found)[0])
         listeners.note("the model itself is trained")
     fitted = fit(with_chosen_share(prepared, estimated), checkpoints, listeners)
     if estimated is not None:
         estimated.fold_into(fitted.classifier)
-    return EstimatedFit(fitted, estimated, abstention)
+    return EstimatedFit(fitted, estimated, abstained)

@@ -17,7 +17,7 @@ def judged_labels(
     """The scores of every label on the rows that a run is judged on, as of `each_label`; empty if there are none.
 
     Args:
-        task, metrics, predictions, estimated: as of `salience.training.results.write_results`.
+        task, metrics, predictions, estimated: as of `salience.training.results.RunResults`.
         thresholds: of the labels (C,).
     """
     judge = judge_of(metrics)

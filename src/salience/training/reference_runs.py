@@ -27,7 +27,7 @@ from salience.training.measured_scores import Measure, MeasureOfPredictions
 from salience.training.preparing import silent
 from salience.training.recipe import Recipe
 from salience.training.references import check_reference
-from salience.training.results import measure, write_scores
+from salience.training.results import RunResults, measure, write_scores
 
 
 def make_reference(recipe: Recipe, folder: str | Path, measures: Mapping[str, Measure] | None = None) -> None:
@@ -72,7 +72,8 @@ def make_reference(recipe: Recipe, folder: str | Path, measures: Mapping[str, Me
             found = {text: next(predicted) for text in own}
             metrics[name] = wanted[name].of_predictions(found, task.test.known_labels)
         with using_files(output.model):
-            write_scores(output.model, choose_device(recipe.device).type, recipe, task, metrics, predictions)
+            results = RunResults(recipe, task, metrics, predictions)
+            write_scores(output.model, choose_device(recipe.device).type, results)
         output.publish()
 
 

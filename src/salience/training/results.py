@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
@@ -66,10 +67,26 @@ def measure(task: Task, predictions: HeldOutPredictions) -> dict:
     return measured | {"baselines": baselines, "judged_on": judge}
 
 
-def write_results(
-    folder: Path, classifier: TextClassifier, recipe: Recipe, task: Task, metrics: dict,
-    predictions: HeldOutPredictions, estimated: Estimated | None, more: Mapping[str, Any],
-) -> None:  # fmt: skip
+@dataclass(frozen=True)
+class RunResults:
+    """What a run has found.
+
+    Args:
+        recipe: the settings of the run.
+        task: the labelled texts.
+        metrics: the content of metrics.json, to which versions and machine are added.
+        predictions: of the held-out parts.
+        estimated: the rows of the estimate with their predictions; None if there is none.
+    """
+
+    recipe: Recipe
+    task: Task
+    metrics: dict[str, Any]
+    predictions: HeldOutPredictions
+    estimated: Estimated | None = None
+
+
+def write_results(folder: Path, classifier: TextClassifier, results: RunResults, more: Mapping[str, Any]) -> None:
     """Writes the files of a run to a new folder.
 
     `pipeline("text-classification", model=folder)` of transformers loads the model without salience, except for
@@ -78,15 +95,11 @@ def write_results(
     Args:
         folder: replaced if it exists.
         classifier: the trained model with its tokenizer.
-        recipe: the settings of the run.
-        task: the labelled texts.
-        metrics: the content of metrics.json, to which versions and machine are added.
-        predictions: of the held-out parts.
-        estimated: the rows of the estimate with their predictions; None if there is none.
+        results: of the run.
         more: names of further JSON files to their contents.
     """
-    model, tokenizer = classifier.model, classifier.tokenizer
-    about = write_scores(folder, model.device.type, recipe, task, metrics, predictions, estimated)
+    model, tokenizer, recipe = classifier.model, classifier.tokenizer, results.recipe
+    about = write_scores(folder, model.device.type, results)
     # The name under which the model was loaded, without the path on this machine.
     model.config._name_or_path = recipe.model
     model.base_model.config._name_or_path = recipe.model
@@ -95,23 +108,21 @@ def write_results(
     for name, content in more.items():
         write_json(folder / name, content)
     ours = isinstance(model, AttentionClassifier)
-    write_whole(folder / "README.md", model_card(recipe, task.labels, metrics, about, ours))
+    write_whole(folder / "README.md", model_card(recipe, results.task.labels, results.metrics, about, ours))
 
 
-def write_scores(
-    folder: Path, device: str, recipe: Recipe, task: Task, metrics: dict, predictions: HeldOutPredictions,
-    estimated: Estimated | None = None,
-) -> dict:  # fmt: skip
+def write_scores(folder: Path, device: str, results: RunResults) -> dict:
     """Writes the files of a run but the model, its tokenizer and its card to a new folder.
 
     Args:
         folder: replaced if it exists.
         device: on which the run was made, such as "cpu".
-        recipe, task, metrics, predictions, estimated: as of `write_results`.
+        results: of the run.
 
     Returns:
         "versions" and "machine", as they are written into metrics.json.
     """
+    task, metrics, predictions, estimated = results.task, results.metrics, results.predictions, results.estimated
     shutil.rmtree(folder, ignore_errors=True)  # a process was killed while it wrote this folder
     folder.mkdir()
     # Weights can be reproduced to the last bit with the same versions and the same number of threads.
@@ -130,7 +141,7 @@ def write_scores(
     if "abstention" in metrics:
         names = ("target_precision", "certainty", "thresholds")
         write_json(folder / THRESHOLDS, {name: metrics["abstention"][name] for name in names})
-    write_whole(folder / RECIPE, yaml.safe_dump(recipe.as_mapping(), sort_keys=False, allow_unicode=True))
+    write_whole(folder / RECIPE, yaml.safe_dump(results.recipe.as_mapping(), sort_keys=False, allow_unicode=True))
     return about
 
 

@@ -29,7 +29,7 @@ from salience.training.measures import Measures, measures_named
 from salience.training.multi_label import check_measures
 from salience.training.preparing import Prepared, prepare, silent
 from salience.training.recipe import Recipe
-from salience.training.results import write_results, write_scores
+from salience.training.results import RunResults, write_results, write_scores
 from salience.training.run_metrics import run_metrics
 from salience.training.trackers import Tracking, check_trackers
 
@@ -138,21 +138,21 @@ def fit_and_save(
         folder.open(recipe.as_mapping())
     PartialState().wait_for_everyone()  # the main process has prepared the folder
     found = fit_with_estimate(prepared, task, plan, folder.checkpoints, listeners)
-    fitted, estimated = found.fitted, found.estimated
-    classifier = fitted.classifier
+    classifier = found.fitted.classifier
     if not main:
         PartialState().wait_for_everyone()
         return Run(folder.output, recipe, task, {}, classifier, None)
     predictions = HeldOutPredictions.of(classifier, prepared)
-    metrics = run_metrics(prepared, task, fitted, predictions, estimated, found.abstention, time.time() - started)
+    metrics = run_metrics(prepared, task, found, predictions, time.time() - started)
     if len(task.test):
         metrics |= {name: each(classifier, task, recipe.seed) for name, each in measures.items()}
+    results = RunResults(recipe, task, metrics, predictions, found.estimated)
     with using_files(folder.model):
         if keep_model:
-            more = {HISTORY: fitted.history, FACTS: data_facts(task, prepared.parts, classifier)}
-            write_results(folder.model, classifier, recipe, task, metrics, predictions, estimated, more)
+            more = {HISTORY: found.fitted.history, FACTS: data_facts(task, prepared.parts, classifier)}
+            write_results(folder.model, classifier, results, more)
         else:
-            write_scores(folder.model, classifier.model.device.type, recipe, task, metrics, predictions, estimated)
+            write_scores(folder.model, classifier.model.device.type, results)
     listeners.written(folder.model, folder.output.name, classifier)
     folder.publish()
     PartialState().wait_for_everyone()
