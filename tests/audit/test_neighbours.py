@@ -1,8 +1,11 @@
 """Near-duplicates and outliers, by slow loops over all pairs of rows."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
+from salience.audit import neighbours
 from salience.audit.neighbours import above_fence, duplicate_groups, outlier_scores, similar_rows
 from salience.data.texts import Texts
 
@@ -45,7 +48,9 @@ def groups_by_loops(texts, vectors, similarity) -> list[tuple[list[int], float]]
 
 @pytest.mark.parametrize("similarity", [0.9, 0.95, 0.98])
 @pytest.mark.parametrize("seed", range(3))
-def test_groups_are_those_of_the_loops(similarity, seed):
+@pytest.mark.parametrize("block", [4, neighbours.BLOCK])
+def test_groups_are_those_of_the_loops(similarity, seed, block, monkeypatch):
+    monkeypatch.setattr(neighbours, "BLOCK", block)
     vectors = clustered(45, seed)
     texts = [f"text {number}" for number in range(45)]
     texts[7], texts[30] = " text 2", "text 2 "  # equal but for space, whatever their vectors
@@ -56,6 +61,32 @@ def test_groups_are_those_of_the_loops(similarity, seed):
     np.testing.assert_allclose([value for _, value in own], [value for _, value in expected], atol=1e-6)
     cosines = [group.cosine for group in found]
     assert cosines == sorted(cosines, reverse=True) and len(found) > 1
+
+
+@pytest.mark.parametrize("block", [7, 1000])
+def test_a_chain_of_similar_rows_is_one_group(block, monkeypatch):
+    """Every row is similar to the next one alone, and the chain goes to and fro between the blocks."""
+    monkeypatch.setattr(neighbours, "BLOCK", block)
+    place = np.random.default_rng(0).permutation(60)
+    angles = np.where(place < 40, place, place + 5) * 0.09  # a gap divides the chain in two
+    found = duplicate_groups(Texts([str(each) for each in place]), unit(np.c_[np.cos(angles), np.sin(angles)]), 0.99)
+    assert sorted(group.places for group in found) == sorted(
+        np.flatnonzero(part).tolist() for part in (place < 40, place >= 40)
+    )
+
+
+def test_texts_of_one_template_do_not_take_the_square_of_their_number():
+    rows = 4000
+    vectors = unit(1 + 0.01 * np.random.default_rng(0).normal(size=(rows, 8)))
+    texts = Texts([f"your code is {number}" for number in range(rows)])
+    tracemalloc.start()
+    try:
+        groups = duplicate_groups(texts, vectors, 0.95)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [len(group.places) for group in groups] == [rows]
+    assert peak < 4 * rows**2  # bytes: all cosines at once in float32 are as many, and all links more
 
 
 def first_of_each(texts) -> list[int]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NEIGHBOURS = 10  # nearest rows whose distances make the score of an outlier
 FENCE = 1.5  # interquartile ranges above the third quartile
+BLOCK = 256  # rows that are compared with all others at once
 NO_DISTANCE = 1e-6  # cosine distances of equal vectors in float32 are below this
 
 
@@ -44,29 +45,52 @@ def duplicate_groups(texts: Texts, vectors: np.ndarray, similarity: float) -> li
         vectors: (N, D) of length 1.
         similarity: from 0 to 1.
     """
-    from scipy.sparse.csgraph import connected_components
-
     numbers: dict[tuple[str, ...], int] = {}
     of_text = np.array([numbers.setdefault(text, len(numbers)) for text in stripped(texts)])
     _, first = np.unique(of_text, return_index=True)
-    distinct = vectors[first]
-    _, linked = connected_components(by_cosine(similarity).fit(distinct).radius_neighbors_graph(mode="connectivity"))
-    group_of_row = linked[of_text]
+    group_of_row = linked_rows(vectors[first], similarity)[of_text]
     order = np.argsort(group_of_row, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(group_of_row[order])) + 1)
     groups = [Group(part.tolist(), least_similar(part, of_text, vectors)) for part in parts if len(part) > 1]
     return sorted(groups, key=lambda group: (-group.cosine, group.places))
 
 
+def linked_rows(vectors: np.ndarray, similarity: float) -> np.ndarray:
+    """The number of the group of each row (N,): rows are in one group if a chain of similar rows leads to the other.
+
+    Texts that are made from one template are all similar, so that all links at once would take N^2 of memory.
+
+    Args:
+        vectors: (N, D) of length 1.
+        similarity: from 0 to 1.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+    from sklearn.utils import gen_batches
+
+    search, groups = by_cosine(similarity).fit(vectors), np.arange(len(vectors))
+    for block in gen_batches(len(vectors), BLOCK):
+        rows, others = search.radius_neighbors_graph(vectors[block]).nonzero()
+        ends = groups[block][rows], groups[others]
+        links = coo_array((np.ones(len(rows), bool), ends), shape=(len(groups), len(groups)))
+        groups = connected_components(links, directed=False)[1][groups]
+    return groups
+
+
 def least_similar(places: np.ndarray, of_text: np.ndarray, vectors: np.ndarray) -> float:
     """The smallest, over the rows of a group, of the cosine with the most similar other row; 1 for equal texts."""
+    from sklearn.utils import gen_batches
+
     texts, first, counts = np.unique(of_text[places], return_index=True, return_counts=True)
     if len(texts) == 1:
         return 1.0
-    own = vectors[places[first]]
-    cosines = own @ own.T
-    np.fill_diagonal(cosines, np.where(counts > 1, 1, -1))
-    return min(float(cosines.max(1).min()), 1.0)
+    own, itself = vectors[places[first]], np.where(counts > 1, 1, -1)
+    nearest = []
+    for block in gen_batches(len(own), BLOCK):
+        cosines = own[block] @ own.T
+        cosines[np.arange(len(cosines)), np.arange(len(own))[block]] = itself[block]
+        nearest.append(cosines.max(1).min())
+    return min(float(min(nearest)), 1.0)
 
 
 def similar_rows(vectors: np.ndarray, others: np.ndarray, similarity: float) -> list[tuple[np.ndarray, np.ndarray]]:
