@@ -136,6 +136,28 @@ def test_test_rows_are_searched_for_the_data(audit, data, tmp_path):
     assert any("nearly equal to test row 2" in row["reason"] for row in decisions_in(tmp_path / "audit"))
 
 
+def test_test_rows_that_are_equal_are_a_group(audit, data, tmp_path):
+    """Those with different labels come first; decisions are about the data alone."""
+    rows = [
+        ("the oven is hot", "food"),
+        ("a late goal", "sport"),
+        (" the oven is hot", "food"),
+        ("a late goal ", "food"),
+    ]
+    test = write_csv(tmp_path / "test.csv", [*rows, ("nothing like it at all", "food")])
+    answer = audit(data, "--test", test, "--output", tmp_path / "audit", "--similarity", "1")
+    assert answer.code == 0, answer.err
+    assert "groups of near-duplicate test rows: 2" in answer.out
+    first, second = findings_in(tmp_path / "audit", "test_duplicate")
+    assert (first["test_rows"], first["labels"], first["rows"]) == ([2, 4], ["sport", "food"], [])
+    assert (second["test_rows"], second["score"]) == ([1, 3], 1)
+    assert (first["suggestion"], second["suggestion"]) == ("choose one label", "keep one of them in the test file")
+    page = Content((tmp_path / "audit" / "audit.html").read_text(encoding="utf-8"))
+    assert "test_duplicate" in page.sections and "test row 4" in page.text
+    assert audit(data, "--output", tmp_path / "without").code == 0
+    assert "test_duplicate" not in (tmp_path / "without" / "audit.html").read_text(encoding="utf-8")
+
+
 def test_the_estimate_of_a_run_judges_the_labels(place, audit, data, salience, tmp_path):
     assert salience(*place.train("--output", tmp_path / "run", data=data)).code == 0
     answer = audit(data, "--run", tmp_path / "run", "--output", tmp_path / "audit")

@@ -16,6 +16,7 @@ KINDS = {  # kind: what it is called on the page and in the terminal
     "label": "likely wrong labels",
     "duplicate": "groups of near-duplicates",
     "leak": "test rows with a near-duplicate in the data",
+    "test_duplicate": "groups of near-duplicate test rows",
     "outlier": "outliers",
     "classes": "pairs of classes that are hard to tell apart",
     "word": "words that give the label away",
@@ -28,7 +29,7 @@ class Finding:
 
     Attributes:
         kind: a key of `KINDS`.
-        rows: the numbers of the rows in the file, 1 for the first row below the header.
+        rows: the numbers of the rows in the file, 1 for the first row below the header; none if it is about test rows.
         suggestion: what to do about it, in a few words.
         score: how strong the finding is; its meaning depends on the kind, see docs/audit.md.
         details: further values, which JSON can hold.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from salience.audit.finding import Finding, named, rows_of
+from salience.audit.finding import Finding, Named, named, rows_of
 from salience.audit.giveaways import giveaways
 from salience.audit.neighbours import above_fence, duplicate_groups, outlier_scores, similar_rows
 from salience.audit.out_of_fold import OutOfFold
@@ -34,6 +34,7 @@ def find_all(
         *wrong_labels(task, predicted),
         *near_duplicates(task, vectors, similarity),
         *([] if test_vectors is None else leaks(task, vectors, test_vectors, similarity)),
+        *([] if test_vectors is None else duplicates_in_test(task, test_vectors, similarity)),
         *outliers(texts, task.labels, vectors),
         *exclusive,
         *telling_words(texts, task.labels),
@@ -41,16 +42,48 @@ def find_all(
 
 
 def near_duplicates(task: Task, vectors: np.ndarray, similarity: float) -> list[Finding]:
-    """The groups of texts that are nearly equal, those with different labels first. The score is the cosine."""
-    texts, rows = task.training, rows_of(task.training)
-    found = []
-    for group in duplicate_groups(texts, vectors, similarity):
-        labels = [named(label, task.labels) for label in texts.known_labels[group.places]]
-        choose = "choose one set of labels" if task.multi_label else "choose one label"
-        suggestion = "keep one of them" if all(label == labels[0] for label in labels) else choose
-        own = [rows[place] for place in group.places]
-        found.append(Finding("duplicate", own, suggestion, group.cosine, {"labels": labels}))
-    return sorted(found, key=lambda finding: finding.suggestion == "keep one of them")
+    """The groups of labelled rows that are nearly equal, those with different labels first. The score is a cosine."""
+    return [
+        Finding("duplicate", rows, "keep one of them" if alike(labels) else choice(task), cosine, {"labels": labels})
+        for rows, labels, cosine in similar_groups(task.training, task.labels, vectors, similarity)
+    ]
+
+
+def duplicates_in_test(task: Task, test_vectors: np.ndarray, similarity: float) -> list[Finding]:
+    """The groups of test rows that are nearly equal: a model is right or wrong on all of a group together."""
+    return [
+        Finding(
+            "test_duplicate", [], "keep one of them in the test file" if alike(labels) else choice(task), cosine,
+            {"test_rows": rows, "labels": labels},
+        )
+        for rows, labels, cosine in similar_groups(task.test, task.labels, test_vectors, similarity)
+    ]  # fmt: skip
+
+
+def similar_groups(
+    texts: Texts, names: Sequence[str], vectors: np.ndarray, similarity: float
+) -> list[tuple[list[int], list[Named], float]]:
+    """Row numbers, labels and cosine of each group of `duplicate_groups`; groups with different labels come first."""
+    rows = rows_of(texts)
+    groups = [
+        (
+            [rows[place] for place in group.places],
+            [named(label, names) for label in texts.known_labels[group.places]],
+            group.cosine,
+        )
+        for group in duplicate_groups(texts, vectors, similarity)
+    ]
+    return sorted(groups, key=lambda group: alike(group[1]))
+
+
+def alike(labels: Sequence[Named]) -> bool:
+    """Whether all rows of a group are labelled alike."""
+    return all(label == labels[0] for label in labels)
+
+
+def choice(task: Task) -> str:
+    """What to do about texts that are equal and labelled differently."""
+    return "choose one set of labels" if task.multi_label else "choose one label"
 
 
 def leaks(task: Task, vectors: np.ndarray, test_vectors: np.ndarray, similarity: float) -> list[Finding]:

@@ -82,8 +82,12 @@ def audit_page(evidence: AuditEvidence, title: str) -> str:
 
 
 def kinds_of(task: Task) -> list[str]:
-    """The kinds of findings that there can be: leaks with test rows, close classes where a text has one label."""
-    left_out = ({"classes"} if task.multi_label else set()) | (set() if len(task.test) else {"leak"})
+    """The kinds of findings that there can be.
+
+    Those of test rows need test rows, and classes are close only where a text has one label.
+    """
+    of_one_label, of_test_rows = {"classes"}, {"leak", "test_duplicate"}
+    left_out = (of_one_label if task.multi_label else set()) | (set() if len(task.test) else of_test_rows)
     return [kind for kind in KINDS if kind not in left_out]
 
 
@@ -111,7 +115,7 @@ def shown_rows(finding: Finding, task: Task) -> list[ShownRow]:
         return []
     tested = finding.details.get("test_rows", [])
     return [
-        *(shown_row(task.test, row, task.labels, f"test row {row}") for row in tested),
+        *(shown_row(task.test, row, task.labels, f"test row {row}") for row in tested[:OF_GROUP]),
         *(shown_row(task.training, row, task.labels, f"row {row}") for row in finding.rows[:OF_GROUP]),
     ]
 
