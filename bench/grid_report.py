@@ -30,11 +30,10 @@ from salience.comparison.cells import Cell, cells_of
 from salience.comparison.comparing import compare
 from salience.comparison.evidence import GridEvidence
 from salience.comparison.files import Known, write_known
-from salience.comparison.grid import Grid, with_method_of
+from salience.comparison.grid import Grid, Run, with_method_of
 from salience.comparison.heat_maps import EXPLAINER
 from salience.comparison.kept_runs import read_run
-from salience.comparison.results import Run
-from salience.comparison.stored_explanations import ExplainedText, digest, write_explanations
+from salience.comparison.stored_explanations import ExplainedText, digest_of_run, write_explanations
 from salience.comparison.variants import method_variants
 from salience.explainers.explanation import Explanation
 from salience.training.inputs import checksums
@@ -105,7 +104,7 @@ def write_heat_maps(evidence: GridEvidence, methods: Sequence[str], folders: dic
             words = text.text.split()
             scores = {EXPLAINER: random.random(len(words))}
             chances = random.dirichlet(np.ones(classes))
-            key = ExplainedText(condition, method, 0, digest(read_run(folders[condition, method, 0])), text.row)
+            key = ExplainedText(condition, method, 0, digest_of_run(read_run(folders[condition, method, 0])), text.row)
             stored[key] = Explanation(
                 words, None, predictions.labels, chances, int(chances.argmax()), None, scores, text.row
             )
