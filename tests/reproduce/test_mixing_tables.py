@@ -169,8 +169,25 @@ def test_the_printed_numbers_are_counted_again():
     assert differences[1] == f"+2.50 [{low:+.2f}, {high:+.2f}] (+1.0)"
     assert differences[2].startswith("+1.00 [") and "(" not in differences[2]
     (claimed,) = lines_of(text, "mix is better")
-    assert claimed[1] == "+1.00" and claimed[2].startswith("+1.75") and claimed[3:] == ["2", "not seen"]
-    assert differences[3] == claimed[2]
+    assert claimed[1:] == ["+1.00", f"+2.50 [{low:+.2f}, {high:+.2f}]", "1", "confirmed"]
+    assert differences[3].startswith("+1.75 [")
+
+
+def test_a_claim_is_compared_on_the_same_sets():
+    """The paper has both methods on one set only; a claim that it has on no set of ours stands without its number."""
+    values = {
+        (name, method, seed): value + seed for seed in (0, 1) for name, method, value in (
+            ("one", "base", 80.0), ("one", "mix", 81.0), ("two", "base", 60.0), ("two", "mix", 67.0),
+            ("two", "other", 61.0), ("three", "base", 10.0),
+        )
+    }  # fmt: skip
+    told = {"base": 90.0, "mix": 95.0, "other": 99.0}
+    published = {"one": {"base": 70.0, "mix": 72.0}, "two": {"base": 50.0}, "three": told, "four": told}
+    claims = (Claim("mix is better", "mix", "base"), Claim("other is better", "other", "base"))
+    text = report(["base", "mix", "other"], published, claims, made_up(values))
+    (mix,), (other,) = lines_of(text, "mix is better"), lines_of(text, "other is better")
+    assert mix[1] == "+2.00" and mix[2].startswith("+1.00") and mix[3] == "1"
+    assert other[1] == "" and other[2].startswith("+1.00") and other[3] == "1"
 
 
 def test_passes_are_told():

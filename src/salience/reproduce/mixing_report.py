@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from salience.comparison.paired_difference import PairedDifference, paired_difference
 from salience.comparison.statistics import Difference, difference, spread
@@ -61,14 +62,19 @@ def report(
 
 
 def claimed(claims: Sequence[Claim], names: Sequence[str], published: Published, rows: list[Row]) -> str:
-    """A line for each claim: the paper's mean difference and ours, over the data sets that have both methods."""
+    """A line for each claim: the paper's mean difference and ours, over the data sets for which both are known.
+
+    If there are none, ours is over all data sets that have both methods, and the paper's is left out.
+    """
     lines = ["| claim | paper | here | data sets | verdict |", "|---|---|---|---|---|"]
     for claim in claims:
-        found, sets = over_sets(claim.better, claim.worse, names, rows)
+        told = [name for name in names if {claim.better, claim.worse} <= {*published[name]}]
+        found, sets = over_sets(claim.better, claim.worse, told, rows)
+        if found is None:
+            found, sets = over_sets(claim.better, claim.worse, names, rows)
         if found is not None:
-            told = [published[name] for name in sets]
-            gains = [one[claim.better] - one[claim.worse] for one in told if {claim.better, claim.worse} <= {*one}]
-            paper = f"{sum(gains) / len(gains):+.2f}" if gains else ""
+            gains = [published[name][claim.better] - published[name][claim.worse] for name in sets if name in told]
+            paper = f"{fmean(gains):+.2f}" if gains else ""
             lines.append(f"| {claim.text} | {paper} | {found} | {len(sets)} | {claim.verdict(found)} |")
     return "\n".join(lines)
 
