@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The papers' tables on a GPU that is lent for a while: several cells at once on one device, until the time is over.
 #
-#     bench/gpu_tables.sh DATA RESULTS ssmix-table2 dropmix-table4
+#     bench/gpu_tables.sh DATA RESULTS ssmix-table2 dropmix-table3
 #
 # DATA is a folder of data sets as `salience reproduce` reads it, RESULTS a folder for the results files. What is there
 # is not run again, so the script can be started any number of times. `salience reproduce TABLE --merge

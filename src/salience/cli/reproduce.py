@@ -22,7 +22,8 @@ def reproduce(
     model: Annotated[
         str | None,
         Option(
-            help="Encoder, for tables of mixing methods: minilm, a folder, or a model of the hub.  [default: minilm]"
+            help="Encoder, for tables of mixing methods: minilm, a folder, or a model of the hub.  [default: minilm; "
+            "of dropmix-table4 roberta-base]"
         ),
     ] = None,
     results: Annotated[Path | None, Option(help="File of the runs.  [default: results/TABLE.jsonl]")] = None,

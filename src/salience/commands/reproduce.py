@@ -38,7 +38,7 @@ def reproduce(
         rows: Numbers of training rows, separated by commas, for a table that compares methods on drawn training sets;
             None for the table's own.
         model: The encoder, for a table that compares methods on one: "minilm", a folder, or a model of the hub; None
-            for MiniLM.
+            for the table's own.
         results: The results file; None for results/NAME.jsonl.
         part: "K/N", to run the K-th of N parts of the cells; None for that of a Slurm array's task, else all cells.
         pictures: The folder for pictures; None draws none.

@@ -72,15 +72,15 @@ def _attentionmix_tables() -> Table[Any]:
 
 
 def _dropmix_table3() -> Table[Any]:
-    from salience.reproduce.dropmix.accuracy import TABLE_OF_PAIRS
+    from salience.reproduce.dropmix.accuracy import BASE
 
-    return TABLE_OF_PAIRS
+    return BASE
 
 
 def _dropmix_table4() -> Table[Any]:
-    from salience.reproduce.dropmix.accuracy import TABLE_OF_SENTENCES
+    from salience.reproduce.dropmix.accuracy import OTHERS
 
-    return TABLE_OF_SENTENCES
+    return OTHERS
 
 
 def _dropmix_sparse() -> Table[Any]:
