@@ -52,6 +52,7 @@ def by_iteration(rows: list[Row]) -> str:
         cells.append([*key[1:], *(f"{one:.2f} ({held:.2f})" for one, held in zip(test, validation, strict=True))])
     sets = [key[0] for key in lines]
     most = max((len(row) - 3 for row in cells), default=0)
+    cells = [row + [""] * (most + 3 - len(row)) for row in cells]  # trainings can have fewer iterations
     head = ["word vectors", "training", "beta", *map(str, range(most))]
     return "\n".join(
         [
