@@ -1,4 +1,4 @@
-"""`salience reproduce --merge`: runs of another machine are added, each once."""
+"""`salience reproduce --merge`: runs of another machine are added, each once, and nothing is run."""
 
 import json
 
@@ -31,7 +31,7 @@ def line(method: str, accuracy: float, seed: int = 0) -> str:
     return json.dumps(cell | {"accuracy": accuracy, "text_passes": 1.0})
 
 
-def test_runs_are_added_once_and_not_made_again(place, salience, tmp_path):
+def test_runs_are_added_once_and_none_is_made(place, salience, tmp_path):
     (tmp_path / "one.jsonl").write_text(line("SSMix", 0.7) + "\n" + line("TMix", 0.6) + "\n")
     (tmp_path / "two.jsonl").write_text(line("TMix", 0.9) + "\n" + line("TMix", 0.8, seed=1) + "\n")
     asked = ("reproduce", "ssmix-table2", "--sets", "rte", "--results", "all.jsonl")
@@ -40,11 +40,15 @@ def test_runs_are_added_once_and_not_made_again(place, salience, tmp_path):
     assert "one.jsonl: 2 runs added to all.jsonl" in answer.out
     assert "two.jsonl: 1 run added to all.jsonl" in answer.out  # TMix with seed 0 is known
     kept = [json.loads(row) for row in (tmp_path / "all.jsonl").read_text().splitlines()]
-    assert [(row["method"], row["seed"], row["accuracy"]) for row in kept[:3]] == [
+    assert [(row["method"], row["seed"], row["accuracy"]) for row in kept] == [
         ("SSMix", 0, 0.7), ("TMix", 0, 0.6), ("TMix", 1, 0.8)
     ]  # fmt: skip
-    assert place == [name for name in METHODS if name not in ("SSMix", "TMix")]
+    assert place == []
     assert "| SSMix | 70.00 (67.2) |" in answer.out
+    lacking = [name for name in METHODS if name not in ("SSMix", "TMix")]
+    said = answer.out.splitlines()
+    place_of = said.index(f"all.jsonl lacks {len(lacking)} of {len(METHODS)} runs")
+    assert said[place_of + 1 :] == [f"set rte, method {name}, rows 500, seed 0, model minilm" for name in lacking]
     whole = (tmp_path / "all.jsonl").read_text()
     assert salience(*asked, "--merge", "one.jsonl").code == 0
     assert (tmp_path / "all.jsonl").read_text() == whole
@@ -56,4 +60,15 @@ def test_what_is_no_results_file_is_refused(place, salience, tmp_path):
     )
     (tmp_path / "other.jsonl").write_text('{"set": "rte", "seed": 0}\n')
     refused(salience("reproduce", "ssmix-table2", "--merge", "other.jsonl"), "line 1 is not a result of this table")
+    (tmp_path / "right.jsonl").write_text(line("SSMix", 0.7) + "\n")
+    asked = ("reproduce", "ssmix-table2", "--merge", "right.jsonl")
+    refused(salience(*asked, "--sets", "ret"), 'unknown data set of ssmix-table2: "ret"')
+    refused(salience(*asked, "--part", "1/2"), "--part has no effect with --merge, which runs nothing: leave out one")
+    refused(salience(*asked, "--jobs", "2"), "--jobs has no effect with --merge")
     assert place == [] and not (tmp_path / "results").exists()
+
+
+def test_a_whole_table_lacks_nothing(place, salience, tmp_path):
+    (tmp_path / "one.jsonl").write_text("".join(line(name, 0.7) + "\n" for name in METHODS))
+    answer = salience("reproduce", "ssmix-table2", "--sets", "rte", "--results", "all.jsonl", "--merge", "one.jsonl")
+    assert answer.out.splitlines()[-1] == f"all.jsonl lacks 0 of {len(METHODS)} runs" and place == []

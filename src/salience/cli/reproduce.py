@@ -28,7 +28,8 @@ def reproduce(
     ] = None,
     results: Annotated[Path | None, Option(help="File of the runs.  [default: results/TABLE.jsonl]")] = None,
     merge: Annotated[
-        list[Path] | None, Option(help="Results file of another machine whose runs are added first; can be repeated.")
+        list[Path] | None,
+        Option(help="Results file of another machine whose runs are added; nothing is run. Can be repeated."),
     ] = None,
     precision: Precision = "auto",
     jobs: Jobs = 1,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from salience.assignments import comma_separated
-from salience.errors import InputError, counted, listed, unknown
+from salience.errors import InputError, listed, unknown
 from salience.files import whole_folder
 from salience.outputs import check_folder
 from salience.parts import part_of
@@ -30,6 +30,8 @@ def reproduce(
 ) -> None:
     """Runs what the results file lacks of a table, prints the table beside the published one and draws its pictures.
 
+    With `merge` nothing is run, and what the results file still lacks is listed.
+
     Args:
         name: A table of `TABLES`.
         data_dir: A folder of data sets; None reads them from the hub.
@@ -45,7 +47,7 @@ def reproduce(
         precision: Number format in which transformers are trained: "auto", "fp32" or "bf16".
         jobs: Number of cells that are run at the same time.
         ray: Address of a Ray cluster; None for this machine.
-        merge: Results files whose runs are added to the results file before the first run, where it lacks them.
+        merge: Results files whose runs are added to the results file, where it lacks them.
 
     Raises:
         InputError: The table, a data set or an option is unknown, or the results or pictures cannot be written.
@@ -56,7 +58,8 @@ def reproduce(
     from salience.models.loading import load_configuration
     from salience.report.grid_progress import GridProgress
     from salience.report.terminal import say
-    from salience.reproduce.running import merge_results, numbers, run_table
+    from salience.reproduce.merging import merge_results
+    from salience.reproduce.running import numbers, run_table
 
     table = TABLES[name]()
     if model is not None:
@@ -76,19 +79,28 @@ def reproduce(
             raise InputError(f"--pictures: {name} has none; these tables have some: {having('pictures')}")
         check_folder(pictures, overwrite=True)
     file = results or Path("results") / f"{name}.jsonl"
-    for other in merge:
-        added = merge_results(table, file, other)
-        say(f"{other}: {counted(added, 'run')} added to {file}")
-    with GridProgress() as progress:
-        runs = run_table(
-            table, data_dir, None if sets is None else comma_separated(sets), numbers(seeds, ",", "--seeds 0,1,2"),
-            file, part_of(part, progress.note),
-            precision=precision, jobs=jobs, ray=ray, display=progress,
-        )  # fmt: skip
+    chosen = None if sets is None else comma_separated(sets)
+    draws = numbers(seeds, ",", "--seeds 0,1,2")
+    if merge:
+        check_idle({"--data-dir": data_dir, "--part": part, "--ray": ray, "--jobs": None if jobs == 1 else jobs})
+        runs = merge_results(table, chosen, draws, file, merge, say)
+    else:
+        with GridProgress() as progress:
+            runs = run_table(
+                table, data_dir, chosen, draws, file, part_of(part, progress.note),
+                precision=precision, jobs=jobs, ray=ray, display=progress,
+            )  # fmt: skip
     if pictures is not None and table.pictures is not None:
         with whole_folder(pictures) as folder:
             names = list(table.pictures(runs, folder))
         say(f"{pictures}: {', '.join(names)}, each as png and svg")
+
+
+def check_idle(options: Mapping[str, object]) -> None:
+    """Raises an `InputError` for an option that was given beside --merge; its value is None if it was not."""
+    for option, value in options.items():
+        if value is not None:
+            raise InputError(f"{option} has no effect with --merge, which runs nothing: leave out one of them")
 
 
 def having(field: str) -> str:

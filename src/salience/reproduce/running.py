@@ -78,7 +78,7 @@ def run_table(
             results.add(row)
             say(f"{name}: {100 * row['accuracy']:.1f}")
 
-        name = ", ".join(f"{key} {value}" for key, value in asdict(cell).items())
+        name = named(cell)
         digest = sha256(name.encode()).hexdigest()[:8]
         return Job(
             name, partial(measured, table, cell, data_dir, precision), partial(results.has, **asdict(cell)), keep,
@@ -103,22 +103,9 @@ def run_table(
     return rows
 
 
-def merge_results(table: Table[Any], file: Path, other: Path) -> int:
-    """Adds the runs of another results file that `file` lacks, and gives their number.
-
-    Raises:
-        InputError: The other file is missing, or a file holds something else.
-    """
-    if not other.is_file():
-        raise InputError(f"--merge {other}: there is no such file")
-    results, theirs = (Results(each, table.identity, table.keys) for each in (file, other))
-    known = {tuple(row[name] for name in table.identity) for row in results.rows()}
-    new = [row for row in theirs.rows() if tuple(row[name] for name in table.identity) not in known]
-    table.report([*results.rows(), *new])
-    check_writable(file)
-    for row in new:
-        results.add(row)
-    return len(new)
+def named(cell: Any) -> str:
+    """A cell in words."""
+    return ", ".join(f"{key} {value}" for key, value in asdict(cell).items())
 
 
 def measured(table: Table[Any], cell: Any, data_dir: Path | None, precision: str = "auto") -> Row:
