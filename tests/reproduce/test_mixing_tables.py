@@ -19,6 +19,7 @@ from salience.reproduce.dropmix import accuracy as dropmix
 from salience.reproduce.mixing_report import Claim, report
 from salience.reproduce.mixing_tables import Cell, MixingTable, part_of, prepare_equal
 from salience.reproduce.ssmix import table2 as ssmix
+from salience.training import stages as training_stages
 from salience.training.passes import passes_per_step
 
 METHODS = ssmix.METHODS | attentionmix.METHODS | dropmix.METHODS
@@ -72,6 +73,27 @@ def test_trainings_are_those_of_the_papers():
         assert all(each["method"] == "plain" or each["clean"] == 0 for each in table.values())
     dropouts = {name: each["dropout"] for name, each in dropmix.METHODS.items()}
     assert dropouts == {name: 0.1 if name == "Dropout" else 0.0 for name in dropmix.METHODS}
+
+
+def test_a_second_plain_stage_has_the_passes_of_mixing_and_no_fewer_steps(folder, monkeypatch):
+    """Plain, twice: the first stage is that of a mixing method; the second has its learning rate, and no method."""
+    stages = []
+    fit_once = training_stages.fit_once
+
+    def noted(prepared, *arguments):
+        stages.append(prepared.recipe)
+        return fit_once(prepared, *arguments)
+
+    monkeypatch.setattr(training_stages, "fit_once", noted)
+    table = MixingTable({name: ssmix.METHODS[name] for name in ("plain, twice", "SSMix")}, {"sst2": {}}, ())
+    twice, mixed = (table.run(Cell("sst2", name, 40, 0), folder) for name in table.methods)
+    first, second, of_mixing, mixing = stages
+    assert [each.method for each in stages] == ["plain", "plain", "plain", "ssmix"]
+    assert first.learning_rate == of_mixing.learning_rate == pytest.approx(5 * second.learning_rate)
+    assert second.learning_rate == mixing.learning_rate
+    assert first.steps / (first.steps + second.steps) == pytest.approx(3 / 8, abs=0.01)
+    assert first.steps >= of_mixing.steps and second.steps >= mixing.steps
+    assert twice["text_passes"] == pytest.approx(mixed["text_passes"], rel=0.05)
 
 
 def test_rows_are_drawn_by_the_seed_and_nested(folder):

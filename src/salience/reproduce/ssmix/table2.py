@@ -2,7 +2,9 @@
 
 SSMix, arXiv:2106.08062. As in the paper, a training begins without mixing and goes on with the method: three eighths
 of the steps are plain, as three of its eight epochs are. The paper gives the baseline the first three epochs only and
-reports the best checkpoint of both stages; here all methods have equal passes of texts.
+reports the best checkpoint of both stages; here all methods have equal passes of texts. "Plain, twice" goes on without
+mixing after the first stage, at the learning rate of the second one: only what a method gains over it is due to
+mixing, and not to a second stage or to more steps.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ def in_stages(method: str) -> dict[str, Any]:
 
 METHODS = {
     "no mixup": {"method": "plain"},
+    "plain, twice": in_stages("plain"),
     "EmbedMix": in_stages("embedmix"),
     "TMix": in_stages("tmix"),
     "SSMix": in_stages("ssmix"),
@@ -47,6 +50,7 @@ CLAIMS = (
     Claim("saliency helps", "SSMix", "SSMix without saliency"),
     Claim("spans help", "SSMix without saliency", "SSMix without saliency and span"),
     Claim("SSMix is better than random [UNK]", "SSMix", "random [UNK]"),
+    Claim("control: SSMix is better than a second stage without mixing", "SSMix", "plain, twice"),
 )
 
 TABLE = MixingTable(
