@@ -19,6 +19,8 @@ from pathlib import Path
 
 import torch
 
+from salience.inference.devices import processor_name
+
 PACKAGES = ("torch", "transformers", "tokenizers", "salience")
 # The processor's time, of all threads together, hardly depends on other work; it is of use with --threads 1.
 CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
@@ -114,11 +116,8 @@ def prepare(options: Namespace) -> dict[str, object]:
     """Sets the threads, and tells and returns what the numbers depend on."""
     if options.threads:
         torch.set_num_threads(options.threads)
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     machine = {
-        "cpu": models[0] if models else platform.processor(),
+        "cpu": processor_name(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,

@@ -4,8 +4,11 @@ import json
 from dataclasses import dataclass, replace
 
 import pytest
+import torch
 
 from salience.errors import InputError
+from salience.inference.devices import processor_name
+from salience.models.precision import has_fast_bf16, resolve_precision
 from salience.reproduce import Table
 from salience.reproduce.running import environment, numbers, run_table
 
@@ -69,6 +72,21 @@ def test_every_cell_is_run_and_kept(table, ran, file, tmp_path):
     assert rows(file)[-1]["accuracy"] == 0.53
     assert said[0] == "set one, scale 0.1, seed 0: 50.0"
     assert said[-1] == "12 rows" and len(said) == 13
+
+
+def test_every_row_records_the_device_and_the_precision(table, file, monkeypatch):
+    """On a GPU its name, and the precision that it computes in."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "NVIDIA H100")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
+    has_fast_bf16.cache_clear()
+    table(file, ["one"])
+    has_fast_bf16.cache_clear()
+    monkeypatch.undo()
+    table(file, ["two"])
+    found = [(row["device"], row["precision"]) for row in rows(file)]
+    own = (processor_name(), resolve_precision("auto", torch.device("cpu")))
+    assert found == [("NVIDIA H100", "bf16")] * 3 + [own] * 3
 
 
 def test_every_row_records_machine_and_versions(table, file):

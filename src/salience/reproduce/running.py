@@ -17,6 +17,7 @@ import transformers
 from salience._version import __version__
 from salience.errors import InputError
 from salience.inference import choose_device
+from salience.inference.devices import device_name
 from salience.jobs import QUIET, Display, Failure, FailureLog, Job, pool_of, run_jobs
 from salience.models.precision import check_precision, default_precision, resolve_precision
 from salience.outputs import check_writable
@@ -127,10 +128,12 @@ def numbers(text: str, separator: str, example: str, kind: type = int) -> list:
 
 
 def environment() -> dict[str, str]:
-    """The machine and the versions of a run, which every row records."""
+    """The device, the machine, the precision and the versions of a run, which every row records."""
+    device = choose_device("auto")
     return {
+        "device": device_name(device),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads",
-        "precision": resolve_precision("auto", choose_device("auto")),  # of transformers
+        "precision": resolve_precision("auto", device),  # of transformers; models over words are in fp32
         "versions": f"salience {__version__}, torch {torch.__version__}, transformers {transformers.__version__}, "
         f"Python {platform.python_version()}",
     }
