@@ -9,7 +9,7 @@ same rows with the same seed.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
@@ -22,7 +22,7 @@ from salience.data.drawing import draw, drawn
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.inference import TextClassifier
-from salience.models.loading import load_classifier
+from salience.models.loading import load_classifier, load_configuration
 from salience.reproduce import mixing_report
 from salience.reproduce.datasets import load
 from salience.reproduce.mixing_report import Claim, Published
@@ -37,6 +37,7 @@ LONGEST = 128  # tokens read of a text
 TESTED = 1000  # largest number of test rows
 MINILM = "minilm"  # the encoder, if no other is named
 Settings = Mapping[str, Any]
+Choice = Settings | Callable[[str, int], Settings]  # of a data set, and of the encoder's number of layers
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ class MixingTable:
     """A comparison of methods on several data sets.
 
     Args:
-        methods: name in the table to the settings of its recipe. The first is the baseline.
+        methods: name in the table to the settings of its recipe, or to a function that gives them for a data set and
+            a number of layers. The first is the baseline.
         published: data set to method to the accuracy in the paper, in percent; methods that the paper lacks are left
             out.
         claims: what the paper says of its methods.
@@ -64,7 +66,7 @@ class MixingTable:
         of_encoders: by encoder, `published` of a paper that has several; other encoders take `published`.
     """
 
-    methods: Mapping[str, Settings]
+    methods: Mapping[str, Choice]
     published: Published
     claims: tuple[Claim, ...]
     sizes: tuple[int, ...] = (500,)
@@ -78,11 +80,16 @@ class MixingTable:
             for seed in seeds for rows in self.sizes for name in sets for method in self.methods
         ]  # fmt: skip
 
+    def settings(self, cell: Cell) -> Settings:
+        """The settings of the cell's training."""
+        chosen = self.methods[cell.method]
+        return chosen(cell.set, load_configuration(cell.model).num_hidden_layers) if callable(chosen) else chosen
+
     def run(self, cell: Cell, data_dir: Path | None) -> Row:
         """Trains one model and measures its accuracy on test rows."""
         started = time.time()
         data = part_of(load(cell.set, data_dir, cell.seed), cell.rows, cell.seed)
-        prepared = prepare_equal(data, cell.set, self.methods[cell.method], cell.seed, cell.model)
+        prepared = prepare_equal(data, cell.set, self.settings(cell), cell.seed, cell.model)
         with TemporaryDirectory() as folder:
             fitted = fit(prepared, Path(folder))
         classifier = fitted.classifier
