@@ -178,7 +178,6 @@ def test_a_method_is_chosen_by_the_rows(files, place, salience, tmp_path):
         (["--contrastive", "0.3"], "--contrastive"),
         (["--label-descriptions", "names"], "--label-descriptions"),
         (["--label-noise", "0.1"], "--label-noise"),
-        (["--target-precision", "0.7"], "--target-precision"),
         (["--unlabelled", "TEST"], "--unlabelled"),
     ],
 )

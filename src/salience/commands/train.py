@@ -22,6 +22,7 @@ from salience.training.abstaining import abstention_sentences
 from salience.training.estimate_words import estimate_sentences
 from salience.training.finished_run import read_finished_run
 from salience.training.judged_scores import baseline_ahead, judged_scores
+from salience.training.label_precision import precision_sentences
 from salience.training.recipe import Recipe
 from salience.training.run import Run, train
 
@@ -93,7 +94,8 @@ def show_run(run: Run, failed: str = "", console: Console | None = None) -> None
         show_decisions(run, console)
     for number, line in enumerate(estimate_sentences(run.metrics)):
         console.print(literal(f"{'  ' * (number > 0)}{line}"), soft_wrap=True)
-    for line in abstention_sentences(run.metrics["abstention"]) if "abstention" in run.metrics else ():
+    abstained = abstention_sentences(run.metrics["abstention"]) if "abstention" in run.metrics else []
+    for line in (*abstained, *precision_sentences(run.metrics)):
         console.print(literal(line), soft_wrap=True)
     console.print(literal(f"saved: {run.folder}"), soft_wrap=True)
     show_report(run, failed, console)

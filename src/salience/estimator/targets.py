@@ -46,7 +46,7 @@ class SeveralLabelsEach:
 
     def predicted(self, probabilities: np.ndarray, classifier: TextClassifier) -> np.ndarray:
         """A matrix (N, C) of 0 and 1: 1 where a probability reaches the threshold of its label."""
-        return (probabilities >= classifier.thresholds).astype(self.dtype)
+        return classifier.decisions(probabilities).astype(self.dtype)
 
     def known(self, y: Any) -> Any:
         """Labels in the form of predictions, a matrix of 0 and 1: N lists of names are converted.

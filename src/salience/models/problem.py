@@ -92,9 +92,9 @@ class SeveralLabels:
 
         Args:
             probabilities: (..., C).
-            thresholds: (C,) of the labels.
+            thresholds: (C,) of the labels. With 1 a label is never predicted.
         """
-        return probabilities >= thresholds
+        return (probabilities >= thresholds) & (thresholds < 1)  # a sigmoid can be 1 in floating point
 
     def right(self, labels: np.ndarray, classes: int) -> np.ndarray:
         """The labels that are right (N, C) bool, from 0 and 1 (N, C); none in rows where they are `UNKNOWN`."""

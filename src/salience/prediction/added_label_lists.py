@@ -15,8 +15,8 @@ from salience.prediction.added_columns import AddedColumns
 class AddedLists(AddedColumns):
     """As `AddedColumns`, but the predicted labels are a list, in a table as JSON: [] if no label applies.
 
-    `thresholds` has the probability of each label from which on it is predicted. There is no column of the highest
-    probability.
+    `thresholds` has the probability of each label from which on it is predicted; with 1 it never is. There is no
+    column of the highest probability.
     """
 
     @cached_property
@@ -41,7 +41,7 @@ class AddedLists(AddedColumns):
             assert self.thresholds is not None  # `Predictor.added` gives them
             each = list(probabilities)
             chosen = zip(self.labels, each, self.thresholds, strict=True)
-            predicted = [label for label, probability, threshold in chosen if probability >= threshold]
+            predicted = [label for label, probability, threshold in chosen if probability >= threshold < 1]
             if self.as_columns:
                 predicted = json.dumps(predicted, ensure_ascii=False)
         if not self.as_columns:

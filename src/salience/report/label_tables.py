@@ -6,6 +6,7 @@ from typing import Any
 
 from salience.training.finished_run import FinishedRun
 from salience.training.judged_scores import judged_scores
+from salience.training.label_precision import precision_sentences
 from salience.training.scoring import OF_SEVERAL
 
 COLUMNS = {
@@ -18,12 +19,14 @@ def label_parts(run: FinishedRun) -> dict[str, Any]:
     """The tables of the models and of the labels; empty if each text has one label, or nothing was measured.
 
     Returns:
-        "heads" and "scores", the table of the model and the baselines; "columns" and "labels", that of the labels; and
-        "estimated", whether the decisions of the estimate are cross-fitted.
+        "heads" and "scores", the table of the model and the baselines; "columns" and "labels", that of the labels;
+        "crossed", whether the decisions are those of the estimate and cross-fitted; and "precise", the
+        `precision_sentences`.
     """
     judged = judged_scores(run.metrics) if run.metrics.get("labels") else None
     if judged is None:
         return {}
+    precise = precision_sentences(run.metrics)
     return {
         "heads": list(OF_SEVERAL.shown.values()),
         "scores": [(name, [cell(scores[each]) for each in OF_SEVERAL.shown]) for name, scores in judged[1].items()],
@@ -31,7 +34,8 @@ def label_parts(run: FinishedRun) -> dict[str, Any]:
         "labels": [
             (label, [cell(scores[each]) for each in COLUMNS]) for label, scores in run.metrics["labels"].items()
         ],
-        "estimated": run.judged is not None and run.judged.kind == "estimate",
+        "crossed": run.judged is not None and run.judged.kind == "estimate" and not precise,
+        "precise": precise,
     }
 
 

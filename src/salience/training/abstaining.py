@@ -26,18 +26,25 @@ from salience.training.thresholds import (
 def check_target(target: float, folds: Folds) -> None:
     """Checks, before anything is trained, that the rows of an estimate are enough for a target precision.
 
+    Where a text can have several labels, the rows of the most frequent label must be enough for that one.
+
     Raises:
         InputError: it would be out of reach if all rows were right; says what is in reach.
     """
-    predicted = np.isin(folds.numbers, folds.predicted)
-    rows = int(predicted.sum()) if folds.groups is None else len(np.unique(folds.groups[predicted]))
-    if rows >= (least := least_rows(target)):
+    predicted, labels = np.isin(folds.numbers, folds.predicted), folds.texts.known_labels
+    several = labels.ndim == 2
+    units = np.arange(len(labels)) if folds.groups is None else folds.groups
+    tested = (labels[predicted] == 1).T if several else np.ones((1, predicted.sum()), bool)
+    rows = max(len(np.unique(units[predicted][each])) for each in tested)
+    error = (1 - CERTAINTY) / len(tested)
+    if rows >= (least := least_rows(target, error)):
         return
-    highest = math.floor(100 * (1 - CERTAINTY) ** (1 / rows)) / 100
+    highest = math.floor(100 * error ** (1 / rows)) / 100 if rows else 0
     lower = f"give {highest:g} or less, or " if highest >= 0.5 else ""
     unit = "rows" if folds.groups is None else "groups"
+    whose, have = ("of a label ", "the most frequent label has") if several else ("", "there are")
     raise InputError(
-        f"--target-precision {target:g} needs at least {least:,} {unit} in the estimate, and there are {rows:,}: "
+        f"--target-precision {target:g} needs at least {least:,} {unit} {whose}in the estimate, and {have} {rows:,}: "
         f"{lower}add rows"
     )
 

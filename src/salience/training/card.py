@@ -17,6 +17,7 @@ from salience.training.abstaining import abstention_sentences
 from salience.training.card_results import TASK, hub_results
 from salience.training.estimate_words import estimate_sentences
 from salience.training.judged_scores import judge_of, judged_scores
+from salience.training.label_precision import precision_sentences
 from salience.training.plain_stage import RATE
 from salience.training.procedures import Turns
 from salience.training.recipe import Recipe
@@ -69,7 +70,10 @@ def model_card(
         training=training_summary(recipe, metrics),
         table=score_table(metrics),
         judge=judge_of(metrics),
-        estimated=[f"{line[0].upper()}{line[1:]}." for line in estimate_sentences(metrics)],
+        estimated=[
+            f"{line[0].upper()}{line[1:]}."
+            for line in (*estimate_sentences(metrics), *map(markdown, precision_sentences(metrics)))
+        ],
         abstains=[markdown(line) for line in abstention_sentences(metrics["abstention"])]
         if "abstention" in metrics
         else [],

@@ -43,8 +43,9 @@ class DataSettings:
         None, BOOL, "fold a temperature into the model, fitted on the rows of the estimate", "yes if there is one"
     )
     target_precision: float | None = setting(
-        None, between(0.5, 0.999), "precision for which predict abstains below thresholds; the models of the "
-        "estimate reach it with 95 % certainty", "none: predict decides every text",
+        None, between(0.5, 0.999), "precision for which predict abstains below thresholds, of texts with "
+        "several labels that of each label; the models of the estimate reach it with 95 % certainty",
+        "none: predict decides every text",
     )  # fmt: skip
 
     long: str = setting(

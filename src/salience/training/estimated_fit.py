@@ -104,7 +104,7 @@ def fit_with_estimate(
     if plan is not None:
         place = checkpoints / "estimate"
         estimated = estimate(prepared, task, plan.folds, place, listeners, plan.calibrated, method)
-        if estimated is not None and recipe.target_precision is not None:
+        if estimated is not None and recipe.target_precision is not None and not task.multi_label:
             abstained = Abstention.of(estimated, task.labels, recipe.target_precision, recipe.seed)
             listeners.note(abstention_sentences(abstained.found)[0])
         listeners.note("the model itself is trained")

@@ -7,6 +7,7 @@ row is scored by what other rows have set. On how the estimate errs, see docs/es
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,17 +18,20 @@ import numpy as np
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.inference import TextClassifier
+from salience.models.problem import SeveralLabels
 from salience.processes import is_main_process
 from salience.training.baselines import baseline_scores
 from salience.training.calibrating import divide_logits
 from salience.training.fitting import Listeners
 from salience.training.fold_models import FoldResult, fold_result
 from salience.training.folds import Folds, recipe_of_folds
+from salience.training.label_precision import precision_numbers, precision_sentences, precision_thresholds
 from salience.training.label_temperature import with_label_temperature
 from salience.training.label_thresholds import chosen_decisions, find_label_thresholds
 from salience.training.preparing import Prepared, prepare
-from salience.training.scoring import scoring_of
+from salience.training.scoring import label_scores_with_intervals, scoring_of
 from salience.training.shares import SHARES, chosen_share, cross_chosen
+from salience.training.thresholds import one_row_of_each
 from salience.training.trackers import UNTRACKED
 
 
@@ -43,6 +47,7 @@ class Estimated:
             weights that other rows have chosen, as confident as the kept share is (`cross_chosen`).
         metrics: what metrics.json says of the estimate.
         decided: (N, C) bool, the labels that are predicted, where a text can have several; see `chosen_decisions`.
+        precise: (C,) the thresholds of the labels for a target precision, see `at_precision`; None without a target.
     """
 
     texts: Texts
@@ -51,12 +56,13 @@ class Estimated:
     probabilities: np.ndarray
     metrics: dict
     decided: np.ndarray | None = None
+    precise: np.ndarray | None = None
 
     @property
     def label_thresholds(self) -> np.ndarray | None:
         """The thresholds of the labels (C,), for the probabilities of the final model; None if the model has none."""
-        if not self.metrics.get("label_thresholds"):
-            return None
+        if self.precise is not None or not self.metrics.get("label_thresholds"):
+            return self.precise
         scaled = with_label_temperature(self.probabilities, self.divisor)
         return find_label_thresholds(scaled, self.texts.known_labels)
 
@@ -74,6 +80,26 @@ class Estimated:
     def share(self) -> float:
         """The share of the trained weights that the rows have chosen; 1 if they choose nothing."""
         return self.metrics.get("trained_share", 1.0)
+
+    def at_precision(self, names: Sequence[str], target: float, seed: int) -> Estimated:
+        """The same with thresholds for a target precision of each label, by which labels are then predicted.
+
+        Unlike those with the best F1 they are not cross-fitted: all rows are decided by the thresholds of all.
+
+        Args:
+            names: of the C labels.
+            target: the precision.
+            seed: of the row that is drawn from each group, and of the bootstrap.
+        """
+        labels = self.texts.known_labels
+        independent = np.arange(len(labels)) if self.groups is None else one_row_of_each(self.groups, seed)
+        final = with_label_temperature(self.probabilities, self.divisor)
+        chosen = final[independent], labels[independent]
+        thresholds = precision_thresholds(*chosen, target)
+        decided = SeveralLabels().decisions(final, thresholds)
+        scores = label_scores_with_intervals(self.probabilities, labels, self.groups, seed, decided)
+        found = {"label_thresholds": True, "label_precision": precision_numbers(*chosen, thresholds, names, target)}
+        return replace(self, decided=decided, precise=thresholds, metrics=self.metrics | scores | found)
 
     def fold_into(self, classifier: TextClassifier) -> None:
         """Gives the final model the temperature and the thresholds of the labels, as far as it is to have them."""
@@ -126,7 +152,14 @@ def estimate(
         )
         ready = partial(prepare, recipe, part, method=method)
         found.append(fold_result(place / f"fold-{number}", rows, len(task.labels), ready, own, announcement))
-    return of_all_folds(folds, found, prepared.recipe.seed, calibrated) if is_main_process() else None
+    if not is_main_process():
+        return None
+    estimated = of_all_folds(folds, found, prepared.recipe.seed, calibrated)
+    if not task.multi_label or recipe.target_precision is None:
+        return estimated
+    precise = estimated.at_precision(task.labels, recipe.target_precision, prepared.recipe.seed)
+    listeners.note(precision_sentences({"estimate": precise.metrics})[0])
+    return precise
 
 
 def of_all_folds(folds: Folds, results: list[FoldResult], seed: int, calibrated: bool) -> Estimated:

@@ -52,20 +52,23 @@ def scores_with_intervals(
 
 
 def label_scores_with_intervals(
-    probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None, seed: int
-) -> dict[str, Any]:
-    """The scores of `detailed_label_scores`, also of the decisions that the run chooses, and intervals of their F1.
+    probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None, seed: int,
+    decided: np.ndarray | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """The scores of `detailed_label_scores`, also of the decisions of the run, and intervals of their F1.
 
     Args:
         probabilities: (N, C).
         labels: (N, C), 0 and 1.
         groups: (N,) the group of each row; None for rows that are independent.
         seed: of the halves and of the bootstrap.
+        decided: (N, C) bool, the labels that are predicted; None for `chosen_decisions`.
 
     Returns:
         "micro_f1_at_thresholds_interval" and "macro_f1_at_thresholds_interval" are lists of two bounds, or None.
     """
-    decided, _ = chosen_decisions(probabilities, labels, groups, seed)
+    if decided is None:
+        decided, _ = chosen_decisions(probabilities, labels, groups, seed)
     found = f1_intervals(labels, decided.astype(labels.dtype), groups, seed)
     return detailed_label_scores(probabilities, labels, decided) | {
         f"{name}{AT_THRESHOLDS}_interval": None if bounds is None else list(bounds) for name, bounds in found.items()

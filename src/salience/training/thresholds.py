@@ -25,13 +25,15 @@ def least_rows(target: float, error: float = 1 - CERTAINTY) -> int:
     return math.ceil(math.log(error) / math.log(target))
 
 
-def lowest_threshold(confidence: np.ndarray, right: np.ndarray, target: float, error: float) -> float:
+def lowest_threshold(
+    confidence: np.ndarray, right: np.ndarray, target: float, error: float, first: int | None = None
+) -> float:
     """The lowest threshold that passes, for N predictions.
 
     Candidate k decides the k rows of highest confidence, so its threshold is the confidence of the next row, or 0.
     Given that threshold, the k rows are independent draws from all texts above it, and the number of right ones is
-    binomial. Candidates are tested in the order of k, from a quarter of the rows on, or from as many as can pass at
-    all, to the first that fails. Where the order begins does not depend on which rows are right. With probability
+    binomial. Candidates are tested in the order of k, from `first` rows on, or from as many as can pass at all, to the
+    first that fails. Where the order begins does not depend on which rows are right. With probability
     1 - error, the precision above the returned threshold is at least the target, if precision does not fall as the
     threshold rises.
 
@@ -40,13 +42,15 @@ def lowest_threshold(confidence: np.ndarray, right: np.ndarray, target: float, e
         right: (N,) whether it is the label.
         target: the precision, below 1.
         error: the probability with which the precision may be below the target.
+        first: the number of rows of the first candidate; None for a quarter of them.
 
     Returns:
         A threshold that the confidence of decided texts exceeds; 1, which none exceeds, if no candidate passes.
     """
     order = np.argsort(-confidence, kind="stable")
     rows = len(order)
-    decided = np.arange(max(least_rows(target, error), -(-rows // FIRST)), rows + 1)
+    first = -(-rows // FIRST) if first is None else first
+    decided = np.arange(max(least_rows(target, error), first), rows + 1)
     below = np.append(confidence[order], 0.0)  # the next confidence after k rows, at k
     decided = decided[(decided == rows) | (below[decided] < below[decided - 1])]  # equal ones are decided together
     number_right = np.cumsum(right[order])[decided - 1]

@@ -40,7 +40,7 @@ several = config.get("problem_type") == "multi_label_classification"  # a text c
 thresholds = None  # in the order of the labels
 if several:  # from these probabilities on, labels are predicted
     chosen = config.get("label_thresholds") or dict.fromkeys(labels, 0.5)
-    thresholds = numpy.array([chosen[label] for label in labels], float)
+    thresholds = numpy.array([chosen[label] if chosen[label] < 1 else numpy.inf for label in labels])  # 1: never
 elif (FOLDER / "abstention.json").exists():  # of `salience train --target-precision`
     thresholds = numpy.array([read("abstention.json")["thresholds"][label] for label in labels])
 tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))

@@ -1,0 +1,80 @@
+"""`salience train --target-precision` on texts with several labels, as a user meets it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from labelled import rows_of_several, write_csv
+from salience.cli.main import main
+from salience.training.label_precision import precision_thresholds
+from salience.training.label_temperature import with_label_temperature
+
+OPTIONS = ["--method", "plain", "--learning-rate", "0.02", "--steps", "60", "--estimate", "folds:2", "--calibrate"]
+
+
+@pytest.fixture(scope="module")
+def run(place, tmp_path_factory):
+    """A run whose estimate reaches the target for some labels at least."""
+    folder = tmp_path_factory.mktemp("precise")
+    data = write_csv(folder / "train.csv", rows_of_several(150, 0))
+    test = write_csv(folder / "test.csv", rows_of_several(24, 1))
+    options = [*OPTIONS, "--test", test, "--target-precision", "0.8", "--output", folder / "run"]
+    assert main(place.train(*options, data=data)) == 0
+    return folder / "run"
+
+
+def test_the_thresholds_are_those_of_the_rows_of_the_estimate(run):
+    metrics, config = (json.loads((run / name).read_text()) for name in ("metrics.json", "config.json"))
+    estimate = metrics["estimate"]
+    with np.load(run / "out_of_fold.npz") as arrays:
+        final = with_label_temperature(arrays["probabilities"], estimate["temperature_scaling"]["temperature"])
+        labels, decided, names = arrays["labels"], arrays["decided"], arrays["names"].tolist()
+    thresholds = precision_thresholds(final, labels, 0.8)
+    assert [config["label_thresholds"][name] for name in names] == thresholds.tolist() and (thresholds < 1).any()
+    assert (decided == ((final >= thresholds) & (thresholds < 1))).all()
+    right = 2 * (decided & (labels == 1)).sum() / (decided.sum() + labels.sum())
+    assert estimate["micro_f1_at_thresholds"] == pytest.approx(right)
+    assert [estimate["label_precision"]["labels"][name]["predicted"] for name in names] == decided.sum(0).tolist()
+    assert not (run / "abstention.json").exists()
+
+
+def test_predict_gives_the_labels_that_reach_their_threshold(run, salience):
+    thresholds = json.loads((run / "config.json").read_text())["label_thresholds"]
+    answer = salience("predict", run, run.parent / "test.csv", "--device", "cpu", "--output", run.parent / "out.jsonl")
+    assert answer.code == 0, answer.err
+    for line in map(json.loads, (run.parent / "out.jsonl").read_text().splitlines()):
+        assert line["predicted"] == [
+            name for name, value in line["probabilities"].items() if value >= thresholds[name]
+        ]
+    per_label = json.loads((run / "metrics.json").read_text())["labels"]
+    assert {name: each["threshold"] for name, each in per_label.items()} == thresholds
+
+
+def test_the_card_and_the_report_say_which_labels_reach_it(run):
+    line = "labels reach it with 95 % certainty on 150 rows of the estimate"
+    assert line in (run / "README.md").read_text() and line in (run / "report.html").read_text()
+
+
+def test_a_label_out_of_reach_is_said_and_never_predicted(place, salience, tmp_path):
+    """The labels of the texts are drawn by chance; most texts have one, which reaches the target all the same."""
+    random = np.random.default_rng(0)
+    rows = [
+        (text, json.dumps([name for name, share in (("usual", 0.97), ("chance", 0.3)) if random.random() < share]))
+        for text, _ in rows_of_several(200, 0)
+    ]
+    data = write_csv(tmp_path / "chance.csv", rows)
+    options = [*OPTIONS, "--target-precision", "0.7", "--output", tmp_path / "run"]
+    answer = salience(*place.train(*options, data=data))
+    assert answer.code == 0, answer.err
+    assert "1 of 2 labels reach it" in answer.out and 'out of reach: "chance" (not even 0.5)' in answer.out
+    answer = salience("predict", tmp_path / "run", data, "--output", tmp_path / "out.jsonl")
+    predicted = [json.loads(line)["predicted"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert all(each in ([], ["usual"]) for each in predicted) and ["usual"] in predicted
+
+
+def test_too_few_rows_are_refused_before_training(place, several_files, salience, tmp_path):
+    options = ["--estimate", "folds:2", "--target-precision", "0.95", "--output", tmp_path / "run"]
+    answer = salience(*place.train(*options, data=several_files[0]))
+    assert answer.code == 2 and "0.95 needs at least 80 rows of a label in the estimate, and the most" in answer.err
+    assert not (tmp_path / "run").exists()
