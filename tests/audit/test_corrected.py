@@ -8,7 +8,8 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from salience.audit.corrected import write_corrected
+from salience.audit.corrected import label_of_row, write_corrected
+from salience.data.columns import Columns
 from salience.data.reading import stream
 from salience.data.values import label_of, labels_of
 
@@ -233,3 +234,69 @@ def test_other_values_of_a_parquet_column_stay_as_they_are(tmp_path):
     found = parquet.read_table(output)
     assert found.schema.equals(parquet.read_schema(data), check_metadata=True)
     assert found.column("label").to_pylist() == ["b", "b", None]
+
+
+# ------------------------------------------------------------------------------------------------ columns of 0 and 1
+
+OF_COLUMNS = {  # name: the file with the labels a and b; none; a; b, and its copy by `SETS`
+    "columns.csv": (
+        'text,a,b,more\r\n1,1,"1",x\r\n\r\n2,0,0,y\r\n3, 1,0,z\r\n4,0,"1",\r\n',
+        'text,a,b,more\r\n1,0,"1",x\r\n\r\n2,1,1,y\r\n4,0,"0",\r\n',
+    ),
+    "words.tsv": ("a\tb\nTRUE\ttrue\nFalse\t0.0\n1.0\t0\nfalse\ttRUE\n", "a\tb\nFALSE\ttrue\nTrue\t1.0\nfalse\t0\n"),
+    "lines.jsonl": (
+        '{"b": true, "a": 1, "x": "é"}\n{"a": 0.0,"b":"0"}\n{"a": "true", "b": false}\n{"a": 0, "b": "\\u0031"}\n',
+        '{"b": true, "a": 0, "x": "é"}\n{"a": 1.0,"b":"1"}\n{"a": 0, "b": "0"}\n',
+    ),
+    "array.json": (
+        '[{"a": 1, "b": 1}, {"a": 0, "b": 0},\n {"a": 1, "b": 0}, {"a": 0, "b": 1}]\n',
+        '[{"a": 0, "b": 1}, {"a": 1, "b": 1}, {"a": 0, "b": 0}]\n',
+    ),
+}
+COLUMNS = Columns("text", label="a,b", several=("a", "b"))
+
+
+def columns_in(file) -> list[tuple[str, ...] | None]:
+    return [label_of_row(row, COLUMNS) for row in stream(file)]
+
+
+@pytest.mark.parametrize("name", OF_COLUMNS)
+def test_columns_of_0_and_1_are_written_in_the_form_of_the_file(name, tmp_path):
+    before, after = OF_COLUMNS[name]
+    data, output = tmp_path / name, tmp_path / f"new-{name}"
+    data.write_bytes(before.encode())
+    labels = dict(enumerate(columns_in(data), 1))
+    assert labels == {1: ("a", "b"), 2: (), 3: ("a",), 4: ("b",)}
+    write_corrected(data, output, ("a", "b"), "utf-8", labels, SETS)
+    assert output.read_bytes().decode() == after
+    assert columns_in(output) == [("b",), ("a", "b"), ()]
+
+
+def test_a_value_that_no_row_has_can_be_written(tmp_path):
+    """Every row has the label, so that no row shows how its absence is written."""
+    data, output = tmp_path / "data.csv", tmp_path / "new.csv"
+    data.write_text("a,b\n1,1\n1,0\n")
+    write_corrected(data, output, ("a", "b"), "utf-8", {1: ("a", "b"), 2: ("a",)}, {2: ()})
+    assert output.read_text() == "a,b\n1,1\n0,0\n"
+
+
+def test_columns_of_parquet_keep_their_types_and_other_values(tmp_path):
+    kinds = {"a": pyarrow.bool_(), "b": pyarrow.int8(), "c": pyarrow.float32(), "d": pyarrow.string()}
+    schema = pyarrow.schema([("text", pyarrow.string()), *kinds.items()], {"own": "x"})
+    rows = {"text": ["1", "2", "3"], "a": [True, False, None], "b": [1, 0, 1], "c": [1, 0, 0], "d": ["True", "0", "1"]}
+    data, output = tmp_path / "data.parquet", tmp_path / "new.parquet"
+    parquet.write_table(pyarrow.table(rows, schema), data)
+    write_corrected(data, output, tuple("abcd"), "utf-8", {1: tuple("abcd"), 2: ()}, {1: (), 2: tuple("abcd")})
+    found = parquet.read_table(output)
+    assert found.schema.equals(schema, check_metadata=True)
+    assert found.to_pydict() == {
+        "text": ["1", "2", "3"], "a": [False, True, None], "b": [0, 1, 1], "c": [0, 1, 0], "d": ["False", "1", "1"],
+    }  # fmt: skip
+    write_corrected(data, output, tuple("abcd"), "utf-8", {1: tuple("abcd"), 2: ()}, {1: None})
+    assert parquet.read_table(output).to_pydict()["text"] == ["2", "3"]
+
+
+def test_a_row_without_a_value_in_a_column_has_no_labels():
+    assert [label_of_row({"a": 1, **more}, COLUMNS) for more in ({}, {"b": None}, {"b": "2"}, {"b": 0})] == [
+        None, None, None, ("a",)
+    ]  # fmt: skip

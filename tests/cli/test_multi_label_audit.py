@@ -5,7 +5,6 @@ import json
 
 import numpy as np
 import pytest
-from test_bad_input import refused
 
 from labelled import WORDS, rows_of_several, write_csv
 from pages import Content
@@ -118,4 +117,9 @@ def test_labels_with_a_separator_and_in_columns(place, salience, tmp_path):
         new = list(csv.DictReader(file))[int(row["row"]) - 1]["label"]
     assert new == ("|".join(json.loads(row["suggested"])) or "[]")
     asked = ["--apply", decisions, "--label", ",".join(NAMES), "--output", tmp_path / "other.csv"]
-    refused(salience("audit", columns, *asked), "--apply changes one column of labels, and --label names 3")
+    assert salience("audit", columns, *asked).code == 0
+    with columns.open(newline="") as before, (tmp_path / "other.csv").open(newline="") as after:
+        expected, found = list(csv.DictReader(before)), list(csv.DictReader(after))
+    right = json.loads(row["suggested"])
+    expected[int(row["row"]) - 1] |= {name: str(int(name in right)) for name in NAMES}
+    assert found == expected

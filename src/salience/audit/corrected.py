@@ -2,7 +2,8 @@
 
 csv, tsv and JSON files are edited as text: a new label is written exactly as the first row that has it writes it, with
 its quotation marks and its type. A parquet file is written again with the same types and metadata. Where a text can
-have several labels, new ones are written in the form of the row's old ones: as a list, or with the separator.
+have several labels, new ones are written in the form of the row's old ones: as a list, with the separator, or as 0 and
+1 in their columns.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from salience.audit.edits import Edit, edits_of, opposite, opposite_in_json
 from salience.audit.joined_labels import Joined, Rewritten
 from salience.audit.records import Record, delimited_by, delimited_records, json_records
+from salience.data.columns import Columns
 from salience.data.multilabel import Label
 from salience.data.parquet import seekable
 from salience.data.reading import suffix_of
-from salience.data.values import labels_of
+from salience.data.values import indicator_of, labels_of
 from salience.errors import InputError
 from salience.files import readable, whole_file
 
@@ -34,7 +37,7 @@ MARKS = {  # byte order mark: the encoding without it
 
 
 def write_corrected(
-    data: Path, output: Path, label: str, encoding: str, labels: Mapping[int, Label],
+    data: Path, output: Path, label: str | tuple[str, ...], encoding: str, labels: Mapping[int, Label],
     changes: Mapping[int, Label | None], separator: str | None = None,
 ) -> None:  # fmt: skip
     """Writes a copy of a file with changed labels and without the deleted rows.
@@ -42,27 +45,32 @@ def write_corrected(
     Args:
         data: a file that has been read without an error.
         output: the file to write, of the same kind; gzipped if its name ends in .gz.
-        label: the column of the labels.
+        label: the column of the labels, or the columns of 0 and 1.
         encoding: of a text file.
         labels: the label of each row that has one, or its labels.
         changes: the number of a row to its new label, or to None if it is deleted.
         separator: of labels that are joined in one text; None where there are none.
     """
     suffix = suffix_of(data)
+    edits = edits_of(label, labels, changes)
     if suffix == ".parquet":
-        content = corrected_parquet(data, label, labels, changes, separator)
+        content = corrected_parquet(data, edits, labels, separator)
     else:
         with readable(data) as file:
             text, codec, mark = decoded(file.read(), encoding)
-        array, joined = False, Joined(separator, codec)
-        if suffix in (".csv", ".tsv"):
-            delimited = delimited_by(data, encoding, suffix)
-            records, end = delimited_records(text, label, delimited)
-            rewritten = joined.in_fields(delimited)
-        else:
-            records, end, array = json_records(text, label)
-            rewritten = joined.in_json([record.text[record.label] for record in records])
-        content = mark + corrected_text(records, end, labels, changes, array, rewritten).encode(codec)
+        joined = Joined(separator, codec)
+        for edit in edits:
+            array = False
+            if suffix in (".csv", ".tsv"):
+                delimited = delimited_by(data, encoding, suffix)
+                records, end = delimited_records(text, edit.column, delimited)
+                rewritten = opposite if edit.indicator else joined.in_fields(delimited)
+            else:
+                records, end, array = json_records(text, edit.column)
+                written = [record.text[record.label] for record in records]
+                rewritten = opposite_in_json if edit.indicator else joined.in_json(written)
+            text = corrected_text(records, end, labels, edit.changes, array, rewritten)
+        content = mark + text.encode(codec)
     with whole_file(output) as unfinished:
         # Without a time in it, the same copy has the same bytes.
         unfinished.write_bytes(gzip.compress(content, mtime=0) if output.suffix.lower() == ".gz" else content)
@@ -113,45 +121,61 @@ def corrected_text(
     return "".join([*parts, end])
 
 
-def corrected_parquet(
-    data: Path, label: str, labels: Mapping[int, Label], changes: Mapping[int, Label | None], separator: str | None
-) -> bytes:
-    """A parquet file with the changes, of the same schema. A new label has the value of the first row that has it.
-
-    New lists of labels are added to the values of the column, so that no other value is written anew.
-    """
-    from pyarrow import array, chunked_array
+def corrected_parquet(data: Path, edits: Sequence[Edit], labels: Mapping[int, Label], separator: str | None) -> bytes:
+    """A parquet file with the changes, of the same schema. A new label has the value of the first row that has it."""
     from pyarrow.parquet import ParquetFile, write_table
 
     with seekable(data) as file:
         table = ParquetFile(file).read()
-    place = table.schema.get_field_index(label)
-    column, field = table.column(place), table.schema.field(place)
     first: dict[Label, int] = {}
     for row in sorted(labels):
         first.setdefault(labels[row], row - 1)
-    rewritten = Joined(separator, "utf-8").in_values(value.as_py() for value in column)
-    values, new = list(range(len(table))), list[Any]()
-    for row, change in changes.items():
-        if isinstance(change, str):
-            values[row - 1] = first[change]
-        elif change is not None:
-            values[row - 1] = len(table) + len(new)
-            new.append(rewritten(change, column[row - 1].as_py()))
-    column = chunked_array([*column.chunks, array(new, field.type)], field.type) if new else column
-    table = table.set_column(place, field, column.take(values))
+    for edit in edits:
+        place = table.schema.get_field_index(edit.column)
+        column = corrected_column(table.column(place), edit, first, separator)
+        table = table.set_column(place, table.schema.field(place), column)
+    changes = edits[-1].changes
     kept = [row for row in range(len(table)) if changes.get(row + 1, UNCHANGED) is not None]
     content = io.BytesIO()
     write_table(table.take(kept), content)
     return content.getvalue()
 
 
-def label_of_row(row: dict, column: str, separator: str | None = None) -> Label | None:
+def corrected_column(column: Any, edit: Edit, first: Mapping[Label, int], separator: str | None) -> Any:
+    """A column of a parquet file with the changes.
+
+    New lists of labels, and new values of 0 and 1, are added to the values of the column, so that no other value is
+    written anew.
+
+    Args:
+        column: a chunked array of pyarrow.
+        first: a label to the place of the first row that has it.
+        separator: as of `write_corrected`.
+    """
+    from pyarrow import array, chunked_array
+
+    joined = Joined(separator, "utf-8")
+    rewritten = opposite if edit.indicator else joined.in_values(value.as_py() for value in column)
+    values, new = list(range(len(column))), list[Any]()
+    for row, change in edit.changes.items():
+        if isinstance(change, str):
+            values[row - 1] = first[change]
+        elif change is not None:
+            values[row - 1] = len(column) + len(new)
+            new.append(rewritten(change, column[row - 1].as_py()))
+    column = chunked_array([*column.chunks, array(new, column.type)], column.type) if new else column
+    return column.take(values)
+
+
+def label_of_row(row: dict, columns: Columns) -> Label | None:
     """The label of a row as it is read, or its labels; None if it has none or no valid one."""
     try:
-        return labels_of(row.get(column), separator)
+        if not columns.several:
+            return labels_of(row.get(columns.label), columns.separator)
+        values = {name: indicator_of(row.get(name)) for name in columns.several}
     except TypeError:
         return None
+    return None if None in values.values() else tuple(name for name, value in values.items() if value == "1")
 
 
 def check_output_kind(data: Path, output: Path) -> None:

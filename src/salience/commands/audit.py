@@ -147,16 +147,13 @@ def apply_decisions(
     columns, notes = choose_columns(
         names, given.get("text"), given.get("text_pair"), given.get("label"), source=data, separator=separator
     )
-    if columns.several:
-        raise InputError(
-            f"--apply changes one column of labels, and --label names {len(columns.several)}: write the labels of "
-            f"{data} as lists in one column, and audit that file"
-        )
     check_output_kind(Path(data), output)
     check_not_read(output, data, str(decisions))
     check_output_file(output, overwrite)
-    assert columns.label is not None  # `choose_columns` has chosen one
-    rows = (label_of_row(row, columns.label, separator) for row in stream(data, encoding, columns={columns.label}))
+    label = columns.several or columns.label
+    assert label is not None  # `choose_columns` has chosen one
+    read = {label} if isinstance(label, str) else set(label)
+    rows = (label_of_row(row, columns) for row in stream(data, encoding, columns=read))
     every = dict(enumerate(rows, 1))
     labels = {row: label for row, label in every.items() if label is not None}
     if mixed_kinds(list(labels.values())) is not None:
@@ -167,7 +164,7 @@ def apply_decisions(
         raise InputError(f"{decisions} deletes every row of {data}: nothing would be left")
     for note in notes:
         say(note)
-    write_corrected(Path(data), output, columns.label, encoding, labels, changes, separator)
+    write_corrected(Path(data), output, label, encoding, labels, changes, separator)
     say(
         f"{counted(len(changes) - deleted, 'row')} relabelled and {counted(deleted, 'row')} deleted of "
         f"{len(every):,}: {output}"
