@@ -159,6 +159,15 @@ def test_weights_of_labels_raise_their_probabilities(files, place, salience, tmp
     assert means["10"] > means["0.1"] + 0.2
 
 
+def test_a_share_of_the_decisions_about_labels_is_wrong(files, place, salience, tmp_path):
+    options = ("--label-noise", "0.2", "--estimate", "folds:2", "--output", tmp_path / "run")
+    answer = salience(*place.train(*options, data=files[0]))
+    assert "label noise: 36 of the 180 decisions about labels of the 60 training" in answer.out, answer.err
+    right = [json.loads(row["label"]) for row in csv.DictReader(files[0].open())]
+    learnt = [json.loads(line)["label"] for line in (tmp_path / "run" / "out_of_fold.jsonl").read_text().splitlines()]
+    assert sum(len(set(one) ^ set(other)) for one, other in zip(right, learnt, strict=True)) == 36
+
+
 def test_a_method_is_chosen_by_the_rows(files, place, salience, tmp_path):
     run = tmp_path / "run"
     options = ("--method", "auto", "--auto-budget", "6", "--estimate", "none", "--test", files[1], "--output", run)
@@ -177,7 +186,6 @@ def test_a_method_is_chosen_by_the_rows(files, place, salience, tmp_path):
         (["--model", "attention:variational"], "--model attention:variational"),
         (["--contrastive", "0.3"], "--contrastive"),
         (["--label-descriptions", "names"], "--label-descriptions"),
-        (["--label-noise", "0.1"], "--label-noise"),
         (["--unlabelled", "TEST"], "--unlabelled"),
     ],
 )

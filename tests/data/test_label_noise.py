@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salience.data.label_noise import with_wrong_labels, with_wrong_training_labels
+from salience.data.label_noise import with_flipped_labels, with_wrong_labels, with_wrong_training_labels
 from salience.data.task import Task
 from salience.data.texts import Texts
 
@@ -80,6 +80,38 @@ def test_test_rows_are_never_touched():
     alone = with_wrong_training_labels(Task(["a", "b", "c"], texts), 0.5, 0)
     assert (alone.training.labels == noisy.training.labels).all()
     assert len(alone.validation) == 0
+
+
+SEVERAL = (np.random.default_rng(0).random((200, 3)) < [0.5, 0.1, 0.0]).astype(int)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
+def test_of_several_labels_a_share_of_the_decisions_about_each_is_flipped(share):
+    found = with_flipped_labels(SEVERAL, share, 0)
+    wrong = found != SEVERAL
+    assert wrong.sum(0).tolist() == [round(share * 200)] * 3
+    for label in (0, 1):  # of the rows with the label as of those without it
+        for value in (0, 1):
+            rows = SEVERAL[:, label] == value
+            assert abs(wrong[rows, label].sum() - share * rows.sum()) <= 1
+    assert (found[~wrong] == SEVERAL[~wrong]).all() and set(np.unique(found)) <= {0, 1}
+
+
+def test_the_labels_of_a_row_are_flipped_independently_and_more_noise_includes_less():
+    """At 0.3, two labels of a row are both wrong in 9 % of 2,000 rows, with a standard deviation of 13 rows."""
+    labels = np.zeros((2000, 2), int)
+    some, more = (with_flipped_labels(labels, share, 3) for share in (0.3, 0.5))
+    assert abs(some.all(1).sum() - 180) < 4 * 13
+    assert (more[some == 1] == 1).all()
+    assert (with_flipped_labels(labels, 0.3, 3) == some).all() and (with_flipped_labels(labels, 0.3, 4) != some).any()
+
+
+def test_test_rows_of_several_labels_are_never_touched():
+    texts = Texts([f"text {number}" for number in range(200)], labels=SEVERAL, rows=list(range(200)))
+    noisy = with_wrong_training_labels(Task(["a", "b", "c"], texts, texts, texts), 0.1, 0)
+    assert noisy.test is texts and SEVERAL[:, 2].sum() == 0
+    assert (noisy.training.labels != SEVERAL).sum() == (noisy.validation.labels != SEVERAL).sum() == 60
+    assert (noisy.training.labels != noisy.validation.labels).any()
 
 
 def test_complaints(complaint):

@@ -12,7 +12,7 @@ from salience.errors import InputError
 
 
 def with_wrong_labels(
-    labels: np.ndarray, share: float, seed: int, classes: int | None = None, stream: int = 0
+    labels: np.ndarray, share: float, seed: int, classes: int | None = None, stream: int | tuple[int, ...] = 0
 ) -> np.ndarray:
     """The labels (N,), a share of which are replaced by another class, drawn uniformly: symmetric label noise.
 
@@ -27,7 +27,7 @@ def with_wrong_labels(
         share: from 0 to 1.
         seed: of the rows and of their wrong labels.
         classes: C, the number of classes to draw from; None is the highest label plus 1.
-        stream: the number of the part of the data; parts with different numbers have independent draws.
+        stream: the number of the part of the data, or several; parts with different numbers have independent draws.
 
     Raises:
         InputError: `share` is not from 0 to 1, there is only one class, or a label is unknown.
@@ -42,12 +42,30 @@ def with_wrong_labels(
         raise InputError(f"wrong labels need labels from 0 to {classes - 1}; leave out rows without a label")
     if classes < 2:
         raise InputError("wrong labels need at least two classes: give `classes`, or more data")
-    random = np.random.default_rng([seed, stream])
+    random = np.random.default_rng([seed, *np.atleast_1d(stream)])
     moved = random.integers(1, classes, len(labels))  # how many classes further the wrong label lies
     first = wrong_first(labels, classes, random)[: round(share * len(labels))]
     noisy = labels.copy()
     noisy[first] = (labels[first] + moved[first]) % classes
     return noisy
+
+
+def with_flipped_labels(labels: np.ndarray, share: float, seed: int, stream: int = 0) -> np.ndarray:
+    """The labels (N, C) where a text can have several, a share of whose decisions are flipped: 1 to 0, and 0 to 1.
+
+    Each label is two classes, as of `with_wrong_labels`: exactly round(share * N) rows are flipped, as large a part of
+    the rows that have the label as of those that lack it. The draws of the labels are independent. A rare label thus
+    gets more wrong rows than right ones, as with any noise that is the same for 0 and 1.
+
+    Args:
+        labels: (N, C), 0 and 1.
+        share, seed, stream: as of `with_wrong_labels`.
+
+    Raises:
+        InputError: as `with_wrong_labels`.
+    """
+    flipped = [with_wrong_labels(each, share, seed, 2, (stream, number)) for number, each in enumerate(labels.T)]
+    return np.stack(flipped, 1)
 
 
 def wrong_first(labels: np.ndarray, classes: int, random: np.random.Generator) -> np.ndarray:
@@ -70,7 +88,7 @@ def with_wrong_training_labels(task: Task, share: float, seed: int) -> Task:
     Who has wrong labels has them in all rows that are labelled alike, also in those by which the model is chosen.
 
     Args:
-        share: of wrong labels in each of both parts, from 0 to 1.
+        share: of wrong labels in each of both parts, from 0 to 1; with several labels a text, of wrong decisions.
         seed: of the draws, which are independent in both parts.
 
     Raises:
@@ -80,6 +98,9 @@ def with_wrong_training_labels(task: Task, share: float, seed: int) -> Task:
     def noisy(part: Texts, stream: int) -> Texts:
         if not len(part):
             return part
-        return replace(part, labels=with_wrong_labels(part.known_labels, share, seed, len(task.labels), stream))
+        labels = part.known_labels
+        if task.multi_label:
+            return replace(part, labels=with_flipped_labels(labels, share, seed, stream))
+        return replace(part, labels=with_wrong_labels(labels, share, seed, len(task.labels), stream))
 
     return replace(task, training=noisy(task.training, 0), validation=noisy(task.validation, 1))

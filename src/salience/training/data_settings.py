@@ -72,5 +72,6 @@ class DataSettings:
         None, whole_between(1, 10**9), "number of rows of the data that are drawn, stratified by class", "all"
     )
     label_noise: float | None = setting(
-        None, between(0, 1), "fraction of the training and validation labels that are replaced by wrong ones", "none"
-    )
+        None, between(0, 1), "fraction of the training and validation labels that are replaced by wrong ones, "
+        "of texts with several labels of the decisions about each label", "none",
+    )  # fmt: skip

@@ -30,11 +30,15 @@ def task_of(recipe: Recipe, note: Callable[[str], None]) -> Task:
         return task
     noisy = with_wrong_training_labels(task, recipe.label_noise, recipe.seed)
     parts = [(noisy.training, task.training), (noisy.validation, task.validation)]
-    wrong = sum(int((new.known_labels != old.known_labels).sum()) for new, old in parts if len(old))
-    rows = sum(len(old) for _, old in parts)
-    note(
-        f"label noise: {wrong:,} of the {rows:,} training and validation rows have a wrong label; test rows have none"
-    )
+    differ = [new.known_labels != old.known_labels for new, old in parts if len(old)]
+    wrong, rows = sum(int(each.sum()) for each in differ), sum(map(len, differ))
+    found = f"{wrong:,} of the {rows:,} training and validation rows have a wrong label"
+    if task.multi_label:
+        found = (
+            f"{wrong:,} of the {sum(each.size for each in differ):,} decisions about labels of the {rows:,} training "
+            "and validation rows are wrong"
+        )
+    note(f"label noise: {found}; test rows have none")
     return noisy
 
 

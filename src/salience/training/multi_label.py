@@ -16,7 +16,6 @@ ONE_LABEL_ONLY = {
     "contrastive": (0.0, "its loss compares the texts of a class, and these texts have sets of labels"),
     "contrastive_memory": (0, "its loss compares the texts of a class, and these texts have sets of labels"),
     "label_descriptions": (None, "a description is of one label, and says nothing about the others"),
-    "label_noise": (0.0, "it replaces one label by another one"),
     "unlabelled": (None, "the labels that it gives to texts are distributions over the classes"),
 }
 # References of a comparison that need one label, and why.
