@@ -185,7 +185,6 @@ def test_a_method_is_chosen_by_the_rows(files, place, salience, tmp_path):
         (["--model", "attention:additive"], "--model attention:additive"),
         (["--model", "attention:variational"], "--model attention:variational"),
         (["--contrastive", "0.3"], "--contrastive"),
-        (["--label-descriptions", "names"], "--label-descriptions"),
         (["--unlabelled", "TEST"], "--unlabelled"),
     ],
 )

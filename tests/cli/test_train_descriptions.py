@@ -1,5 +1,6 @@
 """`salience train --label-descriptions`: trained on beside the rows, and never counted or predicted as rows."""
 
+import csv
 import json
 
 import numpy as np
@@ -39,6 +40,22 @@ def test_they_are_the_last_training_texts(place, described):
     for row in range(60):
         assert np.array_equal(with_them.training[row]["input_ids"], without.training[row]["input_ids"])
     assert with_them.recipe.steps == without.recipe.steps
+
+
+def test_of_several_labels_each_description_has_its_label_alone(place, described, several_files, salience, tmp_path):
+    data = str(several_files[0])
+    recipe = Recipe(data, model=str(place.model), steps=3, label_descriptions=str(described))
+    prepared, labels = prepare(recipe, task_of(recipe, print)), sorted(WORDS)
+    found = [{labels[place] for place in np.flatnonzero(row)} for row in prepared.training.labels]
+    assert found[60:] == [{label} for label in WORDS for _ in range(2)] and prepared.rows == 60
+    with several_files[0].open() as file:
+        assert found[:60] == [set(json.loads(row["label"])) for row in csv.DictReader(file)]
+    options = ("--estimate", "folds:2", "--label-descriptions")
+    for name, option in (("with", (*options, described)), ("without", options[:2])):
+        answer = salience(*place.train(*option, "--output", tmp_path / name, data=data))
+        assert answer.code == 0, answer.err
+    assert len((tmp_path / "with" / "out_of_fold.jsonl").read_text().splitlines()) == 60
+    assert weights(tmp_path / "with") != weights(tmp_path / "without")
 
 
 def test_a_run_says_so_and_is_repeated_by_its_recipe(place, described, salience, tmp_path):

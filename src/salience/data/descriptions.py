@@ -20,13 +20,14 @@ from salience.files import readable_text
 NAMES = "names"  # in place of a file: the names of the labels
 
 
-def label_descriptions(source: str, labels: Sequence[str]) -> Texts:
+def label_descriptions(source: str, labels: Sequence[str], several: bool = False) -> Texts:
     """The descriptions of labels, with the numbers of the labels.
 
     Args:
         source: a yaml file with a text or a list of texts for each label, which may leave labels out; or "names",
             which takes the names of the labels themselves.
         labels: the names of the C labels, in the order of their numbers.
+        several: whether a text can have several labels. A description then has its label alone: 0 and 1 (M, C).
 
     Raises:
         InputError: the file cannot be read, describes a label that there is not, or has a description without words.
@@ -41,7 +42,9 @@ def label_descriptions(source: str, labels: Sequence[str]) -> Texts:
             raise InputError(
                 f"{source}: a description of {quoted(labels[number])} has no words: write some, or remove it"
             )
-    return Texts([text for text, _ in pairs], labels=np.array([number for _, number in pairs], np.int64))
+    numbers = np.array([number for _, number in pairs], np.int64)
+    alone = np.eye(len(labels), dtype=np.int64)
+    return Texts([text for text, _ in pairs], labels=alone[numbers] if several else numbers)
 
 
 def name_in_words(label: str) -> str:

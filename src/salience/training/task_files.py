@@ -144,6 +144,6 @@ def described_labels(recipe: Recipe, task: Task, note: Note) -> Texts:
         return Texts([])
     if task.columns is not None and task.columns.text_pair is not None:
         raise InputError("--label-descriptions are single texts, but the rows are pairs: leave them out")
-    texts = label_descriptions(recipe.label_descriptions, task.labels)
+    texts = label_descriptions(recipe.label_descriptions, task.labels, several=task.multi_label)
     note(f"label descriptions: {counted(len(texts), 'text')} to train on beside the rows")
     return texts
