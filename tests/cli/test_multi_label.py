@@ -185,11 +185,9 @@ def test_a_method_is_chosen_by_the_rows(files, place, salience, tmp_path):
         (["--model", "attention:additive"], "--model attention:additive"),
         (["--model", "attention:variational"], "--model attention:variational"),
         (["--contrastive", "0.3"], "--contrastive"),
-        (["--unlabelled", "TEST"], "--unlabelled"),
     ],
 )
 def test_training_options_that_need_one_label_are_refused(options, named, files, place, salience, tmp_path):
-    options = [str(files[1]) if option == "TEST" else option for option in options]
     answer = salience(*place.train(*options, "--output", tmp_path / "run", data=files[0]))
     assert answer.code == 2 and f"{named} is not available for texts with several labels: " in answer.err
     assert answer.err.strip().count("\n") == 0 and not (tmp_path / "run").exists()

@@ -8,7 +8,7 @@ import pytest
 
 from salience.training.self_training.aligning import aligned
 from salience.training.self_training.blending import blended
-from salience.training.self_training.labelling import labelled, read_labels, write_labels
+from salience.training.self_training.labelling import labelled, labelled_sets, read_labels, write_labels
 from salience.training.self_training.sharpening import sharpened
 from salience.training.self_training.weighting import weights
 
@@ -96,6 +96,27 @@ def test_labels_are_blended_aligned_and_sharpened():
     same = [row.index(max(row)) for row in first.tolist()], [row.index(max(row)) for row in second.tolist()]
     assert found.agreement == pytest.approx(sum(a == b for a, b in zip(*same, strict=True)) / 9)
     assert (found.labels.dtype, found.weights.dtype, found.teacher_steps) == (np.float32, np.float32, 5)
+
+
+def test_of_several_labels_each_is_labelled_as_no_and_yes():
+    """By the formulas of docs/unlabelled.md, for two classes each."""
+    first, second, prior = RANDOM.random((9, 3)), RANDOM.random((9, 3)), [0.2, 0.5, 0.05]
+    found = labelled_sets(first, second, np.array(prior), 5)
+    for label, share in enumerate(prior):
+        both = zip(first[:, label].tolist(), second[:, label].tolist(), strict=True)
+        yes = [(p + q) / 2 for p, q in both]
+        mean_yes = sum(yes) / 9
+        odds = [b / (1 - b) * (share / mean_yes) * (1 - mean_yes) / (1 - share) for b in yes]
+        np.testing.assert_allclose(found.labels[:, label], [o**2 / (1 + o**2) for o in odds], atol=1e-6)
+        middle = [[1 / (1 + o), o / (1 + o)] for o in odds]
+        np.testing.assert_allclose(found.weights[:, label], weights_slowly(middle), atol=1e-6)
+    assert found.agreement == pytest.approx(((first > 0.5) == (second > 0.5)).mean())
+    assert (found.labels.shape, found.weights.shape, found.teacher_steps) == ((9, 3), (9, 3), 5)
+
+
+def test_a_label_that_no_labelled_row_has_is_given_to_no_text():
+    found = labelled_sets(RANDOM.random((5, 2)), RANDOM.random((5, 2)), np.array([0.0, 1.0]))
+    assert found.labels.tolist() == [[0.0, 1.0]] * 5
 
 
 def test_written_labels_are_read_again(tmp_path):

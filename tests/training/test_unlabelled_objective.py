@@ -58,6 +58,44 @@ def test_the_loss_is_the_weighted_mean_over_the_texts(model, class_weights):
     assert second == pytest.approx(expected, rel=1e-6)
 
 
+def several_labels(seed: int = 0):
+    """Of five texts: labels (5, 3), each for itself, and a weight for each."""
+    random = torch.Generator().manual_seed(seed)
+    return [torch.rand(5, CLASSES, generator=random, dtype=torch.float64) for _ in range(2)]
+
+
+@pytest.mark.parametrize("label_weights", [None, (0.5, 1.0, 3.0)])
+def test_of_several_labels_the_loss_is_the_weighted_mean_over_texts_and_labels(model, label_weights):
+    model.config.problem_type = "multi_label_classification"
+    own, (labels, weights) = texts_and_labels()[0], several_labels()
+    objective = with_unlabelled(lambda *_: iter(()), lambda: (own, labels, weights, 1.0), None, 0.7, label_weights)
+    (found,) = (loss.item() for loss in objective(model, None))
+    total = 0.0
+    for row, label, weight in zip(*(each.tolist() for each in (forward(model, own), labels, weights)), strict=True):
+        for x, y, w, k in zip(row, label, weight, label_weights or (1.0,) * CLASSES, strict=True):
+            total += w * (k * y * math.log(1 + math.exp(-x)) + (1 - y) * math.log(1 + math.exp(x)))
+    assert found == pytest.approx(0.7 * total / (5 * CLASSES), rel=1e-6)
+
+
+def test_where_texts_with_several_labels_are_mixed_no_and_yes_are_too(model):
+    model.config.problem_type = "multi_label_classification"
+    own, (labels, weights) = texts_and_labels()[0], several_labels()
+    both = torch.stack([1 - labels, labels], 2) * weights[..., None]
+    view, mixes = TMix(), []
+
+    class Seen:
+        guide = view.guide
+
+        def __call__(self, given, scores):
+            assert given.labels.tolist() == (labels > 0.5).long().tolist()
+            mixes.append(view(given, scores))
+            return mixes[-1]
+
+    _, targets = viewed(model, own, both, Seen())
+    for row, share, partner in zip(range(5), mixes[0].share.tolist(), mixes[0].partner.tolist(), strict=True):
+        torch.testing.assert_close(targets[row], share * both[row] + (1 - share) * both[partner])
+
+
 def test_a_step_in_parts_has_the_gradient_of_the_whole_step(model):
     """Two parts, of three texts and of two, with half of the labelled texts each."""
 

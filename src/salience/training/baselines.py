@@ -50,9 +50,18 @@ def baseline_scores(parts: Sequence[tuple[Texts, Texts]], classes: int) -> dict[
 
 def majority_probabilities(training: Texts, test: Texts, classes: int) -> np.ndarray:
     """The shares of the classes in the training rows, the same for every test row (N, C) float32."""
-    labels = training.known_labels
-    shares = labels.mean(0) if labels.ndim == 2 else np.bincount(labels, minlength=classes) / len(training)
+    shares = class_shares(training.known_labels, classes)
     return np.tile(shares.astype(np.float32), (len(test), 1))
+
+
+def class_shares(labels: np.ndarray, classes: int) -> np.ndarray:
+    """The share of the rows that are of each class, or have each label (C,).
+
+    Args:
+        labels: (N,), class numbers; or (N, C), 0 and 1.
+        classes: number of classes C.
+    """
+    return labels.mean(0) if labels.ndim == 2 else np.bincount(labels, minlength=classes) / len(labels)
 
 
 def tfidf_probabilities(training: Texts, test: Texts, classes: int) -> np.ndarray:

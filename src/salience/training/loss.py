@@ -52,7 +52,7 @@ class BinaryCrossEntropy:
 
     For texts that can have several labels. y~ = (1 - smoothing) y + smoothing / 2, and p_c is the sigmoid of the logit
     of c. It is the loss of transformers for `problem_type="multi_label_classification"`. Like `CrossEntropy`, it is
-    linear in the label.
+    linear in the label. Labels can also be n_c and y_c, how much no and yes count, in place of 1 - y_c and y_c.
 
     Args:
         weights: one weight a label (C,), of the texts that have it, as `label_weights` of
@@ -64,12 +64,23 @@ class BinaryCrossEntropy:
     smoothing: float = 0.0
 
     def __call__(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """The loss, a scalar, of logits (B, C) for labels (B, C), which are 0 and 1 or soft."""
+        """The loss, a scalar, of logits (B, C) for labels (B, C), 0 and 1 or soft; or (B, C, 2), no and yes."""
         labels = labels.to(logits.dtype)
+        if labels.dim() == 3:
+            return self.of_both(logits, labels)
         if self.smoothing:
             labels = torch.lerp(labels, torch.full_like(labels, 0.5), self.smoothing)
         weights = None if self.weights is None else logits.new_tensor(self.weights)
         return F.binary_cross_entropy_with_logits(logits, labels, pos_weight=weights)
+
+    def of_both(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """The loss of logits (B, C) for no and yes of each label (B, C, 2)."""
+        if self.smoothing:
+            labels = torch.lerp(labels, labels.mean(2, keepdim=True).expand_as(labels), self.smoothing)
+        no, yes = labels.unbind(2)
+        if self.weights is not None:
+            yes = yes * logits.new_tensor(self.weights)
+        return -(no * F.logsigmoid(-logits) + yes * F.logsigmoid(logits)).mean()
 
 
 Loss = CrossEntropy | BinaryCrossEntropy  # of logits and labels

@@ -15,7 +15,6 @@ from salience.training.recipe import Recipe
 ONE_LABEL_ONLY = {
     "contrastive": (0.0, "its loss compares the texts of a class, and these texts have sets of labels"),
     "contrastive_memory": (0, "its loss compares the texts of a class, and these texts have sets of labels"),
-    "unlabelled": (None, "the labels that it gives to texts are distributions over the classes"),
 }
 # References of a comparison that need one label, and why.
 ONE_LABEL_REFERENCES = dict.fromkeys(

@@ -6,17 +6,23 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from salience.batch import Batch
 from salience.data.batching import padded
 from salience.training.alignment import penalty
+from salience.training.baselines import class_shares
 from salience.training.fitting import Fitted, Listeners, build_trainer, fit_once, run_trainer
 from salience.training.preparing import Prepared
 from salience.training.procedures import Standard
 from salience.training.self_training.batches import UnlabelledRows
-from salience.training.self_training.labelling import Labelled, labelled, read_labels, write_labels
+from salience.training.self_training.labelling import (
+    Labelled,
+    labelled,
+    labelled_sets,
+    read_labels,
+    write_labels,
+)
 from salience.training.self_training.objective import Part, with_unlabelled
 from salience.training.self_training.unlabelled import Unlabelled
 from salience.training.trainer import MixTrainer
@@ -41,9 +47,10 @@ def fit_with_unlabelled(prepared: Prepared, procedure: Standard, checkpoints: Pa
         found = labels_of_teachers(prepared, teacher)
         write_labels(file, found)
         prepared.model.load_state_dict(untrained)
+    what = "the decisions about their labels" if prepared.classifier.multi_label else "them"
     listeners.note(
         f"phase 2 of 2: the student, {recipe.steps} steps with {len(unlabelled):,} texts without labels; for "
-        f"{found.agreement:.1%} of them both teachers say the same"
+        f"{found.agreement:.1%} of {what} both teachers say the same"
     )
     trainer = student(prepared, procedure, found, checkpoints / "student", listeners)
     return Fitted(prepared.classifier, run_trainer(trainer), teacher_steps=found.teacher_steps)
@@ -56,8 +63,9 @@ def labels_of_teachers(prepared: Prepared, teacher: Fitted) -> Labelled:
     rows = known[: prepared.rows]  # without descriptions of labels
     fine_tuned = teacher.classifier.probabilities(unlabelled.encoded)
     classes = fine_tuned.shape[1]
-    prior = np.bincount(rows, minlength=classes) / len(rows)
-    return labelled(fine_tuned, unlabelled.frozen_probabilities(prepared.recipe, classes), prior, teacher.steps)
+    frozen = unlabelled.frozen_probabilities(prepared.recipe, classes)
+    label = labelled_sets if prepared.classifier.multi_label else labelled
+    return label(fine_tuned, frozen, class_shares(rows, classes), teacher.steps)
 
 
 def student(

@@ -19,9 +19,10 @@ class Labelled:
     """Labels of N texts that two teachers have given.
 
     Attributes:
-        labels: (N, C) float32, probabilities; rows sum to 1.
-        weights: (N,) float32, from 0 to 1.
-        agreement: fraction of the texts for which both teachers have the same most probable class.
+        labels: (N, C) float32, probabilities; rows sum to 1, unless a text can have several labels.
+        weights: (N,) float32, from 0 to 1; of several labels (N, C).
+        agreement: fraction of the texts for which both teachers have the same most probable class; of several labels,
+            fraction of the decisions about them.
         teacher_steps: number of steps of the training of the first teacher.
     """
 
@@ -42,6 +43,22 @@ def labelled(first: np.ndarray, second: np.ndarray, prior: np.ndarray, teacher_s
     found = aligned(blended(first.astype(np.float64), second.astype(np.float64)), prior)
     agreement = float((first.argmax(1) == second.argmax(1)).mean())
     return Labelled(sharpened(found).astype(np.float32), weights(found).astype(np.float32), agreement, teacher_steps)
+
+
+def labelled_sets(first: np.ndarray, second: np.ndarray, prior: np.ndarray, teacher_steps: int = 0) -> Labelled:
+    """As `labelled`, where a text can have several labels. Each is labelled by itself, as two classes: no and yes.
+
+    Args:
+        first, second: probabilities (N, C) of the teachers, each label for itself.
+        prior: shares of the labelled rows that have each label (C,).
+        teacher_steps: as in `Labelled`.
+    """
+    columns = zip(*(np.stack([1 - each, each], -1) for each in (first.T, second.T, prior)), strict=True)
+    found = [labelled(*of_label) for of_label in columns]
+    return Labelled(
+        np.stack([each.labels[:, 1] for each in found], 1), np.stack([each.weights for each in found], 1),
+        float(np.mean([each.agreement for each in found])), teacher_steps,
+    )  # fmt: skip
 
 
 def write_labels(file: Path, found: Labelled) -> None:

@@ -2,7 +2,8 @@
 
     L = L_labelled + weight / U sum_u w_u H(q_u, p(. | view(x_u)))
 
-for the U texts without labels of a step, with the labels q_u and weights w_u of `labelling.py`. The labels were
+for the U texts without labels of a step, with the labels q_u and weights w_u of `labelling.py`. Of texts that can have
+several labels, w_u H is the mean over the labels of w_uc times the cross-entropy of no and yes. The labels were
 computed on the texts as they are, and the student reads a changed view of them, as in Kihyuk Sohn et al. (NeurIPS
 2020), "FixMatch: Simplifying Semi-Supervised Learning with Consistency and Confidence", arXiv:2001.07685, section 2.
 """
@@ -20,11 +21,11 @@ from salience.hooks.hooks import forward
 from salience.mixing.forwarding import forward_mixed
 from salience.mixing.method import Method
 from salience.training.kept_rows import kept_by_rows
-from salience.training.loss import CrossEntropy
+from salience.training.loss import loss_for
 from salience.training.objectives import Objective
 
-# A batch (B, T) of texts without labels, their labels q (B, C) and weights w (B,), and the part of the step's U texts
-# that they are, times the number of parts of the step.
+# A batch (B, T) of texts without labels, their labels q (B, C) and weights w (B,), of several labels (B, C), and the
+# part of the step's U texts that they are, times the number of parts of the step.
 Part = tuple[Batch, Tensor, Tensor, float]
 
 
@@ -41,7 +42,6 @@ def with_unlabelled(
         weight: of the further loss, at least 0.
         class_weights: of the classes (C,), as in the loss on labelled texts.
     """
-    loss = CrossEntropy(class_weights)
 
     def on_both(model: nn.Module, batch: Batch) -> Iterator[Tensor]:
         yield from objective(model, batch)
@@ -49,22 +49,28 @@ def with_unlabelled(
         if part is None:
             return
         texts, labels, weights, share = part
+        if weights.dim() == 2:
+            labels = torch.stack([1 - labels, labels], 2)  # no and yes of each label
         with kept_by_rows(model):
-            logits, targets = viewed(model, texts, labels * weights[:, None], view)
             # The loss is linear in the labels, so that the weights of texts are factors of their labels.
-            yield weight * share * loss(logits, targets)
+            logits, targets = viewed(model, texts, labels * weights[..., None], view)
+            yield weight * share * loss_for(model, class_weights)(logits, targets)
 
     return on_both
 
 
 def viewed(model: nn.Module, batch: Batch, labels: Tensor, view: Method | None) -> tuple[Tensor, Tensor]:
-    """The logits (B, C) of a changed view of the texts, and the labels (B, C) of the changed texts.
+    """The logits (B, C) of a changed view of the texts, and the labels of the changed texts, of the shape of `labels`.
 
-    A guide of the view explains the most probable label. Where texts are mixed, so are their labels.
+    A guide of the view explains the most probable label; of several labels, no or yes of each. Where texts are mixed,
+    so are their labels.
+
+    Args:
+        labels: (B, C), or of several labels (B, C, 2), no and yes.
     """
     if view is None:
         return forward(model, batch), labels
-    labelled = replace(batch, labels=labels.argmax(1))
+    labelled = replace(batch, labels=labels.argmax(-1))
     mix = view(labelled, None if view.guide is None else view.guide(model, labelled))
-    share = mix.share[:, None].to(labels.dtype)
+    share = mix.share.to(labels.dtype).view(-1, *[1] * (labels.dim() - 1))
     return forward_mixed(model, labelled, mix), torch.lerp(labels[mix.partner], labels, share)
