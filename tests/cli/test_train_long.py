@@ -73,7 +73,21 @@ def test_texts_without_labels_are_read_at_once(place, rows, salience, tmp_path):
     )
 
 
-def test_pairs_have_no_windows(place, salience, tmp_path):
-    file = write_csv(tmp_path / "pairs.csv", [["a", "b", "x"], ["c", "d", "y"]] * 10, ["text", "text_pair", "label"])
-    refused(salience(*arguments(place, file, tmp_path / "run", "windows")), "--long windows is for single texts")
-    assert not (tmp_path / "run").exists()
+@pytest.mark.parametrize("long", ["windows", "head-tail"])
+def test_pairs_are_trained_on_predicted_and_explained(long, place, salience, tmp_path):
+    made = [[" ".join([text] * 30), " ".join(text.split()[:2]), label] for text, label in labelled_rows(30)]
+    file = write_csv(tmp_path / "pairs.csv", made, ["text", "text_pair", "label"])
+    run, page = tmp_path / "run", tmp_path / "page.jsonl"
+    options = ("--text", "text", "--text-pair", "text_pair", "--estimate", "none", "--test", file)
+    answer = salience(*arguments(place, file, run, long, *options))
+    assert answer.code == 0, answer.err
+    lines = [json.loads(line) for line in (run / "predictions.jsonl").read_text().splitlines()]
+    found = package.load(run).predict_proba([(text, second) for text, second, _ in made])
+    assert [line["probabilities"] for line in lines] == [pytest.approx(row.tolist(), abs=1e-4) for row in found]
+    assert salience("explain", run, file, "--output", page).code == 0
+    first = json.loads(page.read_text().splitlines()[0])
+    words, second = made[0][0].split(), made[0][1].split()
+    if long == "windows":
+        assert first["words"] == words + second and not first["cut"]
+    else:
+        assert first["words"][-len(second) :] == second and first["cut"]

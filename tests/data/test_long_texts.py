@@ -11,7 +11,6 @@ from transformers import PreTrainedTokenizerFast
 import families
 from salience.data.long_texts import ends_of, merged, passages, windows
 from salience.data.texts import Texts
-from salience.errors import InputError
 
 TEXT = "the a film about old men and their new dogs , told twice ."
 WORDS = TEXT.split()
@@ -107,9 +106,40 @@ def test_many_texts_are_tokenised_in_parts(monkeypatch):
     assert parts.texts == whole.texts and parts.owners.tolist() == whole.owners.tolist()
 
 
-def test_pairs_are_refused():
-    with pytest.raises(InputError, match="--long windows is for single texts"):
-        passages(TOKENIZER, Texts(["a"], ["b"]), 12, "windows")
+LONG, SHORT = " ".join(WORDS * 3), "the film"
+MIDDLE = " ".join(WORDS[:9])  # more than half of the room of 13
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("long", ["windows", "head-tail"])
+def test_of_a_pair_the_longer_text_is_divided_and_the_other_one_is_whole(long, swapped):
+    columns = [LONG, SHORT, LONG], [SHORT, "told", MIDDLE]
+    first, second = reversed(columns) if swapped else columns
+    found = passages(TOKENIZER, Texts(first, second, labels=[1, 0, 1]), 16, long)
+    longer, other = (found.texts.second, found.texts.texts) if swapped else (found.texts.texts, found.texts.second)
+    places = found.first_words if swapped else found.second_words
+    starts = found.second_words if swapped else found.first_words
+    assert not places.any() and found.texts.labels.tolist() == [int(owner != 1) for owner in found.owners]
+    for own, of_other, owner, start in zip(longer, other, found.owners.tolist(), starts.tolist(), strict=True):
+        assert len(TOKENIZER(own, of_other)["input_ids"]) <= 16
+        assert of_other == [SHORT, "told", " ".join(WORDS[:6])][owner]  # half of the 13 tokens are 6
+        if long == "windows":
+            assert own.split() == columns[0][owner].split()[start:][: len(own.split())]
+    assert (longer.count(SHORT), found.shortened[1]) == (1, False)
+    if long == "windows":
+        assert found.shortened.tolist() == [False, False, True]
+        for owner in (0, 2):
+            parts = [(start, len(own.split())) for own, start, whose in zip(longer, starts, found.owners, strict=True)
+                     if whose == owner]  # fmt: skip
+            assert {word for start, count in parts for word in range(start, start + count)} == {*range(len(WORDS) * 3)}
+            assert max(count for _, count in parts) == (11 if owner == 0 else 7)  # the room that is left
+    else:
+        assert found.owners.tolist() == [0, 1, 2] and found.shortened.tolist() == [True, False, True]
+
+
+def test_a_word_longer_than_half_of_the_room_is_kept():
+    found = passages(TOKENIZER, Texts([LONG], ["film" * 3 + " the"]), 6, "windows")
+    assert set(found.texts.second) == {"film" * 3} and found.shortened.tolist() == [True]
 
 
 def test_the_mean_of_the_logits():

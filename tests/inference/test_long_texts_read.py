@@ -115,8 +115,46 @@ def test_what_reads_texts_at_once_refuses_windows():
     for read in (reader.encode, lambda texts: evaluate(reader, texts)):
         with pytest.raises(InputError, match="this model reads long texts in windows"):
             read(TEXTS)
-    with pytest.raises(InputError, match="--long windows is for single texts"):
-        reader.predict_proba(Texts(["a"], ["b"]))
+
+
+PAIRS = Texts([LONG, "a film", "told twice"], ["told twice", LONG + " and", "dogs"], labels=[0, 1, 1], rows=[3, 4, 5])
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_pairs_are_read_and_explained_in_windows_of_their_longer_text(several):
+    """Against predictions and explanations of each window and its other text as a pair of their own."""
+    reader, heads = classifier("windows", several), classifier("head", several)
+    texts = replace(PAIRS, labels=np.array([[0, 1], [1, 0], [1, 0]])) if several else PAIRS
+    gradient = {"gradient-x-input": EXPLAINERS["gradient-x-input"]}
+    passages = reader.passages(texts)
+    explanations = list(explain_texts(reader, texts, gradient, "gold"))
+    assert len(explanations) == 3 and len(passages.owners) > 10
+    for number, each in enumerate(explanations):
+        first, second = texts.texts[number].split(), texts.second[number].split()
+        assert each.words == first + second and each.second == len(first) and not each.cut
+        own = [(passages.texts.texts[place], passages.texts.second[place])
+               for place in np.flatnonzero(passages.owners == number)]  # fmt: skip
+        given = heads.predict_proba(own).astype(np.float64)
+        logits = np.log(given) - (np.log(1 - given) if several else 0)
+        mean = np.exp(logits.mean(0))
+        expected = mean / (1 + mean) if several else mean / mean.sum()
+        assert reader.predict_proba(texts.take([number]))[0] == pytest.approx(expected, abs=1e-6)
+        total, count = np.zeros(len(each.words)), np.zeros(len(each.words))
+        for pair in own:
+            (alone,) = explain_texts(heads, Texts([pair[0]], [pair[1]]), gradient, each.target)
+            begins = [passages_start(text, part.split()) for text, part in zip((first, second), pair, strict=True)]
+            places = [*range(begins[0], begins[0] + alone.second)]
+            places += range(len(first) + begins[1], len(first) + begins[1] + len(alone.words) - alone.second)
+            total[places] += alone.scores["gradient-x-input"]
+            count[places] += 1
+        assert count.min() >= 1
+        assert each.scores["gradient-x-input"] == pytest.approx(total / count, rel=1e-4, abs=1e-6)
+
+
+def passages_start(words: list[str], part: list[str]) -> int:
+    """Where the words of a part begin in a text, in which they are found once."""
+    (start,) = [place for place in range(len(words)) if words[place : place + len(part)] == part]
+    return start
 
 
 def test_a_value_that_is_none_of_ours_is_no_reading():

@@ -8,13 +8,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, softmax
 
 from salience.data.texts import Texts
 from salience.data.words import Span, word_spans
-from salience.errors import InputError
 
 LONG = ("head", "head-tail", "windows")
 OVERLAP = 0.25  # share of a window that the next one repeats
@@ -24,62 +24,117 @@ CHUNK = 1024  # texts that are tokenised at a time
 
 @dataclass(frozen=True, eq=False)
 class Passages:
-    """The parts of N texts that are read.
+    """The parts of N texts, or of N pairs of texts, that are read.
 
     Args:
         texts: the M passages, in the order of the texts, with what is known of their texts.
         owners: (M,) int, the number of the text that each passage is of.
-        first_words: (M,) int, the number in its text of the first word of each passage.
+        first_words: (M,) int, the number in its text of the first word of each passage; of pairs, in the first text.
+        second_words: (M,) int, the same in the second text of each pair; None for single texts.
         shortened: (N,) bool, whether words of a text are in no passage of it.
     """
 
     texts: Texts
     owners: np.ndarray
     first_words: np.ndarray
+    second_words: np.ndarray | None
     shortened: np.ndarray
+
+
+class Tokenised(NamedTuple):
+    """A text, and the characters of each of its T tokens."""
+
+    text: str
+    offsets: list[Span]
+
+
+class Part(NamedTuple):
+    """A part of a text, and the number in the text of its first word."""
+
+    text: str
+    first: int
 
 
 def passages(tokenizer, texts: Texts, max_length: int, long: str) -> Passages:
     """The passages of texts: one for each text that is short enough, and the ends or windows of each other one.
 
+    Of a pair, the text with more tokens is divided, and each passage has the other one whole. If the other one has
+    more tokens than half of the room, each passage has the words of its head that half of the room holds.
+
     Args:
         tokenizer: a fast Hugging Face tokenizer.
-        texts: N single texts.
+        texts: N texts, or N pairs of texts.
         max_length: number of tokens that are read at once, special tokens included.
         long: "head-tail": the first and the last words of the text, as one passage; "windows": passages of whole
             words that cover it, each of which repeats a quarter of the one before.
-
-    Raises:
-        InputError: the texts are pairs.
     """
-    if texts.second is not None:
-        raise InputError(f"--long {long} is for single texts, and these are pairs: use --long head")
-    room = max_length - tokenizer.num_special_tokens_to_add(False)
-    found, owners, first_words = [], [], []
+    columns = texts.columns
+    room = max_length - tokenizer.num_special_tokens_to_add(len(columns) == 2)
+    found, owners = list[tuple[Part, ...]](), list[int]()
     shortened = np.zeros(len(texts), bool)
     for start in range(0, len(texts), CHUNK):
-        chunk = texts.texts[start : start + CHUNK]
-        encodings = tokenizer(chunk, add_special_tokens=False, truncation=False, verbose=False).encodings
-        for number, (text, encoding) in enumerate(zip(chunk, encodings, strict=True), start):
-            parts = [(0, text)]
-            spans = word_spans(text) if len(encoding) > room else []
-            if spans:  # a text of white space alone has tokens, but no words
-                ends = last_tokens(spans, encoding.offsets)
-                if long == "windows":
-                    parts = [
-                        (first, text[spans[first][0] : spans[last - 1][1]]) for first, last in windows(ends, room)
-                    ]
-                else:
-                    head, tail = ends_of(ends, room)
-                    parts = [(0, f"{text[: spans[head - 1][1]]} {text[spans[tail][0] :]}")]
-                    shortened[number] = True
-            first_words += [first for first, _ in parts]
-            found += [part for _, part in parts]
+        chunk = [tokenised(tokenizer, column[start : start + CHUNK]) for column in columns]
+        for number, (own, *other) in enumerate(zip(*chunk, strict=True), start):
+            parts, shortened[number] = divided_pair(own, other[0], room, long) if other else divided(own, room, long)
+            found += parts
             owners += [number] * len(parts)
     order = np.array(owners, np.int64)
-    return Passages(
-        replace(texts.take(order), texts=found, marks=None), order, np.array(first_words, np.int64), shortened
-    )
+    of_columns = [[parts[place] for parts in found] for place in range(len(columns))]
+    words = [np.array([part.first for part in parts], np.int64) for parts in of_columns]
+    read = [[part.text for part in parts] for parts in of_columns]
+    pairs = texts.second is not None
+    taken = replace(texts.take(order), texts=read[0], second=read[1] if pairs else None, marks=None)
+    return Passages(taken, order, words[0], words[1] if pairs else None, shortened)
+
+
+def tokenised(tokenizer, texts: list[str]) -> list[Tokenised]:
+    """Texts with the characters of their tokens, of all of each text and without special tokens."""
+    encodings = tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False).encodings
+    return [Tokenised(text, encoding.offsets) for text, encoding in zip(texts, encodings, strict=True)]
+
+
+def divided(whole: Tokenised, room: int, long: str) -> tuple[list[tuple[Part, ...]], bool]:
+    """The passages of a text, each alone in a tuple, and whether some of its words are in none.
+
+    Args:
+        room: number of tokens of a passage.
+        long: as of `passages`.
+    """
+    text, offsets = whole
+    spans = word_spans(text) if len(offsets) > room else []
+    if not spans:  # a text of white space alone has tokens, but no words
+        return [(Part(text, 0),)], False
+    ends = last_tokens(spans, offsets)
+    if long == "windows":
+        between = windows(ends, room)
+        return [(Part(text[spans[first][0] : spans[last - 1][1]], first),) for first, last in between], False
+    head, tail = ends_of(ends, room)
+    return [(Part(f"{text[: spans[head - 1][1]]} {text[spans[tail][0] :]}", 0),)], True
+
+
+def divided_pair(first: Tokenised, second: Tokenised, room: int, long: str) -> tuple[list[tuple[Part, ...]], bool]:
+    """The passages of a pair of texts, each of two parts, and whether some of its words are in none.
+
+    Args:
+        room, long: as of `divided`.
+    """
+    if len(first.offsets) + len(second.offsets) <= room:
+        return [(Part(first.text, 0), Part(second.text, 0))], False
+    swapped = len(second.offsets) > len(first.offsets)
+    longer, other = (second, first) if swapped else (first, second)
+    kept, cut = head_of(other, room // 2)
+    parts, shortened = divided(longer, room - min(len(other.offsets), room // 2), long)
+    return [(kept, part) if swapped else (part, kept) for (part,) in parts], cut or shortened
+
+
+def head_of(whole: Tokenised, room: int) -> tuple[Part, bool]:
+    """The words of a text's beginning that there is room for, at least one, and whether others follow."""
+    text, offsets = whole
+    spans = word_spans(text) if len(offsets) > room else []
+    if not spans:
+        return Part(text, 0), False
+    count = max(bisect_right(last_tokens(spans, offsets), room), 1)
+    return Part(text[: spans[count - 1][1]], 0), count < len(spans)
 
 
 def last_tokens(spans: list[Span], offsets: list[Span]) -> list[int]:

@@ -98,6 +98,11 @@ class Texts:
             raise ValueError("the labels of the texts are needed, but not known")
         return self.labels
 
+    @property
+    def columns(self) -> list[list[str]]:
+        """The texts; of pairs, the first ones and the second ones."""
+        return [self.texts] if self.second is None else [self.texts, self.second]
+
     def __len__(self) -> int:
         return len(self.texts)
 

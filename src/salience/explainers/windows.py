@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from salience.data.long_texts import Passages
 from salience.data.texts import Texts
 from salience.data.words import word_spans
 from salience.explainers.explanation import Explanation
@@ -35,23 +36,43 @@ def explain_windows(
     asked = replace(found.texts, labels=np.array(targets, np.int64)[found.owners])
     of_windows = explain_at_once(classifier, asked, explainers, "gold", pieces)
     explanations = []
-    for number, text in enumerate(texts.texts):
-        words = [text[start:end] for start, end in word_spans(text)]
+    for number in range(len(texts)):
+        of_columns = [[text[number][start:end] for start, end in word_spans(text[number])] for text in texts.columns]
+        words = [word for of_column in of_columns for word in of_column]
+        second = None if texts.second is None else len(of_columns[0])
         own = np.flatnonzero(found.owners == number).tolist()
         scores = {
             name: mean_scores(
-                len(words), [(int(found.first_words[window]), of_windows[window].scores[name]) for window in own]
+                len(words), [part for each in own for part in placed(found, each, of_windows[each], name, second)]
             )
             for name in explainers
         }
         explanations.append(
             Explanation(
-                words, None, classifier.labels, probabilities[number], targets[number], gold[number], scores,
+                words, second, classifier.labels, probabilities[number], targets[number], gold[number], scores,
                 row=None if texts.rows is None else texts.rows[number],
-                cut=any(of_windows[window].cut for window in own),
+                cut=bool(found.shortened[number]) or any(of_windows[window].cut for window in own),
             )
         )  # fmt: skip
     return explanations
+
+
+def placed(
+    found: Passages, window: int, explanation: Explanation, name: str, second: int | None
+) -> list[tuple[int, np.ndarray]]:
+    """The scores of the words of a window, behind the number of the first of these words: of either text of a pair.
+
+    Args:
+        window: its number among the passages.
+        explanation: of the window.
+        name: of the explainer.
+        second: the number of the first word of the second text of the whole pair; None for a single text.
+    """
+    scores, first = explanation.scores[name], int(found.first_words[window])
+    if second is None or found.second_words is None:
+        return [(first, scores)]
+    divided = explanation.second
+    return [(first, scores[:divided]), (second + int(found.second_words[window]), scores[divided:])]
 
 
 def mean_scores(words: int, windows: list[tuple[int, np.ndarray]]) -> np.ndarray:
