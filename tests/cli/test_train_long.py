@@ -45,9 +45,10 @@ def test_windows_are_trained_on_and_predicted(place, rows, salience, tmp_path):
     first = json.loads(page.read_text().splitlines()[0])
     assert len(first["words"]) == len(first["scores"]["gradient"]) > 60 and not first["cut"]
     assert "Words" in (tmp_path / "run" / "report.html").read_text()
-    answer = salience("faithfulness", tmp_path / "run", rows)
-    assert answer.code == 2
-    assert answer.err.splitlines()[-1].startswith("salience: this model reads long texts in windows")
+    answer = salience("faithfulness", tmp_path / "run", rows, "--rows", "6", "--output", tmp_path / "tested")
+    assert answer.code == 0, answer.err
+    tested = json.loads((tmp_path / "tested" / "faithfulness.json").read_text())["rows"]
+    assert [row["explainer"] for row in tested][-1] == "random" and len(tested) > 1
 
 
 def test_an_estimate_predicts_texts_and_not_windows(place, rows, salience, tmp_path):

@@ -12,7 +12,6 @@ from salience.errors import InputError
 from salience.explainers import EXPLAINERS
 from salience.explainers.explanations import explain_texts
 from salience.explainers.windows import mean_scores
-from salience.faithfulness.evaluation import evaluate
 from salience.inference import TextClassifier
 from salience.models.problem import SEVERAL
 
@@ -111,10 +110,8 @@ def test_windows_of_texts_with_several_labels():
 
 
 def test_what_reads_texts_at_once_refuses_windows():
-    reader = classifier("windows")
-    for read in (reader.encode, lambda texts: evaluate(reader, texts)):
-        with pytest.raises(InputError, match="this model reads long texts in windows"):
-            read(TEXTS)
+    with pytest.raises(InputError, match="this model reads long texts in windows"):
+        classifier("windows").encode(TEXTS)
 
 
 PAIRS = Texts([LONG, "a film", "told twice"], ["told twice", LONG + " and", "dogs"], labels=[0, 1, 1], rows=[3, 4, 5])

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from salience.data.texts import TextsLike
 from salience.explainers.chance import random_words
-from salience.explainers.corpus import explain_words
 from salience.faithfulness import default_metrics, metrics_named
 from salience.faithfulness.detection import detection_by_class, marked_words, mean_detection
 from salience.faithfulness.evaluation_input import check_settings, functions_named, labelled, what_is_known
 from salience.faithfulness.explained_labels import asked_of
 from salience.faithfulness.measuring import Measured, measure
-from salience.faithfulness.reading import Reading
 from salience.faithfulness.results import Evaluation, Row, row_of
+from salience.faithfulness.whole_texts import reading_of, scores_of
 from salience.inference import TextClassifier
 
 DRAWS = 5  # of random scores; their mean is the baseline
@@ -91,14 +89,8 @@ def evaluate(
     asked = asked_of(classifier, given, target, say)
     drawn = asked.drawn(leave_one_out_texts, generator)
 
-    def reading(reader: TextClassifier, rows: np.ndarray | None) -> Reading:
-        return Reading(
-            reader.encode(asked.texts, words=True), replace(reader, precision="fp32").probabilities,
-            reader.empty_token, rows, asked.targets, reader.decisions, asked.owners,
-        )  # fmt: skip
-
-    explained = reading(classifier, drawn)
-    judging = explained if judge is None else reading(judge, None)
+    explained = reading_of(classifier, asked, drawn)
+    judging = explained if judge is None else reading_of(judge, asked)
     encoded = explained.texts
     if encoded.cut.any():
         cut = len(np.unique(asked.owners[encoded.cut]))
@@ -106,12 +98,11 @@ def evaluate(
     gold, marks = asked.marked_as, asked.texts.marks or []
     marked = marked_words(marks, gold) if "marks" in known else None
 
-    with classifier.computing():
-        scores = {
-            name: explain_words(classifier.model, encoded, explainer, asked.targets, pieces)
-            for name, explainer in functions.items()
-            if name != "random"
-        }
+    scores = {
+        name: scores_of(classifier, asked, explained, explainer, pieces)
+        for name, explainer in functions.items()
+        if name != "random"
+    }
     draws = [random_words(encoded.words.counts, generator) for _ in range(DRAWS)]
     scorings = [*scores.values(), *draws]
     measured = measure(judging, explained, scorings, chosen, most, marked, curves, say)

@@ -7,14 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:  # the command line lists the metrics without waiting for torch
     from salience.data.encoding import Encoded
+    from salience.faithfulness.whole_texts import WholeTexts
 
-Judge = Callable[["Encoded"], np.ndarray]  # probabilities (N, C) of N texts
+Judge = Callable[[Any], np.ndarray]  # probabilities (N, C) of N texts, which are as those of the reading
 Erased = tuple[int, bytes]  # a text's number, and for each of its words a byte: 1 if it is kept
 AT_ONCE = 4096  # erased texts that are encoded at a time
 
@@ -28,7 +29,7 @@ class Reading:
     which texts share a batch.
 
     Args:
-        texts: the texts, encoded with their words.
+        texts: the texts, encoded with their words; or the whole texts, for a judge that reads windows of them.
         judge: gives the classifier's probabilities (N, C) of encoded texts.
         empty_token: the token that stands for a text of which nothing is left.
         leave_one_out_rows: the texts whose words are left out one at a time for `leave_one_out`; None is all.
@@ -38,7 +39,7 @@ class Reading:
             asked about once. None: all texts are different.
     """
 
-    texts: Encoded
+    texts: Encoded | WholeTexts
     judge: Judge
     empty_token: int
     leave_one_out_rows: Sequence[int] | np.ndarray | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
@@ -14,14 +14,13 @@ from salience.data.task import Task
 from salience.errors import InputError
 from salience.explainers import EXPLAINERS, IntegratedGradients
 from salience.explainers.chance import random_words
-from salience.explainers.corpus import explain_words
 from salience.faithfulness import Metric, metrics_named
 from salience.faithfulness.evaluation import DRAWS
 from salience.faithfulness.evaluation_input import functions_named
 from salience.faithfulness.explained_labels import asked_of
 from salience.faithfulness.measuring import Measured, measure
-from salience.faithfulness.reading import Reading
 from salience.faithfulness.results import mean_of
+from salience.faithfulness.whole_texts import reading_of, scores_of
 from salience.inference import TextClassifier
 from salience.settings import COUNT
 from salience.training.measured_scores import Column
@@ -124,17 +123,10 @@ class Faithfulness:
         """
         texts = drawn(task.test, self.texts, DRAWN_BY)
         asked = asked_of(classifier, texts, "gold" if classifier.multi_label else "predicted")
-        encoded = classifier.encode(asked.texts, words=True)
-        judge = replace(classifier, precision="fp32")
-        left_out = np.flatnonzero(asked.owners < self.leave_one_out_texts)
-        reading = Reading(
-            encoded, judge.probabilities, judge.empty_token, left_out, asked.targets, judge.decisions, asked.owners
-        )
+        reading = reading_of(classifier, asked, np.flatnonzero(asked.owners < self.leave_one_out_texts))
         generator = np.random.default_rng(seed)
-        draws = [random_words(encoded.words.counts, generator) for _ in range(DRAWS)]
-        with classifier.computing():
-            functions = self.functions.values()
-            scores = [explain_words(classifier.model, encoded, function, asked.targets) for function in functions]
+        draws = [random_words(reading.texts.words.counts, generator) for _ in range(DRAWS)]
+        scores = [scores_of(classifier, asked, reading, function) for function in self.functions.values()]
         measured = measure(reading, reading, [*scores, *draws], self.chosen_metrics, self.most)
         chance = [self.means(each) for each in measured[len(scores) :]]
         random = {name: float(np.mean([draw[name] for draw in chance])) for name in self.chosen_metrics}
