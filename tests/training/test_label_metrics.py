@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from sklearn import metrics as sk
 
-from salience.training.label_intervals import f1_intervals
+from salience.training.label_intervals import f1_intervals, label_scores_of_rows
 from salience.training.label_metrics import (
     detailed_label_scores,
     each_label,
@@ -91,6 +92,28 @@ def test_intervals_are_those_of_a_bootstrap_by_loops(by_group):
         macro.append(np.mean([2 * r / b if b else 0 for r, b in zip(right, both, strict=True)]))
     assert found["micro_f1"] == pytest.approx(np.quantile(micro, [0.025, 0.975]), abs=0.02)
     assert found["macro_f1"] == pytest.approx(np.quantile(macro, [0.025, 0.975]), abs=0.02)
+
+
+@pytest.mark.parametrize("by_group", [False, True])
+def test_intervals_of_rows_are_those_of_a_bootstrap_by_loops(by_group):
+    groups = np.arange(80) // 4 if by_group else None
+    decided = PROBABILITIES >= 0.4
+    found = label_scores_of_rows(PROBABILITIES, LABELS, decided, groups, seed=3)
+    draw, ranking, calibration = np.random.default_rng(3), [], []
+    for _ in range(1000):
+        chosen = draw.integers(20 if by_group else 80, size=20 if by_group else 80)
+        rows = np.concatenate([np.flatnonzero(groups == each) for each in chosen]) if by_group else chosen
+        ranking.append(sk.label_ranking_average_precision_score(LABELS[rows], PROBABILITIES[rows]))
+        calibration.append(label_calibration_error(PROBABILITIES[rows], LABELS[rows]))
+    assert found["ranking_precision"].interval == pytest.approx(np.quantile(ranking, [0.025, 0.975]))
+    (low, high), own = np.quantile(calibration, [0.025, 0.975]), label_calibration_error(PROBABILITIES, LABELS)
+    assert found["calibration_error"] == (own, pytest.approx([max(2 * own - high, 0), 2 * own - low]))
+    assert found["macro_f1"].value == pytest.approx(sk.f1_score(LABELS, decided, average="macro"))
+    right = int((decided == LABELS).all(1).sum())
+    assert found["subset_accuracy"].value == right / 80
+    if not by_group:
+        wilson = binomtest(right, 80).proportion_ci(method="wilson")
+        assert found["subset_accuracy"].interval == pytest.approx((wilson.low, wilson.high))
 
 
 def test_without_variation_there_is_no_interval():

@@ -114,8 +114,10 @@ def run_evidence(run: FinishedRun, classifier: TextClassifier | None) -> RunEvid
         InputError: a file of the run is damaged.
     """
     judged = run.judged
-    if judged is None or judged.decided is not None:  # the errors of several labels are in the table of the labels
+    if judged is None:
         return RunEvidence(run)
+    if judged.decided is not None:
+        return RunEvidence(run, calibration_of(run))
     if classifier is not None and classifier.labels != run.labels:
         raise InputError(f"{run.folder}: the model has other labels than {judged.file}: train it again")
     wrong = np.flatnonzero(judged.predicted != judged.labels)

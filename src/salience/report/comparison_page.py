@@ -93,7 +93,7 @@ def comparison_page(evidence: GridEvidence, title: str) -> str:
             for each in evidence.predictions
         ],
         reliability=[
-            figures.drawn(reliability_diagrams(each), joined(each.results.title, reliability_caption(each)))
+            figures.drawn(reliability_diagrams(each), joined(each.results.title, reliability_caption(each.of_several)))
             for each in evidence.predictions
         ],
         classes=[(each.results.title, list(each.results.classes.f1), class_rows(each.results))
@@ -118,9 +118,13 @@ def comparison_page(evidence: GridEvidence, title: str) -> str:
     return framed(title, asset("words.css") + asset("comparison.css") + figures.styles.sheet(), body)
 
 
-def reliability_caption(predictions: Predictions) -> str:
-    """What the axes of a reliability diagram are."""
-    if predictions.of_several:
+def reliability_caption(of_several: bool) -> str:
+    """What the axes of a reliability diagram are.
+
+    Args:
+        of_several: whether a text can have several labels.
+    """
+    if of_several:
         return "share of the texts that have a label (accuracy) against its probability (confidence)"
     return "accuracy against confidence"
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from sklearn.metrics import confusion_matrix
-
-from salience.comparison.predictions import reliability
+from salience.comparison.summing_up import summing_up
 from salience.explainers.class_words import LEAST, ClassWord
-from salience.explainers.explanation import Explanation, colour
-from salience.report.comparison_page import SHOWN, Figures, cut
-from salience.report.heat_maps import HeatMap, colour_class, heat_maps_of_text, legend
+from salience.explainers.explanation import Explanation
+from salience.report.class_tables import class_parts
+from salience.report.comparison_page import SHOWN, Figures, cut, joined, reliability_caption
+from salience.report.heat_maps import HeatMap, heat_maps_of_text, legend
 from salience.report.inline_svg import Styles
 from salience.report.label_tables import label_parts
 from salience.report.page import PACKAGE, asset, framed
@@ -20,22 +18,17 @@ from salience.report.prediction_pictures import diagrams
 from salience.report.run_pictures import history_drawings
 from salience.report.run_words import (
     NO_SCORES,
-    SCORES,
     calibration_in_words,
     class_count_rows,
-    intervals_in_words,
     part_rows,
     rows_in_words,
-    score_rows,
 )
+from salience.report.score_tables import score_parts
 from salience.templating import render
 from salience.training.calibration_evidence import Calibration
-from salience.training.confusion import confused_pairs
 from salience.training.finished_run import FinishedRun, JudgedRows
-from salience.training.metrics import calibration_error, class_scores, equal_mass_calibration_error
-from salience.training.score_intervals import scores_of_rows
+from salience.training.scoring import scoring_of
 
-MATRIX, PAIRS = 20, 20  # classes of a confusion matrix at most; pairs that are shown in place of a larger one
 FOLDED = 25  # classes from which on a table is folded
 
 
@@ -84,12 +77,17 @@ def run_page(evidence: RunEvidence, title: str) -> str:
         title: a title as plain text.
     """
     run, figures = evidence.run, Figures()
-    judged = {} if run.judged is None or evidence.calibration is None else judged_parts(
-        run, run.judged, evidence.calibration, figures
-    )  # fmt: skip
+    judged: dict[str, Any] = {}
+    if run.judged is not None and evidence.calibration is not None:
+        judged = {
+            "scores": score_parts(run, run.judged, evidence.calibration),
+            "confusions": class_parts(run, run.judged, figures.styles) if run.judged.decided is None else {},
+            "labels": label_parts(run),
+            "reliability": reliability_parts(run.judged, evidence.calibration, figures),
+        }
     body = render(
         PACKAGE, "run.html.jinja",
-        title=title, about=rows_in_words(run), no_scores=NO_SCORES, judged=judged, several=label_parts(run),
+        title=title, about=rows_in_words(run), no_scores=NO_SCORES, **judged,
         curves=[figures.drawn(drawing, caption)
                 for caption, drawing in history_drawings(run.history, run.metrics.get("best_step"))],
         wrong=evidence.wrong, errors=[error_card(each, evidence, figures.styles) for each in evidence.errors],
@@ -104,71 +102,27 @@ def run_page(evidence: RunEvidence, title: str) -> str:
     return framed(title, asset("words.css") + asset("run.css") + figures.styles.sheet(), body)
 
 
-def judged_parts(run: FinishedRun, judged: JudgedRows, calibration: Calibration, figures: Figures) -> dict[str, Any]:
-    """What the page shows of the judged rows: scores, confusions, classes and reliability."""
-    seed = int(run.recipe["seed"])
-    own = scores_of_rows(calibration.deployed, judged.labels, judged.groups, seed)
-    differs = calibration.deployed is not judged.probabilities
-    raw = scores_of_rows(judged.probabilities, judged.labels, judged.groups, seed) if differs else None
-    classes = len(run.labels)
-    matrix = confusion_matrix(judged.labels, judged.predicted, labels=np.arange(classes))
-    captions = [("before the temperature", calibration.before)]
+def reliability_parts(judged: JudgedRows, calibration: Calibration, figures: Figures) -> dict[str, Any]:
+    """The reliability diagrams and the calibration errors, before and after the temperature.
+
+    Where a text can have several labels, they are of the decisions about them.
+    """
+    values = {"before the temperature": calibration.before}
     if calibration.after is not None:
-        captions.append(("after the temperature", calibration.after))
+        values["after the temperature"] = calibration.after
+    labels, scoring, by = judged.labels, scoring_of(judged.labels), summing_up(judged.labels)
+    scores = {name: scoring.detailed(each, labels) for name, each in values.items()}
     return {
-        "heads": list(SCORES.values()), "scores": score_rows(run, own, raw),
-        "intervals": intervals_in_words(judged, calibration),
-        "matrix": matrix_rows(matrix, run.labels, figures.styles) if classes <= MATRIX else [],
-        "labels": run.labels, "pairs": named_pairs(matrix, run.labels) if classes > MATRIX else [],
-        "classes": class_rows(judged, run.labels),
-        "reliability": figures.drawn(
-            diagrams({name: reliability(values[None], judged.labels) for name, values in captions}),
-            "Accuracy against confidence",
+        "diagram": figures.drawn(
+            diagrams({name: by.reliability(each[None], labels) for name, each in values.items()}),
+            joined("", reliability_caption(judged.decided is not None)),
         ),
         "calibration": calibration_in_words(calibration),
         "errors": [
-            (name, f"{scores_of(values, judged.labels)[0]:.3f}", f"{scores_of(values, judged.labels)[1]:.3f}")
-            for name, values in captions
+            (name, f"{each['calibration_error']:.3f}", f"{each['equal_mass_calibration_error']:.3f}")
+            for name, each in scores.items()
         ],
     }  # fmt: skip
-
-
-def matrix_rows(matrix: np.ndarray, labels: list[str], styles: Styles) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The confusion matrix: a label, and for each prediction the number of rows and the class of its colour."""
-    shares = matrix / np.maximum(matrix.sum(1, keepdims=True), 1)
-    return [
-        (label, [
-            (f"{count:,}" if count else "", colour_class(colour(share if place == number else -share), styles))
-            for place, (count, share) in enumerate(zip(matrix[number].tolist(), shares[number].tolist(), strict=True))
-        ])
-        for number, label in enumerate(labels)
-    ]  # fmt: skip
-
-
-def named_pairs(matrix: np.ndarray, labels: list[str]) -> list[tuple[str, str, str, str]]:
-    """The most confused pairs: label, prediction, rows, and their share of the rows of the label."""
-    return [
-        (labels[pair.label], labels[pair.predicted], f"{pair.rows:,}", f"{pair.rows / pair.of:.0%}")
-        for pair in confused_pairs(matrix, PAIRS)
-    ]
-
-
-def class_rows(judged: JudgedRows, labels: list[str]) -> list[tuple[str, list[str]]]:
-    """Precision, recall and F1 of each class, '-' where they are undefined, and its number of rows."""
-    found = class_scores(judged.probabilities, judged.labels)
-    predicted = np.bincount(judged.predicted, minlength=len(labels))
-    rows = []
-    for number, label in enumerate(labels):
-        support = int(found["support"][number])
-        known = {"precision": predicted[number], "recall": support, "f1": support + predicted[number]}
-        cells = [f"{found[name][number]:.3f}" if rows_of else "-" for name, rows_of in known.items()]
-        rows.append((label, [*cells, f"{support:,}"]))
-    return rows
-
-
-def scores_of(probabilities: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
-    """The calibration errors with bins of equal width and of equal mass."""
-    return calibration_error(probabilities, labels), equal_mass_calibration_error(probabilities, labels)
 
 
 @dataclass(frozen=True)

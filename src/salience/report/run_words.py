@@ -8,10 +8,7 @@ from typing import Any
 from salience.training.calibration_evidence import FOLDED, HALVES, Calibration
 from salience.training.confusion import ConfusedPair
 from salience.training.finished_run import FinishedRun, JudgedRows
-from salience.training.score_intervals import Score
 
-SCORES = {"accuracy": "accuracy", "macro_f1": "macro-F1", "log_loss": "log loss",
-          "calibration_error": "calibration error"}  # fmt: skip
 ROWS = {"test": "test rows", "estimate": "labelled rows of the estimate", "validation": "validation rows"}
 NO_SCORES = (
     "There are no scores: the run had neither test rows nor validation rows, and made no estimate. Name labelled rows "
@@ -42,41 +39,13 @@ def rows_in_words(run: FinishedRun) -> str:
     )
 
 
-def score_rows(
-    run: FinishedRun, own: Mapping[str, Score], raw: Mapping[str, Score] | None
-) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The table of scores: name, and for each score its value and its interval, empty if there is none.
-
-    Args:
-        own: the scores of the model.
-        raw: those before the temperature, where they differ.
-    """
-    judged = run.judged
-    assert judged is not None
-    name = "models like this one" if judged.kind == "estimate" else "this model"
-    rows = [(name, score_cells(own))]
-    if raw is not None:
-        rows.append((f"{name}, before the temperature", score_cells(raw)))
-    metrics = run.metrics["estimate"] if judged.kind == "estimate" else run.metrics
-    for baseline, scores in metrics["baselines"].items():
-        rows.append((baseline, [(f"{scores[score]:.3f}" if score in scores else "-", "") for score in SCORES]))
-    return rows
-
-
-def score_cells(scores: Mapping[str, Score]) -> list[tuple[str, str]]:
-    """The value of each score, and its interval as a text, empty if there is none."""
-    return [
-        (f"{value:.3f}", "" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}")
-        for value, interval in (scores[name] for name in SCORES)
-    ]
-
-
 def intervals_in_words(judged: JudgedRows, calibration: Calibration) -> str:
     """How the intervals were made, and what they leave out."""
     unit = "rows" if judged.groups is None else "groups of rows"
+    which = "Log loss and calibration error are those" if judged.decided is None else "The calibration error is that"
     scaled = (
-        " Log loss and calibration error are those after the temperature that is folded into the model; here each "
-        "half of the rows is scaled by the temperature of the other half."
+        f" {which} after the temperature that is folded into the model; here each half of the rows is scaled by the "
+        "temperature of the other half."
         if calibration.deployed is not calibration.before and calibration.source == HALVES
         else ""
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from salience.training.finished_run import FinishedRun
-from salience.training.temperature import cross_scaled, with_temperature
+from salience.training.scoring import scoring_of
 
 # How "after" was obtained, or "before" where the model has the temperature already.
 FOLDED, VALIDATION, HALVES = "folded into the model", "validation rows", "halves"
@@ -44,17 +44,17 @@ def calibration_of(run: FinishedRun) -> Calibration:
     if judged is None:
         raise ValueError("the run is judged on no rows")
     own, labels = judged.probabilities, judged.labels
-    estimate = metrics.get("estimate", {})
+    scoring, estimate = scoring_of(labels), metrics.get("estimate", {})
     calibrated = bool(estimate.get("calibrated"))
     if judged.kind == "estimate":
-        after = cross_scaled(own, labels, judged.groups, int(run.recipe["seed"]))
+        after = scoring.cross_scaled(own, labels, judged.groups, int(run.recipe["seed"]))
         deployed = after if calibrated and after is not None else own
         return Calibration(own, after, estimate["temperature_scaling"]["temperature"], HALVES, deployed)
     if calibrated:
         temperature = estimate["temperature_scaling"]["temperature"]
-        return Calibration(with_temperature(own, 1 / temperature), own, temperature, FOLDED, own)
+        return Calibration(scoring.with_temperature(own, 1 / temperature), own, temperature, FOLDED, own)
     if judged.kind == "test" and "validation" in metrics:
         temperature = metrics["temperature_scaling"]["temperature"]
-        return Calibration(own, with_temperature(own, temperature), temperature, VALIDATION, own)
+        return Calibration(own, scoring.with_temperature(own, temperature), temperature, VALIDATION, own)
     temperature = metrics.get("temperature_scaling", {}).get("temperature")
-    return Calibration(own, cross_scaled(own, labels), temperature, HALVES, own)
+    return Calibration(own, scoring.cross_scaled(own, labels), temperature, HALVES, own)

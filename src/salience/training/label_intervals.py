@@ -1,4 +1,4 @@
-"""95 % intervals of micro-F1 and macro-F1 where a text can have several labels: a bootstrap over rows or groups."""
+"""Scores with 95 % intervals where a text can have several labels: mostly a bootstrap over rows or groups."""
 
 from __future__ import annotations
 
@@ -6,7 +6,38 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from salience.training.intervals import CELLS, REPLICATES, Interval, percentiles
+from salience.training.intervals import CELLS, REPLICATES, Interval, accuracy_interval, percentiles
+from salience.training.label_metrics import decision_scores, label_calibration_error
+from salience.training.label_row_scores import ranking_precisions
+from salience.training.score_intervals import Score, gap_interval, mean_interval
+
+
+def label_scores_of_rows(
+    probabilities: np.ndarray, labels: np.ndarray, decided: np.ndarray, groups: np.ndarray | None = None, seed: int = 0
+) -> dict[str, Score]:
+    """F1, subset accuracy, ranking precision and calibration error of some rows with their intervals, by name.
+
+    The subset accuracy is a share of rows and has the interval of an accuracy.
+
+    Args:
+        probabilities: (N, C).
+        labels: (N, C), 0 and 1.
+        decided: (N, C) bool, the labels that are predicted.
+        groups: (N,) the group of each row; None for rows that are independent.
+        seed: of the bootstrap.
+    """
+    rankings, right = ranking_precisions(probabilities, labels), (decided == labels).all(1).astype(int)
+    values = decision_scores(decided, labels) | {
+        "ranking_precision": float(rankings.mean()),
+        "calibration_error": label_calibration_error(probabilities, labels),
+    }
+    intervals = {
+        **f1_intervals(labels, decided.astype(labels.dtype), groups, seed),
+        "subset_accuracy": accuracy_interval(np.ones_like(right), right, groups, seed),
+        "ranking_precision": mean_interval(rankings, groups, seed),
+        "calibration_error": gap_interval(probabilities.astype(float), labels == 1, groups, seed),
+    }
+    return {name: Score(values[name], interval) for name, interval in intervals.items()}
 
 
 def f1_intervals(

@@ -10,7 +10,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_expit
 
 from salience.training.label_metrics import label_calibration_error
-from salience.training.temperature import LIMITS, half_of_rows
+from salience.training.temperature import LIMITS, scaled_by_halves
 
 LEAST_PROBABILITY = float(np.finfo(np.float32).tiny)
 
@@ -56,15 +56,15 @@ def label_cross_fitted(
     probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None, seed: int = 0
 ) -> dict[str, float | None]:
     """As `salience.training.temperature.cross_fitted`, of labels (N, C)."""
-    first = half_of_rows(len(labels) if groups is None else groups, seed)
-    scaled = probabilities.copy()
-    for rows in (first, ~first):
-        if rows.any() and not rows.all():
-            temperature = label_temperature(probabilities[~rows], labels[~rows])
-            scaled[rows] = with_label_temperature(probabilities[rows], temperature)
-    return {"temperature": label_temperature(probabilities, labels)} | errors(
-        probabilities, scaled if first.any() else None, labels
-    )
+    scaled = label_cross_scaled(probabilities, labels, groups, seed)
+    return {"temperature": label_temperature(probabilities, labels)} | errors(probabilities, scaled, labels)
+
+
+def label_cross_scaled(
+    probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None, seed: int = 0
+) -> np.ndarray | None:
+    """As `salience.training.temperature.cross_scaled`, of labels (N, C)."""
+    return scaled_by_halves(probabilities, labels, groups, seed, label_temperature, with_label_temperature)
 
 
 def errors(before: np.ndarray, after: np.ndarray | None, labels: np.ndarray) -> dict[str, float | None]:

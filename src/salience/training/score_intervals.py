@@ -49,23 +49,44 @@ def scores_of_rows(
 def log_loss_interval(
     probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None, seed: int = 0
 ) -> Interval | None:
-    """The interval of the log loss: percentiles of a bootstrap over rows, or over groups.
+    """The interval of the log loss, see `mean_interval`.
 
     Args:
         probabilities, labels, groups, seed: as of `scores_of_rows`.
+    """
+    return mean_interval(row_scores(probabilities, labels)["log_loss"], groups, seed)
+
+
+def mean_interval(values: np.ndarray, groups: np.ndarray | None, seed: int = 0) -> Interval | None:
+    """The interval of a mean over rows: percentiles of a bootstrap over rows, or over groups.
+
+    Args:
+        values: (N,) of the rows.
+        groups, seed: as of `scores_of_rows`.
 
     Returns:
         None if there is a single row or group.
     """
-    losses = row_scores(probabilities, labels)["log_loss"]
-    found = [float((weights @ losses) / weights.sum()) for weights in resampled(len(labels), groups, seed)]
+    found = [float((weights @ values) / weights.sum()) for weights in resampled(len(values), groups, seed)]
     return bounds(found) if found else None
 
 
 def calibration_error_interval(
     probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None, seed: int = 0
 ) -> Interval | None:
-    """The interval of the calibration error: a basic bootstrap over rows, or over groups, cut at 0 and 1.
+    """The interval of the calibration error, see `gap_interval`.
+
+    Args:
+        probabilities, labels, groups, seed: as of `scores_of_rows`.
+    """
+    confidence = probabilities.max(1).astype(float)
+    return gap_interval(confidence[:, None], (probabilities.argmax(1) == labels)[:, None], groups, seed)
+
+
+def gap_interval(
+    confidence: np.ndarray, right: np.ndarray, groups: np.ndarray | None, seed: int = 0
+) -> Interval | None:
+    """The interval of a calibration error: a basic bootstrap over rows, or over groups, cut at 0 and 1.
 
     Chance makes the calibration error larger, of the rows and of every sample of them once more, so that percentiles
     would lie too high. The basic interval, from 2 e - q(97.5 %) to 2 e - q(2.5 %) with the error e of the rows and the
@@ -73,22 +94,24 @@ def calibration_error_interval(
     Application, section 5.2.
 
     Args:
-        probabilities, labels, groups, seed: as of `scores_of_rows`.
+        confidence: (N, D) of the D decisions about each row.
+        right: (N, D) whether each is right.
+        groups, seed: as of `scores_of_rows`.
 
     Returns:
         None if there is a single row or group.
     """
-    confidence = probabilities.max(1).astype(float)
-    gaps = (probabilities.argmax(1) == labels) - confidence
-    intervals = equal_width_intervals(confidence)
+    rows, decisions = confidence.shape
+    gaps = np.zeros((rows, BINS))  # the sums of each row in each interval of confidences
+    np.add.at(gaps, (np.arange(rows)[:, None], equal_width_intervals(confidence)), right - confidence)
 
     def error(weights: np.ndarray) -> float:
-        return float(np.abs(np.bincount(intervals, weights * gaps, BINS)).sum() / weights.sum())
+        return float(np.abs(weights @ gaps).sum() / (weights.sum() * decisions))
 
-    found = [error(weights) for weights in resampled(len(labels), groups, seed)]
+    found = [error(weights) for weights in resampled(rows, groups, seed)]
     if not found:
         return None
-    (low, high), own = bounds(found), error(np.ones(len(labels)))
+    (low, high), own = bounds(found), error(np.ones(rows))
     return max(2 * own - high, 0.0), min(max(2 * own - low, 0.0), 1.0)
 
 

@@ -22,13 +22,20 @@ from salience.training.label_metrics import (
 from salience.training.label_row_scores import label_class_scores, label_row_scores
 from salience.training.label_temperature import (
     label_cross_fitted,
+    label_cross_scaled,
     label_temperature,
     label_temperature_scores,
     with_label_temperature,
 )
 from salience.training.label_thresholds import chosen_decisions
 from salience.training.metrics import class_scores, detailed_scores, row_scores, scores, selection
-from salience.training.temperature import cross_fitted, temperature_of, temperature_scores, with_temperature
+from salience.training.temperature import (
+    cross_fitted,
+    cross_scaled,
+    temperature_of,
+    temperature_scores,
+    with_temperature,
+)
 
 
 def scores_with_intervals(
@@ -87,6 +94,7 @@ class Scoring:
         detailed: the scores of a finished run.
         with_intervals: the scores of an estimate; of groups and a seed, too.
         cross_fitted, temperature_scores: the temperature and the calibration errors.
+        cross_scaled: the probabilities, each half of the rows scaled by the temperature of the other half.
         temperature, with_temperature: what suits these rows best, and the probabilities that are scaled by one.
         main: the score by which methods are compared, one of `compared`; a mean over rows.
         compared: the scores whose differences are computed in comparisons, with their titles.
@@ -102,6 +110,7 @@ class Scoring:
     detailed: Callable[..., dict[str, float | None]]
     with_intervals: Callable[[np.ndarray, np.ndarray, np.ndarray | None, int], dict[str, Any]]
     cross_fitted: Callable[..., dict[str, float | None]]
+    cross_scaled: Callable[..., np.ndarray | None]
     temperature_scores: Callable[..., dict[str, Any]]
     temperature: Callable[[np.ndarray, np.ndarray], float]
     with_temperature: Callable[[np.ndarray, float], np.ndarray]
@@ -127,8 +136,8 @@ OF_ONE = Scoring(
     shown={"accuracy": "accuracy", "macro_f1": "macro-F1", "calibration_error": "calibration error"},
     estimated={"accuracy": "accuracy", "macro_f1": "macro-F1"},
     scores=scores, selection=selection, detailed=detailed_scores, with_intervals=scores_with_intervals,
-    cross_fitted=cross_fitted, temperature_scores=temperature_scores, temperature=temperature_of,
-    with_temperature=with_temperature, main="accuracy",
+    cross_fitted=cross_fitted, cross_scaled=cross_scaled, temperature_scores=temperature_scores,
+    temperature=temperature_of, with_temperature=with_temperature, main="accuracy",
     compared={
         "accuracy": "accuracy", "macro_f1": "macro-F1", "log_loss": "log loss",
         "calibration_error": "calibration error",
@@ -145,8 +154,8 @@ OF_SEVERAL = Scoring(
     with_intervals=label_scores_with_intervals,
     # The ranking precision is the main score of a comparison: it needs no thresholds, which few rows do not give, it
     # is a mean over rows, as the intervals over rows take it to be, and checkpoints are chosen by it.
-    cross_fitted=label_cross_fitted, temperature_scores=label_temperature_scores, temperature=label_temperature,
-    with_temperature=with_label_temperature, main="ranking_precision",
+    cross_fitted=label_cross_fitted, cross_scaled=label_cross_scaled, temperature_scores=label_temperature_scores,
+    temperature=label_temperature, with_temperature=with_label_temperature, main="ranking_precision",
     compared={
         "ranking_precision": "ranking precision", "micro_f1": "micro-F1", "macro_f1": "macro-F1",
         "subset_accuracy": "subset accuracy", "log_loss": "log loss", "calibration_error": "calibration error",

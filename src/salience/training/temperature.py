@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
@@ -130,12 +132,25 @@ def cross_scaled(
     Returns:
         None if there is a single row or group.
     """
+    return scaled_by_halves(probabilities, labels, groups, seed, temperature_of, with_temperature)
+
+
+def scaled_by_halves(
+    probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None, seed: int,
+    temperature: Callable[[np.ndarray, np.ndarray], float], scale: Callable[[np.ndarray, float], np.ndarray],
+) -> np.ndarray | None:  # fmt: skip
+    """As `cross_scaled`, also of labels (N, C).
+
+    Args:
+        temperature: fits a temperature on probabilities and labels.
+        scale: gives probabilities with a temperature.
+    """
     first = half_of_rows(len(labels) if groups is None else groups, seed)
     if not first.any():
         return None
     scaled = probabilities.copy()
     for rows in (first, ~first):
-        scaled[rows] = with_temperature(probabilities[rows], temperature_of(probabilities[~rows], labels[~rows]))
+        scaled[rows] = scale(probabilities[rows], temperature(probabilities[~rows], labels[~rows]))
     return scaled
 
 

@@ -1,0 +1,85 @@
+"""The report of a run whose texts have several labels: its numbers are those of the stored predictions."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import sklearn.metrics as sk
+from scipy.special import expit, logit
+
+from pages import Content
+from salience.cli.main import main
+from salience.training.label_metrics import label_calibration_error
+
+
+@pytest.fixture(scope="module")
+def estimated(several_files, place, tmp_path_factory):
+    """A run without test rows, which is judged on its estimate."""
+    folder = tmp_path_factory.mktemp("estimated") / "run"
+    options = ["--steps", "40", "--learning-rate", "0.005", "--output", folder]
+    assert main(place.train(*options, data=several_files[0])) == 0
+    return folder
+
+
+def stored(folder, name="probabilities.npz"):
+    with np.load(folder / name) as arrays:
+        return arrays["probabilities"], arrays["labels"], arrays["decided"]
+
+
+def metrics_of(folder) -> dict:
+    return json.loads((folder / "metrics.json").read_text())
+
+
+def page_of(folder) -> Content:
+    return Content((folder / "report.html").read_text(encoding="utf-8"))
+
+
+def figures(cells: list[str]) -> list[str]:
+    """The value before the interval of each cell."""
+    return [re.match(r"\d+\.\d{3}", cell).group() for cell in cells]
+
+
+def scores_of(probabilities, labels, decided) -> list[str]:
+    """The scores of the table by scikit-learn."""
+    found = [
+        sk.f1_score(labels, decided, average="micro", zero_division=0),
+        sk.f1_score(labels, decided, average="macro", zero_division=0),
+        sk.accuracy_score(labels, decided), sk.label_ranking_average_precision_score(labels, probabilities),
+        label_calibration_error(probabilities, labels),
+    ]  # fmt: skip
+    return [f"{value:.3f}" for value in found]
+
+
+def test_the_scores_are_those_of_the_stored_predictions(several_run):
+    page, (probabilities, labels, decided) = page_of(several_run), stored(several_run)
+    assert (decided != (probabilities >= 0.5)).any()
+    (at_half,), (at_thresholds,) = page.rows_of("this model"), page.rows_of("this model, thresholds of the labels")
+    assert figures(at_half) == scores_of(probabilities, labels, probabilities >= 0.5)
+    assert figures(at_thresholds) == scores_of(probabilities, labels, decided)
+    assert all(" to " in cell for cell in at_thresholds)
+    for name, scores in metrics_of(several_run)["baselines"].items():
+        assert page.rows_of(name)[0][3] == f"{scores['ranking_precision']:.3f}"
+
+
+def test_the_intervals_of_an_estimate_are_those_of_its_metrics(estimated):
+    found = metrics_of(estimated)["estimate"]
+    (cells,) = page_of(estimated).rows_of("models like this one, thresholds of the labels")
+    for cell, name in zip(cells, ("micro_f1_at_thresholds", "macro_f1_at_thresholds"), strict=False):
+        low, high = found[f"{name}_interval"]
+        assert cell == f"{found[name]:.3f}{low:.3f} to {high:.3f}"
+
+
+def test_the_reliability_is_before_and_after_the_temperature(several_run, estimated):
+    probabilities, labels, _ = stored(several_run)
+    temperature = metrics_of(several_run)["estimate"]["temperature_scaling"]["temperature"]
+    before, page = expit(logit(probabilities.astype(float)) * temperature), page_of(several_run)
+    for name, values in (("before the temperature", before), ("after the temperature", probabilities)):
+        errors = [label_calibration_error(values, labels, equal_mass) for equal_mass in (False, True)]
+        assert [float(cell) for cell in page.rows_of(name)[0]] == pytest.approx(errors, abs=6e-4)
+    assert f"has a temperature of {temperature:.2f}" in page.text
+    scaling, page = metrics_of(estimated)["estimate"]["temperature_scaling"], page_of(estimated)
+    for name, end in (("before the temperature", ""), ("after the temperature", "_scaled")):
+        errors = [scaling[f"{each}calibration_error{end}"] for each in ("", "equal_mass_")]
+        assert page.rows_of(name)[0] == [f"{error:.3f}" for error in errors]
+    assert "Share of the texts that have a label (accuracy) against its probability" in page.text
