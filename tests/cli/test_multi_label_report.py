@@ -2,12 +2,14 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
 import sklearn.metrics as sk
 from scipy.special import expit, logit
 
+import salience as library
 from pages import Content
 from salience.cli.main import main
 from salience.training.label_metrics import label_calibration_error
@@ -29,6 +31,10 @@ def stored(folder, name="probabilities.npz"):
 
 def metrics_of(folder) -> dict:
     return json.loads((folder / "metrics.json").read_text())
+
+
+def file_of_rows(judged: str) -> str:
+    return "predictions.jsonl" if judged == "test" else "out_of_fold.jsonl"
 
 
 def page_of(folder) -> Content:
@@ -83,3 +89,53 @@ def test_the_reliability_is_before_and_after_the_temperature(several_run, estima
         errors = [scaling[f"{each}calibration_error{end}"] for each in ("", "equal_mass_")]
         assert page.rows_of(name)[0] == [f"{error:.3f}" for error in errors]
     assert "Share of the texts that have a label (accuracy) against its probability" in page.text
+
+
+@pytest.mark.parametrize("judged", ["test", "estimate"])
+def test_the_errors_are_the_decisions_farthest_from_the_thresholds(judged, several_run, estimated):
+    folder, file = (several_run, "probabilities.npz") if judged == "test" else (estimated, "out_of_fold.npz")
+    probabilities, labels, decided = stored(folder, file)
+    rows = [json.loads(line) for line in (folder / file_of_rows(judged)).read_text().splitlines()]
+    content = (folder / "report.html").read_text(encoding="utf-8")
+    shown = content.split('<div class="error">')[1:]
+    wrong = {(row, label) for row, label in np.argwhere(decided != labels).tolist()}
+    assert len(shown) == min(len(wrong), 20) > 0 and f"of {len(wrong)}\n" in content
+    names, distances = sorted(metrics_of(folder)["labels"]), []
+    for part in shown:
+        predicted, name, probability = re.search(r"<strong>(not )?(\w+)</strong> (\d\.\d{3})", part).groups()
+        number, threshold = re.search(r"row (\d+), threshold (\d\.\d{3})", part).groups()
+        place, label = int(number) - 1, names.index(name)
+        wrong.remove((place, label))
+        assert float(probability) == pytest.approx(probabilities[place, label], abs=6e-4)
+        assert (predicted is None) == decided[place, label]
+        assert (float(probability) >= float(threshold)) == decided[place, label]
+        assert f"wrong: it has {', '.join(rows[place]['label']) or 'no label'}<" in part
+        words = re.findall(r'<span class="word [^>]*>([^<]*)</span>', part)
+        assert words == rows[place]["text"].split()
+        if judged == "test":
+            assert float(threshold) == pytest.approx(metrics_of(folder)["labels"][name]["threshold"], abs=6e-4)
+        distances.append(abs(float(probability) - float(threshold)))
+    assert distances == pytest.approx(sorted(distances, reverse=True), abs=2e-3)
+    if judged == "test":  # the thresholds are those of the model, so that no other decision is farther
+        own = [metrics_of(folder)["labels"][name]["threshold"] for name in names]
+        assert all(abs(probabilities[row, label] - own[label]) <= distances[-1] + 2e-3 for row, label in wrong)
+
+
+def test_heat_maps_are_of_the_label_of_the_error(several_run):
+    classifier = library.load(several_run, device="cpu", precision="fp32")
+    content = (several_run / "report.html").read_text(encoding="utf-8")
+    for part in content.split('<div class="error">')[1:4]:
+        name = re.search(r"<strong>(?:not )?(\w+)</strong>", part)[1]
+        found = re.findall(r'<span class="word [^>]*title="([^"]*)">([^<]*)</span>', part)
+        text = " ".join(word for _, word in found)
+        (own,) = library.explain(classifier, [text], target=classifier.labels.index(name))
+        assert [float(score) for score, _ in found] == pytest.approx(own.scores["gradient"], rel=0.02, abs=1e-6)
+
+
+def test_without_its_model_the_errors_are_there_without_heat_maps(several_run, salience, tmp_path):
+    folder = shutil.copytree(several_run, tmp_path / "run")
+    (folder / "model.safetensors").unlink()
+    assert salience("report", folder).code == 0
+    page = page_of(folder)
+    assert "the folder has no model" in page.text and "wrong: it has" in page.text
+    assert "errors" in page.sections and "words" not in page.sections

@@ -26,6 +26,7 @@ from salience.report.run_page import RunEvidence, ShownError, run_page
 from salience.report.run_words import pair_in_words
 from salience.report.terminal import say
 from salience.training.calibration_evidence import calibration_of
+from salience.training.confident_errors import confident_errors, decision_thresholds
 from salience.training.confusion import confused_pairs
 from salience.training.finished_run import FinishedRun, JudgedRows, read_finished_run
 from salience.training.manifest import MANIFEST, add_to_manifest, written_by_run
@@ -116,21 +117,22 @@ def run_evidence(run: FinishedRun, classifier: TextClassifier | None) -> RunEvid
     judged = run.judged
     if judged is None:
         return RunEvidence(run)
-    if judged.decided is not None:
-        return RunEvidence(run, calibration_of(run))
     if classifier is not None and classifier.labels != run.labels:
         raise InputError(f"{run.folder}: the model has other labels than {judged.file}: train it again")
-    wrong = np.flatnonzero(judged.predicted != judged.labels)
-    confidence = judged.probabilities.max(1)
-    shown = wrong[np.argsort(-confidence[wrong], kind="stable")][:ERRORS]
+    thresholds = decision_thresholds(run, judged)
+    wrong, of_labels = confident_errors(judged, thresholds)
+    shown, targets = wrong[:ERRORS], of_labels[:ERRORS]
     rows = read_rows(run.folder, shown.tolist(), judged.file)
-    explanations = explained_errors(classifier, rows, judged.predicted[shown])
+    explanations = explained_errors(classifier, rows, targets)
     errors = [
-        ShownError(row, float(confidence[number]), explanation)
-        for row, number, explanation in zip(rows, shown, explanations, strict=True)
-    ]
+        ShownError(
+            row, run.labels[target], float(judged.probabilities[place, target]), explanation,
+            None if thresholds is None else float(thresholds[place, target]),
+        )
+        for row, place, target, explanation in zip(rows, shown, targets, explanations, strict=True)
+    ]  # fmt: skip
     evidence = RunEvidence(run, calibration_of(run), errors, len(wrong))
-    if classifier is None:
+    if classifier is None or judged.decided is not None:
         return evidence
     chosen = spread_rows(judged, EXPLAINED)
     texts = texts_of(read_rows(run.folder, chosen, judged.file))
@@ -141,17 +143,17 @@ def run_evidence(run: FinishedRun, classifier: TextClassifier | None) -> RunEvid
 
 
 def explained_errors(
-    classifier: TextClassifier | None, rows: Sequence[Mapping[str, Any]], predicted: np.ndarray
+    classifier: TextClassifier | None, rows: Sequence[Mapping[str, Any]], targets: np.ndarray
 ) -> list[Explanation | None]:
-    """The explanation of each row for the class that was predicted; None without a classifier.
+    """The explanation of each row for the label whose decision is wrong; None without a classifier.
 
     Args:
-        predicted: (N,) class numbers.
+        targets: (N,) numbers of these labels.
     """
     found: list[Explanation | None] = [None] * len(rows)
     if classifier is not None:
-        for target in np.unique(predicted).tolist():
-            places = np.flatnonzero(predicted == target).tolist()
+        for target in np.unique(targets).tolist():
+            places = np.flatnonzero(targets == target).tolist()
             texts = texts_of([rows[place] for place in places])
             for place, each in zip(
                 places, explain_texts(classifier, texts, {"gradient": gradient}, target), strict=True

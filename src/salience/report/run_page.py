@@ -34,17 +34,34 @@ FOLDED = 25  # classes from which on a table is folded
 
 @dataclass(frozen=True)
 class ShownError:
-    """A row that is predicted wrongly.
+    """A row that is predicted wrongly; where a text can have several labels, a wrong decision about one of them.
 
     Attributes:
         row: a line of the file of the judged rows: "row", "text", "label", "predicted", and "text_pair" of a pair.
-        probability: of the predicted class.
-        explanation: of the predicted class, by the model of the run; None without a model.
+        label: the name of the predicted class, or of the label that is decided.
+        probability: of that label.
+        explanation: of that label, by the model of the run; None without a model.
+        threshold: from which on the label is predicted; None where a text has one label.
     """
 
     row: dict[str, Any]
+    label: str
     probability: float
     explanation: Explanation | None
+    threshold: float | None = None
+
+    @property
+    def predicted(self) -> str:
+        """What is predicted, in words; "not joy" of a label that the row does not get."""
+        gets = self.threshold is None or self.label in self.row["predicted"]
+        return self.label if gets else f"not {self.label}"
+
+    @property
+    def right(self) -> str:
+        """What the row is, in words."""
+        if self.threshold is None:
+            return f"it is {self.row['label']}"
+        return f"it has {', '.join(self.row['label']) or 'no label'}"
 
 
 @dataclass(frozen=True)
@@ -55,7 +72,7 @@ class RunEvidence:
         run: the run.
         calibration: of the judged rows; None if there are none.
         errors: the most confident errors, the most confident first.
-        wrong: number of all errors.
+        wrong: number of all errors, which are decisions where a text can have several labels.
         words: class number to the words that speak for it; empty without a model or judged rows.
         explained: number of the judged rows that the words are from.
         explainers: of the errors and of the words.
@@ -77,17 +94,9 @@ def run_page(evidence: RunEvidence, title: str) -> str:
         title: a title as plain text.
     """
     run, figures = evidence.run, Figures()
-    judged: dict[str, Any] = {}
-    if run.judged is not None and evidence.calibration is not None:
-        judged = {
-            "scores": score_parts(run, run.judged, evidence.calibration),
-            "confusions": class_parts(run, run.judged, figures.styles) if run.judged.decided is None else {},
-            "labels": label_parts(run),
-            "reliability": reliability_parts(run.judged, evidence.calibration, figures),
-        }
     body = render(
         PACKAGE, "run.html.jinja",
-        title=title, about=rows_in_words(run), no_scores=NO_SCORES, **judged,
+        title=title, about=rows_in_words(run), no_scores=NO_SCORES, **judged_parts(evidence, figures),
         curves=[figures.drawn(drawing, caption)
                 for caption, drawing in history_drawings(run.history, run.metrics.get("best_step"))],
         wrong=evidence.wrong, errors=[error_card(each, evidence, figures.styles) for each in evidence.errors],
@@ -100,6 +109,19 @@ def run_page(evidence: RunEvidence, title: str) -> str:
         counts=[] if run.facts is None else class_count_rows(run.facts),
     )  # fmt: skip
     return framed(title, asset("words.css") + asset("run.css") + figures.styles.sheet(), body)
+
+
+def judged_parts(evidence: RunEvidence, figures: Figures) -> dict[str, Any]:
+    """What the page shows of the judged rows: scores, classes or labels, and reliability; each None without rows."""
+    run, calibration = evidence.run, evidence.calibration
+    if run.judged is None or calibration is None:
+        return dict.fromkeys(("scores", "confusions", "labels", "reliability"))
+    return {
+        "scores": score_parts(run, run.judged, calibration),
+        "confusions": class_parts(run, run.judged, figures.styles) if run.judged.decided is None else None,
+        "labels": label_parts(run),
+        "reliability": reliability_parts(run.judged, calibration, figures),
+    }
 
 
 def reliability_parts(judged: JudgedRows, calibration: Calibration, figures: Figures) -> dict[str, Any]:
@@ -130,14 +152,12 @@ class ErrorCard:
     """An error as the page shows it.
 
     Attributes:
-        error: the row with its label and prediction.
-        probability: of the prediction, in figures.
+        error: the error.
         parts: the text, and the second one of a pair; each as its beginning and the rest.
         map: the explanation; None without one.
     """
 
-    error: dict[str, Any]
-    probability: str
+    error: ShownError
     parts: list[tuple[str, str]]
     map: HeatMap | None
 
@@ -147,4 +167,4 @@ def error_card(shown: ShownError, evidence: RunEvidence, styles: Styles) -> Erro
     texts = [shown.row[name] for name in ("text", "text_pair") if shown.row.get(name) is not None]
     maps = {} if shown.explanation is None else {"": shown.explanation}
     found = heat_maps_of_text(maps, evidence.explainers[0], styles, SHOWN)
-    return ErrorCard(shown.row, f"{shown.probability:.3f}", [cut(text) for text in texts], found[0] if found else None)
+    return ErrorCard(shown, [cut(text) for text in texts], found[0] if found else None)

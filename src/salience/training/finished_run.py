@@ -44,6 +44,13 @@ class JudgedRows:
         """The most probable classes (N,)."""
         return self.probabilities.argmax(1)
 
+    @property
+    def decisions(self) -> np.ndarray:
+        """Whether each row gets each label (N, C) bool; where a text has one label, the most probable one."""
+        if self.decided is not None:
+            return self.decided
+        return self.predicted[:, None] == np.arange(self.probabilities.shape[1])
+
 
 @dataclass(frozen=True)
 class FinishedRun:

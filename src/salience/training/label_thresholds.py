@@ -88,9 +88,16 @@ def cross_decided(
         groups: (N,) the group of each row, which is in one half; None for rows that are independent.
         seed: of the halves.
     """
+    return probabilities >= cross_thresholds(probabilities, labels, groups, seed)
+
+
+def cross_thresholds(
+    probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None, seed: int = 0
+) -> np.ndarray:
+    """The thresholds (N, C) of `cross_decided`, whose arguments it has: of each row those of the other half."""
     first = half_of_rows(len(labels) if groups is None else groups, seed)
-    decided = np.zeros(labels.shape, bool)
+    thresholds = np.full(labels.shape, HALF)
     for rows in (first, ~first):
         if rows.any():
-            decided[rows] = probabilities[rows] >= find_label_thresholds(probabilities[~rows], labels[~rows])
-    return decided
+            thresholds[rows] = find_label_thresholds(probabilities[~rows], labels[~rows])
+    return thresholds
