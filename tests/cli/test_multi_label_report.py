@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -12,6 +13,10 @@ from scipy.special import expit, logit
 import salience as library
 from pages import Content
 from salience.cli.main import main
+from salience.commands.report import spread_rows
+from salience.explainers.class_words import read_kept_words
+from salience.explainers.explanations import explain_texts
+from salience.explainers.integrated import IntegratedGradients
 from salience.training.label_metrics import label_calibration_error
 
 
@@ -139,3 +144,39 @@ def test_without_its_model_the_errors_are_there_without_heat_maps(several_run, s
     page = page_of(folder)
     assert "the folder has no model" in page.text and "wrong: it has" in page.text
     assert "errors" in page.sections and "words" not in page.sections
+
+
+@pytest.mark.parametrize("judged", ["test", "estimate"])
+def test_the_words_of_a_label_are_means_over_the_rows_that_get_it(judged, several_run, estimated):
+    folder = several_run if judged == "test" else estimated
+    rows = [json.loads(line)["text"] for line in (folder / file_of_rows(judged)).read_text().splitlines()]
+    classifier = library.load(folder, device="cpu", precision="fp32")
+    kept, predicted = read_kept_words(folder), classifier.predict(rows)
+    _, _, decided = stored(folder, "probabilities.npz" if judged == "test" else "out_of_fold.npz")
+    assert kept.explained == decided.any(1).sum()  # fewer than 200, so that all are explained
+    explainer = {kept.explainer: IntegratedGradients(8)}
+    page = (folder / "report.html").read_text(encoding="utf-8").split('<section id="words">')[1]
+    assert kept.words and "Words that speak for a label" in page
+    for label, words in kept.words.items():
+        scores = defaultdict(list)
+        for text, names, gets in zip(rows, predicted, decided, strict=True):
+            if gets.any() and label in names:
+                texts = library.Texts([text])
+                (own,) = explain_texts(classifier, texts, explainer, classifier.labels.index(label))
+                for word in set(own.words):
+                    places = [place for place, each in enumerate(own.words) if each == word]
+                    scores[word].append(own.scores[kept.explainer][places].sum())
+        means = {word: np.mean(of_word) for word, of_word in scores.items() if len(of_word) >= 3}
+        best = sorted((word for word in means if means[word] > 0), key=lambda word: -means[word])[:8]
+        assert [word for word, _, _ in words] == best
+        assert [score for _, score, _ in words] == pytest.approx([means[word] for word in best], rel=1e-3, abs=1e-6)
+        (part,) = re.findall(rf"<h3>{label}</h3>\s*<ul>(.*?)</ul>", page, re.DOTALL)
+        assert re.findall(r"<li>(\S+) <small>", part) == best
+
+
+def test_rows_are_drawn_evenly_from_the_predicted_labels():
+    decisions = np.zeros((100, 3), bool)
+    decisions[:80, 0] = decisions[[5, 81, 82, 83], 1] = True  # a frequent label, a rare one, and one that none gets
+    drawn = spread_rows(decisions, 8)
+    assert {81, 82, 83} <= set(drawn) and drawn == sorted(set(drawn)) and len(drawn) == 8
+    assert decisions[drawn].any(1).all() and len(spread_rows(decisions, 200)) == 83

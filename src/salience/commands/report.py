@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from salience.report.terminal import say
 from salience.training.calibration_evidence import calibration_of
 from salience.training.confident_errors import confident_errors, decision_thresholds
 from salience.training.confusion import confused_pairs
-from salience.training.finished_run import FinishedRun, JudgedRows, read_finished_run
+from salience.training.finished_run import FinishedRun, read_finished_run
 from salience.training.manifest import MANIFEST, add_to_manifest, written_by_run
 
 REPORT = "report.html"
@@ -90,7 +91,7 @@ def add_report(folder: Path, name: str, classifier: TextClassifier) -> None:
 
 
 def report_files(run: FinishedRun, classifier: TextClassifier | None, name: str) -> dict[str, str]:
-    """The report of a run, and the words of its classes if texts are explained: names and contents of files.
+    """The report of a run, and the words of its labels if texts are explained: names and contents of files.
 
     Args:
         classifier: of the run; None makes a report without explanations.
@@ -132,14 +133,15 @@ def run_evidence(run: FinishedRun, classifier: TextClassifier | None) -> RunEvid
         for row, place, target, explanation in zip(rows, shown, targets, explanations, strict=True)
     ]  # fmt: skip
     evidence = RunEvidence(run, calibration_of(run), errors, len(wrong))
-    if classifier is None or judged.decided is not None:
+    if classifier is None:
         return evidence
-    chosen = spread_rows(judged, EXPLAINED)
+    chosen = spread_rows(judged.decisions, EXPLAINED)
     texts = texts_of(read_rows(run.folder, chosen, judged.file))
     name = evidence.explainers[1]
     # Not gradient x input: where a model is certain, the gradient at the text is nearly 0, and its signs are noise.
-    words = words_by_class(explain_texts(classifier, texts, {name: IntegratedGradients(POINTS)}), name, WORDS)
-    return RunEvidence(run, evidence.calibration, errors, len(wrong), words, len(chosen))
+    explained = explain_texts(classifier, texts, {name: IntegratedGradients(POINTS)})
+    words = words_by_class((each for each in explained if each.is_predicted), name, WORDS)
+    return replace(evidence, words=words, explained=len(chosen))
 
 
 def explained_errors(
@@ -162,14 +164,19 @@ def explained_errors(
     return found
 
 
-def spread_rows(judged: JudgedRows, most: int) -> list[int]:
-    """At most so many rows, drawn evenly from the predicted classes, always the same ones; in order."""
-    draw = np.random.default_rng(0).permutation(len(judged.labels))
-    place_in_class = np.zeros(len(draw), int)
-    for number in np.unique(judged.predicted):
-        own = draw[judged.predicted[draw] == number]
-        place_in_class[own] = np.arange(len(own))
-    return sorted(draw[np.argsort(place_in_class[draw], kind="stable")][:most].tolist())
+def spread_rows(decisions: np.ndarray, most: int) -> list[int]:
+    """At most so many rows, drawn evenly from the predicted labels, always the same ones; in order.
+
+    Args:
+        decisions: (N, C) bool, whether each row gets each label. Rows that get none are left out.
+    """
+    draw = np.random.default_rng(0).permutation(len(decisions))
+    turn = np.full(len(draw), len(draw))  # of a row among those of its label, of several labels the earliest one
+    for of_label in decisions.T:
+        own = draw[of_label[draw]]
+        turn[own] = np.minimum(turn[own], np.arange(len(own)))
+    in_turn = draw[np.argsort(turn[draw], kind="stable")]
+    return sorted(in_turn[turn[in_turn] < len(draw)][:most].tolist())
 
 
 def texts_of(rows: Sequence[Mapping[str, Any]]) -> Texts:

@@ -73,7 +73,7 @@ class RunEvidence:
         calibration: of the judged rows; None if there are none.
         errors: the most confident errors, the most confident first.
         wrong: number of all errors, which are decisions where a text can have several labels.
-        words: class number to the words that speak for it; empty without a model or judged rows.
+        words: number of a class or label to the words that speak for it; empty without a model or judged rows.
         explained: number of the judged rows that the words are from.
         explainers: of the errors and of the words.
     """
