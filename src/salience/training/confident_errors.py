@@ -32,11 +32,12 @@ def confident_errors(judged: JudgedRows, thresholds: np.ndarray | None) -> tuple
 def decision_thresholds(run: FinishedRun, judged: JudgedRows) -> np.ndarray | None:
     """The thresholds (N, C) that decided about each label of each judged row; None where a text has one label.
 
-    In an estimate, the thresholds of a row are those that are best on the other half of the rows.
+    In an estimate, the thresholds of a row are those that are best on the other half of the rows; for a target
+    precision, those that all rows have found.
     """
     if judged.decided is None:
         return None
-    if judged.kind != "estimate":
+    if judged.kind != "estimate" or "label_precision" in run.metrics["estimate"]:
         own = [run.metrics["labels"][label]["threshold"] for label in run.labels]
         return np.broadcast_to(np.array(own), judged.labels.shape)
     if not run.metrics["estimate"]["label_thresholds"]:
