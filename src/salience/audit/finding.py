@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from salience.data.task import Task
 from salience.data.texts import Texts
 
 Named = str | list[str]  # the label of a row; where a text can have several, the list of their names
@@ -45,6 +46,12 @@ class Finding:
         """The finding as a line of audit.jsonl."""
         first = {"kind": self.kind, "rows": self.rows, "suggestion": self.suggestion, "score": round(self.score, 6)}
         return first | self.details
+
+
+def kinds_of(task: Task) -> list[str]:
+    """The kinds of findings that there can be: two more with test rows, close classes where a text has one label."""
+    left_out = ({"classes"} if task.multi_label else set()) | (set() if len(task.test) else {"test_duplicate", "leak"})
+    return [kind for kind in KINDS if kind not in left_out]
 
 
 def rows_of(texts: Texts) -> list[int]:

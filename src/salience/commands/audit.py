@@ -11,8 +11,9 @@ import pyarrow
 
 from salience.audit.corrected import check_output_kind, label_of_row, write_corrected
 from salience.audit.decisions import COLUMNS, DELETED, decision_rows, has_decisions, read_decisions
-from salience.audit.finding import KINDS, Finding
+from salience.audit.finding import KINDS, Finding, kinds_of
 from salience.audit.findings import find_all
+from salience.audit.label_noise import share_of_right
 from salience.audit.out_of_fold import OutOfFold, audit_folds, by_fine_tuning, by_regression, of_run
 from salience.data.columns import choose_columns
 from salience.data.multilabel import mixed_kinds
@@ -23,7 +24,7 @@ from salience.data.writers import opened_csv
 from salience.errors import InputError, counted
 from salience.files import whole_folder, write_lines, write_whole
 from salience.outputs import check_folder, check_output_file
-from salience.report.audit_page import AuditEvidence, audit_page, kinds_of, share_of_right
+from salience.report.audit_page import AuditEvidence, audit_page
 from salience.report.terminal import say
 from salience.settings import as_option
 from salience.training.recipe import Recipe

@@ -5,13 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from salience.audit.confident_learning import estimated_counts, of_each_label
-from salience.audit.finding import KINDS, Finding, named, rows_of, shown
+from salience.audit.finding import KINDS, Finding, kinds_of, named, rows_of, shown
 from salience.audit.giveaways import GAMMA, SHARE
+from salience.audit.label_noise import most_mistaken, noise_counts, share_of_right, share_of_wrong
 from salience.audit.neighbours import NEIGHBOURS
 from salience.audit.out_of_fold import OutOfFold
 from salience.audit.separation import LEAST, LOWEST
@@ -65,48 +62,19 @@ def audit_page(evidence: AuditEvidence, title: str) -> str:
     """
     task, predicted = evidence.task, evidence.predicted
     found = {kind: [each for each in evidence.findings if each.kind == kind] for kind in kinds_of(task)}
-    counts = counts_of(task, predicted)
-    pairs = mistaken_labels(counts, task.labels) if task.multi_label else mistaken_pairs(counts, task.labels)
+    counts = noise_counts(task, predicted)
     body = render(
         PACKAGE, "audit.html.jinja",
         title=title, names=KINDS, found={kind: len(each) for kind, each in found.items()},
         rows=len(task.training), tests=len(task.test), judged=len(predicted.places), source=predicted.source,
         several=task.multi_label, right=f"{share_of_right(task, predicted):.1%}",
-        noise=f"{1 - counts.trace(axis1=-2, axis2=-1).sum() / counts.sum():.1%}",
+        noise=f"{share_of_wrong(counts):.1%}",
         similarity=f"{evidence.similarity:g}",
         shown={kind: [(each, shown_rows(each, task)) for each in findings[:MOST]] for kind, findings in found.items()},
-        pairs=pairs, label_text=shown, neighbours=NEIGHBOURS, lowest=LOWEST, least=LEAST,
-        gamma=GAMMA, share=f"{SHARE:.0%}",
+        pairs=most_mistaken(counts, task.labels, OF_GROUP), label_text=shown,
+        neighbours=NEIGHBOURS, lowest=LOWEST, least=LEAST, gamma=GAMMA, share=f"{SHARE:.0%}",
     )  # fmt: skip
     return framed(title, asset("audit.css"), body)
-
-
-def kinds_of(task: Task) -> list[str]:
-    """The kinds of findings that there can be.
-
-    Those of test rows need test rows, and classes are close only where a text has one label.
-    """
-    of_one_label, of_test_rows = {"classes"}, {"leak", "test_duplicate"}
-    left_out = (of_one_label if task.multi_label else set()) | (set() if len(task.test) else of_test_rows)
-    return [kind for kind in KINDS if kind not in left_out]
-
-
-def share_of_right(task: Task, predicted: OutOfFold) -> float:
-    """The share of rows whose label is the most probable one; with several, of decisions about labels at 0.5."""
-    labels = task.training.known_labels[predicted.places]
-    decided = predicted.probabilities >= 0.5 if task.multi_label else predicted.probabilities.argmax(1)
-    return float((decided == labels).mean())
-
-
-def counts_of(task: Task, predicted: OutOfFold) -> np.ndarray:
-    """The `estimated_counts` (C, C) of the classes; with several labels those of each (C, 2, 2), of "no" and "yes"."""
-    labels = task.training.known_labels[predicted.places]
-    if not task.multi_label:
-        return estimated_counts(labels, predicted.probabilities)
-    return np.array([
-        np.diag(np.bincount(given, minlength=2)) if number in predicted.unseen else estimated_counts(given, both)
-        for number, given, both in of_each_label(labels, predicted.probabilities)
-    ])  # fmt: skip
 
 
 def shown_rows(finding: Finding, task: Task) -> list[ShownRow]:
@@ -125,37 +93,3 @@ def shown_row(texts: Texts, row: int, labels: Sequence[str], name: str) -> Shown
     place = bisect_left(rows_of(texts), row)  # rows are in the order of the file
     parts = [texts.texts[place]] + ([] if texts.second is None else [texts.second[place]])
     return ShownRow(name, shown(named(texts.known_labels[place], labels)), [cut(part) for part in parts])
-
-
-def mistaken_labels(counts: np.ndarray, labels: Sequence[str]) -> list[tuple[str, str, int, str]]:
-    """Of several labels, those with the most rows that are estimated to lack them, or to have them, by mistake.
-
-    Args:
-        counts: (C, 2, 2), as of `counts_of`.
-
-    Returns:
-        A label, what is likely, the number of rows, and their share of the rows that have it, or that lack it.
-    """
-    found = [
-        (label, f"{'has' if likely else 'lacks'} it", int(each[given, likely]),
-         f"{each[given, likely] / each[given].sum():.1%}")
-        for label, each in zip(labels, counts, strict=True) for given, likely in ((0, 1), (1, 0))
-        if each[given, likely]
-    ]  # fmt: skip
-    return sorted(found, key=lambda line: -line[2])[:OF_GROUP]
-
-
-def mistaken_pairs(counts: np.ndarray, labels: Sequence[str]) -> list[tuple[str, str, int, str]]:
-    """The pairs of labels with the most rows that are estimated to be mistaken: given, true, rows, share of the given.
-
-    Args:
-        counts: (C, C), as of `estimated_counts`.
-    """
-    wrong = counts - np.diag(counts.diagonal())
-    order = np.argsort(-wrong, axis=None, kind="stable")[:OF_GROUP]
-    found: list[tuple[str, str, Any, str]] = []
-    for given, true in (divmod(int(place), len(counts)) for place in order):
-        if wrong[given, true]:
-            share = wrong[given, true] / counts[given].sum()
-            found.append((labels[given], labels[true], int(wrong[given, true]), f"{share:.1%}"))
-    return found
