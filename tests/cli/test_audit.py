@@ -1,5 +1,6 @@
 """`salience audit` as a user meets it: planted faults are found, decisions are applied, and bad input is refused."""
 
+import codecs
 import csv
 import json
 import os
@@ -53,7 +54,7 @@ def findings_in(folder, kind=None) -> list[dict]:
 
 
 def decisions_in(folder) -> list[dict]:
-    with (folder / "decisions.csv").open(encoding="utf-8", newline="") as file:
+    with (folder / "decisions.csv").open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -134,6 +135,22 @@ def test_test_rows_are_searched_for_the_data(audit, data, tmp_path):
     page = Content((tmp_path / "audit" / "audit.html").read_text(encoding="utf-8"))
     assert "leak" in page.sections and "test row 2" in page.text
     assert any("nearly equal to test row 2" in row["reason"] for row in decisions_in(tmp_path / "audit"))
+
+
+def test_decisions_begin_with_the_mark_that_excel_needs_and_are_read_with_it(audit, salience, tmp_path):
+    rows = [*ROWS, [f"{ROWS[0][0]} café", "sport"], [f"{ROWS[0][0]} café", "food"]]
+    data, copy = write_csv(tmp_path / "data.csv", rows), tmp_path / "copy.csv"
+    assert audit(data, "--output", tmp_path / "audit").code == 0
+    decisions = tmp_path / "audit" / "decisions.csv"
+    (number,) = [place for place, row in enumerate(decisions_in(tmp_path / "audit"), 1) if row["row"] == "62"]
+    mark, *lines = decisions.read_bytes()[:3], *decisions.read_bytes()[3:].decode().splitlines()
+    assert mark == codecs.BOM_UTF8 and lines[0].startswith("row,label,") and "café" in lines[number]
+    first, label, suggested, _, rest = lines[number].split(",", 4)
+    lines[number] = ",".join([first, label, suggested, "delete", rest])
+    decisions.write_bytes(mark + "\n".join(lines).encode())
+    answer = salience("audit", data, "--apply", decisions, "--output", copy)
+    assert answer.code == 0, answer.err
+    assert copy.read_text(encoding="utf-8").splitlines() == data.read_text(encoding="utf-8").splitlines()[:-1]
 
 
 def test_test_rows_that_are_equal_are_a_group(audit, data, tmp_path):

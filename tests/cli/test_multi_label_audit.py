@@ -44,7 +44,7 @@ def findings_in(folder, kind) -> list[dict]:
 
 
 def decisions_in(folder) -> list[dict]:
-    with (folder / "decisions.csv").open(encoding="utf-8", newline="") as file:
+    with (folder / "decisions.csv").open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 

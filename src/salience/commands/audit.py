@@ -20,7 +20,7 @@ from salience.data.multilabel import mixed_kinds
 from salience.data.reading import column_names, is_on_hub, stream, suffix_of
 from salience.data.sources import check_not_read
 from salience.data.task import Task
-from salience.data.writers import opened_csv
+from salience.data.writers import csv_writer
 from salience.errors import InputError, counted
 from salience.files import whole_folder, write_lines, write_whole
 from salience.outputs import check_folder, check_output_file
@@ -102,9 +102,10 @@ def write_audit(output: Path, evidence: AuditEvidence, title: str) -> None:
     with whole_folder(output) as folder:
         write_whole(folder / PAGE, page)
         write_lines(folder / LINES, (finding.as_row() for finding in evidence.findings))
-        # A person opens the file in a spreadsheet, and its texts are from elsewhere.
-        with opened_csv(folder / DECISIONS, dict.fromkeys(COLUMNS, pyarrow.string()), True, say) as write:
-            write(rows)
+        # A person opens the file in a spreadsheet: Excel needs the byte order mark to read UTF-8, and the texts, which
+        # are from elsewhere, must not become formulas.
+        with open(folder / DECISIONS, "w", encoding="utf-8-sig", newline="") as file:
+            csv_writer(file, dict.fromkeys(COLUMNS, pyarrow.string()), safe=True)(rows)
 
 
 def summary(task: Task, findings: Sequence[Finding], predicted: OutOfFold) -> list[str]:
