@@ -175,6 +175,25 @@ def test_test_rows_that_are_equal_are_a_group(audit, data, tmp_path):
     assert "test_duplicate" not in (tmp_path / "without" / "audit.html").read_text(encoding="utf-8")
 
 
+def test_a_planted_word_is_one_by_which_the_classifier_decides(place, audit, data, salience, tmp_path):
+    """By the regression on the vectors of the encoder, and by the model of a run."""
+    planted = [(f"{text} goalkeeper" if label == "sport" else text, label) for text, label in ROWS]
+    file = write_csv(tmp_path / "planted.csv", planted)
+    steps = ("--method", "plain", "--steps", "60", "--learning-rate", "0.02", "--estimate", "folds:2")
+    assert salience(*place.train(*steps, "--output", tmp_path / "trained", data=file)).code == 0
+    for name, options in {"regression": [], "run": ["--run", tmp_path / "trained"]}.items():
+        answer = audit(file, "--explain", "--output", tmp_path / name, *options)
+        assert answer.code == 0, answer.err
+        found = findings_in(tmp_path / name, "deciding_word")
+        assert f"words by which a classifier decides: {len(found)}\n" in answer.out
+        (own,) = [each for each in found if (each["word"], each["label"]) == ("goalkeeper", "sport")]
+        assert own["score"] >= 0.2 and own["share"] == 1
+        assert own["rows"] == [row for row, (_, label) in enumerate(planted, 1) if label == "sport"]
+        page = Content((tmp_path / name / "audit.html").read_text(encoding="utf-8"))
+        assert "deciding_word" in page.sections and page.rows_of("goalkeeper")
+    refused(salience("audit", data, "--apply", "x.csv", "--explain"), "--explain has no effect with --apply")
+
+
 def test_the_estimate_of_a_run_judges_the_labels(place, audit, data, salience, tmp_path):
     assert salience(*place.train("--output", tmp_path / "run", data=data)).code == 0
     answer = audit(data, "--run", tmp_path / "run", "--output", tmp_path / "audit")

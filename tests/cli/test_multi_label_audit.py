@@ -43,6 +43,17 @@ def findings_in(folder, kind) -> list[dict]:
     return [line for line in lines if line["kind"] == kind]
 
 
+def test_each_label_of_a_text_has_words_by_which_it_is_decided(place, salience, tmp_path):
+    planted = [(f"{text} goalkeeper" if "sport" in labels else text, json.dumps(labels)) for text, labels in ROWS]
+    data = write_csv(tmp_path / "planted.csv", planted)
+    folder = tmp_path / "audit"
+    answer = salience("audit", data, "--model", place.model, "--device", "cpu", "--explain", "--output", folder)
+    assert answer.code == 0, answer.err
+    (own,) = [each for each in findings_in(folder, "deciding_word") if each["word"] == "goalkeeper"]
+    assert own["label"] == "sport"
+    assert own["rows"] == [row for row, (_, labels) in enumerate(ROWS, 1) if "sport" in labels]
+
+
 def decisions_in(folder) -> list[dict]:
     with (folder / "decisions.csv").open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))

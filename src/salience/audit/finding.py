@@ -21,6 +21,7 @@ KINDS = {  # kind: what it is called on the page and in the terminal
     "outlier": "outliers",
     "classes": "pairs of classes that are hard to tell apart",
     "word": "words that give the label away",
+    "deciding_word": "words by which a classifier decides",
 }
 
 
@@ -48,10 +49,19 @@ class Finding:
         return first | self.details
 
 
-def kinds_of(task: Task) -> list[str]:
-    """The kinds of findings that there can be: two more with test rows, close classes where a text has one label."""
-    left_out = ({"classes"} if task.multi_label else set()) | (set() if len(task.test) else {"test_duplicate", "leak"})
-    return [kind for kind in KINDS if kind not in left_out]
+def kinds_of(task: Task, explained: bool) -> list[str]:
+    """The kinds of findings that there can be.
+
+    Two need test rows, and close classes one label for each text.
+
+    Args:
+        explained: whether the rows are explained.
+    """
+    possible = {
+        "classes": not task.multi_label, "deciding_word": explained,
+        "leak": len(task.test) > 0, "test_duplicate": len(task.test) > 0,
+    }  # fmt: skip
+    return [kind for kind in KINDS if possible.get(kind, True)]
 
 
 def rows_of(texts: Texts) -> list[int]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from salience.audit.deciding_words import deciding_words
 from salience.audit.finding import Finding, Named, named, rows_of
 from salience.audit.giveaways import giveaways
 from salience.audit.neighbours import above_fence, duplicate_groups, outlier_scores, similar_rows
@@ -14,11 +15,13 @@ from salience.audit.separation import close_pairs
 from salience.audit.wrong_labels import wrong_labels
 from salience.data.task import Task
 from salience.data.texts import Texts
+from salience.explainers.explanation import Explanation
 
 
 def find_all(
-    task: Task, vectors: np.ndarray, test_vectors: np.ndarray | None, predicted: OutOfFold, similarity: float
-) -> list[Finding]:
+    task: Task, vectors: np.ndarray, test_vectors: np.ndarray | None, predicted: OutOfFold, similarity: float,
+    explanations: Iterable[Explanation] = (),
+) -> list[Finding]:  # fmt: skip
     """All findings, kind by kind, the strongest first.
 
     Args:
@@ -27,6 +30,7 @@ def find_all(
         test_vectors: of the test rows; None without any.
         predicted: out-of-fold probabilities of the labelled rows.
         similarity: cosine from which on texts are near-duplicates.
+        explanations: of labelled rows for their labels, as of `explained_rows`; none if the rows are not explained.
     """
     texts = task.training
     exclusive = [] if task.multi_label else hard_classes(task, predicted)  # labels of one text need not be told apart
@@ -38,6 +42,7 @@ def find_all(
         *outliers(texts, task.labels, vectors),
         *exclusive,
         *telling_words(texts, task.labels),
+        *words_that_decide(explanations, task.labels),
     ]
 
 
@@ -140,4 +145,15 @@ def telling_words(texts: Texts, labels: Sequence[str]) -> list[Finding]:
             },
         )
         for each in giveaways(texts, len(labels))
+    ]  # fmt: skip
+
+
+def words_that_decide(explanations: Iterable[Explanation], labels: Sequence[str]) -> list[Finding]:
+    """The words by which a classifier decides, with the explained rows that have it; the score is the part."""
+    return [
+        Finding(
+            "deciding_word", each.rows, "check whether the word belongs to what is classified", each.part,
+            {"word": each.word, "label": labels[each.label], "share": round(each.share, 6)},
+        )
+        for each in deciding_words(explanations)
     ]  # fmt: skip

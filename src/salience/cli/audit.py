@@ -39,6 +39,11 @@ def audit(
     similarity: Annotated[
         float | None, Option(help="Cosine from which on texts are near-duplicates.  [default: 0.95]")
     ] = None,
+    explain: Annotated[
+        bool,
+        Option("--explain", help="Also list the words by which a classifier decides: the model of --run, or the "
+               "regression on the vectors of the encoder."),
+    ] = False,
     apply: Annotated[
         str | None,
         Option(metavar="DECISIONS", help="Write a corrected copy of the data by this file, decisions.csv with its "
@@ -58,9 +63,10 @@ def audit(
 
     if apply is not None:
         others = {"--test": test, "--run": run, "--fine-tune": fine_tune or None, "--folds": folds,
-                  "--similarity": similarity}  # fmt: skip
+                  "--similarity": similarity, "--explain": explain or None}  # fmt: skip
         apply_decisions(data, apply, output, overwrite, given, [name for name, value in others.items() if value])
         return
     audit_file(
-        data, output, overwrite, given, test=test, run=run, fine_tune=fine_tune, folds=folds, similarity=similarity
-    )
+        data, output, overwrite, given, test=test, run=run, fine_tune=fine_tune, folds=folds, similarity=similarity,
+        explain=explain,
+    )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow
 
 from salience.audit.corrected import check_output_kind, label_of_row, write_corrected
+from salience.audit.deciding_words import explained_rows
 from salience.audit.decisions import COLUMNS, DELETED, decision_rows, has_decisions, read_decisions
 from salience.audit.finding import KINDS, Finding, kinds_of
 from salience.audit.findings import find_all
@@ -20,13 +21,17 @@ from salience.data.multilabel import mixed_kinds
 from salience.data.reading import column_names, is_on_hub, stream, suffix_of
 from salience.data.sources import check_not_read
 from salience.data.task import Task
+from salience.data.texts import Texts
 from salience.data.writers import csv_writer
 from salience.errors import InputError, counted
+from salience.explainers.explanation import Explanation
 from salience.files import whole_folder, write_lines, write_whole
+from salience.inference import TextClassifier, load
 from salience.outputs import check_folder, check_output_file
 from salience.report.audit_page import AuditEvidence, audit_page
 from salience.report.terminal import say
 from salience.settings import as_option
+from salience.training.preparing import prepare, silent
 from salience.training.recipe import Recipe
 from salience.training.reference_runs import encoder_of_recipe
 from salience.training.task_files import read_task
@@ -39,6 +44,7 @@ OF_COPIES = ("text", "text_pair", "label", "label_separator", "encoding")  # set
 def audit_file(
     data: str, output: Path | None, overwrite: bool, given: Mapping[str, Any], *, test: str | None = None,
     run: str | None = None, fine_tune: bool = False, folds: int | None = None, similarity: float | None = None,
+    explain: bool = False,
 ) -> None:  # fmt: skip
     """Writes the page, the findings and the file for decisions into a folder, and prints the number of findings.
 
@@ -51,6 +57,7 @@ def audit_file(
         fine_tune: whether models are trained for them.
         folds: number of folds; None is `FOLDS`.
         similarity: cosine from which on texts are near-duplicates; None is `SIMILARITY`.
+        explain: whether rows are explained, by the model of the run or by a regression on the vectors of the encoder.
 
     Raises:
         InputError: the data or an option is at fault, or the folder holds decisions of a person.
@@ -75,9 +82,13 @@ def audit_file(
             predicted = by_fine_tuning(replace(recipe, test=None), task, divided, places, say)
         else:
             predicted = by_regression(divided, places, vectors, len(task.labels))
-    findings = find_all(task, vectors, test_vectors, predicted, similarity)
-    write_audit(output, AuditEvidence(task, findings, predicted, similarity), f"Audit of {Path(data).name}")
-    for line in summary(task, findings, predicted):
+    explanations: Iterable[Explanation] = ()
+    if explain:
+        classifier = load(run) if run is not None else begun_classifier(recipe, task)
+        explanations = explained_rows(classifier, task.training, recipe.seed)
+    findings = find_all(task, vectors, test_vectors, predicted, similarity, explanations)
+    write_audit(output, AuditEvidence(task, findings, predicted, similarity, explain), f"Audit of {Path(data).name}")
+    for line in summary(task, findings, predicted, explain):
         say(line)
     say(f"page: {output / PAGE}")
     say(f"decisions: {output / DECISIONS}")
@@ -108,13 +119,19 @@ def write_audit(output: Path, evidence: AuditEvidence, title: str) -> None:
             csv_writer(file, dict.fromkeys(COLUMNS, pyarrow.string()), safe=True)(rows)
 
 
-def summary(task: Task, findings: Sequence[Finding], predicted: OutOfFold) -> list[str]:
+def begun_classifier(recipe: Recipe, task: Task) -> TextClassifier:
+    """The regression on the vectors of the encoder, fitted to the labelled rows, as a classifier that is explained."""
+    own = replace(task, validation=Texts([]), test=Texts([]))
+    return prepare(replace(recipe, test=None, head_start="logistic"), own, silent).classifier
+
+
+def summary(task: Task, findings: Sequence[Finding], predicted: OutOfFold, explained: bool) -> list[str]:
     """The number of findings of each kind, a line each."""
     found = {kind: sum(finding.kind == kind for finding in findings) for kind in KINDS}
     return [
         f"{counted(len(task.training), 'row')}; labels checked by {predicted.source}, which are right on "
         f"{share_of_right(task, predicted):.1%}{' of the decisions about labels' if task.multi_label else ''}",
-        *(f"{KINDS[kind]}: {found[kind]:,}" for kind in kinds_of(task)),
+        *(f"{KINDS[kind]}: {found[kind]:,}" for kind in kinds_of(task, explained)),
     ]
 
 

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from salience.audit.deciding_words import EXPLAINED, PART
 from salience.audit.finding import KINDS, Finding, kinds_of, named, rows_of, shown
 from salience.audit.giveaways import GAMMA, SHARE
 from salience.audit.label_noise import most_mistaken, noise_counts, share_of_right, share_of_wrong
@@ -31,12 +32,14 @@ class AuditEvidence:
         findings: all findings, as of `salience.audit.findings.find_all`.
         predicted: the out-of-fold probabilities.
         similarity: cosine from which on texts are near-duplicates.
+        explained: whether rows were explained.
     """
 
     task: Task
     findings: Sequence[Finding]
     predicted: OutOfFold
     similarity: float
+    explained: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,8 @@ def audit_page(evidence: AuditEvidence, title: str) -> str:
         title: a title as plain text.
     """
     task, predicted = evidence.task, evidence.predicted
-    found = {kind: [each for each in evidence.findings if each.kind == kind] for kind in kinds_of(task)}
+    kinds = kinds_of(task, evidence.explained)
+    found = {kind: [each for each in evidence.findings if each.kind == kind] for kind in kinds}
     counts = noise_counts(task, predicted)
     body = render(
         PACKAGE, "audit.html.jinja",
@@ -73,13 +77,14 @@ def audit_page(evidence: AuditEvidence, title: str) -> str:
         shown={kind: [(each, shown_rows(each, task)) for each in findings[:MOST]] for kind, findings in found.items()},
         pairs=most_mistaken(counts, task.labels, OF_GROUP), label_text=shown,
         neighbours=NEIGHBOURS, lowest=LOWEST, least=LEAST, gamma=GAMMA, share=f"{SHARE:.0%}",
+        part=f"{PART:.0%}", explained=EXPLAINED,
     )  # fmt: skip
     return framed(title, asset("audit.css"), body)
 
 
 def shown_rows(finding: Finding, task: Task) -> list[ShownRow]:
     """The texts of a finding, at most `OF_GROUP`; none of a word."""
-    if finding.kind == "word":
+    if finding.kind in ("word", "deciding_word"):
         return []
     tested = finding.details.get("test_rows", [])
     return [
