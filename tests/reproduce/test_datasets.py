@@ -12,6 +12,7 @@ from salience.errors import InputError
 from salience.reproduce import datasets
 from salience.reproduce.datasets import SOURCES, load
 from salience.reproduce.preparation import newsgroups
+from salience.training.recipe import Recipe
 
 LABELS = {name: source.labels for name, source in SOURCES.items()}
 
@@ -203,22 +204,23 @@ def test_first_texts_of_files(tmp_path):
     file, test = tmp_path / "train.csv", tmp_path / "test.csv"
     file.write_text("text,label\n" + "".join(f"train {index},{'xy'[index % 2]}\n" for index in range(40)))
     test.write_text("text,label\n" + "".join(f"test {index},{'xy'[index % 2]}\n" for index in range(8)))
-    data = read_first_texts(str(file), str(test), seed=1)
+    settings = {"data": str(file), "validation_share": None}
+    data = read_first_texts(Recipe(**settings, test=str(test), seed=1))
     assert (data.labels, data.tokenised) == (["x", "y"], False)
     assert sorted(data.training.texts + data.validation.texts) == sorted(f"train {index}" for index in range(40))
     assert len(data.validation.texts) == 8 and len(data.test.texts) == 8
     check_labels(data, ("x", "y"))
-    alone = read_first_texts(str(file), None, seed=1)
+    alone = read_first_texts(Recipe(**settings, seed=1))
     assert alone.validation == data.validation and alone.test == Texts([])
-    whole = read_first_texts(str(file), None, seed=1, validation_share=0)
+    whole = read_first_texts(Recipe(str(file), seed=1, validation_share=0.0))
     assert whole.training.texts == [f"train {index}" for index in range(40)] and whole.validation == Texts([])
-    assert read_first_texts(str(file), None, seed=2).validation != alone.validation
+    assert read_first_texts(Recipe(**settings, seed=2)).validation != alone.validation
 
 
 def test_second_texts_are_left_out_and_that_is_said(tmp_path):
     file, notes = tmp_path / "pairs.csv", []
     file.write_text("premise,hypothesis,label\n" + "".join(f"a {i},b {i},{'xy'[i % 2]}\n" for i in range(40)))
-    data = read_first_texts(str(file), None, notes.append)
+    data = read_first_texts(Recipe(str(file)), notes.append)
     assert not any("b" in text for text in data.training.texts)
     assert notes[-1] == f'{file}: only the column "premise" is read, not the second texts beside it'
 
