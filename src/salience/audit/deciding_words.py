@@ -16,7 +16,7 @@ import numpy as np
 from salience.analysis.association import LEAST
 from salience.audit.giveaways import SHARE
 from salience.data.texts import Texts
-from salience.explainers.class_words import plain_word
+from salience.explainers.class_words import POINTS, finite_scores, scores_by_word
 from salience.explainers.explanation import Explanation
 from salience.explainers.explanations import explain_texts
 from salience.explainers.integrated import IntegratedGradients
@@ -24,7 +24,6 @@ from salience.inference import TextClassifier
 
 PART = 0.2  # smallest mean part of a word
 EXPLAINED = 200  # rows that are explained
-POINTS = 8  # of integrated gradients; a mean over texts needs few
 NAME = "integrated-gradients"
 
 
@@ -65,12 +64,9 @@ def deciding_words(explanations: Iterable[Explanation]) -> list[DecidingWord]:
     for explanation in explanations:
         assert explanation.row is not None
         texts[explanation.target] += 1
-        scores = np.nan_to_num(explanation.scores[NAME], posinf=0, neginf=0)
-        whole = float(np.abs(scores).sum()) or 1.0
-        for name, score in zip(explanation.words, scores.tolist(), strict=True):
-            if word := plain_word(name):
-                parts = found[explanation.target, word]
-                parts[explanation.row] = parts.get(explanation.row, 0.0) + score / whole
+        whole = float(np.abs(finite_scores(explanation, NAME)).sum()) or 1.0
+        for word, score in scores_by_word(explanation, NAME).items():
+            found[explanation.target, word][explanation.row] = score / whole
     words = [
         DecidingWord(word, label, float(np.mean([*parts.values()])), len(parts) / texts[label], sorted(parts))
         for (label, word), parts in found.items() if len(parts) > LEAST and len(parts) >= SHARE * texts[label]

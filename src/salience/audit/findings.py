@@ -149,7 +149,7 @@ def telling_words(texts: Texts, labels: Sequence[str]) -> list[Finding]:
 
 
 def words_that_decide(explanations: Iterable[Explanation], labels: Sequence[str]) -> list[Finding]:
-    """The words by which a classifier decides, with the explained rows that have it; the score is the part."""
+    """The words by which a classifier decides, each with the explained rows that have it; the score is its part."""
     return [
         Finding(
             "deciding_word", each.rows, "check whether the word belongs to what is classified", each.part,

@@ -84,7 +84,7 @@ def audit_file(
             predicted = by_regression(divided, places, vectors, len(task.labels))
     explanations: Iterable[Explanation] = ()
     if explain:
-        classifier = load(run) if run is not None else begun_classifier(recipe, task)
+        classifier = load(run, device=recipe.device) if run is not None else begun_classifier(recipe, task)
         explanations = explained_rows(classifier, task.training, recipe.seed)
     findings = find_all(task, vectors, test_vectors, predicted, similarity, explanations)
     write_audit(output, AuditEvidence(task, findings, predicted, similarity, explain), f"Audit of {Path(data).name}")

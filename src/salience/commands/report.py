@@ -15,7 +15,7 @@ from sklearn.metrics import confusion_matrix
 from salience.comparison.kept_runs import read_rows
 from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.explainers.class_words import KEPT, KeptWords, words_by_class
+from salience.explainers.class_words import KEPT, POINTS, KeptWords, words_by_class
 from salience.explainers.explanation import Explanation
 from salience.explainers.explanations import explain_texts
 from salience.explainers.gradient import gradient
@@ -34,7 +34,6 @@ from salience.training.manifest import MANIFEST, add_to_manifest, written_by_run
 
 REPORT = "report.html"
 ERRORS, EXPLAINED, WORDS = 20, 200, 8  # errors that are shown, rows that are explained for the words, words of a class
-POINTS = 8  # of integrated gradients; a mean over texts needs few
 
 
 def report_run(folder: str) -> None:

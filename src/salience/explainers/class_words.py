@@ -16,6 +16,7 @@ from salience.errors import InputError, one_line
 from salience.explainers.explanation import Explanation
 
 LEAST = 3  # texts that a word must be in
+POINTS = 8  # of integrated gradients; a mean over texts needs few
 KEPT = "class_words.json"  # the words of a run, in its folder
 
 
@@ -48,12 +49,7 @@ def words_by_class(
     """
     found: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for explanation in explanations:
-        of_text: dict[str, float] = defaultdict(float)
-        scores = np.nan_to_num(explanation.scores[explainer], posinf=0, neginf=0)
-        for name, score in zip(explanation.words, scores.tolist(), strict=True):
-            if word := plain_word(name):
-                of_text[word] += score
-        for word, score in of_text.items():
+        for word, score in scores_by_word(explanation, explainer).items():
             found[explanation.target][word].append(score)
     return {
         target: sorted(
@@ -66,6 +62,20 @@ def words_by_class(
         )[:most]
         for target, words in sorted(found.items())
     }  # fmt: skip
+
+
+def scores_by_word(explanation: Explanation, explainer: str) -> dict[str, float]:
+    """The score of each plain word of a text, the sum over its occurrences. Scores that are not numbers count as 0."""
+    found: dict[str, float] = defaultdict(float)
+    for name, score in zip(explanation.words, finite_scores(explanation, explainer).tolist(), strict=True):
+        if word := plain_word(name):
+            found[word] += score
+    return found
+
+
+def finite_scores(explanation: Explanation, explainer: str) -> np.ndarray:
+    """The scores of the words (W,) of a text by an explainer, those that are not numbers as 0."""
+    return np.nan_to_num(explanation.scores[explainer], posinf=0, neginf=0)
 
 
 def plain_word(word: str) -> str:
