@@ -6,31 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from scipy.stats import kendalltau
 
-import families
+from long_readers import WORDS, classifier
 from salience.data.texts import Texts
 from salience.explainers.explanations import explain
 from salience.faithfulness.evaluation import evaluate
 from salience.inference import TextClassifier
-from salience.models.problem import SEVERAL
 
-WORDS = ["the", "a", "film", "about", "old", "men", "and", "dogs", "told", "twice"]
 LONG = " ".join(np.random.default_rng(0).choice(WORDS, 40).tolist())
 SINGLE = Texts(["a film", LONG, "told twice", f"{LONG} dogs\n and dogs"], labels=[0, 1, 1, 0])
 PAIRS = Texts(["a film about", "told twice", LONG], [LONG, "dogs", "old men"], labels=[0, 1, 1])
 METRICS = ["comprehensiveness", "sufficiency", "loo-tau", "decision-flip"]
-
-
-def classifier(long: str, several: bool = False) -> TextClassifier:
-    torch.manual_seed(0)
-    tokenizer = families.tiny_tokenizer([" ".join(WORDS)])
-    model = families.build("bert", classes=2, vocabulary=len(tokenizer)).eval()
-    model.config.long_texts = long
-    if several:
-        model.config.problem_type = SEVERAL
-    return TextClassifier(model, tokenizer, 16, "fp32")
 
 
 def kept(words: list[str], second: int | None, stays: np.ndarray):

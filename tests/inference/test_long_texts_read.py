@@ -4,30 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
-import families
+from long_readers import WORDS, classifier
 from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.explainers import EXPLAINERS
 from salience.explainers.explanations import explain_texts
 from salience.explainers.windows import mean_scores
-from salience.inference import TextClassifier
-from salience.models.problem import SEVERAL
 
-WORDS = ["the", "a", "film", "about", "old", "men", "and", "dogs", "told", "twice"]
 LONG = " ".join(np.random.default_rng(0).choice(WORDS, 60).tolist())
 TEXTS = Texts(["a film", LONG, "told twice", LONG + " dogs and dogs"], labels=[0, 1, 1, 0], rows=[3, 4, 5, 6])
-
-
-def classifier(long: str, several: bool = False) -> TextClassifier:
-    torch.manual_seed(0)
-    tokenizer = families.tiny_tokenizer([" ".join(WORDS)])
-    model = families.build("bert", classes=2, vocabulary=len(tokenizer)).eval()
-    model.config.long_texts = long
-    if several:
-        model.config.problem_type = SEVERAL
-    return TextClassifier(model, tokenizer, 16, "fp32")
 
 
 def test_windows_are_predicted_as_texts_of_their_own():

@@ -12,7 +12,6 @@ from functools import cached_property
 
 import numpy as np
 
-from salience.data.encoding import Encoded
 from salience.data.texts import Texts
 from salience.data.words import Words, word_spans
 from salience.explainers.corpus import explain_words
@@ -90,15 +89,16 @@ def reading_of(classifier: TextClassifier, asked: Asked, rows: np.ndarray | None
         rows: the texts whose words are left out one at a time; None is all.
     """
     judge = replace(classifier, precision="fp32")
-    texts: Encoded | WholeTexts
-    if classifier.long == "windows":
-        texts = WholeTexts.of(classifier, asked.texts)
-        probabilities = lambda whole: judge.predict_proba(whole.texts)  # noqa: E731
-    else:
-        texts, probabilities = classifier.encode(asked.texts, words=True), judge.probabilities
+
+    def of_whole(whole: WholeTexts) -> np.ndarray:
+        return judge.predict_proba(whole.texts)
+
+    in_windows = classifier.long == "windows"
+    texts = WholeTexts.of(classifier, asked.texts) if in_windows else classifier.encode(asked.texts, words=True)
     return Reading(
-        texts, probabilities, classifier.empty_token, rows, asked.targets, classifier.decisions, asked.owners
-    )
+        texts, of_whole if in_windows else judge.probabilities, classifier.empty_token, rows, asked.targets,
+        classifier.decisions, asked.owners,
+    )  # fmt: skip
 
 
 def scores_of(
