@@ -2,17 +2,19 @@
 # make test   sets everything up, lints, checks the types, and runs the tests
 # make test-faults   kills, a full disk, refused permissions at every file operation of the commands; many commands at
 #                    once; many more tables and settings (some hours)
+# make test-wheel   installs the wheel into an empty environment of each of PYTHONS, and does the main job there
 # make docs   builds the site of the documents in site/, in an environment of its own
 # make test-oldest   the tests again, with the oldest versions the package admits
 
 PYTHON ?= python3
+PYTHONS ?= $(PYTHON)
 VENV := .venv
 BIN := $(VENV)/bin
 # What is imported is compiled then, and kept; pip would compile everything, on one core.
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo lint test docs test-faults test-oldest clean
+.PHONY: setup demo lint test test-wheel docs test-faults test-oldest clean
 
 setup: $(VENV)/installed
 
@@ -33,6 +35,9 @@ lint: setup
 
 test: lint
 	$(BIN)/python -m pytest --numprocesses logical
+
+test-wheel: setup
+	SALIENCE_PYTHONS="$(PYTHONS)" $(BIN)/python -m pytest tests/test_wheel.py
 
 docs: .venv-docs/installed
 	.venv-docs/bin/mkdocs build --strict

@@ -1,4 +1,8 @@
-"""The wheel and the sdist: what a user installs is complete, and does the main job outside a checkout."""
+"""The wheel and the sdist: what a user installs is complete, and does the main job outside a checkout.
+
+The interpreters that SALIENCE_PYTHONS names, separated by spaces, get empty environments, into which pip installs the
+wheel and all that it needs (`make test-wheel`). Without them, an environment takes the packages of this one.
+"""
 
 import json
 import os
@@ -16,18 +20,20 @@ import families
 from salience import METHODS, __version__
 
 ROOT = Path(__file__).parents[1]
+PYTHONS = os.environ.get("SALIENCE_PYTHONS", "").split()
+LENT = "packages of this environment"
 
 
 def run(*command: str | Path, **options) -> str:
     """What a command prints; its error stream is shown where it fails."""
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=600, **options)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=1200, **options)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 @dataclass(frozen=True)
 class Installed:
-    """An environment with the wheel and, from this environment, everything that it needs."""
+    """An environment with the wheel and everything that it needs."""
 
     folder: Path
 
@@ -55,17 +61,29 @@ def built(tmp_path_factory) -> dict[str, Path]:
     return {"sdist": sdist, "wheel": wheel}
 
 
-@pytest.fixture(scope="module")
-def installed(built, tmp_path_factory) -> Installed:
+@pytest.fixture(scope="module", params=PYTHONS or [LENT])
+def installed(request, built, tmp_path_factory) -> Installed:
     folder = tmp_path_factory.mktemp("installed") / "environment"
+    if request.param == LENT:
+        install_beside_this_environment(built["wheel"], folder)
+    else:
+        run(request.param, "-m", "venv", folder)
+        run(
+            folder / "bin" / "pip", "install", "--no-compile", "--constraint", ROOT / "constraints.txt", built["wheel"]
+        )
+    return Installed(folder)
+
+
+def install_beside_this_environment(wheel: Path, folder: Path) -> None:
+    """Makes an environment with the wheel, which finds all other packages in this environment."""
     run(sys.executable, "-m", "venv", "--without-pip", folder)
-    run(sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install", "--no-deps", "--no-index",
-        built["wheel"])  # fmt: skip
+    run(
+        sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install", "--no-deps", "--no-index", wheel
+    )
     (packages,) = folder.glob("lib/python*/site-packages")
     # Paths of a .pth file are not searched for further .pth files, so that an editable salience is not found.
     places = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *extra_places()]
     (packages / "of_the_tests.pth").write_text("\n".join(dict.fromkeys(places)) + "\n", encoding="utf-8")
-    return Installed(folder)
 
 
 def extra_places() -> list[str]:
