@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from salience.audit import neighbours
-from salience.audit.neighbours import above_fence, duplicate_groups, outlier_scores, similar_rows
+from salience.audit.neighbours import above_fence, duplicate_groups, matches, outlier_scores
 from salience.data.texts import Texts
 
 
@@ -108,20 +108,38 @@ def test_a_similarity_of_one_is_for_equal_vectors():
 
 
 @pytest.mark.parametrize("similarity", [0.5, 0.9])
-def test_similar_rows_are_those_of_a_loop(similarity):
+def test_matches_are_those_of_a_loop(similarity):
     vectors, others = np.split(clustered(55, 0), [40])
-    found = similar_rows(vectors, others, similarity)
-    assert 0 < sum(len(places) for places, _ in found) < 40 * 15
-    for (places, cosines), own in zip(found, others, strict=True):
-        products = np.array([float(own @ vector) for vector in vectors])
-        assert places.tolist() == [place for place in np.argsort(-products) if products[place] >= similarity]
-        np.testing.assert_allclose(cosines, products[places], atol=1e-6)
+    products = [[float(own @ vector) for vector in vectors] for own in others]
+    expected = {}
+    for other, own in enumerate(products):
+        if max(own) >= similarity:
+            nearest = [row for row in range(40) if max(range(15), key=lambda each: products[each][row]) == other]
+            near = {row for row in nearest if own[row] >= similarity} | {own.index(max(own))}
+            expected[other] = sorted(near, key=lambda row: -own[row])
+    found = matches(vectors, others, similarity)
+    assert {match.other: match.places for match in found} == expected
+    assert expected and max(map(len, expected.values())) > 1
+    for match in found:
+        assert match.cosine == pytest.approx(max(products[match.other]), abs=1e-6)
+    # All rows that are similar to any other row are there.
+    assert {row for match in found for row in match.places} == {
+        row for row in range(40) if max(own[row] for own in products) >= similarity
+    }
 
 
-def test_a_row_that_is_there_twice_is_found_twice():
+def test_rows_and_other_rows_that_are_there_twice():
     vectors = unit([[3, 1, 2], [1, 3, 2], [3, 1, 2]])
-    ((places, cosines),) = similar_rows(vectors, vectors[:1], 1.0)
-    assert sorted(places.tolist()) == [0, 2] and cosines == pytest.approx([1, 1], abs=1e-6)
+    found = matches(vectors, vectors[[0, 2]], 1.0)
+    assert [(match.other, sorted(match.places)) for match in found] == [(0, [0, 2]), (1, [0])]
+    assert [match.cosine for match in found] == pytest.approx([1, 1], abs=1e-6)
+
+
+def test_equal_rows_take_no_more_memory_than_there_are_rows():
+    """All pairs of them would be a million places."""
+    vectors = unit(np.ones((1000, 3)))
+    found = matches(vectors, vectors, 0.95)
+    assert len(found) == 1000 and sum(len(match.places) for match in found) < 2000
 
 
 @pytest.mark.parametrize("rows", [2, 6, 40])

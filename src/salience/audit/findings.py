@@ -9,7 +9,7 @@ import numpy as np
 from salience.audit.deciding_words import deciding_words
 from salience.audit.finding import Finding, Named, named, rows_of
 from salience.audit.giveaways import giveaways
-from salience.audit.neighbours import above_fence, duplicate_groups, outlier_scores, similar_rows
+from salience.audit.neighbours import above_fence, duplicate_groups, matches, outlier_scores
 from salience.audit.out_of_fold import OutOfFold
 from salience.audit.separation import close_pairs
 from salience.audit.wrong_labels import wrong_labels
@@ -97,13 +97,15 @@ def leaks(task: Task, vectors: np.ndarray, test_vectors: np.ndarray, similarity:
     labels, test_labels = task.training.known_labels, task.test.known_labels
     found = [
         Finding(
-            "leak", [rows[place] for place in places], f"delete the row{'s' * (len(places) > 1)}", float(cosines[0]),
+            "leak", [rows[place] for place in match.places], f"delete the row{'s' * (len(match.places) > 1)}",
+            match.cosine,
             {
-                "test_rows": [test_rows[test]], "labels": [named(labels[place], task.labels) for place in places],
-                "test_label": named(test_labels[test], task.labels),
+                "test_rows": [test_rows[match.other]],
+                "labels": [named(labels[place], task.labels) for place in match.places],
+                "test_label": named(test_labels[match.other], task.labels),
             },
         )
-        for test, (places, cosines) in enumerate(similar_rows(vectors, test_vectors, similarity)) if len(places)
+        for match in matches(vectors, test_vectors, similarity)
     ]  # fmt: skip
     return sorted(found, key=lambda finding: -finding.score)
 

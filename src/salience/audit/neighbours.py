@@ -93,24 +93,61 @@ def least_similar(places: np.ndarray, of_text: np.ndarray, vectors: np.ndarray) 
     return min(float(min(nearest)), 1.0)
 
 
-def similar_rows(vectors: np.ndarray, others: np.ndarray, similarity: float) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each of M other rows the places of all rows that are so similar, and their cosines, the highest first.
+@dataclass(frozen=True)
+class Match:
+    """One of other rows, with rows that it is nearly equal to.
+
+    Attributes:
+        other: which of the other rows it is, counted from 0.
+        places: which rows, the most similar first.
+        cosine: with the first of them.
+    """
+
+    other: int
+    places: list[int]
+    cosine: float
+
+
+def matches(vectors: np.ndarray, others: np.ndarray, similarity: float) -> list[Match]:
+    """The other rows that have a similar row, in order.
+
+    A row stands with the other row that is most similar to it, and every other row has the row that is most similar to
+    it. So every similar row is there, in at most N + M places; all pairs would be N M where texts have one template.
 
     Args:
-        vectors: (N, D) of length 1, in which is searched.
+        vectors: (N, D) of length 1.
         others: (M, D) of length 1.
         similarity: from 0 to 1.
     """
-    search = by_cosine(similarity).fit(vectors)
-    distances, places = search.radius_neighbors(others, sort_results=True)
-    return [(near, np.clip(1 - far, -1, 1)) for near, far in zip(places, distances, strict=True)]
+    to_other, other_of = most_similar(vectors, others)
+    to_row, row_of = most_similar(others, vectors)
+    found = {other: [int(row_of[other])] for other in np.flatnonzero(to_row >= lowest_cosine(similarity)).tolist()}
+    for row in np.argsort(-to_other, kind="stable").tolist():
+        if to_other[row] >= lowest_cosine(similarity) and row not in (places := found[int(other_of[row])])[:1]:
+            places.append(row)
+    return [Match(other, places, float(to_row[other])) for other, places in found.items()]
+
+
+def most_similar(vectors: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The highest cosine of each row (N,) with one of the other rows, and which one that is (N,)."""
+    from sklearn.neighbors import NearestNeighbors
+
+    distances, places = (
+        NearestNeighbors(n_neighbors=1, metric="cosine", algorithm="brute").fit(others).kneighbors(vectors)
+    )
+    return np.clip(1 - distances[:, 0], -1, 1), places[:, 0]
+
+
+def lowest_cosine(similarity: float) -> float:
+    """The cosine from which on rows are nearly equal; it leaves room for rounding where similarity is 1."""
+    return 1 - max(1 - similarity, NO_DISTANCE)
 
 
 def by_cosine(similarity: float) -> NearestNeighbors:
     """A search for all rows with at least this cosine."""
     from sklearn.neighbors import NearestNeighbors
 
-    return NearestNeighbors(radius=max(1 - similarity, NO_DISTANCE), metric="cosine", algorithm="brute")
+    return NearestNeighbors(radius=1 - lowest_cosine(similarity), metric="cosine", algorithm="brute")
 
 
 def outlier_scores(vectors: np.ndarray) -> np.ndarray:
