@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import onnx
 import pytest
+import safetensors.torch
 
 import salience as library
 from exporting import exports_of, predicted
@@ -162,6 +163,28 @@ def test_without_thresholds_a_label_is_predicted_from_one_half_on(several_run, s
     (tmp_path / "container").mkdir()
     with served(tmp_path / "out", tmp_path / "container") as client:
         assert [row["predicted"] for row in asked(client, TEXTS)] == expected
+
+
+def test_a_label_that_is_never_predicted(several_run, salience, tmp_path):
+    """A threshold of 1 means never, also where the probability is rounded to 1."""
+    shutil.copytree(several_run, tmp_path / "run")
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    config["label_thresholds"] = dict(zip(NAMES, [1.0, 0.0, 0.5], strict=True))
+    (tmp_path / "run" / "config.json").write_text(json.dumps(config))
+    tensors = safetensors.torch.load_file(tmp_path / "run" / "model.safetensors")
+    tensors["classifier.bias"][0] = 100.0  # so that float32 has 1 as the probability of the first label
+    safetensors.torch.save_file(tensors, tmp_path / "run" / "model.safetensors", metadata={"format": "pt"})
+    assert salience("export", tmp_path / "run", "--output", tmp_path / "out").code == 0
+    classifier = library.load(tmp_path / "run", device="cpu")
+    assert classifier.predict_proba(TEXTS)[:, 0].tolist() == [1.0] * 40
+    expected = classifier.predict(TEXTS)
+    assert not any(NAMES[0] in labels for labels in expected) and all(NAMES[1] in labels for labels in expected)
+    assert library.load(tmp_path / "out").predict(TEXTS) == expected
+    (tmp_path / "container").mkdir()
+    with served(tmp_path / "out", tmp_path / "container") as client:
+        found = asked(client, TEXTS)
+    assert [row["predicted"] for row in found] == expected
+    assert {row["probabilities"][NAMES[0]] for row in found} == {1.0}
 
 
 def test_int8_that_changes_too_much(run, salience, tmp_path, monkeypatch):
