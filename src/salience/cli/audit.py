@@ -59,7 +59,8 @@ def audit(
     debug: Debug = False,
 ) -> None:  # fmt: skip
     """Find likely wrong labels, near-duplicates, outliers, classes that are alike, and words that give labels away."""
-    from salience.commands.audit import apply_decisions, audit_file
+    from salience.commands.apply_decisions import apply_decisions
+    from salience.commands.audit import audit_file
 
     if apply is not None:
         others = {"--test": test, "--run": run, "--fine-tune": fine_tune or None, "--folds": folds,

@@ -7,19 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow
 
-from salience.audit.corrected import check_output_kind, label_of_row, write_corrected
 from salience.audit.deciding_words import explained_rows
-from salience.audit.decisions import COLUMNS, DELETED, decision_rows, has_decisions, read_decisions
+from salience.audit.decisions import COLUMNS, decision_rows, has_decisions
 from salience.audit.finding import KINDS, Finding, kinds_of
 from salience.audit.findings import find_all
 from salience.audit.label_noise import share_of_right
 from salience.audit.out_of_fold import OutOfFold, audit_folds, by_fine_tuning, by_regression, of_run
-from salience.data.columns import choose_columns
-from salience.data.multilabel import mixed_kinds
-from salience.data.reading import column_names, is_on_hub, stream, suffix_of
-from salience.data.sources import check_not_read
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.data.writers import csv_writer
@@ -27,10 +23,9 @@ from salience.errors import InputError, counted
 from salience.explainers.explanation import Explanation
 from salience.files import whole_folder, write_lines, write_whole
 from salience.inference import TextClassifier, load
-from salience.outputs import check_folder, check_output_file
+from salience.outputs import check_folder
 from salience.report.audit_page import AuditEvidence, audit_page
 from salience.report.terminal import say
-from salience.settings import as_option
 from salience.training.preparing import prepare, silent
 from salience.training.recipe import Recipe
 from salience.training.reference_runs import encoder_of_recipe
@@ -38,7 +33,6 @@ from salience.training.task_files import read_task
 
 PAGE, LINES, DECISIONS = "audit.html", "audit.jsonl", "decisions.csv"
 FOLDS, SIMILARITY = 5, 0.95
-OF_COPIES = ("text", "text_pair", "label", "label_separator", "encoding")  # settings that a corrected copy depends on
 
 
 def audit_file(
@@ -77,11 +71,7 @@ def audit_file(
     vectors = encoder.vectors(task.training)
     test_vectors = encoder.vectors(task.test) if len(task.test) else None
     if predicted is None:
-        divided, places = audit_folds(task, folds or FOLDS, recipe.seed, say)
-        if fine_tune:
-            predicted = by_fine_tuning(replace(recipe, test=None), task, divided, places, say)
-        else:
-            predicted = by_regression(divided, places, vectors, len(task.labels))
+        predicted = computed(recipe, task, vectors, folds or FOLDS, fine_tune)
     explanations: Iterable[Explanation] = ()
     if explain:
         classifier = load(run, device=recipe.device) if run is not None else begun_classifier(recipe, task)
@@ -92,6 +82,14 @@ def audit_file(
         say(line)
     say(f"page: {output / PAGE}")
     say(f"decisions: {output / DECISIONS}")
+
+
+def computed(recipe: Recipe, task: Task, vectors: np.ndarray, folds: int, fine_tune: bool) -> OutOfFold:
+    """Out-of-fold probabilities of the labelled rows, whose vectors are (N, D)."""
+    divided, places = audit_folds(task, folds, recipe.seed, say)
+    if fine_tune:
+        return by_fine_tuning(replace(recipe, test=None), task, divided, places, say)
+    return by_regression(divided, places, vectors, len(task.labels))
 
 
 def check_options(run: str | None, fine_tune: bool, folds: int | None, similarity: float | None) -> None:
@@ -133,58 +131,3 @@ def summary(task: Task, findings: Sequence[Finding], predicted: OutOfFold, expla
         f"{share_of_right(task, predicted):.1%}{' of the decisions about labels' if task.multi_label else ''}",
         *(f"{KINDS[kind]}: {found[kind]:,}" for kind in kinds_of(task, explained)),
     ]
-
-
-def apply_decisions(
-    data: str, decisions: str, output: Path | None, overwrite: bool, given: Mapping[str, Any],
-    useless: Sequence[str] = (),
-) -> None:  # fmt: skip
-    """Writes a corrected copy of a file.
-
-    Args:
-        data: the file.
-        decisions: decisions.csv, filled in.
-        output: the copy, in the format of the data.
-        overwrite: whether an existing copy may be replaced.
-        given: the settings of a recipe that the user has given.
-        useless: options that were given and have no effect.
-
-    Raises:
-        InputError: a decision does not fit the data, or an option is at fault. Nothing has been written then.
-    """
-    for option in [*useless, *(as_option(name) for name in given if name not in OF_COPIES)]:
-        raise InputError(f"{option} has no effect with --apply: leave out one of them")
-    if is_on_hub(data):
-        raise InputError(f"{data} is a data set on the hub, and only files can be corrected: save it as a file")
-    if output is None:
-        raise InputError(
-            f"--apply needs the name of the corrected copy: add --output corrected{suffix_of(Path(data))}"
-        )
-    encoding = given.get("encoding", "utf-8")
-    names = column_names(data, encoding)
-    separator = given.get("label_separator")
-    columns, notes = choose_columns(
-        names, given.get("text"), given.get("text_pair"), given.get("label"), source=data, separator=separator
-    )
-    check_output_kind(Path(data), output)
-    check_not_read(output, data, str(decisions))
-    check_output_file(output, overwrite)
-    label = columns.several or columns.label
-    assert label is not None  # `choose_columns` has chosen one
-    read = {label} if isinstance(label, str) else set(label)
-    rows = (label_of_row(row, columns) for row in stream(data, encoding, columns=read))
-    every = dict(enumerate(rows, 1))
-    labels = {row: label for row, label in every.items() if label is not None}
-    if mixed_kinds(list(labels.values())) is not None:
-        raise InputError(f"{data}: some rows have lists of labels, and others have not: write them in one way")
-    changes = read_decisions(decisions, labels, data)
-    deleted = sum(change is DELETED for change in changes.values())
-    if deleted == len(every):
-        raise InputError(f"{decisions} deletes every row of {data}: nothing would be left")
-    for note in notes:
-        say(note)
-    write_corrected(Path(data), output, label, encoding, labels, changes, separator)
-    say(
-        f"{counted(len(changes) - deleted, 'row')} relabelled and {counted(deleted, 'row')} deleted of "
-        f"{len(every):,}: {output}"
-    )

@@ -65,12 +65,8 @@ def export_run(
 
     def decide(held: Agreement) -> None:
         tell(f"{source}: {held}")
-        if not held.is_enough and not accept:
-            raise InputError(
-                f"{'int8' if int8 else 'the export'} keeps {held.share:.2%} of the {held.problem.answers} in "
-                f"{source}, and {ENOUGH:.0%} are asked for: nothing is written. "
-                + ("Leave out --int8, or --accept the loss" if int8 else "Please report it")
-            )
+        if not accept:
+            check_agreement(held, source, int8)
 
     with whole_folder(output, own=written_by_run(output)) as unfinished:
         write_export(classifier, unfinished, texts, int8, decide)
@@ -85,6 +81,16 @@ def export_run(
         write_manifest(unfinished)
         size = sum((unfinished / file).stat().st_size for file in files_in(unfinished)) / 2**20
     tell(f"saved: {output} ({size:.0f} MiB)")
+
+
+def check_agreement(held: Agreement, source: str | None, int8: bool) -> None:
+    """Raises an `InputError` if an export keeps too few of the answers about the texts of `source`."""
+    if not held.is_enough:
+        raise InputError(
+            f"{'int8' if int8 else 'the export'} keeps {held.share:.2%} of the {held.problem.answers} in "
+            f"{source}, and {ENOUGH:.0%} are asked for: nothing is written. "
+            + ("Leave out --int8, or --accept the loss" if int8 else "Please report it")
+        )
 
 
 def beside(name: str, suffix: str) -> Path:

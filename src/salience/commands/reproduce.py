@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from salience.assignments import comma_separated
 from salience.errors import InputError, listed, unknown
 from salience.files import whole_folder
 from salience.outputs import check_folder
 from salience.parts import part_of
-from salience.reproduce import TABLES
+from salience.reproduce import TABLES, Table
 
 
 def reproduce(
@@ -55,29 +56,12 @@ def reproduce(
     if name not in TABLES:
         raise unknown("table", name, TABLES)
     # These import torch, which a misspelt name should not wait for.
-    from salience.models.loading import load_configuration
     from salience.report.grid_progress import GridProgress
     from salience.report.terminal import say
     from salience.reproduce.merging import merge_results
     from salience.reproduce.running import numbers, run_table
 
-    table = TABLES[name]()
-    if model is not None:
-        if table.of_model is None:
-            raise InputError(f"--model: {name} has models of its own; these tables take another: {having('of_model')}")
-        load_configuration(model)  # a name that cannot be loaded is refused before the first run
-        table = table.of_model(model)
-    if rows is not None:
-        if table.resized is None:
-            raise InputError(f"--rows: {name} has one number of rows; these tables vary it: {having('resized')}")
-        sizes = numbers(rows, ",", "--rows 200,500")
-        if min(sizes) < 1:
-            raise InputError(f"--rows {rows}: a training set has at least one row")
-        table = table.resized(sizes)
-    if pictures is not None:  # checked before hours of runs
-        if table.pictures is None:
-            raise InputError(f"--pictures: {name} has none; these tables have some: {having('pictures')}")
-        check_folder(pictures, overwrite=True)
+    table = asked_table(name, model, rows, pictures)
     file = results or Path("results") / f"{name}.jsonl"
     chosen = None if sets is None else comma_separated(sets)
     draws = numbers(seeds, ",", "--seeds 0,1,2")
@@ -94,6 +78,37 @@ def reproduce(
         with whole_folder(pictures) as folder:
             names = list(table.pictures(runs, folder))
         say(f"{pictures}: {', '.join(names)}, each as png and svg")
+
+
+def asked_table(name: str, model: str | None, rows: str | None, pictures: Path | None) -> Table[Any]:
+    """The table with the encoder and the numbers of rows that are asked for.
+
+    What it cannot do is refused here, before hours of runs.
+
+    Raises:
+        InputError: the table does not take an option, or a value is invalid.
+    """
+    from salience.models.loading import load_configuration
+    from salience.reproduce.running import numbers
+
+    table = TABLES[name]()
+    if model is not None:
+        if table.of_model is None:
+            raise InputError(f"--model: {name} has models of its own; these tables take another: {having('of_model')}")
+        load_configuration(model)
+        table = table.of_model(model)
+    if rows is not None:
+        if table.resized is None:
+            raise InputError(f"--rows: {name} has one number of rows; these tables vary it: {having('resized')}")
+        sizes = numbers(rows, ",", "--rows 200,500")
+        if min(sizes) < 1:
+            raise InputError(f"--rows {rows}: a training set has at least one row")
+        table = table.resized(sizes)
+    if pictures is not None:
+        if table.pictures is None:
+            raise InputError(f"--pictures: {name} has none; these tables have some: {having('pictures')}")
+        check_folder(pictures, overwrite=True)
+    return table
 
 
 def check_idle(options: Mapping[str, object]) -> None:

@@ -6,10 +6,11 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from salience.commands.pool_rows import chosen_rows, read_pool
+from salience.commands.pool_rows import ReadPool, chosen_rows, read_pool
 from salience.data.columns import Columns, choose_as_trained
 from salience.data.multilabel import label_columns
 from salience.data.reading import column_names, column_types
@@ -83,23 +84,39 @@ def suggest_file(
 
     fresh, windows = FreshTexts(known), Windows(pool, encoding, columns, None, window)
     read = read_pool(windows, classifier, fresh, chosen.reads_vectors)
-    sound = int(np.isfinite(read.probabilities).all(1).sum())
-    left_out = dict(fresh.left_out) | ({NOT_FINITE: len(read.rows) - sound} if sound < len(read.rows) else {})
-    reasons = listed(f"{number:,} {reason}" for reason, number in left_out.items())
+    sound, reasons = usable(read, fresh)
     if not sound:
         raise InputError(f"{pool}: no text is left to label ({reasons}): name a file of other texts")
     found = ranked(classifier, read.probabilities, read.vectors, read.rows, chosen, count, seed)
-    rows = chosen_rows(windows, [each.place for each in found], read.digests)
-    for row, each in zip(rows, found, strict=True):  # in a file of objects, every row may have names of its own
-        added.check_free(row, f"{pool}: row {each.place}")
-    filled = [added.filled(row, each, rank) for rank, (row, each) in enumerate(zip(rows, found, strict=True), 1)]
+    filled = filled_rows(found, windows, read, added, pool)
     with writing(output, overwrite, types, safe_csv, tell) as write:
         write(filled)
-    tell(f"{counted(sound, 'text')} to choose from" + (f"; left out: {reasons}" if left_out else ""))
+    tell(f"{counted(sound, 'text')} to choose from" + (f"; left out: {reasons}" if reasons else ""))
     for line in summary(found, strategy or DEFAULT, output):
         tell(line)
     how = how_to_fill_in(classifier, labels, None if trained is None else trained.separator)
     tell(next_step(labels, [label for label in labels if label in names], pool, how))
+
+
+def usable(read: ReadPool, fresh: FreshTexts) -> tuple[int, str]:
+    """The number of texts to choose from, and how many are left out for which reasons, in words."""
+    sound = int(np.isfinite(read.probabilities).all(1).sum())
+    left_out = dict(fresh.left_out) | ({NOT_FINITE: len(read.rows) - sound} if sound < len(read.rows) else {})
+    return sound, listed(f"{number:,} {reason}" for reason, number in left_out.items())
+
+
+def filled_rows(
+    found: Sequence[Suggestion], windows: Windows, read: ReadPool, added: SuggestedColumns, pool: str
+) -> list[dict[str, Any]]:
+    """The suggested rows with all their columns and the added ones, in the order in which to label them.
+
+    Raises:
+        InputError: the pool has changed since it was read, or a row has a column of the same name as an added one.
+    """
+    rows = chosen_rows(windows, [each.place for each in found], read.digests)
+    for row, each in zip(rows, found, strict=True):  # in a file of objects, every row may have names of its own
+        added.check_free(row, f"{pool}: row {each.place}")
+    return [added.filled(row, each, rank) for rank, (row, each) in enumerate(zip(rows, found, strict=True), 1)]
 
 
 def columns_of_labels(trained: Columns | None, classifier: TextClassifier) -> tuple[str, ...]:

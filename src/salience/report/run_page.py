@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from salience.comparison.summing_up import summing_up
-from salience.explainers.class_words import LEAST, ClassWord
-from salience.explainers.explanation import Explanation
+from salience.explainers.class_words import LEAST
 from salience.report.class_tables import class_parts
 from salience.report.comparison_page import SHOWN, Figures, cut, joined, reliability_caption
 from salience.report.heat_maps import HeatMap, heat_maps_of_text, legend
@@ -15,6 +14,7 @@ from salience.report.inline_svg import Styles
 from salience.report.label_tables import label_parts
 from salience.report.page import PACKAGE, asset, framed
 from salience.report.prediction_pictures import diagrams
+from salience.report.run_evidence import RunEvidence, ShownError
 from salience.report.run_pictures import history_drawings
 from salience.report.run_words import (
     NO_SCORES,
@@ -26,65 +26,10 @@ from salience.report.run_words import (
 from salience.report.score_tables import score_parts
 from salience.templating import render
 from salience.training.calibration_evidence import Calibration
-from salience.training.finished_run import FinishedRun, JudgedRows
+from salience.training.finished_run import JudgedRows
 from salience.training.scoring import scoring_of
 
 FOLDED = 25  # classes from which on a table is folded
-
-
-@dataclass(frozen=True)
-class ShownError:
-    """A row that is predicted wrongly; where a text can have several labels, a wrong decision about one of them.
-
-    Attributes:
-        row: a line of the file of the judged rows: "row", "text", "label", "predicted", and "text_pair" of a pair.
-        label: the name of the predicted class, or of the label that is decided.
-        probability: of that label.
-        explanation: of that label, by the model of the run; None without a model.
-        threshold: from which on the label is predicted; None where a text has one label.
-    """
-
-    row: dict[str, Any]
-    label: str
-    probability: float
-    explanation: Explanation | None
-    threshold: float | None = None
-
-    @property
-    def predicted(self) -> str:
-        """What is predicted, in words; "not joy" of a label that the row does not get."""
-        gets = self.threshold is None or self.label in self.row["predicted"]
-        return self.label if gets else f"not {self.label}"
-
-    @property
-    def right(self) -> str:
-        """What the row is, in words."""
-        if self.threshold is None:
-            return f"it is {self.row['label']}"
-        return f"it has {', '.join(self.row['label']) or 'no label'}"
-
-
-@dataclass(frozen=True)
-class RunEvidence:
-    """What the report of a run shows.
-
-    Attributes:
-        run: the run.
-        calibration: of the judged rows; None if there are none.
-        errors: the most confident errors, the most confident first.
-        wrong: number of all errors, which are decisions where a text can have several labels.
-        words: number of a class or label to the words that speak for it; empty without a model or judged rows.
-        explained: number of the judged rows that the words are from.
-        explainers: of the errors and of the words.
-    """
-
-    run: FinishedRun
-    calibration: Calibration | None = None
-    errors: list[ShownError] = field(default_factory=list)
-    wrong: int = 0
-    words: dict[int, list[ClassWord]] = field(default_factory=dict)
-    explained: int = 0
-    explainers: tuple[str, str] = ("gradient", "integrated-gradients")
 
 
 def run_page(evidence: RunEvidence, title: str) -> str:
