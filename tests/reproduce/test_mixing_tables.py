@@ -246,3 +246,13 @@ def test_an_incomplete_table_can_be_printed():
         cell = table.plan(table.sets, [0])[0]
         row = asdict(cell) | {"accuracy": 0.5, "text_passes": 9.0}
         assert "50.00" in table.report([row])
+
+
+def test_what_was_not_run_is_not_printed():
+    run = {"set": "mr", "method": "plain", "rows": 10, "seed": 0, "accuracy": 0.5}
+    claims = [Claim("one is better", "one", "plain")]
+    alone = report(["plain", "one", "two"], {"mr": {"two": 90.0}}, claims, [run])
+    assert alone.splitlines()[-3:] == ["| method | mr |", "|---|---|", "| plain | 50.00 |"]
+    assert "Claims" not in alone and "Difference" not in alone
+    both = report(["plain", "one", "two"], {"mr": {"two": 90.0}}, claims, [run, run | {"method": "one"}])
+    assert "Claims" in both and "Difference" in both and "two" not in both

@@ -39,6 +39,8 @@ def report(
 ) -> str:  # fmt: skip
     """The claims first, then for each number of training rows the accuracies and the differences from the baseline.
 
+    Methods without a run are left out, and tables without a line.
+
     Args:
         methods: of the table; the first is the baseline.
         published: of the paper.
@@ -50,14 +52,15 @@ def report(
     for size in sorted({row["rows"] for row in rows}):
         of_size = [row for row in rows if row["rows"] == size]
         names = [name for name in published if any(row["set"] == name for row in of_size)]
+        measured = [method for method in methods if any(row["method"] == method for row in of_size)]
         title = told(size)
-        parts += [
-            f"Claims, {title}", "", claimed(claims, names, published, of_size), "",
-            f"Accuracy in percent, {title}; in brackets the paper's", "",
-            accuracies(methods, names, published, of_size), "",
-            f"Difference from {methods[0]} in points, {title}", "",
-            differences(methods, names, published, of_size), "",
-        ]  # fmt: skip
+        tables = {
+            f"Claims, {title}": claimed(claims, names, published, of_size),
+            f"Accuracy in percent, {title}; in brackets the paper's": accuracies(measured, names, published, of_size),
+            f"Difference from {methods[0]} in points, {title}":
+                differences(methods[0], measured, names, published, of_size),
+        }  # fmt: skip
+        parts += [part for heading, found in tables.items() if found for part in (heading, "", found, "")]
     return "\n".join(parts).strip()
 
 
@@ -66,7 +69,7 @@ def claimed(claims: Sequence[Claim], names: Sequence[str], published: Published,
 
     If there are none, ours is over all data sets that have both methods, and the paper's is left out.
     """
-    lines = ["| claim | paper | here | data sets | verdict |", "|---|---|---|---|---|"]
+    lines = []
     for claim in claims:
         told = [name for name in names if {claim.better, claim.worse} <= {*published[name]}]
         found, sets = over_sets(claim.better, claim.worse, told, rows)
@@ -75,8 +78,8 @@ def claimed(claims: Sequence[Claim], names: Sequence[str], published: Published,
         if found is not None:
             gains = [published[name][claim.better] - published[name][claim.worse] for name in sets if name in told]
             paper = f"{fmean(gains):+.2f}" if gains else ""
-            lines.append(f"| {claim.text} | {paper} | {found} | {len(sets)} | {claim.verdict(found)} |")
-    return "\n".join(lines)
+            lines.append([claim.text, paper, str(found), str(len(sets)), claim.verdict(found)])
+    return table("claim", ["paper", "here", "data sets", "verdict"], lines)
 
 
 def accuracies(methods: Sequence[str], names: Sequence[str], published: Published, rows: list[Row]) -> str:
@@ -90,19 +93,21 @@ def accuracies(methods: Sequence[str], names: Sequence[str], published: Publishe
     return table("method", names, [[method, *(cell(method, name) for name in names)] for method in methods])
 
 
-def differences(methods: Sequence[str], names: Sequence[str], published: Published, rows: list[Row]) -> str:
+def differences(
+    baseline: str, methods: Sequence[str], names: Sequence[str], published: Published, rows: list[Row]
+) -> str:
     """Differences from the baseline, paired by seed, with 95 % intervals; and their mean over the sets."""
     lines = []
-    for method in methods[1:]:
+    for method in [method for method in methods if method != baseline]:
         cells = []
         for name in names:
-            own, base = by_seed(method, name, rows), by_seed(methods[0], name, rows)
+            own, base = by_seed(method, name, rows), by_seed(baseline, name, rows)
             seeds = [seed for seed in own if seed in base]
             found = difference([own[seed] for seed in seeds], [base[seed] for seed in seeds]) if seeds else None
             told = published[name]
-            paper = f" ({told[method] - told[methods[0]]:+.1f})" if {method, methods[0]} <= {*told} else ""
+            paper = f" ({told[method] - told[baseline]:+.1f})" if {method, baseline} <= {*told} else ""
             cells.append(f"{found}{paper}" if found else paper.strip())
-        overall, _ = over_sets(method, methods[0], names, rows)
+        overall, _ = over_sets(method, baseline, names, rows)
         lines.append([method, *cells, str(overall or "")])
     return table("method", [*names, "mean over the sets"], lines)
 
@@ -132,7 +137,9 @@ def by_seed(method: str, name: str, rows: list[Row]) -> dict[int, float]:
 
 
 def table(title: str, columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A table in markdown."""
+    """A table in markdown; nothing without lines."""
+    if not lines:
+        return ""
     return "\n".join(
         [f"| {title} | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
         + [f"| {' | '.join(line)} |" for line in lines]
