@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 
 from salience.errors import InputError, quoted
 
 TRIM_THRESHOLD, MMAP_MAX = -1, -4  # parameters of glibc's mallopt
+PARENT_DEATH_SIGNAL = 1  # an operation of Linux's prctl
 # Libraries read these variables too, and fail if one of them is set to an empty string.
 VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
@@ -75,3 +77,15 @@ def keep_freed_memory() -> None:
         return
     adjust(MMAP_MAX, 0)  # all blocks are parts of one heap
     adjust(TRIM_THRESHOLD, -1)  # whose free end is kept
+
+
+def kill_with_parent() -> None:
+    """Has the system kill this process when the one that has started it ends, where it can be told to (Linux).
+
+    The signal is sent when the thread ends that has started this process, see prctl(2).
+    """
+    try:
+        control = ctypes.CDLL(None).prctl
+    except (AttributeError, OSError, TypeError):  # another system
+        return
+    control(PARENT_DEATH_SIGNAL, signal.SIGKILL)

@@ -43,3 +43,9 @@ def give_something_that_cannot_be_sent():
 def take_long(folder: Path, name: str, seconds: float = 60) -> None:
     (folder / f"{name}.pid").write_text(str(os.getpid()))
     time.sleep(seconds)
+
+
+def compute_long(folder: Path, name: str) -> None:
+    """No other thread of the process can do anything meanwhile."""
+    (folder / f"{name}.pid").write_text(str(os.getpid()))
+    sum(range(10**12))

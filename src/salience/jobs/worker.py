@@ -9,10 +9,11 @@ import time
 from collections.abc import Callable, Mapping
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 
 from salience.jobs.job import Failure, Outcome, outcome_of
 from salience.jobs.watching import watched
-from salience.processes import keep_freed_memory
+from salience.processes import keep_freed_memory, kill_with_parent
 
 INTERVAL = 0.2  # seconds between two messages on the progress of a run
 
@@ -27,7 +28,7 @@ def serve(connection: Connection, variables: Mapping[str, str]) -> None:
     os.environ.update(variables)
     keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the command too, which ends this process
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    end_with_command()
     while True:
         try:
             name, work = connection.recv()
@@ -62,9 +63,21 @@ class Reports:
             self.send((step, steps, loss))
 
 
-def end_with_parent() -> None:
-    """Ends this process when the command ends, even if that is killed: its runs are locked no more."""
+def end_with_command() -> None:
+    """Ends this process when the command ends, even if that is killed: its runs are locked no more.
+
+    Linux does it at once, also in the middle of a computation, so that this process cannot write beside a command that
+    goes on with its run. On other systems a thread waits for the end of the command.
+    """
     parent = parent_process()
     if parent is not None:
-        parent.join()
-        os._exit(1)
+        threading.Thread(target=exit_after, args=(parent,), daemon=True).start()
+        kill_with_parent()
+        if os.getppid() != parent.pid:  # it has ended before
+            os._exit(1)
+
+
+def exit_after(parent: BaseProcess) -> None:
+    """Waits until the process has ended, and ends this one."""
+    parent.join()
+    os._exit(1)
