@@ -91,6 +91,23 @@ def test_models_of_an_estimate_see_them_too_and_never_predict_them(place, salien
     assert len((tmp_path / "run" / "out_of_fold.jsonl").read_text().splitlines()) == 60
 
 
+def test_with_few_rows_of_a_label_a_line_says_that_descriptions_can_help(place, described, salience, tmp_path):
+    with place.data.open() as file:
+        rows = list(csv.reader(file))
+    few = write_csv(tmp_path / "few.csv", rows[1:31], rows[0])  # 30 rows of three labels
+    more = write_csv(tmp_path / "more.csv", rows[1:35], rows[0])
+    options = ("--estimate", "none", "--method", "plain", "--output")
+    told = salience(*place.train(*options, tmp_path / "few", data=few)).out
+    assert "10 rows of a label on average: where the labels are subjects, a sentence" in told
+    for name, arguments in {
+        "more": place.train(*options, tmp_path / "more", data=more),
+        "described": place.train("--label-descriptions", described, *options, tmp_path / "described", data=few),
+    }.items():
+        answer = salience(*arguments)
+        assert answer.code == 0 and f"saved: {tmp_path / name}" in answer.out
+        assert "of a label on average" not in answer.out
+
+
 def test_a_label_that_is_none_is_refused(place, salience, tmp_path):
     file = tmp_path / "labels.yaml"
     file.write_text("neither: nor\n")

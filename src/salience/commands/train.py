@@ -11,6 +11,7 @@ from accelerate import PartialState
 from rich.console import Console
 
 from salience.commands.report import REPORT, add_report, confused_lines
+from salience.data.descriptions import worth_describing
 from salience.errors import one_line
 from salience.explainers.explanations import explain_texts
 from salience.explainers.gradient import gradient
@@ -97,6 +98,8 @@ def show_run(run: Run, failed: str = "", console: Console | None = None) -> None
     abstained = abstention_sentences(run.metrics["abstention"]) if "abstention" in run.metrics else []
     for line in (*abstained, *precision_sentences(run.metrics)):
         console.print(literal(line), soft_wrap=True)
+    if hint := worth_describing(run.task):
+        console.print(literal(hint), soft_wrap=True)
     console.print(literal(f"saved: {run.folder}"), soft_wrap=True)
     show_report(run, failed, console)
 

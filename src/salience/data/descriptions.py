@@ -13,11 +13,15 @@ from pathlib import Path
 import numpy as np
 
 from salience.assignments import read_yaml_texts
+from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed, quoted, unknown
 from salience.files import readable_text
 
 NAMES = "names"  # in place of a file: the names of the labels
+FEW = (
+    10  # rows of a label, on average, with which descriptions gained something in the study: docs/howto/few-labels.md
+)
 
 
 def label_descriptions(source: str, labels: Sequence[str], several: bool = False) -> Texts:
@@ -74,3 +78,14 @@ def read_descriptions(source: str) -> dict[str, list[str]]:
             f"{listed(wrong, 5)}"
         )
     return descriptions
+
+
+def worth_describing(task: Task) -> str:
+    """A line for a person who has few rows of a label and has described none; else empty."""
+    rows = len(task.training) / len(task.labels)
+    if rows > FEW or len(task.descriptions) or task.training.second is not None:
+        return ""
+    return (
+        f"{counted(round(rows), 'row')} of a label on average: where the labels are subjects, a sentence that describes "
+        "each of them can help (--label-descriptions labels.yaml)"
+    )
