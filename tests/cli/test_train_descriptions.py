@@ -98,7 +98,7 @@ def test_with_few_rows_of_a_label_a_line_says_that_descriptions_can_help(place, 
     more = write_csv(tmp_path / "more.csv", rows[1:35], rows[0])
     options = ("--estimate", "none", "--method", "plain", "--output")
     told = salience(*place.train(*options, tmp_path / "few", data=few)).out
-    assert "10 rows of a label on average: where the labels are subjects, a sentence that says" in told
+    assert "10 rows of a label on average: a sentence that says what each label means can help (--label-desc" in told
     for name, arguments in {
         "more": place.train(*options, tmp_path / "more", data=more),
         "described": place.train("--label-descriptions", described, *options, tmp_path / "described", data=few),

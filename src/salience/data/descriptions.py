@@ -86,6 +86,6 @@ def worth_describing(task: Task) -> str:
     if rows > FEW or len(task.descriptions) or task.training.second is not None:
         return ""
     return (
-        f"{counted(round(rows), 'row')} of a label on average: where the labels are subjects, a sentence that says "
-        "what each of them means can help (--label-descriptions labels.yaml)"
+        f"{counted(round(rows), 'row')} of a label on average: a sentence that says what each label means can help "
+        "(--label-descriptions labels.yaml)"
     )
