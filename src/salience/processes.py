@@ -79,13 +79,13 @@ def keep_freed_memory() -> None:
     adjust(TRIM_THRESHOLD, -1)  # whose free end is kept
 
 
-def kill_with_parent() -> None:
-    """Has the system kill this process when the one that has started it ends, where it can be told to (Linux).
+def kill_with_parent() -> bool:
+    """Has the system kill this process when the one that has started it ends; whether it can be told to (Linux).
 
     The signal is sent when the thread ends that has started this process, see prctl(2).
     """
     try:
         control = ctypes.CDLL(None).prctl
     except (AttributeError, OSError, TypeError):  # another system
-        return
-    control(PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        return False
+    return control(PARENT_DEATH_SIGNAL, signal.SIGKILL) == 0

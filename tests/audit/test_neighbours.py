@@ -135,6 +135,14 @@ def test_rows_and_other_rows_that_are_there_twice():
     assert [match.cosine for match in found] == pytest.approx([1, 1], abs=1e-6)
 
 
+@pytest.mark.parametrize("cosines", [(0.95, 0.9499999), (0.9499999, 0.95)])
+def test_a_cosine_at_the_limit_may_be_rounded_to_either_side(cosines, monkeypatch):
+    answers = iter([(np.array([cosine]), np.array([0])) for cosine in cosines])
+    monkeypatch.setattr("salience.audit.neighbours.most_similar", lambda *_: next(answers))
+    (match,) = matches(np.ones((1, 1)), np.ones((1, 1)), 0.95)
+    assert (match.other, match.places) == (0, [0])
+
+
 def test_equal_rows_take_no_more_memory_than_there_are_rows():
     """All pairs of them would be a million places."""
     vectors = unit(np.ones((1000, 3)))

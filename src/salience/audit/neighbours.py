@@ -121,9 +121,13 @@ def matches(vectors: np.ndarray, others: np.ndarray, similarity: float) -> list[
     """
     to_other, other_of = most_similar(vectors, others)
     to_row, row_of = most_similar(others, vectors)
-    found = {other: [int(row_of[other])] for other in np.flatnonzero(to_row >= lowest_cosine(similarity)).tolist()}
-    for row in np.argsort(-to_other, kind="stable").tolist():
-        if to_other[row] >= lowest_cosine(similarity) and row not in (places := found[int(other_of[row])])[:1]:
+    rows = np.flatnonzero(to_other >= lowest_cosine(similarity))
+    # A cosine near the limit may be rounded to either side of it, once from the rows and once from the other rows.
+    near = np.union1d(np.flatnonzero(to_row >= lowest_cosine(similarity)), other_of[rows])
+    found = {other: [int(row_of[other])] for other in near.tolist()}
+    for row in rows[np.argsort(-to_other[rows], kind="stable")].tolist():
+        places = found[int(other_of[row])]
+        if row != places[0]:
             places.append(row)
     return [Match(other, places, float(to_row[other])) for other, places in found.items()]
 

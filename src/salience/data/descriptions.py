@@ -19,9 +19,8 @@ from salience.errors import InputError, counted, listed, quoted, unknown
 from salience.files import readable_text
 
 NAMES = "names"  # in place of a file: the names of the labels
-FEW = (
-    10  # rows of a label, on average, with which descriptions gained something in the study: docs/howto/few-labels.md
-)
+# Rows of a label, on average, with which descriptions gained something in the study of docs/howto/few-labels.md.
+FEW = 10
 
 
 def label_descriptions(source: str, labels: Sequence[str], several: bool = False) -> Texts:

@@ -72,8 +72,7 @@ def end_with_command() -> None:
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=exit_after, args=(parent,), daemon=True).start()
-        kill_with_parent()
-        if os.getppid() != parent.pid:  # it has ended before
+        if kill_with_parent() and os.getppid() != parent.pid:  # it had ended before
             os._exit(1)
 
 
