@@ -26,7 +26,7 @@ LENT = "packages of this environment"
 
 def run(*command: str | Path, **options) -> str:
     """What a command prints; its error stream is shown where it fails."""
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=1200, **options)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=600, **options)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -121,9 +121,10 @@ def matches(vectors: np.ndarray, others: np.ndarray, similarity: float) -> list[
     """
     to_other, other_of = most_similar(vectors, others)
     to_row, row_of = most_similar(others, vectors)
-    rows = np.flatnonzero(to_other >= lowest_cosine(similarity))
+    lowest = 1 - largest_distance(similarity)
+    rows = np.flatnonzero(to_other >= lowest)
     # A cosine near the limit may be rounded to either side of it, once from the rows and once from the other rows.
-    near = np.union1d(np.flatnonzero(to_row >= lowest_cosine(similarity)), other_of[rows])
+    near = np.union1d(np.flatnonzero(to_row >= lowest), other_of[rows])
     found = {other: [int(row_of[other])] for other in near.tolist()}
     for row in rows[np.argsort(-to_other[rows], kind="stable")].tolist():
         places = found[int(other_of[row])]
@@ -134,24 +135,22 @@ def matches(vectors: np.ndarray, others: np.ndarray, similarity: float) -> list[
 
 def most_similar(vectors: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The highest cosine of each row (N,) with one of the other rows, and which one that is (N,)."""
-    from sklearn.neighbors import NearestNeighbors
+    from sklearn.metrics import pairwise_distances_argmin_min
 
-    distances, places = (
-        NearestNeighbors(n_neighbors=1, metric="cosine", algorithm="brute").fit(others).kneighbors(vectors)
-    )
-    return np.clip(1 - distances[:, 0], -1, 1), places[:, 0]
+    places, distances = pairwise_distances_argmin_min(vectors, others, metric="cosine")
+    return np.clip(1 - distances, -1, 1), places
 
 
-def lowest_cosine(similarity: float) -> float:
-    """The cosine from which on rows are nearly equal; it leaves room for rounding where similarity is 1."""
-    return 1 - max(1 - similarity, NO_DISTANCE)
+def largest_distance(similarity: float) -> float:
+    """The cosine distance up to which rows are nearly equal; it leaves room for rounding where similarity is 1."""
+    return max(1 - similarity, NO_DISTANCE)
 
 
 def by_cosine(similarity: float) -> NearestNeighbors:
     """A search for all rows with at least this cosine."""
     from sklearn.neighbors import NearestNeighbors
 
-    return NearestNeighbors(radius=1 - lowest_cosine(similarity), metric="cosine", algorithm="brute")
+    return NearestNeighbors(radius=largest_distance(similarity), metric="cosine", algorithm="brute")
 
 
 def outlier_scores(vectors: np.ndarray) -> np.ndarray:
