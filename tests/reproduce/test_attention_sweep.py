@@ -10,7 +10,7 @@ from salience.mixing.heads import rank_heads
 from salience.report.attention_sweep import draw_maps
 from salience.reproduce import TABLES
 from salience.reproduce.attentionmix import sweep
-from salience.reproduce.attentionmix.sweep import Cell, Maps, cells, rank_correlation, report
+from salience.reproduce.attentionmix.sweep import Cell, Maps, cells, finished_seeds, rank_correlation, report
 from salience.reproduce.mixing_tables import load, mixing_alone, part_of, prepare_equal
 from salience.training.batches import first_batches
 
@@ -57,6 +57,16 @@ def test_means_are_over_seeds_and_the_report_ranks_the_heads():
     assert f"{maps.accuracies.max():.1f} ({best[0]}:{best[1]})" in told and "1:8, 1:3, 6:11" in told
     chosen = np.unravel_index(maps.agreements.argmax(), (6, 12))
     assert f"| {maps.accuracies[chosen]:.1f} ({chosen[0]}:{chosen[1]}) |" in told
+
+
+def test_a_seed_that_is_not_finished_changes_no_mean():
+    """A second seed with easier rows, of which some heads only have been trained."""
+    first, second = made_up(seeds=[0]), made_up(seeds=[1], heads=range(3))
+    easier = [row | {"accuracy": row["accuracy"] + 0.1} for row in second]
+    told, both = report(first).splitlines()[-1], report(first + easier).splitlines()[-1]
+    assert both.replace(both.split(" | ")[5], "") == told.replace(told.split(" | ")[5], "")
+    assert told.split(" | ")[5] == "" and "[" in both.split(" | ")[5]  # the finished heads of both are compared
+    assert finished_seeds(first + easier) == first and finished_seeds(first) == first
 
 
 def test_two_seeds_are_compared_with_each_other():

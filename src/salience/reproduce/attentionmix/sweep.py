@@ -1,4 +1,4 @@
-"""Lewy and Mańdziuk (2023, AttentionMix), section 5: a training by every head, beside every head's agreement.
+"""Lewy and Mańdziuk (2023, AttentionMix), section 6: a training by every head, beside every head's agreement.
 
 AttentionMix, arXiv:2309.11104. The paper trains BERT-base by every layer, and by every head of its two best layers, to
 find the heads of its tables, and names an automatic choice as future work. Here all heads of MiniLM are trained by (6
@@ -28,6 +28,7 @@ from salience.training.fitting import fit
 from salience.training.word_models import accuracy
 
 LAYERS, HEADS = 6, 12
+KEYS = ("accuracy", "agreement")  # of a training
 ROWS = (100,)  # training rows
 # The paper's best heads, layer:head of BERT-base's 12 layers.
 PUBLISHED = {"sst5": "10:3, 0:8, 0:0", "mr": "1:8, 1:3, 6:11", "imdb": "0:4, 0:6, 0:11"}
@@ -78,7 +79,7 @@ def run(cell: Cell, data_dir: Path | None) -> Row:
 
 @dataclass(frozen=True)
 class Maps:
-    """What a sweep found on one set, means over the seeds. A value that was not measured is NaN.
+    """What a sweep found on one set, means over its finished seeds. A value that was not measured is NaN.
 
     Args:
         accuracies: in percent, (L, H).
@@ -109,7 +110,17 @@ class Maps:
         return ~np.isnan(self.accuracies)
 
 
-KEYS = ("accuracy", "agreement")
+def finished_seeds(rows: Sequence[Row]) -> list[Row]:
+    """The rows of the seeds that have all trainings of the seed with the most of them, of one set and size.
+
+    A seed draws training rows of its own, which shifts the accuracies of all heads. Where some heads have a seed more
+    than others, their means would rank the seeds and not the heads.
+    """
+    trained: dict[int, set] = {row["seed"]: set() for row in rows}
+    for row in rows:
+        trained[row["seed"]].add((row["layer"], row["head"]))
+    most = max(trained.values(), key=len)
+    return [row for row in rows if trained[row["seed"]] >= most]
 
 
 def rank_correlation(first: np.ndarray, second: np.ndarray) -> tuple[float, float, float]:
@@ -132,7 +143,8 @@ def report(rows: list[Row]) -> str:
     )  # fmt: skip
     lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for (name, size), own in by_set(rows).items():
-        maps, seeds = Maps.of(own), sorted({row["seed"] for row in own})
+        finished = finished_seeds(own)
+        maps, seeds = Maps.of(finished), {row["seed"] for row in finished}
         measured = maps.measured
         if measured.sum() < LEAST:
             continue
@@ -144,14 +156,15 @@ def report(rows: list[Row]) -> str:
         )
         lines.append(
             f"| {name} | {size} | {len(seeds)} | {len(names)} | {shown(rank_correlation(agreements, accuracies))} | "
-            f"{of_two_seeds(own, seeds)} | {accuracies[agreeing]:.1f} ({names[agreeing]}) | {accuracies.mean():.1f} ± "
+            f"{of_two_seeds(own)} | {accuracies[agreeing]:.1f} ({names[agreeing]}) | {accuracies.mean():.1f} ± "
             f"{accuracies.std(ddof=1):.1f} | {accuracies[best]:.1f} ({names[best]}) | {layers} | {PUBLISHED[name]} |"
         )
     return "\n".join(lines)
 
 
-def of_two_seeds(rows: Sequence[Row], seeds: Sequence[int]) -> str:
+def of_two_seeds(rows: Sequence[Row]) -> str:
     """The rank correlation of the accuracies of the first two seeds: as well can a sweep agree with itself."""
+    seeds = sorted({row["seed"] for row in rows})
     if len(seeds) < 2:
         return ""
     one, other = (Maps.of([row for row in rows if row["seed"] == seed]) for seed in seeds[:2])
@@ -173,7 +186,7 @@ def by_set(rows: Sequence[Row]) -> Mapping[tuple[str, int], list[Row]]:
 def pictures(rows: list[Row], folder: Path) -> Iterator[str]:
     """For each set, the accuracies of the trainings by each head, beside the agreements."""
     for (name, size), own in by_set(rows).items():
-        maps = Maps.of(own)
+        maps = Maps.of(finished_seeds(own))
         if maps.measured.any():
             title = f"{name}, {size} rows"
             save(
