@@ -9,8 +9,8 @@ from runpy import run_path
 
 import numpy as np
 import pytest
-from scipy.stats import t
 
+from salience.comparison.interval import paired_interval
 from salience.reproduce import TABLES
 
 HERE = Path(__file__).parents[1]
@@ -81,7 +81,7 @@ def test_every_line_of_a_table_on_the_page_is_one_that_a_command_prints():
 
 @pytest.mark.parametrize("claim", OF_VAT)
 def test_the_intervals_of_a_claim_are_those_of_its_runs(claim):
-    """Means over the seeds of a set, and Student's t over the sets: MiniLM's vectors first, then random ones."""
+    """Over sets and seeds, as the intervals of a comparison: MiniLM's vectors first, then random ones."""
     runs = [json.loads(line) for line in (HERE / "results" / "vat.jsonl").read_text("utf-8").splitlines()]
     intervals = []
     for encoder in ("bilstm-minilm", "bilstm-random"):
@@ -89,9 +89,9 @@ def test_the_intervals_of_a_claim_are_those_of_its_runs(claim):
         for row in runs:
             if row["encoder"] == encoder:
                 sets[row["set"]].append(OF_VAT[claim](row))
-        mean, error = np.mean(means := [np.mean(each) for each in sets.values()]), np.std(means, ddof=1)
-        half = t.ppf(0.975, len(means) - 1) * error / len(means) ** 0.5
-        intervals.append(f"{mean:+.1f} [{mean - half:+.1f}, {mean + half:+.1f}]")
+        found = paired_interval(list(sets.values()))
+        assert found.mean == pytest.approx(np.mean([np.mean(each) for each in sets.values()]))
+        intervals.append(f"{found.mean:+.1f} [{found.low:+.1f}, {found.high:+.1f}]")
     (line,) = [line for line in PAGE if line.startswith("|") and claim in line]
     assert re.findall(r"[+-]\d+\.\d \[.*?\]", line) == intervals
 
