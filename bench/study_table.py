@@ -118,12 +118,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", type=Path)
     parser.add_argument("--baseline", help="default: the variant of the first run")
-    parser.add_argument("--sizes", nargs="+", type=int)
+    parser.add_argument("--sets", nargs="+", help="default: all")
+    parser.add_argument("--sizes", nargs="+", type=int, help="default: all")
     parser.add_argument(
         "--scores", nargs="+", default=["accuracy", "log_loss", "equal_mass_calibration_error", "seconds"]
     )
     options = parser.parse_args()
     runs = pd.read_csv(options.runs)
+    if options.sets:
+        runs = runs[runs["data"].isin(options.sets)]
     if options.sizes:
         runs = runs[runs["size"].isin(options.sizes)]
     print(table(runs, options.baseline or runs["method"].iloc[0], options.scores))

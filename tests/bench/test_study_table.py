@@ -64,6 +64,24 @@ def test_a_line_for_each_size_and_one_for_all():
     assert lines[4].startswith("| other | all | 3 | 5 | +1.7 [")  # 6 of set a, 1 and -2
 
 
+def test_sets_and_sizes_are_chosen(tmp_path, monkeypatch, capsys):
+    RUNS.to_csv(tmp_path / "runs.csv", index=False)
+    command = [
+        "study_table.py",
+        str(tmp_path / "runs.csv"),
+        "--sizes",
+        "50",
+        "--scores",
+        "accuracy",
+        "--sets",
+        "a",
+        "b",
+    ]
+    monkeypatch.setattr("sys.argv", command)
+    study_table.main()
+    assert capsys.readouterr().out.splitlines()[2].startswith("| other | 50 | 2 | ")
+
+
 def test_runs_are_added_and_replace_earlier_ones(tmp_path):
     place, table = tmp_path / "new.csv", tmp_path / "table.csv"
     RUNS.to_csv(place, index=False)
