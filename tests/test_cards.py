@@ -92,15 +92,18 @@ MEASURED = {"accuracy": 1, "macro_f1": 1, "log_loss": 3, "accuracy_typos": 1, "f
 
 @every_method
 def test_a_card_has_the_runs_with_the_default_recipe(name):
-    """In the order of `MEASURED`, of the draws of the method, and in brackets of those without mixing."""
-    runs = pd.read_csv(Path(__file__).parents[1] / "results" / "studies" / "methods.csv").sort_values("seed")
+    """Of each set in the order of `MEASURED`, of the draws of the method, and in brackets of those without mixing."""
+    runs = pd.read_csv(Path(__file__).parents[1] / "results" / "studies" / "methods.csv").sort_values("seed", kind="stable")
     measured = " ".join(section(read_card(name), "What was measured here").split())
     if name not in set(runs["method"]):
         assert measured.startswith("It was not trained with the default recipe")
         return
+    settings = [name, *sorted(method for method in set(runs["method"]) if method.startswith(f"{name}:"))]
     expected = [
-        " and ".join(f"{value:.{digits}f}" for value in runs[runs["method"] == method][score])
-        for score, digits in MEASURED.items() for method in (name, "plain")
+        " and ".join(f"{value:.{digits}f}" for value in of_set[of_set["method"] == method][score])
+        for own in settings for data in runs[runs["method"] == own]["data"].drop_duplicates()
+        for of_set in [runs[runs["data"] == data]]
+        for score, digits in MEASURED.items() for method in (own, "plain")
     ]  # fmt: skip
     assert re.findall(r"\d+\.\d+ and \d+\.\d+", measured) == expected
 
