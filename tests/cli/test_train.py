@@ -197,3 +197,21 @@ def test_an_older_run_is_replaced_when_asked(place, salience, tmp_path):
     assert salience(*place.train("--output", folder, "--seed", "7", "--overwrite")).code == 0
     assert weights(folder) != first
     assert [file.name for file in tmp_path.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize(("options", "name"), [([], "train-default"), (["--method", "ssmix"], "train-ssmix")])
+def test_the_folder_without_output_is_named_by_the_data_and_the_method(
+    options, name, place, salience, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    arguments = place.train("--estimate", "none", *options)
+    done = salience(*arguments)
+    assert done.code == 0 and f"/runs/{name}\n" in done.out
+    assert [file.name for file in (tmp_path / "runs").iterdir()] == [name]
+    again = salience(*arguments, "--resume")
+    assert f"runs/{name}" in again.out + again.err
+    assert [file.name for file in (tmp_path / "runs").iterdir()] == [name]
+
+
+def test_the_help_names_the_folder_without_output(salience):
+    assert "runs/DATA-default" in " ".join(salience("train", "--help").out.split())

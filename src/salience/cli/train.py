@@ -38,7 +38,10 @@ def train(
         list[str] | None, Option("--set", help="Setting of the method, such as window=0.2; repeatable.")
     ] = None,
     config: Annotated[Path | None, Option(help="Yaml file with these settings; options override it.")] = None,
-    output: Annotated[Path | None, Option(help="Folder to write.  [default: runs/DATA-METHOD]")] = None,
+    output: Annotated[
+        Path | None,
+        Option(help="Folder to write.  [default: runs/DATA-METHOD, without a method runs/DATA-default]"),
+    ] = None,
     overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing run in the folder.")] = False,
     resume: Annotated[bool, Option("--resume", help="Continue an interrupted run in the folder.")] = False,
     report_to: ReportTo = None,

@@ -38,7 +38,7 @@ def train_and_show(
 
     Args:
         settings: of the recipe, from the file and the command line.
-        output: the folder of the run; None is `runs/DATA-METHOD`.
+        output: the folder of the run; None is `runs/DATA-METHOD`, and `runs/DATA-default` where no method is named.
         config: the file of the settings; None if there is none.
         overwrite, resume, report_to: as of `salience.training.run.train`.
 

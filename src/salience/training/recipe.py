@@ -148,8 +148,11 @@ class Recipe(DataSettings):
 
     @property
     def staged_method(self) -> str:
-        """The name of the method, with that of the plain stage if there is one: ssmix, plain+ssmix."""
-        return PREFIX * bool(self.plain_share) + (self.method or "the default method")
+        """The name of the method, with that of the plain stage if there is one: ssmix, plain+ssmix.
+
+        Without a method it is "default": which one that is follows from the model, which is not loaded for a name.
+        """
+        return PREFIX * bool(self.plain_share) + (self.method or "default")
 
     def resolved(self, rows: int, classes: int, width: int | None) -> Recipe:
         """The recipe with every open value filled in.
