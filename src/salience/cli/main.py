@@ -33,6 +33,12 @@ from salience.errors import InputError, one_line, printable
 from salience.processes import keep_freed_memory, world_size
 
 USAGE, FAULT, INTERRUPTED = 2, 1, 130  # exit codes: invalid input, an error of salience, Ctrl-C
+# How a command that was interrupted is continued; the others begin again.
+CONTINUED = {
+    "train": "; the same command with --resume continues the run",
+    "compare": "; the same command continues the comparison",
+    "reproduce": "; the same command continues the table",
+}
 
 app = typer.Typer(
     help="Train text classifiers on what matters in the text, and check that they do.",
@@ -91,15 +97,20 @@ def main(arguments: Sequence[str]) -> int:
     share_cores()
     keep_freed_memory()
     try:
-        return app(args=arguments, prog_name="salience", standalone_mode=False) or 0
-    except KeyboardInterrupt:
-        return complain(
-            "interrupted; --resume continues a training run, and the same command a comparison or a table", INTERRUPTED
-        )
+        code = app(args=arguments, prog_name="salience", standalone_mode=False) or 0
+    except KeyboardInterrupt:  # since version 0.29, typer returns the exit code instead
+        code = INTERRUPTED
     except Exception as error:
         if debug and not is_usage(error):
             raise
         return explain(error)
+    return complain(interrupted(arguments), code) if code == INTERRUPTED else code
+
+
+def interrupted(arguments: Sequence[str]) -> str:
+    """What is said after Ctrl-C, with how the command is continued where it can be."""
+    command = next((argument for argument in arguments if not argument.startswith("-")), "")
+    return "interrupted" + CONTINUED.get(command, "")
 
 
 def explain(error: Exception) -> int:

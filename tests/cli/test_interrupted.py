@@ -1,0 +1,51 @@
+"""Ctrl-C ends a command with one line, which says how it is continued where it can be."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from salience.cli import main as command_line
+
+
+def test_a_training_that_is_interrupted_says_how_it_is_continued(place, tmp_path):
+    output, work = tmp_path / "run", tmp_path / ".run.partial"
+    arguments = place.train("--steps", "100000", "--estimate", "none", "--output", output)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "salience", *arguments],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    try:
+        while process.poll() is None and not (work / "recipe.yaml").exists():
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert (process.returncode, said) == (
+        130, "salience: interrupted; the same command with --resume continues the run\n"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("as_code", [True, False], ids=["an exit code", "the exception"])
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["train", "rows.csv"], "interrupted; the same command with --resume continues the run"),
+        (["compare", "rows.csv"], "interrupted; the same command continues the comparison"),
+        (["reproduce", "ssmix-table1"], "interrupted; the same command continues the table"),
+        (["predict", "run", "train"], "interrupted"),
+    ],
+)
+def test_the_line_names_what_the_command_has(arguments, said, as_code, monkeypatch, capsys):
+    def app(**options):
+        if as_code:
+            return 130
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command_line, "app", app)
+    assert command_line.main(arguments) == 130
+    assert capsys.readouterr().err == f"salience: {said}\n"
