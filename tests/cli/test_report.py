@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss
 from test_bad_input import refused
 
 import salience as package
-from labelled import write_csv
+from labelled import labelled_rows, write_csv
 from pages import HOSTILE, Content
 from salience.cli.main import main
 from salience.data.words import word_spans
@@ -264,3 +264,22 @@ def test_the_words_of_the_page_are_kept_for_the_local_page(run, salience):
     for label, words in kept.words.items():
         (part,) = re.findall(rf"<h3>{label}</h3>\s*<ul>(.*?)</ul>", shown, re.DOTALL)
         assert re.findall(r"<li>(\S+) <small>", part) == [each.word for each in words]
+
+
+def test_test_rows_that_are_training_rows_are_not_called_new(place, tmp_path):
+    rows = labelled_rows(60)
+    test = write_csv(tmp_path / "test.csv", [*rows[:7], *labelled_rows(5, seed=1)])
+    assert main(place.train("--estimate", "none", "--test", test, "--output", tmp_path / "run")) == 0
+    known = {text for text, _ in rows}
+    shared = sum(text in known for text, _ in [*rows[:7], *labelled_rows(5, seed=1)])
+    expected = f"{shared} of the 12 test rows also stand in the training rows; the scores are too high."
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert expected in page and "no part in the training" not in page
+    assert expected in " ".join((tmp_path / "run" / "README.md").read_text(encoding="utf-8").split())
+
+
+def test_test_rows_that_are_new_had_no_part_in_the_training(runs):
+    folder = runs("test")
+    assert json.loads((folder / "data_facts.json").read_text())["parts"]["test"]["in_training"] == 0
+    assert "which had no part in the training" in (folder / "report.html").read_text(encoding="utf-8")
+    assert "also stand" not in (folder / "README.md").read_text(encoding="utf-8")

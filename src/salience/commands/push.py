@@ -103,7 +103,15 @@ def card_for(run: FinishedRun, repository: str, license: str | None) -> str:
     recipe = Recipe.from_mapping(run.recipe, str(run.folder))
     ours = isinstance(config, AttentionClassifierConfig)
     return model_card(
-        without_places(recipe), labels, run.metrics, run.metrics, ours, repository, base_model_of(recipe), license
+        without_places(recipe),
+        labels,
+        run.metrics,
+        run.metrics,
+        ours,
+        repository,
+        base_model_of(recipe),
+        license,
+        run.facts,
     )
 
 

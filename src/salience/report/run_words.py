@@ -7,6 +7,7 @@ from typing import Any
 
 from salience.training.calibration_evidence import FOLDED, HALVES, Calibration
 from salience.training.confusion import ConfusedPair
+from salience.training.data_facts import training_rows_among
 from salience.training.finished_run import FinishedRun, JudgedRows
 
 ROWS = {"test": "test rows", "estimate": "labelled rows of the estimate", "validation": "validation rows"}
@@ -22,6 +23,8 @@ def rows_in_words(run: FinishedRun) -> str:
     if judged is None:
         return NO_SCORES
     count = f"{len(judged.labels):,} {ROWS[judged.kind]}"
+    if shared := training_rows_among(run.facts, judged.kind):
+        return f"The scores are of {count}. {shared}"
     if judged.kind == "test":
         return (
             f"The scores are of {count}, which had no part in the training: they say what to expect on new rows like "

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from huggingface_hub import ModelCard, ModelCardData
@@ -15,6 +16,7 @@ from salience.errors import printable
 from salience.mixing.choosing import PLAIN
 from salience.training.abstaining import abstention_sentences
 from salience.training.card_results import TASK, hub_results
+from salience.training.data_facts import training_rows_among
 from salience.training.estimate_words import estimate_sentences
 from salience.training.judged_scores import judge_of, judged_scores
 from salience.training.label_precision import precision_sentences
@@ -30,6 +32,7 @@ TEMPLATE = "templates/model_card.md.jinja"
 def model_card(
     recipe: Recipe, labels: Sequence[str], metrics: dict, about: dict, needs_salience: bool,
     repository: str | None = None, base_model: str | None = None, license: str | None = None,
+    facts: Mapping[str, Any] | None = None,
 ) -> str:  # fmt: skip
     """The README.md of a run folder or of a repository on the hub, with the metadata that the hub reads.
 
@@ -43,8 +46,9 @@ def model_card(
             files that only the run folder has are not spoken of. None for the run folder.
         base_model: the name on the hub of the model that was trained further; None if it is none.
         license: of the model, by the hub's name.
+        facts: on the data, as of `salience.training.data_facts.data_facts`; None if they are not known.
     """
-    results = hub_results(recipe, metrics) if repository else []
+    results, judge = hub_results(recipe, metrics) if repository else [], judge_of(metrics)
     data = ModelCardData(
         pipeline_tag=TASK,
         library_name="transformers",
@@ -69,7 +73,8 @@ def model_card(
         multi_label="labels" in metrics,
         training=training_summary(recipe, metrics),
         table=score_table(metrics),
-        judge=judge_of(metrics),
+        judge=judge,
+        shared="" if judge is None else training_rows_among(facts, judge),
         estimated=[
             f"{line[0].upper()}{line[1:]}."
             for line in (*estimate_sentences(metrics), *map(markdown, precision_sentences(metrics)))

@@ -57,6 +57,23 @@ def data_facts(task: Task, encoded: Mapping[str, Encoded], classifier: TextClass
     return {"max_length": classifier.max_length, "parts": parts}
 
 
+def training_rows_among(facts: Mapping[str, Any] | None, role: str) -> str:
+    """A sentence on the rows of a part whose texts are training texts too; empty if there are none, or no facts.
+
+    Args:
+        facts: as of `data_facts`.
+        role: "test" or "validation".
+    """
+    part = {} if facts is None else facts["parts"].get(role, {})
+    shared = part.get("in_training", 0)
+    if not shared:
+        return ""
+    return (
+        f"{shared:,} of the {part['rows']:,} {role} rows also stand{'s' * (shared == 1)} in the training rows; "
+        "the scores are too high."
+    )
+
+
 def whole_lengths(texts: Texts, encoded: Encoded, classifier: TextClassifier) -> np.ndarray:
     """The number of tokens of each text (N,) before it is cut."""
     if encoded.owners is not None:

@@ -23,6 +23,7 @@ from salience.inference.abstaining import FILE as THRESHOLDS
 from salience.models.attention_classifier import AttentionClassifier
 from salience.training.baselines import baseline_scores
 from salience.training.card import model_card
+from salience.training.data_facts import FACTS
 from salience.training.estimating import Estimated
 from salience.training.held_out import HeldOutPredictions
 from salience.training.manifest import RECIPE
@@ -108,7 +109,8 @@ def write_results(folder: Path, classifier: TextClassifier, results: RunResults,
     for name, content in more.items():
         write_json(folder / name, content)
     ours = isinstance(model, AttentionClassifier)
-    write_whole(folder / "README.md", model_card(recipe, results.task.labels, results.metrics, about, ours))
+    card = model_card(recipe, results.task.labels, results.metrics, about, ours, facts=more.get(FACTS))
+    write_whole(folder / "README.md", card)
 
 
 def write_scores(folder: Path, device: str, results: RunResults) -> dict:
