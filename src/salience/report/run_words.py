@@ -15,6 +15,10 @@ NO_SCORES = (
     "There are no scores: the run had neither test rows nor validation rows, and made no estimate. Name labelled rows "
     "that were not trained on with --test, or leave out --estimate none."
 )
+CORRECTED = (
+    " The calibration error of few rows is too high by chance; its interval is corrected for this, and may lie below "
+    "it."
+)
 
 
 def rows_in_words(run: FinishedRun) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from salience.models.thresholds import HALF
-from salience.report.run_words import intervals_in_words
+from salience.report.run_words import CORRECTED, intervals_in_words
 from salience.training.calibration_evidence import Calibration
 from salience.training.finished_run import FinishedRun, JudgedRows
 from salience.training.label_intervals import label_scores_of_rows
@@ -30,9 +30,10 @@ def score_parts(run: FinishedRun, judged: JudgedRows, calibration: Calibration) 
     metrics = run.metrics["estimate"] if judged.kind == "estimate" else run.metrics
     for baseline, values in metrics["baselines"].items():
         rows.append((baseline, [(f"{values[score]:.3f}" if score in values else "-", "") for score in shown]))
+    beside = any(not_within(scores["calibration_error"]) for scores in models.values())
     return {
-        "heads": list(shown.values()), "rows": rows, "intervals": intervals_in_words(judged, calibration),
-        "several": several,
+        "heads": list(shown.values()), "rows": rows,
+        "intervals": intervals_in_words(judged, calibration) + CORRECTED * beside, "several": several,
     }  # fmt: skip
 
 
@@ -53,6 +54,14 @@ def model_scores(judged: JudgedRows, calibration: Calibration, seed: int) -> dic
     if (judged.decided != decisions[name]).any():
         decisions[f"{name}, thresholds of the labels"] = judged.decided
     return {each: label_scores_of_rows(deployed, labels, decided, groups, seed) for each, decided in decisions.items()}
+
+
+def not_within(score: Score) -> bool:
+    """Whether a score is outside its own interval, as a reader of the table sees it: with three digits."""
+    if score.interval is None:
+        return False
+    low, value, high = (round(number, 3) for number in (score.interval[0], score.value, score.interval[1]))
+    return not low <= value <= high
 
 
 def score_cell(score: Score) -> tuple[str, str]:

@@ -1,0 +1,53 @@
+"""The table of scores of a run, and what is said of its intervals."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from salience.report.run_words import CORRECTED
+from salience.report.score_tables import not_within, score_parts
+from salience.training.calibration_evidence import HALVES, Calibration
+from salience.training.finished_run import JudgedRows
+from salience.training.score_intervals import Score
+
+
+def parts_of(probabilities, labels):
+    """What the page shows of test rows with these probabilities."""
+    judged = JudgedRows("test", "predictions.jsonl", probabilities, labels)
+    run = SimpleNamespace(recipe={"seed": 0}, metrics={"baselines": {}})
+    return score_parts(run, judged, Calibration(probabilities, None, None, HALVES, probabilities))
+
+
+def drawn(rows: int, confidence, generator):
+    """Rows that are right as often as their confidence says: calibrated but for chance."""
+    sure = np.full(rows, 0.0) + confidence
+    labels = (generator.random(rows) >= sure).astype(int)
+    return np.stack([sure, 1 - sure], 1), labels
+
+
+def test_an_interval_beside_its_calibration_error_is_explained():
+    generator = np.random.default_rng(3)
+    parts = parts_of(*drawn(60, generator.uniform(0.5, 1, 60), generator))
+    ((_, cells),) = parts["rows"]
+    value, interval = cells[parts["heads"].index("calibration error")]
+    assert float(value) > float(interval.split(" to ")[1])  # the case that is meant
+    assert parts["intervals"].endswith(CORRECTED)
+
+
+def test_an_interval_around_its_calibration_error_is_not():
+    generator = np.random.default_rng(0)
+    probabilities, _ = drawn(400, 0.9, generator)
+    parts = parts_of(probabilities, (np.arange(400) % 2))  # right half of the time, at a confidence of 0.9
+    ((_, cells),) = parts["rows"]
+    value, interval = cells[parts["heads"].index("calibration error")]
+    low, high = map(float, interval.split(" to "))
+    assert low < float(value) < high and CORRECTED not in parts["intervals"]
+
+
+@pytest.mark.parametrize(
+    ("interval", "outside"), [((0.0, 0.105), True), ((0.2, 0.3), True), ((0.1, 0.2), False), ((0.1, 0.1213), False),
+                              (None, False)],
+)  # fmt: skip
+def test_within_is_meant_as_the_page_shows_it(interval, outside):
+    assert not_within(Score(0.1214, interval)) is outside
