@@ -180,3 +180,13 @@ def test_rows_are_drawn_evenly_from_the_predicted_labels():
     drawn = spread_rows(decisions, 8)
     assert {81, 82, 83} <= set(drawn) and drawn == sorted(set(drawn)) and len(drawn) == 8
     assert decisions[drawn].any(1).all() and len(spread_rows(decisions, 200)) == 83
+
+
+def test_the_intervals_of_the_test_rows_are_in_the_metrics_and_on_the_card(several_run):
+    scores, page = metrics_of(several_run)["test"], page_of(several_run)
+    decided = page.rows_of("this model, thresholds of the labels") or page.rows_of("this model")
+    card = " ".join((several_run / "README.md").read_text(encoding="utf-8").split())
+    for cell, title, name in zip(decided[0], ("micro-F1", "macro-F1"), ("micro_f1", "macro_f1"), strict=False):
+        value, (low, high) = scores[f"{name}_at_thresholds"], scores[f"{name}_at_thresholds_interval"]
+        assert cell == f"{value:.3f}{low:.3f} to {high:.3f}"
+        assert f"{title} {value:.3f} [{low:.3f}, {high:.3f}]" in card

@@ -7,6 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss, precision_recall_fscore_support
 from test_bad_input import refused
 
@@ -283,3 +284,20 @@ def test_test_rows_that_are_new_had_no_part_in_the_training(runs):
     assert json.loads((folder / "data_facts.json").read_text())["parts"]["test"]["in_training"] == 0
     assert "which had no part in the training" in (folder / "report.html").read_text(encoding="utf-8")
     assert "also stand" not in (folder / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("kind", "part"), [("test", "test"), ("calibrated", "test"), ("validation", "validation")])
+def test_the_intervals_of_the_page_are_those_of_the_metrics_and_of_the_card(kind, part, runs):
+    probabilities, labels, _ = stored(runs(kind))
+    scores, right = metrics_of(runs(kind))[part], int((probabilities.argmax(1) == labels).sum())
+    # Wilson's interval, by scipy
+    wilson = binomtest(right, len(labels)).proportion_ci(0.95, "wilson")
+    assert scores["accuracy_interval"] == pytest.approx([wilson.low, wilson.high])
+    page, card = page_of(runs(kind)), " ".join((runs(kind) / "README.md").read_text(encoding="utf-8").split())
+    cells = page.rows_of("this model")[0]
+    for cell, title, name in zip(cells, ("accuracy", "macro-F1"), ("accuracy", "macro_f1"), strict=False):
+        low, high = scores[f"{name}_interval"]
+        assert low <= scores[name] <= high
+        assert cell == f"{scores[name]:.3f}{low:.3f} to {high:.3f}"
+        assert f"{title} {scores[name]:.3f} [{low:.3f}, {high:.3f}]" in card
+    assert "no confidence interval" not in card

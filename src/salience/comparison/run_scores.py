@@ -38,10 +38,11 @@ def values_of(run: KeptRun, columns: Columns) -> dict[str, np.ndarray]:
     """The scores of a run: those of each test row (N,), or one number; those of `IN_PERCENT` in percent.
 
     Runs of a comparison have no estimate, so that all labels have the threshold 0.5, and no scores at others are kept.
+    The intervals of a single run are left out, too.
     """
     by_row = run.scoring.row_scores(run.probabilities, run.labels)
     tested = run.metrics["test"].items()
-    whole = {name: number(value) for name, value in tested if not name.endswith(AT_THRESHOLDS)}
+    whole = {name: number(value) for name, value in tested if not name.endswith((AT_THRESHOLDS, "_interval"))}
     scaled = run.metrics.get("temperature_scaling", {})  # references of earlier versions have none
     whole |= {name: np.array(scaled[name]) for name in ("temperature", SCALED) if name in scaled}
     # References have no passes, and earlier versions did not count them.

@@ -23,11 +23,8 @@ def estimate_sentences(metrics: dict) -> list[str]:
     units, labelled = "rows", f"{estimate['rows']:,} labelled rows"
     if "groups" in estimate:
         units, labelled = "groups", f"{labelled} of {estimate['groups']:,} groups"
-    scores = ", ".join(
-        f"{title} {with_interval(estimate, name)}" for name, title in scoring_in(estimate).estimated.items()
-    )
     found = [
-        f"estimated on {labelled} by {estimate['kind']}: {scores} (95 % intervals over {units})",
+        f"estimated on {labelled} by {estimate['kind']}: {with_intervals(estimate)} (95 % intervals over {units})",
         rows_sentence(estimate["training_rows"], metrics["rows"]["training"]),
     ]
     share = estimate.get("trained_share", 1.0)  # earlier runs have none
@@ -59,8 +56,18 @@ def share_sentence(share: float) -> str:
     )
 
 
-def with_interval(estimate: Mapping[str, Any], score: str) -> str:
+def with_intervals(scores: Mapping[str, Any]) -> str:
+    """The two scores that have intervals: "accuracy 0.842 [0.758, 0.901], macro-F1 0.830 [0.741, 0.893]"."""
+    return ", ".join(f"{title} {with_interval(scores, name)}" for name, title in scoring_in(scores).estimated.items())
+
+
+def with_interval(scores: Mapping[str, Any], score: str) -> str:
     """A score with its interval, if it has one: "0.842 [0.758, 0.901]"."""
-    bounds = estimate[f"{score}_interval"]
+    bounds = scores[f"{score}_interval"]
     interval = "" if bounds is None else f" [{bounds[0]:.3f}, {bounds[1]:.3f}]"
-    return f"{estimate[score]:.3f}{interval}"
+    return f"{scores[score]:.3f}{interval}"
+
+
+def has_intervals(scores: Mapping[str, Any]) -> bool:
+    """Whether scores have intervals; runs of earlier versions have none on test rows and validation rows."""
+    return all(f"{name}_interval" in scores for name in scoring_in(scores).estimated)

@@ -88,11 +88,12 @@ class Scoring:
 
     Attributes:
         shown: the scores in tables, by their name in metrics.json, with their titles.
-        estimated: the two scores of an estimate that are told, with their titles; each has an interval.
+        estimated: the two scores that are told with their intervals, with their titles.
         scores: those of every evaluation.
         selection: the score by which the best checkpoint is selected; of the progress, too.
         detailed: the scores of a finished run.
-        with_intervals: the scores of an estimate; of groups and a seed, too.
+        with_intervals: the scores of a finished run with intervals; of groups and a seed, too, and where a text can
+            have several labels of the decisions.
         cross_fitted, temperature_scores: the temperature and the calibration errors.
         cross_scaled: the probabilities, each half of the rows scaled by the temperature of the other half.
         temperature, with_temperature: what suits these rows best, and the probabilities that are scaled by one.
@@ -108,7 +109,7 @@ class Scoring:
     scores: Callable[[np.ndarray, np.ndarray], dict[str, float]]
     selection: Callable[[np.ndarray, np.ndarray, float], float]
     detailed: Callable[..., dict[str, float | None]]
-    with_intervals: Callable[[np.ndarray, np.ndarray, np.ndarray | None, int], dict[str, Any]]
+    with_intervals: Callable[..., dict[str, Any]]
     cross_fitted: Callable[..., dict[str, float | None]]
     cross_scaled: Callable[..., np.ndarray | None]
     temperature_scores: Callable[..., dict[str, Any]]
