@@ -71,7 +71,7 @@ def test_labels_become_their_places():
 def test_labels_that_training_never_saw(complaint):
     labels = ["positive", "Negative", "Negative", "zzz", "zzz", "zzz", "zzz"]
     assert complaint(encode, labels, ["negative", "positive"], "test.csv", [1, 2, 3, 7, 8, 9, 10]) == (
-        'test.csv: 2 labels that training never saw: "Negative" (2 times: rows 2, 3) Did you mean "negative", '
+        'test.csv: 2 labels that training never saw: "Negative" (2 times: rows 2, 3; did you mean "negative"?), '
         '"zzz" (4 times: rows 7, 8, 9 and 1 more); mend or remove these rows, or add such rows to the training data'
     )
 
@@ -83,3 +83,18 @@ def test_a_row_or_two_of_each_label_are_refused_in_a_column_that_was_guessed():
     assert check_labels(labels, "a.csv", named=True) == [
         "a.csv: 30 different labels in 30 rows; a classifier learns little of a label from a row or two"
     ]
+
+
+def test_unknown_labels_have_the_known_one_that_is_meant_beside_them(complaint):
+    labels = ["Neg", "pos", "neg", "pos", "Pos", "zzz", "neg", "neg", "Pos", "pos", "pos", "pos", "Pos", "Pos"]
+    assert complaint(encode, labels, ["neg", "pos"], "test.csv", range(1, 15)) == (
+        'test.csv: 3 labels that training never saw: "Neg" (1 time: row 1; did you mean "neg"?), "Pos" (4 times: '
+        'rows 5, 9, 13 and 1 more; did you mean "pos"?), "zzz" (1 time: row 6); mend or remove these rows, or add '
+        "such rows to the training data"
+    )
+
+
+@pytest.mark.parametrize(("written", "known"), [("0", "0.0"), ("0.0", "0"), ("+1", "1"), ("01", "1")])
+def test_an_unknown_label_that_is_the_same_number_as_a_known_one(written, known, complaint):
+    said = complaint(encode, [written], [known, "10"], "test.csv", [3])
+    assert f'"{written}" (1 time: row 3; it is "{known}" in the training data, write both in one way);' in said

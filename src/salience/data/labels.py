@@ -116,7 +116,7 @@ def encode(labels: Sequence[Label], names: Sequence[str], source: str, rows: Seq
                 unseen[label].append(row)
     if unseen:
         described = (
-            f"{quoted(label)} ({counted(len(at), 'time')}: {rows_listed(at, 3)}){nearest(label, names).rstrip('?')}"
+            f"{quoted(label)} ({counted(len(at), 'time')}: {rows_listed(at, 3)}{likely_meant(label, names)})"
             for label, at in unseen.items()
         )
         raise InputError(
@@ -129,3 +129,20 @@ def encode(labels: Sequence[Label], names: Sequence[str], source: str, rows: Seq
     for index, each in enumerate(labels):
         indicators[index, [numbers[label] for label in separate(each)]] = 1
     return indicators
+
+
+def likely_meant(label: str, names: Sequence[str]) -> str:
+    """Which of the known labels an unknown one may stand for, to be appended to what is said of it; else empty."""
+    value = number_in(label)
+    if same := [name for name in names if value is not None and number_in(name) == value]:
+        return f"; it is {quoted(same[0])} in the training data, write both in one way"
+    near = nearest(label, names).strip()
+    return f"; {near[0].lower()}{near[1:]}" if near else ""
+
+
+def number_in(name: str) -> float | None:
+    """The number that a label is; None if it is none."""
+    try:
+        return float(name)
+    except ValueError:
+        return None
