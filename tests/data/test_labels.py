@@ -98,3 +98,11 @@ def test_unknown_labels_have_the_known_one_that_is_meant_beside_them(complaint):
 def test_an_unknown_label_that_is_the_same_number_as_a_known_one(written, known, complaint):
     said = complaint(encode, [written], [known, "10"], "test.csv", [3])
     assert f'"{written}" (1 time: row 3; it is "{known}" in the training data, write both in one way);' in said
+
+
+def test_a_label_that_may_mean_a_missing_value_is_noted():
+    said = "if that means missing, empty these cells and leave such rows out with --bad-rows skip"
+    assert check_labels(["neg", "NaN", "pos", "N/A", "NaN"], "a.csv") == [
+        f'a.csv: 2 rows have the label "NaN"; {said}', f'a.csv: 1 row has the label "N/A"; {said}'
+    ]  # fmt: skip
+    assert check_labels(["none", "favour", "against", "na", "nano"], "a.csv") == []  # words of their own

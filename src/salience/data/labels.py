@@ -13,6 +13,7 @@ import numpy as np
 from salience.data.multilabel import Label, is_multi_label
 from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed
 
+MISSING = ("NaN", "nan", "NA", "N/A", "n/a", "NULL", "null", "None")  # what programs write for a missing value
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 
 
@@ -33,7 +34,7 @@ def separate(label: Label) -> tuple[str, ...]:
 
 
 def check_labels(labels: Sequence[Label], source: str, named: bool = False) -> list[str]:
-    """Warnings about labels that are many, or look alike: a line each.
+    """Warnings about labels that are many, may mean a missing value, or look alike: a line each.
 
     Args:
         labels: the label of each row, or the labels.
@@ -58,6 +59,12 @@ def check_labels(labels: Sequence[Label], source: str, named: bool = False) -> l
         if not named:
             raise InputError(f"{many}; is this the label column? Name it with --label")
         warnings.append(f"{many}; a classifier learns little of a label from a row or two")
+    warnings += [
+        f"{source}: {counted(counts[name], 'row')} ha{'s' if counts[name] == 1 else 've'} the label {quoted(name)}; "
+        "if that means missing, empty these cells and leave such rows out with --bad-rows skip"
+        for name in MISSING
+        if name in counts
+    ]
     alike = defaultdict(list)
     for name in label_names(counts):
         alike[visible(name)].append(name)
