@@ -1,6 +1,11 @@
+import json
+
 import pytest
 
+from salience.data.collecting import collect
+from salience.data.columns import Columns
 from salience.data.labels import check_labels, encode, label_names
+from salience.data.reading import stream
 from salience.errors import InputError
 
 
@@ -106,3 +111,17 @@ def test_a_label_that_may_mean_a_missing_value_is_noted():
         f'a.csv: 2 rows have the label "NaN"; {said}', f'a.csv: 1 row has the label "N/A"; {said}'
     ]  # fmt: skip
     assert check_labels(["none", "favour", "against", "na", "nano"], "a.csv") == []  # words of their own
+
+
+@pytest.mark.parametrize("labels", [["0.31", "0.73", "1"], ["0.31", "nan", "2.0"], ["-0.5", "1e3", "2"]])
+def test_labels_that_are_numbers_and_no_classes(labels, complaint, write):
+    fraction = next(label for label in labels if label in ("0.31", "-0.5"))
+    said = f"the labels are numbers, not classes ({fraction}); a class is a word or a whole number"
+    assert complaint(check_labels, labels, "a.csv", True) == f"a.csv: {said}"
+    typed = write("a.jsonl", json.dumps({"text": "x", "label": float(fraction)}))
+    assert said in complaint(lambda: collect(stream(typed), Columns("text", label="label"), typed))  # the same words
+
+
+@pytest.mark.parametrize("labels", [["0.0", "1.0", "2.0"], ["1", "2", "nan"], ["0.5", "1.5", "low"], ["0", "inf"]])
+def test_whole_numbers_and_words_are_classes(labels):
+    assert not [line for line in check_labels(labels, "a.csv") if "numbers" in line]

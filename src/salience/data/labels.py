@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import unicodedata
 from collections import Counter, defaultdict
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from salience.data.multilabel import Label, is_multi_label
+from salience.data.values import numbers_not_classes
 from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed
 
 MISSING = ("NaN", "nan", "NA", "N/A", "n/a", "NULL", "null", "None")  # what programs write for a missing value
@@ -42,7 +44,8 @@ def check_labels(labels: Sequence[Label], source: str, named: bool = False) -> l
         named: whether the column of the labels was named, and not guessed.
 
     Raises:
-        InputError: there is one class only, or nearly every row of a column that was guessed has a class of its own.
+        InputError: there is one class only, all labels are numbers and not all of them whole, or nearly every row of a
+            column that was guessed has a class of its own.
     """
     counts = Counter(each for label in labels for each in separate(label))
     if len(counts) == 1 and not is_multi_label(labels):
@@ -53,6 +56,8 @@ def check_labels(labels: Sequence[Label], source: str, named: bool = False) -> l
         raise InputError(
             f"{source}: the rows have {counted(len(counts), 'label')} in all; several labels a text need at least two"
         )
+    if (fraction := fraction_among(counts)) is not None:
+        raise InputError(f"{source}: {numbers_not_classes(fraction)}")
     warnings = []
     if len(labels) > 20 and 2 * len(counts) > len(labels):
         many = f"{source}: {len(counts):,} different labels in {len(labels):,} rows"
@@ -153,3 +158,18 @@ def number_in(name: str) -> float | None:
         return float(name)
     except ValueError:
         return None
+
+
+def fraction_among(names: Iterable[str]) -> str | None:
+    """The first label that is no whole number, where all labels are numbers, as of a regression; else None.
+
+    "nan" says that a number is missing, and decides nothing.
+    """
+    fractions = []
+    for name in names:
+        value = number_in(name)
+        if value is None:
+            return None
+        if math.isfinite(value) and not value.is_integer():
+            fractions.append(name)
+    return fractions[0] if fractions else None

@@ -39,7 +39,7 @@ def label_of(value: object) -> str | None:
         raise TypeError(f"several labels in one row, {quoted(value)}, where one is needed")
     if isinstance(value, float) and not math.isnan(value):
         if not value.is_integer():
-            raise TypeError(f"the labels are numbers, not classes ({value}); a class is a word or a whole number")
+            raise TypeError(numbers_not_classes(value))
         return str(int(value))
     try:
         return text_of(value)
@@ -47,6 +47,11 @@ def label_of(value: object) -> str | None:
         raise TypeError(
             f"a label is a word or a whole number, not of type {type(value).__name__}; choose a column with --label"
         ) from None
+
+
+def numbers_not_classes(fraction: object) -> str:
+    """What is said of labels that are numbers and not all whole."""
+    return f"the labels are numbers, not classes ({fraction}); a class is a word or a whole number"
 
 
 def labels_of(value: object, separator: str | None = None) -> Label | None:
