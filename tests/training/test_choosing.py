@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -204,3 +205,14 @@ def test_methods_that_do_not_fit_the_model_are_left_out(place):
     prepared, _ = prepare_files(recipe_of(place, model="lstm-base", steps=1, test=None))
     assert prepared.method is None and prepared.candidates is not None
     assert set(prepared.candidates.methods) == {"senmixup", "dropmix-g", "tmix", "ssmix"}
+
+
+@pytest.mark.parametrize("settings", [{"label_descriptions": "names"}, {"long": "windows", "max_length": 6}])
+def test_descriptions_and_windows_leave_the_candidates_of_a_budget_as_they_are(settings, place):
+    """They are no rows: the steps of a look, which are paid from the budget, follow from the labelled rows."""
+    recipe = recipe_of(place, steps=None, batch_size=None, auto_budget=12.0)
+    usual, _ = prepare_files(recipe)
+    prepared, _ = prepare_files(replace(recipe, **settings))
+    assert usual.candidates is not None and prepared.candidates is not None
+    assert len(prepared.training) > len(usual.training)
+    assert list(prepared.candidates.methods) == list(usual.candidates.methods)

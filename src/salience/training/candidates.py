@@ -101,7 +101,7 @@ def prepare_candidates(recipe: Recipe, classifier: TextClassifier, task: Task, t
     if reason := obstacle(task.training, PARTS):
         raise InputError(f"--method auto compares methods on halves of the rows, but {reason}: name a method")
     methods = fitting_methods(classifier, training)
-    rows, classes = len(training), len(task.labels)
+    rows, classes = len(task.training), len(task.labels)  # the default steps follow from labelled rows alone
     halves = recipe_of_folds(recipe, rows, classes).resolved(rows // PARTS, classes, None)
     assert halves.steps is not None and recipe.steps is not None
     plain, *others = (passes_per_step(method, recipe.clean, classifier.model) for method in (None, *methods.values()))
