@@ -153,6 +153,24 @@ def test_a_killed_choice_goes_on(place, tmp_path, monkeypatch):
     assert untimed(resumed.folder) == untimed(whole.folder)
 
 
+def test_rows_of_a_group_are_no_independent_evidence(place, tmp_path, monkeypatch):
+    """The comparison is told the group of each row if a column of groups is named, and else takes rows as they are."""
+    told, compare = [], choosing.halve
+    monkeypatch.setattr(choosing, "halve", lambda *given: told.append(given[-1]) or compare(*given))
+    rows = [[*row, f"author {number // 3}"] for number, row in enumerate(ROWS)]
+    file = str(write_csv(tmp_path / "rows.csv", rows, header=["text", "label", "author"]))
+    for name, group in (("grouped", "author"), ("rows", None)):
+        estimate = "none" if group is None else "folds:2"
+        recipe = recipe_of(
+            place, data=file, text="text", label="label", group=group, estimate=estimate, auto_budget=4.0
+        )
+        train(replace(recipe, steps=1), tmp_path / name, **SILENT)
+    *grouped, alone = told
+    whole = max(grouped, key=len)  # the others are those of the models of the estimate
+    assert whole.tolist() == [number // 3 for number in range(len(ROWS))]
+    assert sum(map(len, grouped)) == 2 * len(ROWS) and alone is None
+
+
 def test_an_estimate_chooses_again_in_each_fold(place, tmp_path):
     """Two models of the estimate, each of which chooses among its own rows: rows that are scored choose nothing."""
     steps = Steps()

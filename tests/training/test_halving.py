@@ -119,3 +119,23 @@ def test_a_row_that_is_predicted_twice_counts_once():
     ).x
     losses = -log_softmax(logs / np.exp(scaled), axis=1)[np.arange(200), twice]
     np.testing.assert_allclose(both, (losses[:100] + losses[100:]) / 2, atol=1e-3)
+
+
+def test_the_standard_error_is_that_of_groups():
+    """By a loop over the groups (Liang and Zeger, 1986), where rows of a group gain and lose together."""
+    groups = np.random.default_rng(3).permutation(np.repeat(np.arange(20), 10))
+    shift = np.random.default_rng(4).normal(size=(20, 3))[groups]
+    found = {"plain": predictions(1.0, 1), "rival": softmax(np.log(predictions(1.2, 1)) + shift, axis=1)}
+
+    def predict(name, number):
+        return halves(number), found[name][halves(number)]
+
+    over_rows, over_groups = (halve("plain", ["rival"], predict, LABELS, each) for each in (None, groups))
+    parts = {name: [predict(name, number) for number in range(2)] for name in found}
+    gains = row_losses(parts["plain"], LABELS) - row_losses(parts["rival"], LABELS)
+    squares = 0.0
+    for group in range(20):
+        squares += sum(gains[row] - gains.mean() for row in range(200) if groups[row] == group) ** 2
+    assert over_groups.standard_error == pytest.approx((20 / 19 * squares) ** 0.5 / 200)
+    assert over_groups.standard_error > 1.2 * over_rows.standard_error
+    assert over_groups.difference == over_rows.difference

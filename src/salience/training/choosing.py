@@ -13,7 +13,7 @@ from salience.mixing.choosing import PLAIN
 from salience.training.candidates import METHODS
 from salience.training.fitting import Fitted, Listeners, fit_once
 from salience.training.fold_models import FoldResult, fold_result
-from salience.training.folds import recipe_of_folds
+from salience.training.folds import group_numbers, recipe_of_folds
 from salience.training.halving import Choice, Predicted, candidates_of_rounds, halve
 from salience.training.preparing import Prepared, prepare
 from salience.training.procedures import Standard
@@ -67,7 +67,9 @@ def choose(prepared: Prepared, place: Path, listeners: Listeners) -> tuple[Choic
         results.append(fold_result(place / f"{name}-{number + 1}", rows, len(task.labels), ready, own, announcement))
         return rows, results[-1].probabilities[0]  # of the one share
 
-    return halve(PLAIN, list(candidates.methods), predict, task.training.known_labels), results
+    rows = task.training
+    groups = None if rows.groups is None else group_numbers(rows)
+    return halve(PLAIN, list(candidates.methods), predict, rows.known_labels, groups), results
 
 
 def choice_sentence(choice: Choice) -> str:

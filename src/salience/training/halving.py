@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from salience.training.scoring import scoring_of
+from salience.training.shares import standard_error
 
 NORMAL = 1.645  # standard errors by which the difference has to exceed 0: 95 % of a normal distribution, one-sided
 ROUNDS = 2  # at least, so that all rows are predicted once
@@ -32,7 +33,7 @@ class Choice:
         rounds: for each round, the log loss of the baseline and of each candidate that was left, in nats.
         rival: the name of the last candidate.
         difference: how much lower the rival's log loss is than the baseline's, in nats.
-        standard_error: of the difference, over rows.
+        standard_error: of the difference, over rows, or over groups of them.
     """
 
     chosen: str
@@ -78,7 +79,11 @@ def affordable(candidates: Sequence[float], baseline: float, budget: float) -> i
 
 
 def halve(
-    baseline: str, candidates: Sequence[str], predict: Callable[[str, int], Predicted], labels: np.ndarray
+    baseline: str,
+    candidates: Sequence[str],
+    predict: Callable[[str, int], Predicted],
+    labels: np.ndarray,
+    groups: np.ndarray | None = None,
 ) -> Choice:
     """Compares candidates with a baseline.
 
@@ -88,6 +93,8 @@ def halve(
         predict: gives, for a name and the number of a round from 0 on, what a model that has not seen the rows
             predicts. In a round, the rows are the same for all names.
         labels: of all rows, class numbers (N,), or 0 and 1 (N, C).
+        groups: (N,) the group of each row, whose rows are often right or wrong together; None for rows that are
+            independent.
     """
     found: dict[str, list[Predicted]] = {name: [] for name in (baseline, *candidates)}
     losses: Mapping[str, np.ndarray] = {}
@@ -101,7 +108,8 @@ def halve(
         rounds.append({name: float(each.mean()) for name, each in losses.items()})
     (rival,) = left
     gains = losses[baseline] - losses[rival]
-    error = float(gains.std(ddof=1) / len(gains) ** 0.5) if len(gains) > 1 else float("inf")
+    predicted = np.unique(np.concatenate([rows for rows, _ in found[rival]]))
+    error = standard_error(gains, None if groups is None else groups[predicted])
     gain = float(gains.mean())
     return Choice(rival if gain > NORMAL * error else baseline, rounds, rival, gain, error)
 
