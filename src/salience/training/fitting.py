@@ -19,7 +19,6 @@ from transformers import (
     TrainerState,
 )
 
-from salience.data.encoding import Encoded
 from salience.inference import TextClassifier
 from salience.models.problem import problem_of
 from salience.training.alignment import penalty
@@ -38,6 +37,7 @@ from salience.training.scoring import scoring_of
 from salience.training.techniques import unmixed_objective
 from salience.training.trackers import UNTRACKED, Tracking
 from salience.training.trainer import MixTrainer
+from salience.training.validation_texts import by_length, of_texts
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,7 @@ def build_trainer(
         penalty: maps the model to a scalar that is added to the loss of every step.
     """
     recipe, validation = prepared.recipe, prepared.validation
+    evaluated = by_length(validation)
     selecting = [] if validation is None else [BestWeights(recipe.patience)]
     averaging = [] if recipe.average == "none" else [AveragedWeights(recipe.average)]
     share = 1.0 if recipe.trained_share is None else recipe.trained_share
@@ -151,28 +152,27 @@ def build_trainer(
         rates=Rates(recipe.head_rate or 1.0, recipe.layer_decay),
         unmixed=unmixed,
         train_dataset=prepared.training,
-        eval_dataset=by_length(validation),
+        eval_dataset=evaluated,
         processing_class=prepared.classifier.tokenizer,
         callbacks=[*listeners.callbacks, ResumePoints(), *selecting, *averaging, *memories, *between],
     )
     for average in averaging:
         trainer.evaluate = average.evaluating_average(trainer.evaluate)  # type: ignore[method-assign]
-    trainer.compute_metrics = partial(validation_scores, trainer, recipe.selection == "later")
+    owners = None if evaluated is None else evaluated.owners
+    trainer.compute_metrics = partial(validation_scores, trainer, recipe.selection == "later", owners=owners)
     trainer.remove_callback(PrinterCallback)  # it prints dictionaries; callers show progress by callbacks of their own
     return trainer
 
 
-def by_length(encoded: Encoded | None) -> Encoded | None:
-    """Texts sorted by length, so that evaluation needs little padding. The order does not change the scores."""
-    return None if encoded is None else encoded.take(np.argsort(encoded.lengths, kind="stable"))
-
-
-def validation_scores(trainer: MixTrainer, prefer_later: bool, prediction: EvalPrediction) -> dict[str, float]:
+def validation_scores(
+    trainer: MixTrainer, prefer_later: bool, prediction: EvalPrediction, owners: np.ndarray | None = None
+) -> dict[str, float]:
     """The scores on the validation rows, and "selection", by which the best checkpoint is selected.
 
     Args:
         prefer_later: whether later checkpoints are preferred; without, the accuracy alone selects.
         prediction: logits (N, C) and labels, (N,) or (N, C).
+        owners: (N,) the number of the text of each, where these are windows of texts; the scores are those of texts.
 
     Raises:
         InputError: logits are not finite.
@@ -181,6 +181,7 @@ def validation_scores(trainer: MixTrainer, prefer_later: bool, prediction: EvalP
         raise diverged(trainer, "model's output on the validation texts")
     labels = np.asarray(prediction.label_ids)
     probabilities = problem_of(trainer.model).probabilities(torch.tensor(prediction.predictions).double()).numpy()
+    probabilities, labels = of_texts(probabilities, labels, owners)
     progress = trainer.state.global_step / max(trainer.state.max_steps, 1) if prefer_later else 0.0
     scoring = scoring_of(labels)
     return scoring.scores(probabilities, labels) | {"selection": scoring.selection(probabilities, labels, progress)}

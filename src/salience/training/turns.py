@@ -37,6 +37,7 @@ from salience.training.preparing import Prepared
 from salience.training.procedures import Turns
 from salience.training.recipe import Recipe
 from salience.training.trainer import MixTrainer
+from salience.training.validation_texts import of_texts
 
 
 def check_turns(procedure: Turns, model: PreTrainedModel) -> None:
@@ -147,7 +148,9 @@ def predicting_as_learner(model: PreTrainedModel) -> Iterator[None]:
 
 def validation_accuracy(trainer: MixTrainer) -> float | None:
     """The accuracy on the validation rows, from 0 to 1; None if there are none."""
-    if trainer.eval_dataset is None:
+    rows = trainer.eval_dataset
+    if rows is None:
         return None
-    predicted = predict_probabilities(trainer.model, trainer.eval_dataset, "fp32").argmax(1)
-    return float((predicted == np.asarray(trainer.eval_dataset.labels)).mean())
+    of_rows = predict_probabilities(trainer.model, rows, "fp32")
+    probabilities, labels = of_texts(of_rows, np.asarray(rows.labels), rows.owners)
+    return float((probabilities.argmax(1) == labels).mean())
