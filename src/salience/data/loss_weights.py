@@ -17,7 +17,7 @@ def loss_weights(spec: str | Mapping, labels: np.ndarray, names: Sequence[str]) 
 
     Args:
         spec: as of `class_weights` and `label_weights`.
-        labels: of the training rows: class numbers (N,), or 0 and 1 (N, C).
+        labels: of the texts that are trained on: class numbers (N,), or 0 and 1 (N, C).
         names: the labels in the order of their numbers.
 
     Raises:

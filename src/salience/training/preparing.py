@@ -108,7 +108,8 @@ def prepare(
     if method is None:
         choose_method(recipe.method, recipe.method_options)  # an unknown name is reported before a model is loaded
     check_multi_label(recipe, task)
-    weights = loss_weights(recipe.class_weights, task.training.known_labels, task.labels)
+    weighed = task.training if task.multi_label else task.to_train_on
+    weights = loss_weights(recipe.class_weights, weighed.known_labels, task.labels)
     given = classifier is not None
     if classifier is None:
         classifier = fresh_classifier(recipe, task, note)
@@ -157,8 +158,7 @@ def filled_in(recipe: Recipe, classifier: TextClassifier, task: Task) -> Recipe:
     """
     model, classes = classifier.model, len(task.labels)
     if task.columns is not None:
-        columns = task.columns
-        recipe = replace(recipe, text=columns.text, text_pair=columns.text_pair, label=columns.label)
+        recipe = replace(recipe, text=task.columns.text, text_pair=task.columns.text_pair, label=task.columns.label)
     precision = resolve_precision(recipe.precision, choose_device(recipe.device), model)
     recipe = replace(recipe, max_length=classifier.max_length, precision=precision)
     if recipe.pooling == "auto":
