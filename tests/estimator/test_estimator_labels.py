@@ -1,5 +1,6 @@
 """Labels of every type: what stays as it is, and what is refused."""
 
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -7,8 +8,11 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
+from salience.data.texts import Texts
 from salience.errors import InputError
+from salience.estimator.fitting import parted
 from salience.training.procedures import Standard, Turns
+from salience.training.recipe import Recipe
 
 TYPES = {
     "str": ["food", "music", "sport"],
@@ -95,6 +99,15 @@ def test_a_class_of_one_text_cannot_be_held_out(short):
     estimator = short(validation_share=0.2)
     with pytest.raises(ValueError, match=r'the class "b" has a single text.*validation_share=0'):
         estimator.fit(["goal", "match", "song", "band", "soup", "bread"], ["a"] * 5 + ["b"])
+
+
+def test_equal_texts_and_groups_are_not_held_out_in_part():
+    texts = Texts([f"text {number // 2}" for number in range(40)], labels=np.arange(40) // 2 % 2)
+    authors = [f"author {number // 4}" for number in range(40)]
+    for given, units in ((texts, texts.texts), (replace(texts, groups=authors), authors)):
+        training, held_out = parted(given, Recipe("texts", validation_share=0.2), ["a", "b"])
+        assert len(held_out) == 8 and len(training) == 32
+        assert not {units[row] for row in training} & {units[row] for row in held_out}
 
 
 @pytest.mark.parametrize("y, message", REFUSED.values(), ids=list(REFUSED))

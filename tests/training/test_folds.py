@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -128,6 +129,16 @@ def test_of_a_holdout_only_the_first_part_counts():
 def test_groups_without_an_estimate():
     with pytest.raises(InputError, match=r'^--group "author" has no effect without an estimate: add --estimate .*$'):
         folds_of(texts_of([0, 1] * 4, groups=list("abcdefgh")), "none", group="author")
+
+
+def test_groups_of_rows_that_are_held_out_need_no_estimate():
+    """--validation-share does not divide them. The rows of a --validation file are others, and have no groups."""
+    rows = texts_of([0, 1] * 4, groups=list("abcdefgh"))
+    task = Task(["x", "y"], rows.take(range(6)), rows.take([6, 7]))
+    given = Recipe("x", group="author", estimate="none", validation_share=0.25)
+    assert choose_folds(given, task, print) is None
+    with pytest.raises(InputError, match=r'^--group "author" has no effect without an estimate'):
+        choose_folds(replace(given, validation="other.csv", validation_share=0.0), task, print)
 
 
 def test_steps_follow_from_the_rows_if_those_of_the_run_do():

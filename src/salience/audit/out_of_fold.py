@@ -11,6 +11,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from salience.data.splitting import group_numbers
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed, one_line, quoted
@@ -18,7 +19,7 @@ from salience.files import sha256_of
 from salience.training.baselines import regression_probabilities
 from salience.training.estimating import estimate
 from salience.training.fitting import Listeners
-from salience.training.folds import Folds, fold_numbers, group_numbers, obstacle, unseen_labels
+from salience.training.folds import Folds, fold_numbers, obstacle, unseen_labels
 from salience.training.manifest import RECIPE
 from salience.training.preparing import prepare
 from salience.training.recipe import Recipe

@@ -6,31 +6,41 @@ import random
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 
+import numpy as np
+
 from salience.data.multilabel import is_multi_label
+from salience.data.splitting_units import held_out_units
 from salience.data.stratifying import held_out_rows
 from salience.data.texts import Texts
 from salience.errors import InputError, listed, quoted
 
 
-def split(labels: Sequence[Hashable], share: float, seed: int, source: str = "") -> tuple[list[int], list[int]]:
+def split(
+    labels: Sequence[Hashable], share: float, seed: int, source: str = "", units: np.ndarray | None = None
+) -> tuple[list[int], list[int]]:
     """The indices of the rows to train on, and of the rows held out, both in order.
 
     Every class keeps at least one row for training. If at least as many rows are held out as there are classes, every
     class has one among them; if fewer, the larger classes have. (The stratified split of scikit-learn guarantees
-    neither, and refuses the latter case.) Rows with several labels are divided by `held_out_rows`.
+    neither, and refuses the latter case.) Rows with several labels are divided by `held_out_rows`. Where several rows
+    are one unit, classes are held out as nearly so as whole units allow.
 
     Args:
         labels: the label of each row; a tuple where a row has several.
         share: the share of the rows that is held out, above 0 and below 1.
         seed: of the rows that are drawn.
         source: the name of the data, for error messages.
+        units: (N,) the number of the unit of each row, whose rows are in one part; see `group_numbers`. None divides
+            all rows.
 
     Raises:
-        InputError: a class has a single row, which cannot be in both parts.
+        InputError: a class has a single row, which cannot be in both parts; or no unit can be held out.
     """
+    if units is not None and len(np.unique(units)) == len(units):
+        units = None
     if is_multi_label(labels):  # type: ignore[arg-type]
-        held = held_out_rows(labels, share, seed)  # type: ignore[arg-type]
-        return sorted(set(range(len(labels))) - set(held)), held
+        held = held_out_rows(labels, share, seed, units)  # type: ignore[arg-type]
+        return parts(labels, held, source)
     by_label = defaultdict(list)
     for index, label in enumerate(labels):
         by_label[label].append(index)
@@ -43,9 +53,25 @@ def split(labels: Sequence[Hashable], share: float, seed: int, source: str = "")
         )
     total = min(max(round(share * len(labels)), 1), len(labels) - len(by_label))
     sizes = apportion([len(rows) for rows in by_label.values()], total)
+    if units is not None:
+        return parts(
+            labels, held_out_units(labels, dict(zip(by_label, sizes, strict=True)), units.tolist(), seed), source
+        )
     draw = random.Random(seed)
-    held_out = {row for rows, size in zip(by_label.values(), sizes, strict=True) for row in draw.sample(rows, size)}
-    return [row for row in range(len(labels)) if row not in held_out], sorted(held_out)
+    return parts(labels, [
+        row for rows, size in zip(by_label.values(), sizes, strict=True) for row in draw.sample(rows, size)
+    ], source)  # fmt: skip
+
+
+def parts(labels: Sequence[Hashable], held_out: Sequence[int], source: str) -> tuple[list[int], list[int]]:
+    """The rows that are not held out, and those that are, in order. Raises an `InputError` if these are none."""
+    if not held_out:
+        raise InputError(
+            f"{source}{': ' if source else ''}no rows can be held out, because every group, or every text, "
+            "has all rows of a label; add rows, or give rows to validate on with --validation FILE"
+        )
+    held = set(held_out)
+    return [row for row in range(len(labels)) if row not in held], sorted(held)
 
 
 def apportion(counts: Sequence[int], total: int) -> list[int]:
@@ -75,6 +101,13 @@ def stripped(texts: Texts) -> list[tuple[str, ...]]:
     """Each text, or pair of texts, as a tuple without the space around it."""
     columns = [texts.texts] if texts.second is None else [texts.texts, texts.second]
     return [tuple(text.strip() for text in row) for row in zip(*columns, strict=True)]
+
+
+def group_numbers(texts: Texts) -> np.ndarray:
+    """The number of the group of each text (N,). Without groups, equal texts or pairs are one; space is ignored."""
+    rows = stripped(texts if texts.groups is None else Texts(list(texts.groups)))
+    numbers: dict[tuple[str, ...], int] = {}
+    return np.array([numbers.setdefault(row, len(numbers)) for row in rows], int)
 
 
 def default_share(rows: int) -> float:

@@ -56,7 +56,9 @@ def stratified_parts(
     return part[members]
 
 
-def held_out_rows(labels: Sequence[Sequence[str]], share: float, seed: int) -> list[int]:
+def held_out_rows(
+    labels: Sequence[Sequence[str]], share: float, seed: int, groups: np.ndarray | None = None
+) -> list[int]:
     """The indices of the rows that are held out for validation, in order; at least one, if one can be.
 
     Every label keeps a row to train on.
@@ -65,16 +67,21 @@ def held_out_rows(labels: Sequence[Sequence[str]], share: float, seed: int) -> l
         labels: the labels of each of N rows.
         share: of the rows that are held out, above 0 and below 1.
         seed: of the rows that are drawn.
+        groups: as of `stratified_parts`.
     """
     indicators = indicators_of(labels)
-    part = stratified_parts(indicators, [1 - share, share], seed)
+    members = np.arange(len(labels)) if groups is None else groups
+    part = stratified_parts(indicators, [1 - share, share], seed, groups)
     for label in range(indicators.shape[1]):
         of_label = indicators[:, label] > 0
         if of_label.any() and (part[of_label] == 1).all():
-            part[np.flatnonzero(of_label)[0]] = 0
+            part[members == members[np.flatnonzero(of_label)[0]]] = 0
     if not part.any():  # fewer rows than one for the share
-        shared = ((indicators == 0) | (indicators.sum(0) > 1)).all(1)  # whose labels other rows have too
-        part[np.flatnonzero(shared)[-1:]] = 1
+        own = np.zeros((int(members.max(initial=-1)) + 1, indicators.shape[1]), np.int64)
+        np.add.at(own, members, indicators)
+        shared = ((own == 0) | (own < indicators.sum(0))).all(1)  # whose labels other groups have too
+        found = np.flatnonzero(shared[members])[-1:]
+        part[np.isin(members, members[found])] = 1
     return np.flatnonzero(part).tolist()
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from sklearn.utils import check_random_state
 
-from salience.data.splitting import default_share, split
+from salience.data.splitting import default_share, group_numbers, split
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError, quoted
@@ -116,7 +116,7 @@ def train(
         InputError: a setting does not fit the model or the data.
     """
     texts = replace(texts, rows=list(range(len(texts))))
-    training_rows, validation_rows = parted(texts.known_labels, recipe, names)
+    training_rows, validation_rows = parted(texts, recipe, names)
     held_out = texts.take([] if validation_rows is None else validation_rows)
     task = Task(list(names), texts.take(training_rows), held_out)
     with restored_generators(), TemporaryDirectory() as checkpoints:
@@ -127,32 +127,32 @@ def train(
 
 
 def parted(
-    labels: np.ndarray, recipe: Recipe, names: Sequence[str]
+    texts: Texts, recipe: Recipe, names: Sequence[str]
 ) -> tuple[Sequence[int] | np.ndarray, Sequence[int] | np.ndarray | None]:
     """The indices of training texts and of validation texts; None if no texts are held out.
 
     Args:
-        labels: class numbers (N,), or 0 and 1 (N, C).
+        texts: with labels. Neither their groups nor equal texts are divided.
         recipe: the settings.
         names: the names of the classes.
 
     Raises:
-        InputError: a class has a single text, which cannot be in both parts.
+        InputError: a class has a single text, which cannot be in both parts; or as `split`.
     """
+    labels = texts.known_labels
     share = default_share(len(labels)) if recipe.validation_share is None else recipe.validation_share
     if share == 0:
         return np.arange(len(labels)), None
     if labels.ndim == 2:
-        return split(
-            [tuple(names[number] for number in np.flatnonzero(row).tolist()) for row in labels], share, recipe.seed
-        )
+        several = [tuple(names[number] for number in np.flatnonzero(row).tolist()) for row in labels]
+        return split(several, share, recipe.seed, units=group_numbers(texts))
     for number, count in enumerate(np.bincount(labels)):
         if count == 1:
             raise InputError(
                 f"the class {quoted(names[number])} has a single text, too few to hold some out for validation; "
                 "add texts, or set validation_share=0"
             )
-    return split([names[number] for number in labels], share, recipe.seed)
+    return split([names[number] for number in labels], share, recipe.seed, units=group_numbers(texts))
 
 
 @contextmanager

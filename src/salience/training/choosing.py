@@ -9,11 +9,12 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
+from salience.data.splitting import group_numbers
 from salience.mixing.choosing import PLAIN
 from salience.training.candidates import METHODS
 from salience.training.fitting import Fitted, Listeners, fit_once
 from salience.training.fold_models import FoldResult, fold_result
-from salience.training.folds import group_numbers, recipe_of_folds
+from salience.training.folds import recipe_of_folds
 from salience.training.halving import Choice, Predicted, candidates_of_rounds, halve
 from salience.training.preparing import Prepared, prepare
 from salience.training.procedures import Standard

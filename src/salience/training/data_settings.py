@@ -25,7 +25,7 @@ class DataSettings:
         None, TEXT, 'what divides the labels of a text in the label column, such as "|"', "none: one label, or a list"
     )
     group: str | None = setting(
-        None, TEXT, "column of groups, such as authors, that the estimate does not divide", "none"
+        None, TEXT, "column of groups, such as authors, that the estimate and --validation-share do not divide", "none"
     )
     encoding: str = setting("utf-8", TEXT, "character encoding of csv and tsv files")
     bad_rows: str = setting("error", one_of("error", "skip"), "how rows without a text or a label are treated")

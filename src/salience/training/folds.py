@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from salience.data.splitting import stripped
+from salience.data.splitting import group_numbers
 from salience.data.stratifying import stratified_parts
 from salience.data.task import Task, all_labelled
 from salience.data.texts import Texts
@@ -73,7 +73,8 @@ def choose_folds(recipe: Recipe, task: Task, note: Callable[[str], None]) -> Fol
     """
     kind = usual_estimate(task) if recipe.estimate is None else recipe.estimate
     if kind == "none":
-        named = [] if recipe.group is None else [f"--group {quoted(recipe.group)}"]
+        held_out = len(task.validation) and not recipe.validation  # by --validation-share, which divides no group
+        named = [] if recipe.group is None or held_out else [f"--group {quoted(recipe.group)}"]
         target = [] if recipe.target_precision is None else [f"--target-precision {recipe.target_precision:g}"]
         for option in [*named, *["--calibrate"] * bool(recipe.calibrate), *target]:
             raise InputError(f"{option} has no effect without an estimate: add --estimate folds:2, or leave it out")
@@ -111,13 +112,6 @@ def obstacle(texts: Texts, count: int) -> str:
 def advice(kind: str) -> str:
     """What to do where rows cannot be divided for this kind of estimate."""
     return "add rows, or use --estimate none" if kind == "folds:2" else "use --estimate folds:2, or none"
-
-
-def group_numbers(texts: Texts) -> np.ndarray:
-    """The number of the group of each text (N,). Without groups, equal texts or pairs are one; space is ignored."""
-    rows = stripped(texts if texts.groups is None else Texts(list(texts.groups)))
-    numbers: dict[tuple[str, ...], int] = {}
-    return np.array([numbers.setdefault(row, len(numbers)) for row in rows], int)
 
 
 def fold_numbers(texts: Texts, count: int, seed: int) -> np.ndarray:

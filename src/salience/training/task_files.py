@@ -13,7 +13,7 @@ from salience.data.drawing import draw
 from salience.data.labels import check_labels, encode, names_of
 from salience.data.multilabel import Label, check_same_kind
 from salience.data.sources import same_source
-from salience.data.splitting import default_share, shared_rows, split
+from salience.data.splitting import default_share, group_numbers, shared_rows, split
 from salience.data.task import Task, read_part
 from salience.data.texts import Texts
 from salience.data.unlabelled import read_unlabelled
@@ -42,7 +42,7 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
     training = replace(rows.texts, labels=encode(rows.labels, rows.names, recipe.data, rows.texts.rows or []))
     share = default_share(len(training)) if recipe.validation_share is None else recipe.validation_share
     if not recipe.validation and share > 0:
-        kept, held_out = split(rows.labels, share, recipe.seed, recipe.data)
+        kept, held_out = split(rows.labels, share, recipe.seed, recipe.data, group_numbers(rows.texts))
         training, validation = training.take(kept), training.take(held_out)
         notes.append(f"validation: {len(held_out)} of the {len(rows.texts)} rows held out (stratified)")
     if missing := labels_without_rows(training, rows.names):
