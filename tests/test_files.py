@@ -1,10 +1,12 @@
 """Files and folders are written completely or not at all, and two processes never write the same one."""
 
 import hashlib
+import json
 import multiprocessing
 import os
 import stat
 import time
+import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from salience.files import (
     sha256_of,
     whole_file,
     whole_folder,
+    write_lines,
     write_whole,
 )
 from salience.outputs import Occupied, check_free, check_writable, locked, resolved
@@ -251,3 +254,31 @@ def test_sha256(tmp_path):
     data = os.urandom(3_000_000)
     (tmp_path / "data").write_bytes(data)
     assert sha256_of(tmp_path / "data") == hashlib.sha256(data).hexdigest()
+
+
+def test_lines_are_written_as_they_come(tmp_path):
+    """40 MB of rows that are made one by one take a small part of that in memory."""
+    file, text = tmp_path / "rows.jsonl", "\N{LATIN SMALL LETTER E WITH ACUTE}x" * 5000
+    rows = ({"row": number, "text": text} for number in range(2700))
+    tracemalloc.start()
+    try:
+        write_lines(file, rows)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert file.stat().st_size > 40e6 and peak < 4e6
+    with file.open(encoding="utf-8") as opened:
+        assert [json.loads(line)["row"] for line in opened] == list(range(2700))
+
+
+def test_lines_that_end_in_an_error_leave_the_file_as_it_was(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    write_lines(file, [{"a": 1}])
+
+    def broken():
+        yield {"a": 2}
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        write_lines(file, broken())
+    assert file.read_text() == '{"a": 1}\n' and [each.name for each in tmp_path.iterdir()] == ["rows.jsonl"]

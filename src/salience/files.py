@@ -180,7 +180,8 @@ def write_json(file: Path, value: Any) -> None:
 
 def write_lines(file: Path, rows: Iterable[dict]) -> None:
     """Writes rows as JSON Lines in one step, in a folder that no other process writes to."""
-    write_whole(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    with replacing(file) as unfinished, open(unfinished, "w", encoding="utf-8") as opened:
+        opened.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def files_in(folder: Path) -> list[str]:
