@@ -8,7 +8,9 @@ import pytest
 from written import ROWS, parquet
 
 from salience.data.arrow_values import plain
+from salience.data.parquet import parquet_types
 from salience.data.reading import column_names, stream
+from salience.data.task import read_part
 
 
 def data_set():
@@ -99,6 +101,47 @@ def test_the_kinds_of_labels_in_metadata(write, label, expected):
             {"huggingface": json.dumps({"info": {"features": features}})}
         )
         assert [row["label"] for row in stream(write("rows.parquet", parquet(table)))] == expected
+
+
+LABEL = datasets.ClassLabel(names=["joy", "fear", "anger"])
+SEVERAL = [[0], [1, 2], [], [0, 2]]
+NAMED = [["joy"], ["fear", "anger"], [], ["joy", "anger"]]
+
+
+def several_labels(kind) -> datasets.Dataset:
+    """Rows with lists of class numbers."""
+    features = datasets.Features({"text": datasets.Value("string"), "labels": kind})
+    return datasets.Dataset.from_dict({"text": list("abcd"), "labels": SEVERAL}, features=features)
+
+
+@pytest.mark.parametrize("kind", [datasets.Sequence(LABEL), datasets.LargeList(LABEL), [LABEL]])
+def test_lists_of_labels_have_names_too(kind, tmp_path, monkeypatch):
+    """In parquet files and on the hub; their type, with which `predict` writes them again, is that of names."""
+    file = tmp_path / "rows.parquet"
+    several_labels(kind).to_parquet(file)
+    assert [row["labels"] for row in stream(file)] == NAMED
+    assert parquet_types(file)["labels"] == pyarrow.list_(pyarrow.string())
+    _, labels, _, _ = read_part(str(file))
+    assert [set(each) for each in labels] == [set(names) for names in NAMED]
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: several_labels(kind).to_iterable_dataset())
+    assert [row["labels"] for row in stream("owner/name")] == NAMED
+
+
+@pytest.mark.parametrize("feature", [
+    {"_type": "Sequence", "feature": {"_type": "ClassLabel", "names": ["a", "b"]}},
+    [{"_type": "ClassLabel", "names": ["a", "b"]}],
+])  # fmt: skip
+def test_lists_as_earlier_versions_wrote_them(write, complaint, feature):
+    def made(lists) -> str:
+        table = pyarrow.table({"labels": lists}).replace_schema_metadata(
+            {"huggingface": json.dumps({"info": {"features": {"labels": feature}}})}
+        )
+        return write("rows.parquet", parquet(table))
+
+    assert [row["labels"] for row in stream(made([[1], [0, 1], None]))] == [["b"], ["a", "b"], None]
+    source = made([[1], [0, 2]])
+    assert 'row 2, column "labels": there is no class 2' in complaint(lambda: list(stream(source)))
+    assert [row["labels"] for row in stream(made([["x"], ["y"]]))] == [["x"], ["y"]]  # names stay as they are
 
 
 @pytest.mark.parametrize("written", [b"{", b"[]", b'{"info": 1}', b'{"info": {"features": [1]}}', b"\xff"])

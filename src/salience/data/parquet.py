@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from salience.data.header import checked_names
-from salience.data.tables import BATCH, Table, brief
+from salience.data.tables import BATCH, Table, brief, inner_type
 from salience.data.values import well_formed
 from salience.errors import InputError
 from salience.files import readable
 
 if TYPE_CHECKING:
     import pyarrow
+
+LISTS = ("List", "LargeList", "Sequence")  # the types of lists in the metadata of `datasets`, of several versions
 
 
 def parquet_rows(path: Path, columns: Collection[str] | None = None) -> Iterator[dict]:
@@ -82,10 +84,11 @@ def classes_in(schema: pyarrow.Schema, path: Path) -> dict[str, list[str]]:
         return {}
     try:
         features = json.loads(written).get("info", {}).get("features") or {}
-        labels = {name: feature for name, feature in features.items() if is_class_label(feature)}
+        labels = {name: label for name, feature in features.items() if (label := class_label_in(feature)) is not None}
         numbered = {
-            name for name in labels if name in schema.names and pyarrow.types.is_integer(schema.field(name).type)
-        }
+            name for name in labels
+            if name in schema.names and pyarrow.types.is_integer(inner_type(schema.field(name).type))
+        }  # fmt: skip
         return {name: [well_formed(str(label)) for label in names_of(labels[name])] for name in numbered}
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
@@ -94,9 +97,13 @@ def classes_in(schema: pyarrow.Schema, path: Path) -> dict[str, list[str]]:
         ) from error
 
 
-def is_class_label(feature: object) -> bool:
-    """Whether a feature in the metadata of `datasets` is a `ClassLabel`."""
-    return isinstance(feature, dict) and feature.get("_type") == "ClassLabel"
+def class_label_in(feature: object) -> dict | None:
+    """The `ClassLabel` that a feature in the metadata of `datasets` is, or is a list of; None if it is neither."""
+    if isinstance(feature, dict) and feature.get("_type") in LISTS:
+        feature = feature.get("feature")
+    elif isinstance(feature, list) and len(feature) == 1:
+        feature = feature[0]
+    return feature if isinstance(feature, dict) and feature.get("_type") == "ClassLabel" else None
 
 
 def names_of(label: dict) -> list:

@@ -23,7 +23,7 @@ class Table:
 
     Args:
         schema: the columns and their types; None if only the rows tell them.
-        classes: the names of the classes, by column of class numbers.
+        classes: the names of the classes, by column of class numbers, or of lists of them.
         batches: a function that yields the rows of some columns, or of all for None.
     """
 
@@ -33,12 +33,10 @@ class Table:
 
     def types(self) -> dict[str, pyarrow.DataType] | None:
         """The type of each column, as `rows` yields its values; None without a schema."""
-        import pyarrow
-
         if self.schema is None:
             return None
         fields = zip(self.schema.names, self.schema.types, strict=True)
-        return {name: pyarrow.string() if name in self.classes else kind for name, kind in fields}
+        return {name: named_type(kind) if name in self.classes else kind for name, kind in fields}
 
     def rows(self, source: str, columns: Collection[str] | None) -> Iterator[dict]:
         """Yields the rows with the values of `columns` (None: of all); other columns are not read.
@@ -87,7 +85,8 @@ def hub_table(name: str, split: str | None) -> Iterator[Table]:
     with of_the_hub(f"no file {quoted(name)} is here, and it cannot be read as a hub data set, split {quoted(split)}"):
         data = datasets.load_dataset(name, config, split=split, streaming=True)
         features: Any = data.features or {}  # a `datasets.Features`, which knows its arrow schema, if not empty
-        classes = {column: feature.names for column, feature in features.items() if hasattr(feature, "int2str")}
+        labels = {column: item_of(feature) for column, feature in features.items()}
+        classes = {column: label.names for column, label in labels.items() if hasattr(label, "int2str")}
 
         def batches(columns: Collection[str] | None) -> Iterable[pyarrow.Table]:
             chosen = (
@@ -117,24 +116,53 @@ def of_the_hub(problem: str) -> Iterator[None]:
         raise InputError(f"{problem}: {brief(error)}") from error
 
 
-def class_names(numbers: list, classes: list[str], source: str, column: str, first: int) -> list[str | None]:
+def item_of(feature: Any) -> Any:
+    """What a feature of `datasets` is a list of, or the feature itself if it is no list."""
+    if isinstance(feature, list) and len(feature) == 1:
+        return feature[0]
+    return getattr(feature, "feature", feature)
+
+
+def inner_type(kind: pyarrow.DataType) -> pyarrow.DataType:
+    """The type of the values in lists of this type, or the type itself if it is none of lists."""
+    import pyarrow
+
+    of_lists = (pyarrow.types.is_list, pyarrow.types.is_large_list, pyarrow.types.is_fixed_size_list)
+    return kind.value_type if any(each(kind) for each in of_lists) else kind
+
+
+def named_type(kind: pyarrow.DataType) -> pyarrow.DataType:
+    """The type of the names of classes, for a column of their numbers, or of lists of these."""
+    import pyarrow
+
+    return pyarrow.string() if inner_type(kind) is kind else pyarrow.list_(pyarrow.string())
+
+
+def class_names(numbers: list, classes: list[str], source: str, column: str, first: int) -> list:
     """The names of classes by their numbers; None for a row without a class (-1, or missing).
 
     Args:
+        numbers: of each row, one number, or a list of them, of which the names are a list too.
         source, column: for error messages.
         first: the row of the first number, for error messages.
 
     Raises:
         InputError: there is no class of a number.
     """
-    for row, number in enumerate(numbers, first):
+
+    def name_of(number: int | None, row: int) -> str | None:
         if number is not None and number >= len(classes):
             raise InputError(
                 f"{source}: row {row}, column {quoted(column)}: there is no class {number}; the file names "
                 f"{len(classes)}, counted from 0: {listed(map(quoted, classes))}. Mend the number, or write the file "
                 "again without the names"
             )
-    return [None if number is None or number < 0 else classes[number] for number in numbers]
+        return None if number is None or number < 0 else classes[number]
+
+    return [
+        [name_of(number, row) for number in value] if isinstance(value, list) else name_of(value, row)
+        for row, value in enumerate(numbers, first)
+    ]
 
 
 def brief(error: Exception) -> str:
