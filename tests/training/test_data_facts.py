@@ -49,3 +49,13 @@ def test_pairs_are_equal_if_both_texts_are(classifier):
     assert (found["training"]["duplicates"], found["training"]["contradictions"]) == (0, 0)
     assert found["test"]["in_training"] == 1
     assert found["test"]["tokens"]["longest"] == 5  # two words and three special tokens
+
+
+def test_pairs_in_windows_have_the_length_of_both_texts(classifier):
+    """10 words in two texts and three special tokens; the classifier reads 6 tokens at once."""
+    windows = load_classifier(classifier.model.config._name_or_path, ["a", "b"])
+    reader = TextClassifier(*windows, max_length=6)
+    reader.model.config.long_texts = "windows"
+    pairs = Texts([" ".join(WORDS), "one"], ["one two", "two"], labels=[0, 1])
+    found = data_facts(Task(["a", "b"], pairs), {"training": reader.read(pairs)}, reader)["parts"]["training"]
+    assert found["tokens"]["longest"] == 13 and found["tokens"]["median"] == (13 + 5) / 2

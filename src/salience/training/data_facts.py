@@ -77,7 +77,7 @@ def training_rows_among(facts: Mapping[str, Any] | None, role: str) -> str:
 def whole_lengths(texts: Texts, encoded: Encoded, classifier: TextClassifier) -> np.ndarray:
     """The number of tokens of each text (N,) before it is cut."""
     if encoded.owners is not None:
-        return encode_texts(classifier.tokenizer, texts.texts).lengths
+        return encode_texts(classifier.tokenizer, texts.texts, texts.second).lengths
     lengths = encoded.lengths[: len(texts)].copy()  # descriptions of labels come after the texts
     if encoded.cut.any():
         cut = np.flatnonzero(encoded.cut[: len(texts)])
