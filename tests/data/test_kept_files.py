@@ -62,8 +62,10 @@ def test_the_room_is_bounded(write, reads, monkeypatch):
     for file in (*files, files[1], files[0]):
         read_part(file)
     assert reads == ["one.csv", "two.csv", "one.csv"]
-    read_part(write("large.csv", ROWS.replace("one", "eleven more")))
-    assert not kept_files._kept
+    large = write("large.csv", ROWS.replace("one", "eleven more"))
+    for file in (large, files[0], large):
+        read_part(file)
+    assert reads[3:] == ["large.csv", "large.csv"]  # it is not kept, and the file that was there still is
 
 
 def test_tasks_from_a_kept_file_are_equal(write, reads):

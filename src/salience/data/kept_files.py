@@ -25,7 +25,7 @@ def read_once(source: str, how: Hashable, read: Callable[[], Read], texts_of: Ca
         how: all that the result depends on besides the file.
         read: reads the file.
         texts_of: the texts in a result, by whose characters the room is counted. The files that were not wanted for
-            the longest time are forgotten first, and files of more than `LIMIT` characters are not kept.
+            the longest time are forgotten first. A file of more than `LIMIT` characters is not kept.
     """
     before = stamp(source)
     if before is None:
@@ -37,7 +37,7 @@ def read_once(source: str, how: Hashable, read: Callable[[], Read], texts_of: Ca
     found = read()
     texts = texts_of(found)
     size = sum(map(len, texts.texts)) + sum(map(len, texts.second or []))
-    if stamp(source) == before:  # it did not change while it was read
+    if size <= LIMIT and stamp(source) == before:  # it did not change while it was read
         _kept[key] = found, size
         while sum(each for _, each in _kept.values()) > LIMIT:
             _kept.popitem(last=False)
