@@ -11,7 +11,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from salience import DropMix, SalienceClassifier, SSMix
 from salience.errors import InputError
+from salience.estimator.fitting import recipe_of
 from salience.mixing import shuffle
+from salience.mixing.choosing import choose_method
 from salience.training.procedures import Turns
 
 NUMPY = {
@@ -144,6 +146,42 @@ def test_a_method_is_cloned_and_its_fields_are_set_without_changing_it():
     assert same.set_params(**same.get_params()).method_options is None
     by_turns = SalienceClassifier(procedure=Turns(iterations=2)).set_params(procedure__beta=0.5)
     assert by_turns.procedure == Turns(2, 0.5)
+
+
+@pytest.mark.parametrize("written", ["ssmix:window=0.5", "plain+ssmix:window=0.5"])
+def test_options_behind_the_name_are_settings_that_can_be_set(written):
+    estimator = SalienceClassifier(written)
+    assert estimator.get_params()["method__window"] == 0.5
+    for window in (0.2, 0.1, 0.5):  # 0.1 is the default of the class
+        copy = clone(estimator).set_params(method__window=window)
+        recipe, _ = recipe_of(copy.get_params(deep=False), 0)
+        assert choose_method(recipe.method, recipe.method_options).window == window
+        assert copy.get_params()["method__window"] == window
+        assert recipe.staged_method == written.partition(":")[0]
+    assert (estimator.method, estimator.method_options) == (written, None)
+
+
+def test_other_options_behind_the_name_are_kept():
+    estimator = SalienceClassifier("dropmix-g:alpha=0.5,ratio=0.3", method_options={"alpha": 2})
+    shown = estimator.get_params()
+    assert (shown["method__alpha"], shown["method__ratio"]) == (0.5, 0.3)  # as a recipe reads them
+    estimator.set_params(method__ratio=0.4)
+    assert (estimator.method, estimator.method_options) == ("dropmix-g", {"alpha": 0.5, "ratio": 0.4})
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "message"),
+    [
+        ({}, "method__window", "method__window cannot be set, because no method is given"),
+        ({}, "procedure__beta", "procedure__beta cannot be set, because no procedure is given"),
+        ({"method": "plain"}, "method__window", "method='plain' has no settings"),
+        ({"procedure": "turns"}, "procedure__beta", "procedure='turns' has no settings"),
+        ({"method": "ssmix:window=0.5"}, "method__windw", 'Did you mean "method__window"'),
+    ],
+)
+def test_what_has_no_such_setting_is_named(settings, name, message):
+    with pytest.raises(InputError, match=message):
+        SalienceClassifier(**settings).set_params(**{name: 0.5})
 
 
 @pytest.mark.parametrize("name", ["method__windw", "procedure__beta", "method_window", "metod__window"])

@@ -11,9 +11,10 @@ from typing import Any, Self
 
 from sklearn.base import BaseEstimator
 
-from salience.errors import unknown
+from salience.assignments import name_and_options
+from salience.errors import InputError, unknown
 from salience.mixing.choosing import choose_method, settable_fields
-from salience.mixing.method import Resolves
+from salience.mixing.method import Method, Resolves
 from salience.training.plain_stage import split_name
 from salience.training.procedures import Standard, Turns
 
@@ -45,13 +46,28 @@ class NestedParameters(BaseEstimator):
         return self
 
 
-def name_of(method: str) -> str:
-    """The name of a method that is written with options or with a plain stage: "ssmix" of "plain+ssmix:window=0.2".
+def named(method: str, options: Mapping[str, Any] | None) -> tuple[str, dict[str, Any]]:
+    """A method that is given as a string, without its options, and all its options: ("plain+ssmix", {"window": 0.2}).
+
+    Args:
+        method: such as "plain+ssmix:window=0.2".
+        options: `method_options`. As in a recipe, an option that is written behind the name is used before these.
 
     Raises:
-        InputError: there are two plain stages.
+        InputError: the options behind the name cannot be read.
     """
-    return split_name(method.partition(":")[0], "method")[1]
+    name, written = name_and_options(method, "method")
+    return name, {**(options or {}), **written}
+
+
+def choose(method: str, options: Mapping[str, Any] | None) -> Method | None:
+    """The method that a string and `method_options` stand for; None if none is named.
+
+    Raises:
+        InputError: an unknown method, an option that does not fit, or two plain stages.
+    """
+    name, options = named(method, options)
+    return choose_method(split_name(name, "method")[1], options)
 
 
 def nested_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,7 +79,7 @@ def nested_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     method, procedure = parameters["method"], parameters["procedure"]
     try:
         if isinstance(method, str):
-            method = choose_method(name_of(method), parameters["method_options"])
+            method = choose(method, parameters["method_options"])
     except (TypeError, ValueError, AttributeError):  # `fit` reports the error
         method = None
     nested = {name: getattr(method, name) for name in settable_fields(method)} if isinstance(method, Resolves) else {}
@@ -90,16 +106,50 @@ def replaced_parameters(parameters: Mapping[str, Any], nested: Mapping[str, Any]
             continue
         owner, _, field = name.partition("__")
         if owner not in ("method", "procedure"):
-            raise unknown("parameter", name, [*parameters, *nested_parameters(parameters)])
-        current = changed.get(owner, parameters[owner])
-        if isinstance(current, str):  # a method given by name
-            known = [] if (method := choose_method(name_of(current))) is None else settable_fields(method)
-            options = changed.get("method_options", parameters["method_options"]) or {}
+            raise unknown("parameter", name, [*parameters, *before])
+        now = {**parameters, **changed}
+        check_field(owner, now[owner], field)
+        if isinstance(now[owner], str):
+            changed["method"], options = named(now["method"], now["method_options"])
             changed["method_options"] = options | {field: value}
         else:
-            known = [declared.name for declared in fields(current)] if is_dataclass(current) else []
-            if field in known:
-                changed[owner] = replace(current, **{field: value})
-        if field not in known:
-            raise unknown("parameter", name, [f"{owner}__{field}" for field in known])
+            changed[owner] = replace(now[owner], **{field: value})
     return changed
+
+
+def check_field(owner: str, value: Any, field: str) -> None:
+    """Checks that a method or a procedure has a field.
+
+    Args:
+        owner: "method" or "procedure".
+        value: the value of this parameter.
+        field: the name of the field.
+
+    Raises:
+        InputError: it has no such field.
+    """
+    known = fields_of(owner, value)
+    if field in known:
+        return
+    name = f"{owner}__{field}"
+    if value is None:
+        raise InputError(f"{name} cannot be set, because no {owner} is given: set {owner} too")
+    if not known:
+        raise InputError(f"{name} cannot be set: {owner}={value!r} has no settings")
+    raise unknown("parameter", name, [f"{owner}__{field}" for field in known])
+
+
+def fields_of(owner: str, value: Any) -> list[str]:
+    """The names of the fields that can be set of a method or a procedure.
+
+    Args:
+        owner: "method" or "procedure".
+        value: the value of this parameter: the name of a method, or an object.
+
+    Raises:
+        InputError: an unknown method.
+    """
+    if owner == "method" and isinstance(value, str):
+        method = choose(value.partition(":")[0], {})
+        return [] if method is None else settable_fields(method)
+    return [declared.name for declared in fields(value)] if is_dataclass(value) else []
