@@ -176,6 +176,7 @@ def test_other_options_behind_the_name_are_kept():
         ({}, "procedure__beta", "procedure__beta cannot be set, because no procedure is given"),
         ({"method": "plain"}, "method__window", "method='plain' has no settings"),
         ({"procedure": "turns"}, "procedure__beta", "procedure='turns' has no settings"),
+        ({"method": SSMix}, "method__windw", "method=<class .*> has no settings"),
         ({"method": "ssmix:window=0.5"}, "method__windw", 'Did you mean "method__window"'),
     ],
 )
@@ -203,6 +204,7 @@ def test_methods_and_their_fields_are_searched(short, texts, labels):
     ("settings", "message"),
     [
         ({"method": 5}, "method=5: give a name"),
+        ({"method": SSMix}, r"method=<class 'salience.mixing.ssmix.SSMix'>: give a name .* or an object"),
         ({"method": SSMix(), "method_options": {"window": 0.2}}, "method given by name"),
         ({"procedure": {"beta": 0.2}}, "give Standard"),
         ({"procedure": Turns()}, "only VAT is trained by turns"),

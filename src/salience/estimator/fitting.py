@@ -47,7 +47,7 @@ def recipe_of(parameters: Mapping[str, Any], seed: int) -> tuple[Recipe, Any]:
     method, procedure = parameters["method"], parameters["procedure"]
     if method is None or isinstance(method, str):
         settings["method"], method = method, None
-    elif not callable(method):
+    elif isinstance(method, type) or not callable(method):
         raise InputError(f'method={method!r}: give a name such as "ssmix", or an object such as SSMix(window=0.2)')
     else:
         if settings["method_options"]:

@@ -82,7 +82,8 @@ def nested_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
             method = choose(method, parameters["method_options"])
     except (TypeError, ValueError, AttributeError):  # `fit` reports the error
         method = None
-    nested = {name: getattr(method, name) for name in settable_fields(method)} if isinstance(method, Resolves) else {}
+    has_settings = isinstance(method, Resolves) and not isinstance(method, type)
+    nested = {name: getattr(method, name) for name in settable_fields(method)} if has_settings else {}
     settings = asdict(procedure) if isinstance(procedure, Standard | Turns) else {}
     return {f"method__{name}": value for name, value in nested.items()} | {
         f"procedure__{name}": value for name, value in settings.items()
@@ -152,4 +153,6 @@ def fields_of(owner: str, value: Any) -> list[str]:
     if owner == "method" and isinstance(value, str):
         method = choose(value.partition(":")[0], {})
         return [] if method is None else settable_fields(method)
-    return [declared.name for declared in fields(value)] if is_dataclass(value) else []
+    if isinstance(value, type) or not is_dataclass(value):
+        return []
+    return [declared.name for declared in fields(value)]
