@@ -12,6 +12,7 @@ from labelled import write_csv
 from salience import SalienceClassifier
 from salience.cli.main import main
 from salience.errors import InputError
+from salience.models.precision import default_precision
 
 TYPES = {
     "strings": np.array(["food", "music", "sport"], "<U20"),
@@ -88,6 +89,19 @@ def test_every_reader_of_the_folder_cuts_as_fit_did(short, texts, labels, tmp_pa
     classify = pipeline("text-classification", model=str(tmp_path / "model"), top_k=None, device="cpu")
     rows = [{each["label"]: each["score"] for each in row} for row in classify(texts, truncation=True)]
     assert np.allclose([[row[name] for name in estimator.classes_] for row in rows], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(("trained", "predicts"), [("fp32", "fp32"), ("bf16", "bf16"), ("fp16", "fp32")])
+def test_a_loaded_classifier_predicts_in_the_saved_precision(trained, predicts, short, texts, labels, tmp_path):
+    """fp16 needs a GPU to train in, so it is set afterwards."""
+    estimator = short(precision="bf16" if trained == "bf16" else "fp32").fit(texts, labels)
+    expected = estimator.predict_proba(texts)
+    estimator.set_params(precision=trained).save(tmp_path)
+    with default_precision("fp32" if trained == "bf16" else "bf16"):  # what "auto" would be on another machine
+        loaded = SalienceClassifier.load(tmp_path)
+        assert (loaded.precision, loaded.classifier_.precision) == (trained, predicts)
+        assert np.array_equal(loaded.predict_proba(texts), expected)
+    assert loaded.model_.device.type == "cpu"
 
 
 def test_a_classifier_of_an_earlier_version_is_read_and_replaced(fitted, texts, tmp_path):

@@ -27,7 +27,7 @@ from salience.estimator.saving import (
 )
 from salience.estimator.targets import targets_of
 from salience.inference import load
-from salience.models.loading import longest_text
+from salience.models.precision import for_predictions
 from salience.training.procedures import Standard, Turns
 
 
@@ -193,17 +193,17 @@ class SalienceClassifier(Predicting, ClassifierMixin, NestedParameters):
     def load(cls, folder: str | Path) -> SalienceClassifier:
         """Loads an estimator from a folder that `save` or `salience train` wrote.
 
+        Its model is on the CPU. It predicts in the saved `precision`; fp16 is for training only and becomes fp32.
+
         Raises:
             InputError: the folder has no trained classifier, or its settings are damaged.
         """
-        classifier = load(folder, device="cpu")
-        folder = Path(folder).expanduser()
-        settings = read_settings(folder)
-        estimator = cls(**loaded_parameters(folder, settings, cls().get_params(deep=False)))
-        estimator.targets_ = loaded_targets(folder, settings, classifier)
+        place = Path(folder).expanduser()
+        settings = read_settings(place)
+        estimator = cls(**loaded_parameters(place, settings, cls().get_params(deep=False)))
         # Earlier versions stored the length with the parameters only.
-        longest = longest_text(classifier.model, classifier.tokenizer, estimator.max_length)
-        estimator.classifier_ = replace(classifier, max_length=longest)
+        estimator.classifier_ = load(folder, estimator.max_length, "cpu", for_predictions(estimator.precision))
+        estimator.targets_ = loaded_targets(place, settings, estimator.classifier_)
         estimator.pairs_ = settings.get("pairs")
         estimator.estimate_ = estimator.out_of_fold_ = None
         estimator.seed_ = settings.get("seed", settings.get("parameters", {}).get("random_state"))

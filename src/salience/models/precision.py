@@ -34,6 +34,14 @@ def check_precision(precision: str) -> None:
         raise unknown("--precision", precision, PRECISIONS)
 
 
+def for_predictions(precision: str) -> str:
+    """The precision in which a classifier predicts that was trained in this one: "fp32" for "fp16", else the same.
+
+    fp16 is for training only, where losses are scaled.
+    """
+    return "fp32" if precision == "fp16" else precision
+
+
 @contextmanager
 def default_precision(precision: str) -> Iterator[None]:
     """Inside the `with`, "auto" stands for this precision, except for models over words.

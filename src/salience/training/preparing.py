@@ -16,7 +16,7 @@ from salience.mixing import dry_run
 from salience.mixing.choosing import AUTO, choose_method
 from salience.mixing.method import resolved
 from salience.models.attention_classifier import is_over_words
-from salience.models.precision import resolve_precision
+from salience.models.precision import for_predictions, resolve_precision
 from salience.models.procedure import required_procedure
 from salience.models.sentence_pooling import used_pooling
 from salience.training.arguments import check_device
@@ -120,8 +120,7 @@ def prepare(
     )
     assert training is not None  # a task has training texts
     recipe = with_head(filled_in(recipe, classifier, task), model, given, validation is not None)
-    # fp16 is for training only, where losses are scaled.
-    classifier = replace(classifier, precision="fp32" if recipe.precision == "fp16" else recipe.precision)
+    classifier = replace(classifier, precision=for_predictions(recipe.precision))
     auto = method is None and recipe.method == AUTO
     method = choose_method(recipe.method, recipe.method_options) if method is None else method
     check_head_start(recipe.head_start, model)

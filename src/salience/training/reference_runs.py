@@ -14,6 +14,7 @@ from salience.data.texts import Texts
 from salience.inference import choose_device
 from salience.inference.kept_vectors import KeptEncoder
 from salience.models.attention_options import WORD_ENCODERS, attention_options
+from salience.models.precision import for_predictions
 from salience.models.thresholds import HALF
 from salience.training.arguments import check_device
 from salience.training.baselines import encoder_probabilities, majority_probabilities, tfidf_probabilities
@@ -135,7 +136,6 @@ def encoder_name(recipe: Recipe) -> str:
 def encoder_of_recipe(recipe: Recipe) -> KeptEncoder:
     """The frozen encoder with the length, device and precision of the recipe."""
     name = encoder_name(recipe)
-    # The length that a model over words reads says nothing about another encoder; fp16 is for training only.
+    # The length that a model over words reads says nothing about another encoder.
     length = recipe.max_length if name == recipe.model else None
-    precision = "fp32" if recipe.precision == "fp16" else recipe.precision
-    return KeptEncoder(name, length, recipe.device, precision)
+    return KeptEncoder(name, length, recipe.device, for_predictions(recipe.precision))
