@@ -93,7 +93,8 @@ MEASURED = {"accuracy": 1, "macro_f1": 1, "log_loss": 3, "accuracy_typos": 1, "f
 @every_method
 def test_a_card_has_the_runs_with_the_default_recipe(name):
     """Of each set in the order of `MEASURED`, of the draws of the method, and in brackets of those without mixing."""
-    runs = pd.read_csv(Path(__file__).parents[1] / "results" / "studies" / "methods.csv").sort_values("seed", kind="stable")
+    table = Path(__file__).parents[1] / "results" / "studies" / "methods.csv"
+    runs = pd.read_csv(table).sort_values("seed", kind="stable")
     measured = " ".join(section(read_card(name), "What was measured here").split())
     if name not in set(runs["method"]):
         assert measured.startswith("It was not trained with the default recipe")
