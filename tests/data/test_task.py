@@ -6,6 +6,7 @@ import pyarrow
 import pytest
 from written import parquet
 
+from salience.training.inputs import task_of
 from salience.training.recipe import Recipe
 from salience.training.task_files import read_task
 
@@ -72,3 +73,18 @@ def test_rows_are_drawn_before_some_are_held_out(write):
     assert sorted(task.training.known_labels) == [0] * 8 + [1] * 8
     assert {*task.training.rows, *task.validation.rows} < {*whole.training.rows}
     assert any("size: 20 of the 100 rows drawn (stratified)" in line for line in notes)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_rows_whose_text_has_another_label_are_counted(write, share):
+    """Two rows of "one" and three of "two", wherever they are held out; "three" has one label, and "four" is alone."""
+    rows = ["one,a", " one,b", "two,a", "two,a", "two,b", "three,b", "three,b", "four,a", "five,b"]
+    file, other = write("rows.csv", "\n".join(["text,label", *rows])), write("other.csv", "text,label\none,b\nx,a\n")
+    for recipe in (Recipe(data=file, validation_share=share), Recipe(data=file, validation=other)):
+        notes: list[str] = []
+        task_of(recipe, notes.append)
+        told = [line for line in notes if "also has another label" in line]
+        assert told == [f"{file}: 5 rows have a text that also has another label; `salience audit` lists them"]
+    notes = []
+    task_of(Recipe(data=other, validation=file), notes.append)
+    assert not any("another label" in line for line in notes)

@@ -97,6 +97,14 @@ def shared_rows(train: Texts, other: Texts) -> int:
     return sum(row in seen for row in stripped(other))
 
 
+def contradictions(texts: Texts) -> int:
+    """The number of rows whose text is also in a row with another label."""
+    labels = defaultdict(list)
+    for text, label in zip(stripped(texts), texts.known_labels.tolist(), strict=True):
+        labels[text].append(tuple(label) if isinstance(label, list) else label)
+    return sum(len(found) for found in labels.values() if len(set(found)) > 1)
+
+
 def stripped(texts: Texts) -> list[tuple[str, ...]]:
     """Each text, or pair of texts, as a tuple without the space around it."""
     columns = [texts.texts] if texts.second is None else [texts.texts, texts.second]

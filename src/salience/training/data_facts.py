@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from salience.data.encoding import Encoded, encode_texts
-from salience.data.splitting import shared_rows, stripped
+from salience.data.splitting import contradictions, shared_rows, stripped
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.inference import TextClassifier
@@ -93,11 +92,3 @@ def length_facts(lengths: np.ndarray) -> dict[str, float]:
         "percentile_95": int(np.quantile(lengths, 0.95, method="inverted_cdf")),
         "longest": int(lengths.max()),
     }
-
-
-def contradictions(texts: Texts) -> int:
-    """The number of rows whose text is also in a row with another label."""
-    labels = defaultdict(list)
-    for text, label in zip(stripped(texts), texts.known_labels.tolist(), strict=True):
-        labels[text].append(tuple(label) if isinstance(label, list) else label)
-    return sum(len(found) for found in labels.values() if len(set(found)) > 1)

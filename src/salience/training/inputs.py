@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from salience.data.label_noise import with_wrong_training_labels
-from salience.data.task import Task
+from salience.data.splitting import contradictions
+from salience.data.task import Task, all_labelled
 from salience.errors import InputError
 from salience.files import sha256_of
 from salience.training.multi_label import check_multi_label
@@ -25,6 +26,7 @@ def task_of(recipe: Recipe, note: Callable[[str], None]) -> Task:
         InputError: the data are at fault; names file and row.
     """
     task = read_task(recipe, note)
+    note_contradictions(recipe, task, note)
     check_multi_label(recipe, task)  # `prepare` does so again, but labels are replaced before it
     if not recipe.label_noise:
         return task
@@ -40,6 +42,13 @@ def task_of(recipe: Recipe, note: Callable[[str], None]) -> Task:
         )
     note(f"label noise: {found}; test rows have none")
     return noisy
+
+
+def note_contradictions(recipe: Recipe, task: Task, note: Callable[[str], None]) -> None:
+    """Notes how many rows of the training data have a text, or a pair, that other rows have with another label."""
+    count = contradictions(task.training if recipe.validation else all_labelled(task))
+    if count:  # two at least
+        note(f"{recipe.data}: {count:,} rows have a text that also has another label; `salience audit` lists them")
 
 
 def data_files(recipe: Recipe) -> dict[str, Path]:
