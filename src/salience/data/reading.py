@@ -139,7 +139,7 @@ def is_there(path: Path) -> bool:
 
 
 def reader_of(path: Path) -> Reader:
-    """The suffix of a file, a key of `READERS`.
+    """The reader for a file, by its suffix.
 
     Raises:
         InputError: the file is missing or empty, is a folder, or is of an unknown type.

@@ -115,7 +115,7 @@ class TextClassifier:
         return encode_texts(self.tokenizer, texts.texts, texts.second, texts.labels, self.max_length, spans)
 
     def passages(self, texts: Texts) -> Passages:
-        """The passages that are read of N single texts, where `long` is not "head"."""
+        """The passages that are read of N texts, or N pairs of texts, where `long` is not "head"."""
         return passages(self.tokenizer, texts, self.max_length, self.long)
 
     def computing(self) -> AbstractContextManager[None]:

@@ -17,7 +17,7 @@ class Display(Protocol):
     """Shows how far the jobs of a grid are."""
 
     def begin(self, jobs: int) -> None:
-        """Called with the number of jobs that remain to be done."""
+        """Called with the number of all jobs of the command, before the first one begins."""
 
     def progress(self, name: str, step: int, steps: int, loss: float | None) -> None:
         """Called while a job is under way."""

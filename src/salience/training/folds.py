@@ -1,4 +1,4 @@
-"""Which labelled rows an estimate predicts: stratified folds that divide neither groups nor rows of equal text."""
+"""Which labelled rows an estimate predicts: stratified folds that divide no group; without groups, no equal texts."""
 
 from __future__ import annotations
 
