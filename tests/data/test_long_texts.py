@@ -138,8 +138,66 @@ def test_of_a_pair_the_longer_text_is_divided_and_the_other_one_is_whole(long, s
 
 
 def test_a_word_longer_than_half_of_the_room_is_kept():
-    found = passages(TOKENIZER, Texts([LONG], ["film" * 3 + " the"]), 6, "windows")
+    """It has 9 tokens, of 10 that are read; a word of more tokens than are read is divided."""
+    found = passages(TOKENIZER, Texts([LONG], ["film" * 3 + " the"]), 13, "windows")
     assert set(found.texts.second) == {"film" * 3} and found.shortened.tolist() == [True]
+    found = passages(TOKENIZER, Texts([LONG], ["film" * 4 + " the"]), 13, "windows")
+    assert set(found.texts.second) == {"filmfilm"} and found.shortened.tolist() == [True]  # 5 tokens, half of the room
+
+
+LETTERS = "".join(chr(0x4E00 + number) for number in range(100))  # Chinese, and none twice
+
+
+def test_windows_cover_a_text_without_spaces():
+    """Each of the 100 signs is a token. A window has 14, of which 3 are in the one before; the last one is full."""
+    found = passages(TOKENIZER, Texts([LETTERS]), 16, "windows")
+    places = [LETTERS.index(part) for part in found.texts.texts]
+    assert places == [*range(0, 86, 11), 86] and {len(part) for part in found.texts.texts} == {14}
+    assert not found.shortened.any() and not found.first_words.any()
+
+
+def test_head_and_tail_of_a_text_without_spaces():
+    found = passages(TOKENIZER, Texts([LETTERS, LETTERS[:14]]), 16, "head-tail")
+    assert found.texts.texts == [f"{LETTERS[:7]} {LETTERS[-7:]}", LETTERS[:14]]
+    assert found.shortened.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("long", ["windows", "head-tail"])
+@given(st.lists(st.sampled_from(["the", "film", "film" * 9, "dogs" * 30, LETTERS[:40], "x" * 50]), min_size=1))
+@settings(max_examples=100, deadline=None)
+def test_what_is_read_of_words_of_any_length_can_be_read_at_once(long, words):
+    """In windows, all of each word, in order; a window knows the number of its first word, or of its first piece."""
+    text = " ".join(words)
+    found = passages(TOKENIZER, Texts([text]), 16, long)
+    assert max(map(tokens, found.texts.texts)) <= 16
+    if long == "head-tail":
+        head, tail = text[:3], text[-1:]
+        assert found.texts.texts[0].startswith(head) and found.texts.texts[0].endswith(tail)
+        return
+    counts = [len(part.split()) for part in found.texts.texts]
+    for part, first, count in zip(found.texts.texts, found.first_words.tolist(), counts, strict=True):
+        assert all(own in word for own, word in zip(part.split(), words[first : first + count], strict=True))
+    read = {number for first, count in zip(found.first_words.tolist(), counts, strict=True)
+            for number in range(first, first + count)}  # fmt: skip
+    assert read == {*range(len(words))}
+
+
+def test_both_texts_of_a_pair_may_have_no_spaces():
+    found = passages(TOKENIZER, Texts([LETTERS], [LETTERS[:30]]), 19, "windows")
+    assert set(found.texts.second) == {LETTERS[:8]} and found.shortened.tolist() == [True]
+    assert {sign for part in found.texts.texts for sign in part} == set(LETTERS)
+    pairs = zip(found.texts.texts, found.texts.second, strict=True)
+    assert max(len(TOKENIZER(*pair)["input_ids"]) for pair in pairs) <= 19
+
+
+def test_the_bytes_of_a_letter_stay_together():
+    letters = {letter: number for number, letter in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    of_bytes = Tokenizer(BPE(letters, []))
+    of_bytes.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=of_bytes)
+    found = passages(tokenizer, Texts([LETTERS]), 10, "windows")  # three tokens a sign
+    assert "".join(dict.fromkeys("".join(found.texts.texts))) == LETTERS
+    assert all(part in LETTERS and len(part) == 3 for part in found.texts.texts)
 
 
 def test_the_mean_of_the_logits():

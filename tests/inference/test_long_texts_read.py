@@ -147,3 +147,23 @@ def test_a_value_that_is_none_of_ours_is_no_reading():
         reader.model.config.long_texts = value
         assert reader.long == "head"
     assert replace(reader).encode(["a film"]).owners is None
+
+
+def test_a_text_without_spaces_is_read_and_explained_as_a_whole():
+    """It is one word, whose score is the mean over its pieces."""
+    reader, text = classifier("windows"), "film" * 20
+    encoded = reader.read([text])
+    assert len(encoded) > 3 and encoded.texts == 1 and not encoded.cut.any()
+    (found,) = explain_texts(
+        reader, Texts([text], labels=[0]), {"gradient-x-input": EXPLAINERS["gradient-x-input"]}, 1
+    )
+    heads = classifier("head")
+    alone = explain_texts(
+        heads,
+        Texts(reader.passages(Texts([text])).texts.texts),
+        {"gradient-x-input": EXPLAINERS["gradient-x-input"]},
+        1,
+    )
+    assert found.words == [text] and not found.cut
+    scores = [each.scores["gradient-x-input"].item() for each in alone]
+    assert found.scores["gradient-x-input"] == pytest.approx([np.mean(scores)], abs=1e-6)

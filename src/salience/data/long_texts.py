@@ -1,6 +1,7 @@
 """What is read of texts that are longer than a model reads: their head, head and tail, or windows over all of it.
 
-Windows and ends are made of whole words, so that each is a text of its own, which any encoder and explainer reads.
+Windows and ends are made of whole words, so that each is a text of its own, which any encoder and explainer reads. A
+word that is longer than a window, such as a text without spaces, is divided between tokens.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit, softmax
 
+from salience.data.long_words import Tokenised, Units, tokenised, units_of
 from salience.data.texts import Texts
-from salience.data.words import Span, word_spans
 
 LONG = ("head", "head-tail", "windows")
 OVERLAP = 0.25  # share of a window that the next one repeats
@@ -39,13 +40,6 @@ class Passages:
     first_words: np.ndarray
     second_words: np.ndarray | None
     shortened: np.ndarray
-
-
-class Tokenised(NamedTuple):
-    """A text, and the characters of each of its T tokens."""
-
-    text: str
-    offsets: list[Span]
 
 
 class Part(NamedTuple):
@@ -75,7 +69,11 @@ def passages(tokenizer, texts: Texts, max_length: int, long: str) -> Passages:
     for start in range(0, len(texts), CHUNK):
         chunk = [tokenised(tokenizer, column[start : start + CHUNK]) for column in columns]
         for number, (own, *other) in enumerate(zip(*chunk, strict=True), start):
-            parts, shortened[number] = divided_pair(own, other[0], room, long) if other else divided(own, room, long)
+            if other:
+                parts, shortened[number] = divided_pair(tokenizer, own, other[0], room, long)
+            else:
+                alone, shortened[number] = divided(tokenizer, own, room, long)
+                parts = [(part,) for part in alone]
             found += parts
             owners += [number] * len(parts)
     order = np.array(owners, np.int64)
@@ -87,32 +85,43 @@ def passages(tokenizer, texts: Texts, max_length: int, long: str) -> Passages:
     return Passages(taken, order, words[0], words[1] if pairs else None, shortened)
 
 
-def tokenised(tokenizer, texts: list[str]) -> list[Tokenised]:
-    """Texts with the characters of their tokens, of all of each text and without special tokens."""
-    encodings = tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False).encodings
-    return [Tokenised(text, encoding.offsets) for text, encoding in zip(texts, encodings, strict=True)]
+def divided(tokenizer, whole: Tokenised, room: int, long: str) -> tuple[list[Part], bool]:
+    """The passages of a text, and whether some of its words are in none.
 
-
-def divided(whole: Tokenised, room: int, long: str) -> tuple[list[tuple[Part, ...]], bool]:
-    """The passages of a text, each alone in a tuple, and whether some of its words are in none.
+    A piece of a word can have more tokens by itself than within the word. Passages are then made for less room.
 
     Args:
         room: number of tokens of a passage.
         long: as of `passages`.
     """
-    text, offsets = whole
-    spans = word_spans(text) if len(offsets) > room else []
-    if not spans:  # a text of white space alone has tokens, but no words
-        return [(Part(text, 0),)], False
-    ends = last_tokens(spans, offsets)
+    units = units_of(whole, room) if len(whole.offsets) > room else None
+    if units is None or not units.spans:  # a text of white space alone has tokens, but no words
+        return [Part(whole.text, 0)], False
+    aim, parts = room, parted(whole.text, units, room, long)
+    while units.divides and 0 < (excess := most_tokens(tokenizer, parts) - room) < aim:
+        aim -= excess
+        parts = parted(whole.text, units, aim, long)
+    return parts, long != "windows"
+
+
+def most_tokens(tokenizer, parts: list[Part]) -> int:
+    """The number of tokens of the part that has most of them."""
+    return max(len(part.offsets) for part in tokenised(tokenizer, [part.text for part in parts]))
+
+
+def parted(text: str, units: Units, room: int, long: str) -> list[Part]:
+    """The passages of a text of more than `room` tokens, made of its units."""
+    spans, words, ends = units
     if long == "windows":
         between = windows(ends, room)
-        return [(Part(text[spans[first][0] : spans[last - 1][1]], first),) for first, last in between], False
+        return [Part(text[spans[first][0] : spans[last - 1][1]], words[first]) for first, last in between]
     head, tail = ends_of(ends, room)
-    return [(Part(f"{text[: spans[head - 1][1]]} {text[spans[tail][0] :]}", 0),)], True
+    return [Part(f"{text[: spans[head - 1][1]]} {text[spans[tail][0] :]}", 0)]
 
 
-def divided_pair(first: Tokenised, second: Tokenised, room: int, long: str) -> tuple[list[tuple[Part, ...]], bool]:
+def divided_pair(
+    tokenizer, first: Tokenised, second: Tokenised, room: int, long: str
+) -> tuple[list[tuple[Part, ...]], bool]:
     """The passages of a pair of texts, each of two parts, and whether some of its words are in none.
 
     Args:
@@ -122,25 +131,22 @@ def divided_pair(first: Tokenised, second: Tokenised, room: int, long: str) -> t
         return [(Part(first.text, 0), Part(second.text, 0))], False
     swapped = len(second.offsets) > len(first.offsets)
     longer, other = (second, first) if swapped else (first, second)
-    kept, cut = head_of(other, room // 2)
-    parts, shortened = divided(longer, room - min(len(other.offsets), room // 2), long)
-    return [(kept, part) if swapped else (part, kept) for (part,) in parts], cut or shortened
+    kept, cut = head_of(other, room // 2, room)
+    parts, shortened = divided(tokenizer, longer, room - min(len(other.offsets), room // 2), long)
+    return [(kept, part) if swapped else (part, kept) for part in parts], cut or shortened
 
 
-def head_of(whole: Tokenised, room: int) -> tuple[Part, bool]:
-    """The words of a text's beginning that there is room for, at least one, and whether others follow."""
-    text, offsets = whole
-    spans = word_spans(text) if len(offsets) > room else []
-    if not spans:
-        return Part(text, 0), False
-    count = max(bisect_right(last_tokens(spans, offsets), room), 1)
-    return Part(text[: spans[count - 1][1]], 0), count < len(spans)
+def head_of(whole: Tokenised, room: int, longest: int) -> tuple[Part, bool]:
+    """The words of a text's beginning that there is room for, at least one, and whether others follow.
 
-
-def last_tokens(spans: list[Span], offsets: list[Span]) -> list[int]:
-    """For each word, how many tokens of the text begin before its end."""
-    starts = [start for start, _ in offsets]
-    return [bisect_right(starts, end - 1) for _, end in spans]
+    Args:
+        longest: number of tokens from which on a word is divided.
+    """
+    units = units_of(whole, longest) if len(whole.offsets) > room else None
+    if units is None or not units.spans:
+        return Part(whole.text, 0), False
+    count = max(bisect_right(units.ends, room), 1)
+    return Part(whole.text[: units.spans[count - 1][1]], 0), count < len(units.spans)
 
 
 def windows(ends: list[int], room: int) -> list[tuple[int, int]]:
