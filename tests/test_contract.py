@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import fields, replace
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.modules import module as torch_module
@@ -24,6 +25,9 @@ from families import (
 )
 from reference import close, soft_cross_entropy, ssmix_reference
 from salience import METHODS, Batch, EmbedMix, SSMix, forward_mixed, mixed, plain, stages
+from salience.data.batching import Collator
+from salience.data.batching import padded as padded_rows
+from salience.data.encoding import encode_texts
 from salience.hooks.hooks import forward
 from salience.mixing.pairing import swap_halves
 from salience.mixing.randomunk import BERT_UNKNOWN
@@ -89,14 +93,27 @@ def test_the_forward_of_a_batch_is_the_models_own(family, pairs):
 
 @every_family
 def test_the_forward_of_a_batch_reads_a_tokenizers_pairs(family):
-    """A real tokenizer with its own token types; the segments are all that a Batch keeps of them."""
+    """A real tokenizer with its own token types, also of empty texts."""
     tokenizer, model = tiny_tokenizer(family=family), model_of(family)
-    encoded = tokenizer(["a b c", "d"], ["e f", "g h i j h"], padding=True, return_tensors="pt")
-    assert encoded.input_ids.max() < VOCABULARY  # single letters come first
-    parts = [[-1 if part is None else part for part in encoded.sequence_ids(row)] for row in range(2)]
-    own = Batch(encoded.input_ids, encoded.attention_mask, torch.tensor(parts) + 1)
+    first, second = ["a b c", "d", "a b", "", ""], ["e f", "g h i j h", "", "c d", ""]
+    read = tokenizer(first, second, padding=True, return_tensors="pt")
+    assert read.input_ids.max() < VOCABULARY  # single letters come first
+    parts = [[-1 if part is None else part for part in read.sequence_ids(row)] for row in range(len(first))]
+    encoded = encode_texts(tokenizer, first, second)
+    by_hand = Batch(read.input_ids, read.attention_mask, torch.tensor(parts) + 1, pair=torch.ones(5, dtype=torch.bool))
+    copied = padded_rows(encoded, np.arange(len(first)), tokenizer.pad_token_id)
+    collated = Batch(**Collator.of(tokenizer)([encoded[row] for row in range(len(first))]))
     with torch.no_grad():
-        assert close(forward(model, own), model(**encoded).logits)
+        for own in (by_hand, copied, collated):
+            assert close(forward(model, own), model(**read).logits)
+            if "token_type_ids" in read:
+                assert torch.equal(own.token_type_ids, read.token_type_ids)
+
+
+def test_a_single_text_is_of_the_first_type():
+    tokenizer = tiny_tokenizer()
+    own = padded_rows(encode_texts(tokenizer, ["a b", ""]), np.arange(2))
+    assert (own.token_type_ids == 0).all() and not own.pair.any()
 
 
 @every_family

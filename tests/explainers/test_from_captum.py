@@ -1,11 +1,16 @@
 """Captum's attributions as explainers: against ours where both compute the same, and in what holds of all of them."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
 
 import families
 from reference import close
 from salience import EXPLAINERS
+from salience.data.batching import padded
+from salience.data.encoding import encode_texts
 from salience.errors import InputError
 from salience.explainers import from_captum
 from salience.explainers.from_captum import GRADIENTS, PERTURBATIONS, FromCaptum
@@ -29,6 +34,17 @@ def test_integrated_gradients_come_to_ours():
     assert close(FromCaptum("IntegratedGradients")(model, own), expected, 2e-3 * float(expected.abs().max()))
 
 
+@pytest.mark.parametrize("name", ["IntegratedGradients", "InputXGradient", "FeatureAblation"])
+def test_an_empty_second_text_is_read_as_one(name):
+    """The separator after it has the second type, in a batch of its own and beside a full pair."""
+    model, tokenizer = families.MODELS["bert"]().double(), families.tiny_tokenizer()
+    encoded = encode_texts(tokenizer, ["a b", "c"], ["", "e f"], [1, 0])
+    both, alone = (padded(encoded, np.array(rows), labelled=True) for rows in ([0, 1], [0]))
+    found = FromCaptum(name)(model, alone)
+    assert close(FromCaptum(name)(model, both)[:1, : found.shape[1]], found, 1e-6)
+    assert not close(FromCaptum(name)(model, replace(alone, pair=None)), found, 1e-4)
+
+
 def test_the_steps_of_an_integral_are_no_larger_batch(monkeypatch):
     model, own, seen = families.MODELS["bert"](), families.batch([5, 2, 7]), []
     reads = from_captum.forward
@@ -48,7 +64,7 @@ def test_ablation_takes_whole_tokens():
     found = FromCaptum("FeatureAblation")(model, own)
     scored = from_captum.FromEmbeddings(model)
     empty, whole, logits = from_captum.from_nothing(model, own)
-    others = (own.input_ids, own.attention_mask, own.segment)
+    others = (own.input_ids, own.attention_mask, own.segment, own.pair)
     for row, place in (own.segment > 0).nonzero().tolist():
         shortened = whole.clone()
         shortened[row, place] = empty[row, place]

@@ -1,5 +1,6 @@
 """Occlusion: against a slow loop that leaves tokens out one at a time and runs every shortened text alone."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -7,6 +8,8 @@ import families
 import word_models
 from reference import close
 from salience import EXPLAINERS, Batch
+from salience.data.batching import padded
+from salience.data.encoding import encode_texts
 from salience.explainers import Occlusion
 
 SHAPES = {
@@ -80,6 +83,18 @@ def test_the_class_is_the_one_given_else_the_label_else_the_predicted_one(name):
     assert close(Occlusion()(model, own, asked), by_hand(model, name, own, asked), 1e-6)
     assert close(Occlusion()(model, bare), by_hand(model, name, own, None), 1e-6)
     assert not close(by_hand(model, name, own, asked), by_hand(model, name, own, own.labels), 1e-2)
+
+
+def test_the_only_word_of_a_second_text_is_compared_with_an_empty_text():
+    """The separator after an empty second text is still of the second type, as a tokenizer says."""
+    model, tokenizer = model_of("bert"), families.tiny_tokenizer()
+    own = padded(encode_texts(tokenizer, ["a b", "c"], ["d", "e f"], [2, 0]), np.arange(2), labelled=True)
+    with torch.no_grad():
+        whole, left = (model(**tokenizer(["a b"], [second], return_tensors="pt")).logits.log_softmax(1)[0, 2]
+                       for second in ("d", ""))  # fmt: skip
+    scores = Occlusion()(model, own)
+    assert abs(whole - left) > 1e-3
+    assert close(scores[0, 4], whole - left, 1e-6)
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 7, 1000])

@@ -4,10 +4,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 import families
+from salience.data.batching import padded
 from salience.data.encoding import Encoded, encode_texts
 from salience.data.words import SPECIAL, Words, word_spans
 from salience.explainers.corpus import word_scores
@@ -143,6 +145,17 @@ def test_a_word_that_has_no_token_has_the_score_0():
     found = Encoded(np.arange(2), np.ones(2, int), np.array([2]), words=words)
     for pieces in ("sum", "max"):
         assert word_scores(found, 0, np.array([-1.0, -2.0]), pieces).tolist() == [-1, 0, -2]
+
+
+def test_a_second_text_without_its_words_has_the_token_types_of_an_empty_one():
+    found = encode_texts(PIECES, TEXTS, PAIRS, spans=word_spans)
+    numbers = [np.arange(count) for count in found.words.counts]
+    kept = np.concatenate([own < second for own, second in zip(numbers, found.words.second, strict=True)])
+    left = padded(found.keeping(kept, EMPTY).take(range(4)), np.arange(4))
+    expected = PIECES(TEXTS, [""] * 4, padding=True, return_tensors="pt")
+    assert expected["token_type_ids"].sum() == 4
+    for name in ("input_ids", "token_type_ids"):
+        assert torch.equal(getattr(left, name), expected[name])
 
 
 @given(st.data())

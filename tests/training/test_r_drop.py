@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -10,6 +11,8 @@ from torch.distributions import Bernoulli, kl_divergence
 
 import families
 from salience import plain
+from salience.data.batching import padded
+from salience.data.encoding import encode_texts
 from salience.errors import InputError
 from salience.hooks.hooks import forward
 from salience.models.problem import SEVERAL
@@ -45,6 +48,12 @@ def test_the_loss_is_half_of_equation_4(alpha):
     first, second = forward(model, twice(own)).chunk(2)
     assert (first - second).abs().max() > 1e-3
     assert loss.item() == pytest.approx(equation_4(first, second, own.labels, alpha) / 2, rel=1e-6)
+
+
+def test_both_passes_read_the_token_types_of_an_empty_second_text():
+    own = padded(encode_texts(families.tiny_tokenizer(), ["a b", "c"], ["", "d"], [0, 1]), np.arange(2), labelled=True)
+    assert own.token_type_ids[0].sum() == 1
+    assert torch.equal(twice(own).token_type_ids, own.token_type_ids.repeat(2, 1))
 
 
 def test_the_divergences_are_those_of_torch():

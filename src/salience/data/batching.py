@@ -28,8 +28,8 @@ PADDING = {"cpu": 64, "cuda": 8192}
 class Collator:
     """Pads rows on the right and stacks them as the fields of a `Batch`, in a dict, as data loaders expect.
 
-    Rows are dicts with `input_ids` (T,) and, if known, `labels` (or `label`). If rows have no `segment`, it is
-    computed from the special tokens; so data sets that were tokenised by other libraries can be used.
+    Rows are dicts with `input_ids` (T,) and, if known, `pair` and `labels` (or `label`). If rows have no `segment`, it
+    is computed from the special tokens; so data sets that were tokenised by other libraries can be used.
 
     Args:
         padding: the id of the padding token.
@@ -63,6 +63,8 @@ class Collator:
         if not batch["input_ids"].shape[1]:  # no text has a token, and no model accepts a batch without a position
             batch = {field: torch.zeros(len(rows), 1, dtype=torch.long) for field in batch}
             batch["input_ids"] += self.padding
+        if "pair" in rows[0]:
+            batch["pair"] = torch.tensor([bool(row["pair"]) for row in rows])
         name = next((name for name in ("labels", "label") if name in rows[0]), None)
         if name is None:
             return batch
@@ -170,7 +172,8 @@ def padded(texts: Encoded, rows: np.ndarray, padding: int = 0, labelled: bool = 
     labels = None
     if labelled and texts.labels is not None:
         labels = torch.from_numpy(np.asarray(texts.labels, np.int64)[rows])
-    return Batch(torch.from_numpy(ids), torch.from_numpy(inside.astype(np.int64)), torch.from_numpy(segments), labels)
+    mask, pair = torch.from_numpy(inside.astype(np.int64)), torch.full((len(rows),), texts.paired)
+    return Batch(torch.from_numpy(ids), mask, torch.from_numpy(segments), labels, pair)
 
 
 def in_order(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:

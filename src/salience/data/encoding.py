@@ -14,7 +14,7 @@ CHUNK = 1000  # texts tokenised in one call
 
 
 class Encoded(Dataset):
-    """N tokenised texts. Each is a dict of `input_ids` (T,), `segment` (T,) and, if known, `labels`.
+    """N tokenised texts. Each is a dict of `input_ids` (T,), `segment` (T,), `pair` and, if known, `labels`.
 
     Args:
         ids: the token ids of all texts, flat.
@@ -26,6 +26,7 @@ class Encoded(Dataset):
             of the ids.
         owners: (N,) int, ascending, where these are passages of texts: the number of the text that each is of. None
             where each is a text of its own.
+        paired: whether these are pairs of texts, also where a second text is empty.
     """
 
     def __init__(
@@ -37,19 +38,20 @@ class Encoded(Dataset):
         cut: np.ndarray | Sequence[bool] | bool = False,
         words: Words | None = None,
         owners: np.ndarray | None = None,
+        paired: bool = False,
     ):
         self.ids, self.segments, self.lengths = ids, segments, lengths
         self.starts = np.concatenate([[0], lengths.cumsum()])  # (N + 1,) where each text begins in `ids`
         self.labels = None if labels is None else np.asarray(labels, np.int64)
         self.cut = np.broadcast_to(np.asarray(cut, bool), lengths.shape)
-        self._words, self.owners = words, owners
+        self._words, self.owners, self.paired = words, owners, paired
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def __getitem__(self, index: int) -> dict:
         part = slice(self.starts[index], self.starts[index + 1])
-        item = {"input_ids": self.ids[part], "segment": self.segments[part]}
+        item = {"input_ids": self.ids[part], "segment": self.segments[part], "pair": self.paired}
         return item if self.labels is None else item | {"labels": self.labels[index]}
 
     def __iter__(self) -> Iterator[dict]:
@@ -87,7 +89,9 @@ class Encoded(Dataset):
         flat = np.concatenate(parts) if parts else np.zeros(0, int)
         labels = None if self.labels is None else self.labels[rows]
         words = None if self._words is None else self._words.take(rows, flat)
-        return Encoded(self.ids[flat], self.segments[flat], self.lengths[rows], labels, self.cut[rows], words)
+        return Encoded(
+            self.ids[flat], self.segments[flat], self.lengths[rows], labels, self.cut[rows], words, paired=self.paired
+        )
 
     def keeping(self, kept: np.ndarray, empty: int) -> Encoded:
         """The texts with some of their words, in the order of the text, and with all special tokens.
@@ -106,7 +110,8 @@ class Encoded(Dataset):
         positions = self.starts[:-1][(lengths == 0) & (self.lengths > 0)]
         ids = self.ids.copy()
         ids[positions], left[positions] = empty, True
-        return Encoded(ids[left], self.segments[left], np.bincount(rows[left], minlength=len(self)), self.labels)
+        lengths = np.bincount(rows[left], minlength=len(self))
+        return Encoded(ids[left], self.segments[left], lengths, self.labels, paired=self.paired)
 
 
 def encode_texts(
@@ -158,7 +163,7 @@ def encode_texts(
     empty = [np.zeros(0, np.int32)]
     return Encoded(
         np.concatenate(ids or empty), np.concatenate(segments or empty), np.array(lengths, np.int64), labels, cut,
-        None if spans is None else Words.joined(words),
+        None if spans is None else Words.joined(words), paired=pairs is not None,
     )  # fmt: skip
 
 

@@ -69,7 +69,7 @@ class FromCaptum:
                 warnings.simplefilter("ignore")  # captum warns that it sets hooks and requires gradients
                 scores = attribution.attribute(
                     embeddings, target=target,
-                    additional_forward_args=(batch.input_ids, batch.attention_mask, batch.segment),
+                    additional_forward_args=(batch.input_ids, batch.attention_mask, batch.segment, batch.pair),
                     **{name: value for name, value in offered.items() if name in known},
                 ).detach()  # fmt: skip
         scores = scores.sum(-1) if self.name in GRADIENTS else scores[..., 0]  # the same value at every unit
@@ -83,7 +83,8 @@ class FromEmbeddings(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, embeddings: Tensor, ids: Tensor, mask: Tensor, segment: Tensor) -> Tensor:
+    def forward(self, embeddings: Tensor, ids: Tensor, mask: Tensor, segment: Tensor, pair: Tensor | None) -> Tensor:
         """The log-probabilities (B, C) of texts whose embeddings (B, T, D) are given."""
         with rewriting(self.model, "embeddings", lambda _: embeddings):
-            return problem_of(self.model).log_probabilities(forward(self.model, Batch(ids, mask, segment)))
+            logits = forward(self.model, Batch(ids, mask, segment, pair=pair))
+            return problem_of(self.model).log_probabilities(logits)

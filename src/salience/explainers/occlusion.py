@@ -69,5 +69,5 @@ def without(batch: Batch, rows: Tensor, positions: Tensor) -> Batch:
     # The last column has no column to its right: a text without padding would keep its last token twice.
     present = mask * (order < length - 1)
     width = int((present * (order + 1)).max().clamp(min=1))  # of the longest of these texts
-    labels = None if batch.labels is None else batch.labels[rows]
-    return Batch(ids[:, :width], present[:, :width], (segment * present)[:, :width], labels)
+    labels, pair = (None if of_rows is None else of_rows[rows] for of_rows in (batch.labels, batch.pair))
+    return Batch(ids[:, :width], present[:, :width], (segment * present)[:, :width], labels, pair)

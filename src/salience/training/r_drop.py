@@ -68,5 +68,5 @@ def divergences_of_labels(first: Tensor, second: Tensor) -> Tensor:
 
 def twice(batch: Batch) -> Batch:
     """A batch of 2 B texts: all texts, and all texts again."""
-    parts = (batch.input_ids, batch.attention_mask, batch.segment)
-    return Batch(*(torch.cat([part, part]) for part in parts))
+    parts = {name: part for name, part in vars(batch).items() if name != "labels" and part is not None}
+    return Batch(**{name: torch.cat([part, part]) for name, part in parts.items()})

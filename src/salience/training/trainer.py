@@ -194,8 +194,8 @@ class MixTrainer(Trainer):
 
     def batch(self, inputs: dict) -> Batch:
         """What a data loader gives as a `Batch` on the device of the model."""
-        inputs = self._prepare_inputs(inputs)
-        return Batch(inputs["input_ids"], inputs["attention_mask"], inputs["segment"], inputs.get("labels"))
+        rows = self._prepare_inputs(inputs)
+        return Batch(rows["input_ids"], rows["attention_mask"], rows["segment"], rows.get("labels"), rows.get("pair"))
 
     def _get_train_sampler(self, train_dataset: Dataset | None = None) -> Sampler | None:
         dataset = self.train_dataset if train_dataset is None else train_dataset
@@ -207,4 +207,4 @@ class MixTrainer(Trainer):
 
     def _set_signature_columns_if_needed(self) -> None:
         """The columns that reach the collator: those of a `Batch`, not the arguments of the model's `forward`."""
-        self._signature_columns = ["input_ids", "attention_mask", "segment", "label", "labels"]
+        self._signature_columns = ["input_ids", "attention_mask", "segment", "pair", "label", "labels"]
