@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 from scipy import stats
 from torch.utils.flop_counter import FlopCounterMode
 
-from families import FAMILIES, LAYERS, WITH_TOKEN_TYPES, batch, distinct_batch, layer_modules, padded, with_mean
+from families import (
+    FAMILIES,
+    LAYERS,
+    MODELS,
+    WITH_TOKEN_TYPES,
+    batch,
+    distinct_batch,
+    layer_modules,
+    padded,
+    with_mean,
+)
 from reference import close
 from salience import Batch, DropoutMixup, EmbedMix, MixupEncoding, SenMixup, TMix, WordMixup, forward_mixed, mixed
 from salience.hooks.hooks import forward
@@ -198,6 +208,34 @@ def test_word_mixup_is_a_mixture_of_inputs(family):
         found = forward_mixed(model, own, WordMixup(ratio=0.75, pair=lambda _: partner)(own, None))
         assert not close(found, forward(model, own), 1e-2)
     assert close(found, expected)
+
+
+@pytest.mark.parametrize("family", sorted(WITH_TOKEN_TYPES & set(FAMILIES)))
+def test_mixed_pairs_have_the_token_types_of_whose_words_are_there(family):
+    """A token has its own type, and a place that only the partner's words reach has that of the partner's token."""
+    model, own, partner = FAMILIES[family]().double(), batch([3, 1, 2], [2, 7, 4], family=family), [1, 2, 0]
+    rows, types = model.base_model.get_input_embeddings().weight[own.input_ids], torch.zeros_like(own.input_ids)
+    for row, other in enumerate(partner):
+        for place in range(types.shape[1]):
+            whose = row if own.attention_mask[row, place] else other
+            before = own.segment[whose, : place + 1].tolist()
+            types[row, place] = int(2 in before and own.attention_mask[whose, place])
+    assert not torch.equal(types, own.token_type_ids)
+    with torch.no_grad():
+        mixture, mask = 0.75 * rows + 0.25 * rows[partner], union_of(own, partner)
+        expected = model(inputs_embeds=mixture, attention_mask=mask, token_type_ids=types).logits
+        found = forward_mixed(model, own, WordMixup(ratio=0.75, pair=lambda _: torch.tensor(partner))(own, None))
+    assert close(found, expected)
+
+
+@pytest.mark.parametrize("family", sorted(WITH_TOKEN_TYPES))
+def test_a_pair_of_which_nothing_is_kept_is_the_partner(family):
+    model, own, partner = MODELS[family]().double(), batch([3, 1, 2], [2, 7, 4], family=family), [1, 2, 0]
+    every, none = (WordMixup(ratio=ratio, pair=lambda _: torch.tensor(partner))(own, None) for ratio in (1.0, 0.0))
+    with torch.no_grad():
+        logits = forward(model, own)
+        assert close(forward_mixed(model, own, every), logits)
+        assert close(forward_mixed(model, own, none), logits[partner])
 
 
 def test_word_mixup_gives_each_text_its_own_weight():

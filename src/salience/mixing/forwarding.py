@@ -103,8 +103,8 @@ def attending_to_both(model: nn.Module, level: str | int, own: Tensor, mix: Mix)
     """
 
     def narrow(arguments: dict) -> dict:
-        positions = positions_of_both(model, own, mix) if level == "words" else {}
-        return {"attention_mask": own} | positions
+        read = inputs_of_both(model, own, arguments.get("token_type_ids"), mix) if level == "words" else {}
+        return {"attention_mask": own} | read
 
     def widen(arguments: dict) -> dict:
         masks = {name: arguments[name] for name in MASKS if arguments.get(name) is not None}
@@ -123,15 +123,24 @@ def attending_to_both(model: nn.Module, level: str | int, own: Tensor, mix: Mix)
         yield
 
 
-def positions_of_both(model: nn.Module, own: Tensor, mix: Mix) -> dict[str, Tensor]:
-    """The argument `position_ids` (B, T) for RoBERTa and MPNet; nothing for the other families.
+def inputs_of_both(model: nn.Module, own: Tensor, types: Tensor | None, mix: Mix) -> dict[str, Tensor]:
+    """What the embedding block reads beside mixed words: `position_ids` and `token_type_ids` (B, T), if it needs them.
 
-    These two number only the positions that have a token and give all padding one position. The tail of a longer
-    partner has to be numbered like a text. The other families number all positions.
+    RoBERTa and MPNet number only the positions that have a token and give all padding one position. The tail of a
+    longer partner has to be numbered like a text. The other families number all positions.
+
+    A token keeps its own type if something of it is kept. All other positions have the types of the partner.
+
+    Args:
+        own: (B, T), one's own mask.
+        types: (B, T), one's own token types; None for models that read none.
     """
+    read = {}
     table = getattr(stages(model)["embeddings"], "position_embeddings", None)
-    padding = getattr(table, "padding_idx", None)
-    if padding is None:
-        return {}
-    both = of_both(own, mix)
-    return {"position_ids": both.cumsum(1) * both + padding}
+    if (padding := getattr(table, "padding_idx", None)) is not None:
+        both = of_both(own, mix)
+        read["position_ids"] = both.cumsum(1) * both + padding
+    if types is not None:
+        kept = own.bool() & (mix.keep != 0).any(-1)
+        read["token_type_ids"] = types.where(kept, types[mix.partner])
+    return read
