@@ -19,7 +19,9 @@ class IntegratedGradients:
     """(x - x0) times the integral over a from 0 to 1 of d ln p(class) / dx at x0 + a (x - x0), summed over units.
 
     x is the output of the embedding block, and the baseline x0 the same with word embeddings of zeros. The scores of a
-    text sum to ln p(class) of the text minus that of the baseline, up to the error of the numerical integration.
+    text sum to ln p(class) of the text minus that of the baseline, up to the error of the numerical integration. With
+    32 points it is about a fifth of the sum for a trained MiniLM, and more where the norm of the embeddings has no
+    bias, as in ModernBERT: see docs/explaining.md.
 
     Attributes:
         steps: number of points of the midpoint rule.
