@@ -28,7 +28,8 @@ class AttentionMix(Method):
 
     b_j is the attention that the token receives in its own text (Eq. 5 and 6), b'_j the same at position j of the
     partner. Where only one of the texts has a token, that token is kept whole. The label's share is the mean of l_j
-    over the positions where either text has a token; with uniform attention it is n / (n + n').
+    over the positions where either text has a token; with uniform attention it is n / (n + n'). Without `specials`,
+    these are the positions of words, and a [SEP] that displaces a word counts for its text.
 
     Raises:
         InputError: a field has a value that it does not take.
@@ -85,12 +86,12 @@ class AttentionMix(Method):
     def __call__(self, batch: Batch, scores: Tensor) -> Mix:
         """The mixture of a batch by the attention `scores` (B, T) that its tokens receive. `keep` is (B, T, 1)."""
         partner = self.pair(batch)
-        own, weighted = batch.attention_mask.bool(), (batch.segment > 0)
-        if self.specials:
-            weighted = own
+        own = batch.attention_mask.bool()
+        weighted = own if self.specials else batch.segment > 0
+        both = weighted & weighted[partner]
         total = scores + scores[partner]
         ratio = (scores / total).where(total > 0, 0.5)
-        keep = ratio.where(weighted & weighted[partner], own.to(ratio.dtype))
+        keep = ratio.where(both, own.to(ratio.dtype))
 
         counted = weighted if self.denominator == "own" else weighted | weighted[partner]
         share = (keep * counted).sum(1) / counted.sum(1).clamp(min=1)
