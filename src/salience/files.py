@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, TextIO, cast
 
 from salience.errors import InputError, unknown
 from salience.outputs import leftovers, locked, resolved, temporary
+from salience.packed import check_not_packed, likely_encoding
 
 COMMON_ENCODINGS = ["utf-8", "utf-16", "cp1252", "latin-1"]
 
@@ -49,8 +50,8 @@ def readable_text(path: Path, encoding: str, newline: str = "") -> Iterator[Text
         newline: as for `open`; by default, line ends are recognised and kept as they are.
 
     Raises:
-        InputError: the encoding is unknown, the file cannot be read, or it is not in this encoding (names the line
-            and the byte).
+        InputError: the encoding is unknown, the file cannot be read, it is packed, or it is not in this encoding
+            (names the line and the byte).
     """
     try:
         name = codecs.lookup(encoding).name
@@ -59,8 +60,10 @@ def readable_text(path: Path, encoding: str, newline: str = "") -> Iterator[Text
         raise unknown("encoding", encoding, COMMON_ENCODINGS) from error
     try:
         without_mark = "utf-8-sig" if name == "utf-8" else name
-        with readable(path) as file, io.TextIOWrapper(file, without_mark, newline=newline) as text:
-            yield text
+        with readable(path) as file:
+            check_not_packed(path, file)
+            with io.TextIOWrapper(file, without_mark, newline=newline) as text:
+                yield text
     except UnicodeError as error:
         raise undecodable(path, name.removesuffix("-sig")) from error
 
@@ -84,11 +87,8 @@ def undecodable(path: Path, encoding: str) -> InputError:
             offset += error.start - pending
         except UnicodeError:  # UTF-16 without a byte order mark: the error is at the beginning
             offset = 0
-    likely = "utf-16" if first_bytes in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "cp1252 (Windows) or latin-1"
-    return InputError(
-        f"{path}: line {line}, byte offset {offset}: not {encoding.upper()}; "
-        f"name the encoding of the file, for example --encoding {likely}"
-    )
+    advice = likely_encoding(first_bytes, encoding)
+    return InputError(f"{path}: line {line}, byte offset {offset}: not {encoding.upper()}; {advice}")
 
 
 @contextmanager

@@ -53,3 +53,32 @@ def test_a_loop_of_links_cannot_be_read(tmp_path, complaint):
     path = tmp_path / "rows.csv"
     path.symlink_to(path)
     assert str(path) in complaint(stream, path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "latin-1"])
+def test_a_packed_file_with_the_name_of_a_text_file(encoding, write, complaint):
+    packed = gzip.compress(table(ROWS).encode())
+    for name, content, advice in (
+        ("fake.csv", packed, 'begins like a gzip file; rename it to "fake.csv.gz"'),
+        ("fake.jsonl", packed, 'begins like a gzip file; rename it to "fake.jsonl.gz"'),
+        ("twice.csv.gz", packed, "begins like a gzip file; it is packed twice, unpack it once"),
+        ("sheet.csv", b"PK\x03\x04\x14\x00", "begins like a zip file, as .xlsx are; save it as csv"),
+    ):
+        source = write(name, content)
+        assert complaint(lambda source=source: list(stream(source, encoding))) == f"{source}: {advice}"
+
+
+def test_texts_may_begin_with_the_letters_of_a_zip_file(write):
+    assert list(stream(write("rows.csv", "PK,label\na,b\n"))) == [{"PK": "a", "label": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "content", "advice"),
+    [
+        ("cp1252", b"text\nx\x81\n", "name the encoding of the file, for example --encoding latin-1"),
+        ("utf-16", b"\xff\xfea", "the file is damaged or cut off"),
+    ],
+)
+def test_the_encoding_that_was_tried_is_not_recommended(encoding, content, advice, write, complaint):
+    message = complaint(lambda: list(stream(write("rows.csv", content), encoding)))
+    assert message.endswith(f"not {encoding.upper()}; {advice}")
