@@ -19,6 +19,7 @@ from salience.data.texts import Texts
 from salience.explainers.explanations import explain_texts
 from salience.inference import TextClassifier
 from salience.models.loading import load_trained
+from salience.report.terminal import explanation_line
 
 LABELS = ["LABEL_0", "LABEL_1"]  # of the tiny model
 COLUMNS = ["--text-column", "text", "--label", "label"]  # named: nothing is guessed, and nothing said of it
@@ -183,10 +184,9 @@ def test_what_looks_like_markup_is_printed_as_it_is(place, salience):
 
 @pytest.mark.parametrize("explainer", [name for name in EXPLAINERS if name != "pooling-attention"])
 @pytest.mark.parametrize("text", ["", "   "])
-def test_a_text_without_words_has_none_to_mark(place, salience, text, explainer):
-    answer = salience("explain", place.model, "--text", text, "--explainer", explainer)
-    assert answer.code == 0, answer.err
-    assert "*" not in answer.out
+def test_a_text_without_words_has_none_to_mark(place, text, explainer):
+    (explanation,) = explained(place, Texts([text]), [explainer])  # the command line refuses it
+    assert "*" not in explanation_line(explanation).plain
 
 
 # --------------------------------------------------------------------------------------------------------- JSON lines
@@ -537,3 +537,8 @@ def test_the_explainers_are_listed(salience, monkeypatch):
     assert all(len(line) <= 80 for line in lines)
     meanings = " ".join(lines)
     assert "norm of each token's gradient" in meanings and "Gradient times input" in meanings
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "\u200b", " \ufeff\u00a0"])
+def test_a_text_without_words_is_refused(text, place, salience):
+    refused(salience("explain", place.model, "--text", "a cup", "--text", text), "--text has no words")

@@ -14,6 +14,7 @@ from typing import Any
 from rich.console import Console
 
 from salience.commands.labelled_texts import cannot, check_pieces, read_texts
+from salience.data.labels import visible
 from salience.data.sources import check_not_read
 from salience.data.texts import Texts
 from salience.data.values import well_formed
@@ -68,6 +69,8 @@ def explain_file(
         raise InputError("--format html needs a file: --output explanations.html")
     if bool(texts) == (data is not None):
         raise InputError("give either a file of texts, or --text, once or several times")
+    if not all(map(visible, texts)):
+        raise InputError("--text has no words: give a text to explain")
     if output is not None and output.suffix.lower() != f".{kind}":
         raise InputError(f"{output}: name it with .{kind}, or choose the --format that its name says")
     check_output_file(output, overwrite)
