@@ -137,3 +137,11 @@ def test_the_types_of_text_files_are_those_of_all_rows(write):
     assert {name: str(kind) for name, kind in column_types(write("rows.csv", "a,b\n1,2\n")).items()} == {
         "a": "string", "b": "string",
     }  # fmt: skip
+
+
+def test_standard_input_is_not_read(complaint, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for read in (stream, column_names):
+        assert complaint(read, "-") == "standard input is not read; give a file"
+    (tmp_path / "-").write_text("text\na\n")
+    assert "unknown kind of file" in complaint(stream, "-")

@@ -103,3 +103,13 @@ def test_what_lies_in_the_cache_loads_offline_without_a_question(hub, monkeypatc
     with pytest.raises(InputError, match='"owner/other" is not in the hub\'s cache, and HF_HUB_OFFLINE is set'):
         model_source("owner/other")
     assert hub.questions == []
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "./rows.csv"])
+def test_a_file_is_no_model_and_the_hub_is_not_asked(name, hub, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text("text\na\n")
+    with pytest.raises(InputError) as caught:
+        model_source(name)
+    assert str(caught.value).startswith(f"no model at {name}: this is a file, and a model is a folder")
+    assert hub.questions == []

@@ -112,8 +112,14 @@ def typed_columns(source: str | Path, split: str | None) -> dict[str, pyarrow.Da
 
 
 def is_on_hub(source: str | Path) -> bool:
-    """Whether a source is a data set on the hub: it has the form of a hub name, and no file or folder is meant."""
+    """Whether a source is a data set on the hub: it has the form of a hub name, and no file or folder is meant.
+
+    Raises:
+        InputError: as `is_there`; or it is "-", by which other programs read their standard input.
+    """
     path = Path(source)
+    if str(source) == "-" and not is_there(path):
+        raise InputError("standard input is not read; give a file")
     if is_there(path) or suffix_of(path) in READERS or not HUB_NAME.fullmatch(str(source)):
         return False
     return path.parent == Path() or not is_there(path.parent)

@@ -23,6 +23,10 @@ def model_source(name: str) -> str:
     if name in EMBEDDED:
         return str(embedded_folder(name))
     path = Path(name).expanduser()
+    if path.is_file():
+        raise InputError(
+            f"no model at {name}: this is a file, and a model is a folder, such as one that salience train has written"
+        )
     in_a_folder = path.parent != Path() and path.parent.is_dir()  # "runs/nmae" is a mistyped path
     looks_like_path = name.startswith((".", "/", "~")) or name.count("/") > 1 or in_a_folder
     if looks_like_path and not path.is_dir():
