@@ -115,6 +115,7 @@ def test_a_label_that_may_mean_a_missing_value_is_noted():
 
 @pytest.mark.parametrize("labels", [["0.31", "0.73", "1"], ["0.31", "nan", "2.0"], ["-0.5", "1e3", "2"]])
 def test_labels_that_are_numbers_and_no_classes(labels, complaint, write):
+    labels = [*labels, *map(str, range(3, 11))]
     fraction = next(label for label in labels if label in ("0.31", "-0.5"))
     said = f"the labels are numbers, not classes ({fraction}); a class is a word or a whole number"
     assert complaint(check_labels, labels, "a.csv", True) == f"a.csv: {said}"
@@ -122,6 +123,11 @@ def test_labels_that_are_numbers_and_no_classes(labels, complaint, write):
     assert said in complaint(lambda: collect(stream(typed), Columns("text", label="label"), typed))  # the same words
 
 
+def test_half_stars_are_classes():
+    assert check_labels([str(half / 2) for half in range(1, 11)] * 2, "a.csv") == []
+
+
 @pytest.mark.parametrize("labels", [["0.0", "1.0", "2.0"], ["1", "2", "nan"], ["0.5", "1.5", "low"], ["0", "inf"]])
 def test_whole_numbers_and_words_are_classes(labels):
+    labels = [*labels, *map(str, range(3, 12))]
     assert not [line for line in check_labels(labels, "a.csv") if "numbers" in line]

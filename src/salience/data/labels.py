@@ -16,6 +16,7 @@ from salience.data.values import numbers_not_classes
 from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed
 
 MISSING = ("NaN", "nan", "NA", "N/A", "n/a", "NULL", "null", "None")  # what programs write for a missing value
+GRADES = 10  # half stars from 0.5 to 5 are classes; more numbers that are not whole are those of a regression
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 
 
@@ -44,8 +45,8 @@ def check_labels(labels: Sequence[Label], source: str, named: bool = False) -> l
         named: whether the column of the labels was named, and not guessed.
 
     Raises:
-        InputError: there is one class only, all labels are numbers and not all of them whole, or nearly every row of a
-            column that was guessed has a class of its own.
+        InputError: there is one class only, there are more than `GRADES` labels that are numbers and not all whole, or
+            nearly every row of a column that was guessed has a class of its own.
     """
     counts = Counter(each for label in labels for each in separate(label))
     if len(counts) == 1 and not is_multi_label(labels):
@@ -56,7 +57,7 @@ def check_labels(labels: Sequence[Label], source: str, named: bool = False) -> l
         raise InputError(
             f"{source}: the rows have {counted(len(counts), 'label')} in all; several labels a text need at least two"
         )
-    if (fraction := fraction_among(counts)) is not None:
+    if len(counts) > GRADES and (fraction := fraction_among(counts)) is not None:
         raise InputError(f"{source}: {numbers_not_classes(fraction)}")
     warnings = []
     if len(labels) > 20 and 2 * len(counts) > len(labels):

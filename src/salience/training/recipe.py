@@ -148,10 +148,8 @@ class Recipe(DataSettings):
 
     @property
     def staged_method(self) -> str:
-        """The name of the method, with that of the plain stage if there is one: ssmix, plain+ssmix.
-
-        Without a method it is "default": which one that is follows from the model, which is not loaded for a name.
-        """
+        """The name of the method, with that of the plain stage if there is one: ssmix, plain+ssmix."""
+        # Which method the default one is follows from the model, which is not loaded for a name.
         return PREFIX * bool(self.plain_share) + (self.method or "default")
 
     def resolved(self, rows: int, classes: int, width: int | None) -> Recipe:
