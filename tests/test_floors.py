@@ -10,6 +10,7 @@ import salience
 ROOT = Path(salience.__file__).parent
 FLOORS = {
     "errors": 0,
+    "packed": 0,
     "files": 0,
     "outputs": 0,
     "settings": 0,
