@@ -339,6 +339,12 @@ def rearranged(own: Batch, order: torch.Tensor) -> Batch:
     return Batch(own.input_ids[order], own.attention_mask[order], own.segment[order], own.labels[order])
 
 
+def same_parts(own: Batch, other: Batch) -> bool:
+    """Whether two batches have equal tensors, and nothing under the same names."""
+    parts = [(part, vars(other)[name]) for name, part in vars(own).items()]
+    return all(theirs is None if part is None else torch.equal(part, theirs) for part, theirs in parts)
+
+
 # -------------------------------------------------------------------------------------------- tokenizers, saved models
 
 
