@@ -20,6 +20,7 @@ from salience.training.baselines import (
 from salience.training.held_out import HeldOutPredictions
 from salience.training.metrics import detailed_scores
 from salience.training.results import measure
+from salience.training.scoring import scores_with_intervals
 from salience.training.temperature import cross_fitted, temperature_scores
 
 NAMES = list(WORDS)
@@ -126,19 +127,20 @@ def test_a_run_is_measured_with_its_baselines_and_its_temperature():
         "validation": random.dirichlet(np.ones(3), 12).astype(np.float32),
         "test": random.dirichlet(np.ones(3), 15).astype(np.float32),
     }
-    measured = measure(task, HeldOutPredictions(probabilities))
+    measured = measure(task, HeldOutPredictions(probabilities), seed=3)
     assert measured["judged_on"] == "test"
-    assert measured["test"] == detailed_scores(probabilities["test"], test.labels)
+    assert measured["test"] == scores_with_intervals(probabilities["test"], test.labels, None, 3)
+    assert measured["test"].items() >= detailed_scores(probabilities["test"], test.labels).items()
     assert measured["baselines"] == baseline_scores([(training, test)], 3)
     assert list(measured["baselines"]) == ["majority class", "TF-IDF + logistic regression"]
     assert measured["temperature_scaling"] == temperature_scores(
         probabilities["validation"], validation.labels, probabilities["test"], test.labels
     )
-    without = measure(Task(NAMES, training, test=test), HeldOutPredictions({"test": probabilities["test"]}))
+    without = measure(Task(NAMES, training, test=test), HeldOutPredictions({"test": probabilities["test"]}), 0)
     assert without["temperature_scaling"] == cross_fitted(probabilities["test"], test.labels)
     of_validation = measure(
-        Task(NAMES, training, validation), HeldOutPredictions({"validation": probabilities["validation"]})
+        Task(NAMES, training, validation), HeldOutPredictions({"validation": probabilities["validation"]}), 0
     )
     assert of_validation["judged_on"] == "validation"
     assert "temperature_scaling" not in of_validation
-    assert measure(Task(NAMES, training), HeldOutPredictions({})) == {}
+    assert measure(Task(NAMES, training), HeldOutPredictions({}), 0) == {}

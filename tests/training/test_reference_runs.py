@@ -15,10 +15,10 @@ from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.inference.frozen_encoder import load_frozen
 from salience.training.baselines import tfidf_probabilities
-from salience.training.metrics import detailed_scores
 from salience.training.recipe import Recipe
 from salience.training.reference_runs import all_labelled, encoder_of_recipe, make_reference
 from salience.training.references import check_reference, references_of
+from salience.training.scoring import scores_with_intervals
 
 
 @pytest.fixture
@@ -53,7 +53,9 @@ def test_tfidf_learns_from_the_validation_rows_too(recipe, tmp_path):
     assert not np.allclose(probabilities, tfidf_probabilities(training.take(range(48)), test, len(names)), atol=1e-3)
     assert labels.tolist() == test.labels.tolist()
     assert metrics["rows"] == {"training": 60, "test": 30}
-    assert metrics["test"] == pytest.approx(detailed_scores(expected, test.labels), abs=1e-5)
+    wanted = scores_with_intervals(expected, test.labels, None, recipe.seed)
+    assert metrics["test"].keys() == wanted.keys() and "accuracy_interval" in wanted
+    assert all(metrics["test"][name] == pytest.approx(value, abs=1e-5) for name, value in wanted.items())
     assert metrics["judged_on"] == "test" and metrics["seconds"] > 0
     assert {file.name for file in (tmp_path / "out").iterdir()} == {
         "metrics.json", "predictions.jsonl", "probabilities.npz", "recipe.yaml", "manifest.json"

@@ -67,7 +67,7 @@ def make_reference(recipe: Recipe, folder: str | Path, measures: Mapping[str, Me
         predictions = HeldOutPredictions({"test": probabilities}, decided)
         seconds = round(time.time() - started + saved, 6)
         rows = {"training": len(task.training), "test": len(task.test)}
-        metrics = measure(task, predictions) | {"rows": rows, "seconds": seconds}
+        metrics = measure(task, predictions, recipe.seed) | {"rows": rows, "seconds": seconds}
         predicted = iter(others)
         for name, own in further.items():
             found = {text: next(predicted) for text in own}

@@ -35,24 +35,28 @@ PREDICTIONS, PROBABILITIES = "predictions.jsonl", "probabilities.npz"
 OUT_OF_FOLD = ("out_of_fold.jsonl", "out_of_fold.npz")  # the same of the rows of an estimate, with their folds
 
 
-def measure(task: Task, predictions: HeldOutPredictions) -> dict:
+def measure(task: Task, predictions: HeldOutPredictions, seed: int) -> dict:
     """The scores on every held-out part, and those of the baselines on the test part, or else the validation part.
 
     Args:
         task: the labelled texts.
         predictions: of the held-out parts; empty if nothing was held out.
+        seed: of the bootstrap of the intervals.
 
     Returns:
-        "validation" and "test" to scores, "baselines" to the scores of each, and "judged_on", the part on which the
-        baselines are scored; if there are test rows, also "temperature_scaling", their calibration with a temperature
-        that is fitted on the validation rows, or without these on the other half of the test rows (`cross_fitted`).
+        "validation" and "test" to scores with intervals, "baselines" to the scores of each, and "judged_on", the part
+        on which the baselines are scored; if there are test rows, also "temperature_scaling", their calibration with a
+        temperature that is fitted on the validation rows, or without these on the other half of the test rows
+        (`cross_fitted`).
         Empty if nothing was held out.
     """
     parts = {"validation": task.validation, "test": task.test}
     probabilities, decided = predictions.probabilities, predictions.decided
     scoring = scoring_of(task.training.known_labels)
     measured: dict = {
-        role: scoring.detailed(probability, parts[role].known_labels, *([decided[role]] if role in decided else []))
+        role: scoring.with_intervals(
+            probability, parts[role].known_labels, None, seed, *([decided[role]] if role in decided else [])
+        )
         for role, probability in probabilities.items()
     }
     judge = "test" if "test" in measured else "validation"

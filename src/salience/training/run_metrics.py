@@ -12,7 +12,6 @@ from salience.training.judged_labels import judged_labels
 from salience.training.passes import text_passes
 from salience.training.preparing import Prepared
 from salience.training.results import measure
-from salience.training.scoring import scoring_of
 
 
 def run_metrics(
@@ -26,18 +25,13 @@ def run_metrics(
         seconds: since the run began.
     """
     fitted, estimated = found.fitted, found.estimated
-    measured = measure(task, predictions)
-    metrics: dict[str, Any] = (
-        measured
-        | held_out_scores(task, predictions, prepared.recipe.seed)
-        | {
-            "rows": {role: rows.texts for role, rows in prepared.parts.items()} | {"training": prepared.rows},
-            "steps": fitted.steps,
-            "best_step": fitted.best_step,
-            "text_passes": text_passes(prepared, fitted),
-            "seconds": round(seconds, 1),
-        }
-    )
+    metrics: dict[str, Any] = measure(task, predictions, prepared.recipe.seed) | {
+        "rows": {role: rows.texts for role, rows in prepared.parts.items()} | {"training": prepared.rows},
+        "steps": fitted.steps,
+        "best_step": fitted.best_step,
+        "text_passes": text_passes(prepared, fitted),
+        "seconds": round(seconds, 1),
+    }
     if prepared.unlabelled is not None:
         metrics["rows"]["unlabelled"] = len(prepared.unlabelled)
     if fitted.iterations:
@@ -56,20 +50,3 @@ def run_metrics(
         thresholds = fitted.classifier.thresholds
         metrics["labels"] = judged_labels(task, metrics, predictions, estimated, thresholds)
     return metrics
-
-
-def held_out_scores(task: Task, predictions: HeldOutPredictions, seed: int) -> dict[str, dict[str, Any]]:
-    """The scores of a model on "validation" and "test", of those that there are, with the intervals of an estimate.
-
-    Args:
-        predictions: of the held-out parts.
-        seed: of the bootstrap.
-    """
-    parts, scoring = {"validation": task.validation, "test": task.test}, scoring_of(task.training.known_labels)
-    decided = predictions.decided
-    return {
-        role: scoring.with_intervals(
-            probabilities, parts[role].known_labels, None, seed, *([decided[role]] if role in decided else [])
-        )
-        for role, probabilities in predictions.probabilities.items()
-    }
