@@ -25,6 +25,7 @@ from salience.explainers import EXPLAINERS
 from salience.explainers.explanation import Explanation
 from salience.explainers.explanations import explain_texts
 from salience.inference import load
+from salience.models.precision import for_predictions
 from salience.training.recipe import Recipe
 
 EXPLAINER = "gradient"  # as of `salience explain`
@@ -147,9 +148,7 @@ def explained(disputed: Sequence[DisputedText], folder: Path, recipe: Recipe) ->
     Raises:
         ValueError: the model is damaged, or the explainer does not fit it.
     """
-    # fp16 is for training only.
-    precision = "auto" if recipe.precision == "fp16" else recipe.precision
-    classifier = load(folder, device=recipe.device, precision=precision)
+    classifier = load(folder, device=recipe.device, precision=for_predictions(recipe.precision))
     labels, pairs = classifier.labels, any(text.second is not None for text in disputed)
     texts = Texts(
         [text.text for text in disputed],
