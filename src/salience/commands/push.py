@@ -103,16 +103,9 @@ def card_for(run: FinishedRun, repository: str, license: str | None) -> str:
     recipe = Recipe.from_mapping(run.recipe, str(run.folder))
     ours = isinstance(config, AttentionClassifierConfig)
     return model_card(
-        without_places(recipe),
-        labels,
-        run.metrics,
-        run.metrics,
-        ours,
-        repository,
-        base_model_of(recipe),
-        license,
-        run.facts,
-    )
+        without_places(recipe), labels, run.metrics, run.metrics, ours, repository, base_model_of(recipe), license,
+        facts=run.facts,
+    )  # fmt: skip
 
 
 def without_places(recipe: Recipe) -> Recipe:

@@ -1,4 +1,8 @@
-"""Holding rows out in units that are not divided, such as the rows of an author, or those of one text."""
+"""Holding rows out in units that are not divided, such as the rows of an author, or those of one text.
+
+`stratified_parts` places large units first, in the part that wants most. Few of them would be held out, so that
+checkpoints would be chosen by the authors of few texts. Here units of all sizes have their share.
+"""
 
 from __future__ import annotations
 
