@@ -59,7 +59,7 @@ def main() -> None:
     compare(
         base, {name: study.variants[name] for name in options.variants or study.variants}, options.seeds, place,
         sizes=options.sizes or study.sizes, data_sets=sets, jobs=options.jobs, references=references,
-        budget=study.budget, measures=measures, finished=evidence.append,
+        budget=study.budget, measures=measures, heat_maps=False, finished=evidence.append,
     )  # fmt: skip
     print(study.question)
     show_and_report(evidence[0], place)

@@ -2,8 +2,10 @@
 
     python bench/study_table.py results/studies/recipe.csv
     python bench/study_table.py results/studies/recipe.csv --baseline mean --scores accuracy log_loss
+    python bench/study_table.py results/studies/default.csv results/studies/default-gpu.csv --sizes 100
 
-`bench/study.py` adds the runs of each of its calls to the table, so that a study can be made in parts.
+`bench/study.py` adds the runs of each of its calls to the table, so that a study can be made in parts. Of several
+tables, from several machines, say, runs are compared with the baseline of their own table.
 `salience compare` resamples draws and test rows, for which it needs the predictions; this table needs scores only. A
 difference is paired by set, size and seed. It is averaged over the seeds of a set, and then over the sets, which
 count alike. The interval is that of Student's t over the sets: what other sets like these would give. It is not
@@ -24,7 +26,7 @@ from scipy.stats import ttest_1samp
 
 from salience.comparison.significance import holm
 
-KEY = ["data", "model", "size", "seed"]
+KEY = ["table", "data", "model", "size", "seed"]
 LEVEL = 0.05
 PERCENT = (
     "accuracy",
@@ -37,8 +39,13 @@ PERCENT = (
 )
 
 
+def runs_in(tables: Sequence[Path]) -> pd.DataFrame:
+    """The runs of all tables, with the number of their table in the column "table"."""
+    return pd.concat([pd.read_csv(file).assign(table=number) for number, file in enumerate(tables)], ignore_index=True)
+
+
 def paired(runs: pd.DataFrame, baseline: str, score: str) -> pd.DataFrame:
-    """The differences of all runs from the baseline's run of the same set, size and seed.
+    """The differences of all runs from the baseline's run of the same table, set, size and seed.
 
     Returns:
         Columns "method", those of `KEY`, and "difference". Runs without a partner are left out.
@@ -116,7 +123,7 @@ def table(runs: pd.DataFrame, baseline: str, scores: list[str]) -> str:
 def main() -> None:
     """Prints the table of a study."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", type=Path)
+    parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--baseline", help="default: the variant of the first run")
     parser.add_argument("--sets", nargs="+", help="default: all")
     parser.add_argument("--sizes", nargs="+", type=int, help="default: all")
@@ -124,7 +131,7 @@ def main() -> None:
         "--scores", nargs="+", default=["accuracy", "log_loss", "equal_mass_calibration_error", "seconds"]
     )
     options = parser.parse_args()
-    runs = pd.read_csv(options.runs)
+    runs = runs_in(options.runs)
     if options.sets:
         runs = runs[runs["data"].isin(options.sets)]
     if options.sizes:

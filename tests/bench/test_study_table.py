@@ -14,7 +14,7 @@ import study_table
 def runs_of(scores: dict[tuple[str, str, int, int], float]) -> pd.DataFrame:
     """Runs by (data set, method, size, seed)."""
     return pd.DataFrame([
-        {"data": data, "model": "tiny", "size": size, "method": method, "seed": seed, "accuracy": value}
+        {"table": 0, "data": data, "model": "tiny", "size": size, "method": method, "seed": seed, "accuracy": value}
         for (data, method, size, seed), value in scores.items()
     ])  # fmt: skip
 
@@ -31,6 +31,15 @@ def test_sets_count_alike_and_their_seeds_are_averaged():
     half = t.ppf(0.975, 2) * stdev([4, 1, -2]) / 3**0.5
     assert (mean, low, high) == pytest.approx((1, 1 - half, 1 + half))
     assert p == pytest.approx(2 * t.sf(1 / (stdev([4, 1, -2]) / 3**0.5), 2))
+
+
+def test_runs_are_compared_within_their_table(tmp_path):
+    files = [tmp_path / "one.csv", tmp_path / "other.csv"]
+    runs_of({("a", "plain", 50, 0): 70, ("a", "other", 50, 0): 72}).drop(columns="table").to_csv(files[0], index=False)
+    runs_of({("a", "plain", 50, 0): 50, ("a", "other", 50, 0): 56}).drop(columns="table").to_csv(files[1], index=False)
+    found = study_table.paired(study_table.runs_in(files), "plain", "accuracy")
+    assert found["difference"].tolist() == [2, 6]
+    assert study_table.over_sets(found).mean == 4
 
 
 def test_a_star_is_given_after_the_correction_over_the_variants_of_a_size():
