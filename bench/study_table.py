@@ -3,6 +3,7 @@
     python bench/study_table.py results/studies/recipe.csv
     python bench/study_table.py results/studies/recipe.csv --baseline mean --scores accuracy log_loss
     python bench/study_table.py results/studies/default.csv results/studies/default-gpu.csv --sizes 100
+    python bench/study_table.py results/studies/default-gpu.csv --means --scores accuracy
 
 `bench/study.py` adds the runs of each of its calls to the table, so that a study can be made in parts. Of several
 tables, from several machines, say, runs are compared with the baseline of their own table.
@@ -120,6 +121,19 @@ def table(runs: pd.DataFrame, baseline: str, scores: list[str]) -> str:
     return "\n".join(lines)
 
 
+def means(runs: pd.DataFrame, score: str) -> str:
+    """The mean of a score over the runs of each variant, size and set, in Markdown; a variant may lack a set."""
+    digits = 1 if score in PERCENT else 3
+    sets = list(dict.fromkeys(runs["data"]))
+    lines = [f"| rows | {score} | {' | '.join(sets)} |", "|---" * (2 + len(sets)) + "|"]
+    for size, of_size in runs.groupby("size"):
+        for method in dict.fromkeys(of_size["method"]):
+            of_sets = of_size[of_size["method"] == method].groupby("data")[score].mean()
+            cells = [f"{of_sets[name]:.{digits}f}" if name in of_sets else "-" for name in sets]
+            lines.append(f"| {size} | {method} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Prints the table of a study."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -130,13 +144,17 @@ def main() -> None:
     parser.add_argument(
         "--scores", nargs="+", default=["accuracy", "log_loss", "equal_mass_calibration_error", "seconds"]
     )
+    parser.add_argument("--means", action="store_true", help="the mean scores of each set in place of differences")
     options = parser.parse_args()
     runs = runs_in(options.runs)
     if options.sets:
         runs = runs[runs["data"].isin(options.sets)]
     if options.sizes:
         runs = runs[runs["size"].isin(options.sizes)]
-    print(table(runs, options.baseline or runs["method"].iloc[0], options.scores))
+    if options.means:
+        print("\n\n".join(means(runs, score) for score in options.scores))
+    else:
+        print(table(runs, options.baseline or runs["method"].iloc[0], options.scores))
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ def test_the_differences_of_a_claim_are_those_of_the_table_that_it_names(table):
     found = [re.findall(r"[+-]\d+\.\d\d \[.*?\]", line) for line in tables(PAGE)[0] if f"`{table}`" in line]
     claimed = [row for row in printed(table) if row.startswith("|") and row.endswith(VERDICTS)]
     assert found and all(found)
-    assert [each for each in sum(found, []) if not any(each in row for row in claimed)] == []
+    assert [each for of_claim in found for each in of_claim if not any(each in row for row in claimed)] == []
 
 
 def test_how_many_cells_are_near_the_papers_is_as_counted():
