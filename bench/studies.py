@@ -244,6 +244,10 @@ STUDIES = {
             "more words replaced": PRESENT | {"unlabelled_view": "randomunk:window=0.3"},
             "mixed by ssmix": PRESENT | {"unlabelled_view": "ssmix"},
             "mixed by tmix": PRESENT | {"unlabelled_view": "tmix"},
+            **{
+                f"mixed with the labelled by {name}": PRESENT | {"unlabelled_view": name, "unlabelled_partners": "all"}
+                for name in ("tmix", "ssmix", "attentionmix")
+            },
             "twice the steps": PRESENT | {"steps_factor": 2.0},
         },
         sets=("trec", "sst2", "mr", "subj", "sst5", "ag_news"),

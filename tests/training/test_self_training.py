@@ -106,6 +106,16 @@ def test_the_student_learns_from_the_texts_without_labels(place, untroubled, tmp
     assert len(set(known)) == 4
 
 
+def test_texts_are_mixed_with_the_labelled_ones_if_this_is_asked_for(place, untroubled, tmp_path):
+    settings = {"unlabelled_view": "tmix"}
+    alone = fitted(place, tmp_path / "alone", **settings)
+    together = fitted(place, tmp_path / "together", **settings, unlabelled_partners="all")
+    assert together.watch.weights[4, STEPS] == alone.watch.weights[4, STEPS]  # of the teacher
+    assert together.weights != alone.weights
+    more = text_passes(together.prepared, together.done) - text_passes(alone.prepared, alone.done)
+    assert more == pytest.approx(STEPS * 6)  # the labelled texts, once more in each step of the student
+
+
 def test_a_ratio_of_0_trains_without_them(place, untroubled, tmp_path):
     alone = fitted(place, tmp_path, unlabelled_ratio=0)
     assert alone.prepared.unlabelled is None
@@ -173,6 +183,19 @@ def test_passes_of_both_phases_count(place, untroubled):
         ({"unlabelled": None, "unlabelled_ratio": 3}, "--unlabelled-ratio has no effect without texts: add --unlab"),
         ({"unlabelled_view": "ssmx"}, '--unlabelled-view ssmx: unknown method "ssmx"'),
         ({"unlabelled_view": "ssmix:windw=1"}, '--unlabelled-view ssmix:windw=1: unknown option of ssmix "windw"'),
+        ({"unlabelled": None, "unlabelled_partners": "all"}, "--unlabelled-partners has no effect without texts"),
+        (
+            {"unlabelled_partners": "all"},
+            "--unlabelled-partners all: --unlabelled-view randomunk:window=0.15 mixes no ",
+        ),
+        (
+            {"unlabelled_partners": "all", "unlabelled_view": "plain"},
+            "--unlabelled-partners all: --unlabelled-view pl",
+        ),
+        (
+            {"unlabelled_partners": "all", "unlabelled_view": "tmix", "accumulation": 2},
+            "--unlabelled-partners all mixes the texts of a whole step: leave out --accumulation",
+        ),
         ({"plain_share": 0.3}, "--unlabelled has two phases of its own: leave out --plain-share"),
         ({"model": "attention:variational"}, "VAT is trained by turns, without texts that have no labels"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,8 +14,9 @@ import torch
 from families import FAMILIES, batch
 from salience import Batch, RandomUNK, SSMix, TMix, plain
 from salience.hooks.hooks import forward
+from salience.mixing.mix import Mix
 from salience.training.self_training.batches import UnlabelledRows
-from salience.training.self_training.objective import viewed, with_unlabelled
+from salience.training.self_training.objective import known_labels, viewed, with_unlabelled
 
 CLASSES = 3
 
@@ -150,6 +152,83 @@ def test_where_texts_are_mixed_their_labels_are_too(model, view):
     ]
     np.testing.assert_allclose(targets.detach(), expected, atol=1e-6)
     assert not torch.allclose(targets, labels)
+
+
+class HalfOfTheNext:
+    """Keeps a text as it is, and takes half of the label of the text before it, the last one for the first."""
+
+    guide = None
+
+    def __init__(self):
+        self.seen = []
+
+    def __call__(self, given, scores):
+        self.seen.append(given)
+        count = len(given)
+        keep = torch.ones(1, 1, 1, dtype=torch.bool)
+        return Mix("embeddings", torch.arange(count).roll(1), keep, torch.full((count,), 0.5))
+
+
+@pytest.mark.parametrize("class_weights", [None, (0.5, 1.0, 1.5)])
+def test_all_texts_of_a_step_are_mixed_together(model, class_weights):
+    """The two labelled texts come first; the loss is the mean over all seven."""
+    own, labels, weights = texts_and_labels()
+    known, view = replace(batch([9, 3]), labels=torch.tensor([2, 0])), HalfOfTheNext()
+    objective = with_unlabelled(
+        lambda *_: iter(()), lambda: (own, labels, weights, 1.0), view, 0.7, class_weights, padding=0
+    )
+    (found,) = (loss.item() for loss in objective(model, known))
+    (given,) = view.seen
+    assert given.labels.tolist() == [2, 0, *labels.argmax(1).tolist()]
+    texts = [known_or_own[row : row + 1] for known_or_own in (known.input_ids, own.input_ids) for row in
+             range(len(known_or_own))]  # fmt: skip
+    lengths = [int(mask.sum()) for mask in (*known.attention_mask, *own.attention_mask)]
+    logits = torch.cat([
+        model(text[:, :length], attention_mask=torch.ones(1, length, dtype=torch.long)).logits
+        for text, length in zip(texts, lengths, strict=True)
+    ])  # fmt: skip
+    before = [[0.0, 0, 1], [1.0, 0, 0], *(labels * weights[:, None]).tolist()]
+    targets = torch.tensor([
+        [(one + other) / 2 for one, other in zip(before[row], before[row - 1], strict=True)] for row in range(7)
+    ])  # fmt: skip
+    each = cross_entropies(logits, targets, class_weights or (1.0,) * CLASSES)
+    assert found == pytest.approx(0.7 * sum(each) / 7, rel=1e-5)
+
+
+def test_of_several_labels_the_labelled_texts_have_no_and_yes_too(model):
+    model.config.problem_type = "multi_label_classification"
+    own, (labels, weights) = texts_and_labels()[0], several_labels()
+    known = replace(batch([4, 2]), labels=torch.tensor([[1, 0, 1], [0, 0, 1]]))
+    both = torch.stack([1 - labels, labels], 2) * weights[..., None]
+    found = torch.cat([known_labels(known, both), both])
+    assert found[:2].tolist() == [[[0, 1], [1, 0], [0, 1]], [[1, 0], [1, 0], [0, 1]]]
+    objective = with_unlabelled(
+        lambda *_: iter(()), lambda: (own, labels, weights, 1.0), HalfOfTheNext(), 1.0, padding=0
+    )
+    (loss,) = objective(model, known)
+    logits = forward(model, known.followed_by(own, 0))
+    total = 0.0
+    for row, text in enumerate(logits.tolist()):
+        target = ((found[row] + found[row - 1]) / 2).tolist()
+        for x, (no, yes) in zip(text, target, strict=True):
+            total += yes * math.log(1 + math.exp(-x)) + no * math.log(1 + math.exp(x))
+    assert loss.item() == pytest.approx(total / (7 * CLASSES), rel=1e-6)
+
+
+def test_batches_below_each_other_keep_their_tokens():
+    upper, lower = batch([2, 5]), batch([7])
+    both = upper.followed_by(lower, padding=9)
+    length = lower.input_ids.shape[1]
+    assert both.input_ids.shape == both.attention_mask.shape == both.segment.shape == (3, length)
+    for place, part in ((slice(0, 2), upper), (slice(2, 3), lower)):
+        width = part.input_ids.shape[1]
+        for name, fill in (("input_ids", 9), ("attention_mask", 0), ("segment", 0)):
+            found = getattr(both, name)[place]
+            assert torch.equal(found[:, :width], getattr(part, name))
+            assert (found[:, width:] == fill).all()
+    assert both.labels is None and both.pair is None
+    pairs = [replace(part, pair=torch.tensor(values)) for part, values in ((upper, [True, False]), (lower, [True]))]
+    assert pairs[0].followed_by(pairs[1], 0).pair.tolist() == [True, False, True]
 
 
 # -------------------------------------------------------------------------------------------------- which texts, when

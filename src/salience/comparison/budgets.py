@@ -59,7 +59,8 @@ def by_passes(recipes: Mapping[str, Recipe]) -> Costs:
         if prepared.unlabelled is None:
             return cost
         # For every step of the teacher there is one of the student, which reads texts without labels too.
-        return 2 * cost + recipe.unlabelled_ratio * passes_per_step(prepared.unlabelled.view, 0, classifier.model)
+        texts = recipe.unlabelled_ratio + (recipe.unlabelled_partners == "all")  # for each labelled one
+        return 2 * cost + texts * passes_per_step(prepared.unlabelled.view, 0, classifier.model)
 
     return mean_costs(recipes, passes)
 

@@ -63,6 +63,10 @@ class DataSettings:
         "randomunk:window=0.15", TEXT, "how these texts are changed before the model learns from them: plain for not "
         "at all, or a mixing method",
     )  # fmt: skip
+    unlabelled_partners: str = setting(
+        "unlabelled", one_of("unlabelled", "all"), "with which texts a mixing method mixes these: with each other, or "
+        "also with the labelled ones of the step",
+    )  # fmt: skip
     unlabelled_ratio: int = setting(
         2, whole_between(0, 100), "number of these texts for each labelled one in a step; 0 trains without them"
     )

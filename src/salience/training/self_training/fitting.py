@@ -82,8 +82,12 @@ def student(
     )
     trainer.add_callback(rows)
     weights = None if prepared.class_weights is None else tuple(prepared.class_weights)
-    parts = parts_of(unlabelled, found, rows, prepared.model.config.pad_token_id or 0, trainer.args.device)
-    trainer.objective = with_unlabelled(trainer.objective, parts, unlabelled.view, recipe.unlabelled_weight, weights)
+    padding = prepared.model.config.pad_token_id or 0
+    parts = parts_of(unlabelled, found, rows, padding, trainer.args.device)
+    trainer.objective = with_unlabelled(
+        trainer.objective, parts, unlabelled.view, recipe.unlabelled_weight, weights,
+        padding if recipe.unlabelled_partners == "all" else None,
+    )  # fmt: skip
     return trainer
 
 

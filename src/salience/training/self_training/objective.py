@@ -6,6 +6,11 @@ for the U texts without labels of a step, with the labels q_u and weights w_u of
 several labels, w_u H is the mean over the labels of w_uc times the cross-entropy of no and yes. The labels were
 computed on the texts as they are, and the student reads a changed view of them, as in Kihyuk Sohn et al. (NeurIPS
 2020), "FixMatch: Simplifying Semi-Supervised Learning with Consistency and Confidence", arXiv:2001.07685, section 2.
+
+If texts without labels are mixed with labelled ones too, as in Jiaao Chen, Zichao Yang and Diyi Yang (ACL 2020),
+"MixText: Linguistically-Informed Interpolation of Hidden Space for Semi-Supervised Text Classification",
+arXiv:2004.12239, section 4.3, the further loss is the mean over all texts of the step. Labelled texts have the weight
+1. Any mixing method takes the place of the paper's TMix.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from salience.batch import Batch
@@ -31,7 +37,7 @@ Part = tuple[Batch, Tensor, Tensor, float]
 
 def with_unlabelled(
     objective: Objective, parts: Callable[[], Part | None], view: Method | None, weight: float,
-    class_weights: tuple[float, ...] | None = None,
+    class_weights: tuple[float, ...] | None = None, padding: int | None = None,
 ) -> Objective:  # fmt: skip
     """An objective with one more loss, on texts without labels. It is back-propagated last.
 
@@ -41,6 +47,8 @@ def with_unlabelled(
         view: a mixing method that changes the texts; None leaves them as they are.
         weight: of the further loss, at least 0.
         class_weights: of the classes (C,), as in the loss on labelled texts.
+        padding: the token id of the padding, if the view mixes texts without labels with the labelled ones too; None
+            if it mixes the former with each other.
     """
 
     def on_both(model: nn.Module, batch: Batch) -> Iterator[Tensor]:
@@ -51,12 +59,22 @@ def with_unlabelled(
         texts, labels, weights, share = part
         if weights.dim() == 2:
             labels = torch.stack([1 - labels, labels], 2)  # no and yes of each label
+        # The loss is linear in the labels, so that the weights of texts are factors of their labels.
+        labels = labels * weights[..., None]
+        if padding is not None:
+            labels = torch.cat([known_labels(batch, labels), labels])
+            texts = batch.followed_by(texts, padding)
         with kept_by_rows(model):
-            # The loss is linear in the labels, so that the weights of texts are factors of their labels.
-            logits, targets = viewed(model, texts, labels * weights[..., None], view)
+            logits, targets = viewed(model, texts, labels, view)
             yield weight * share * loss_for(model, class_weights)(logits, targets)
 
     return on_both
+
+
+def known_labels(batch: Batch, labels: Tensor) -> Tensor:
+    """The labels of labelled texts, in the form of `labels` and of their type: ones and zeros."""
+    assert batch.labels is not None
+    return F.one_hot(batch.labels, labels.shape[-1]).to(labels.dtype)  # of several labels, no and yes of each
 
 
 def viewed(model: nn.Module, batch: Batch, labels: Tensor, view: Method | None) -> tuple[Tensor, Tensor]:

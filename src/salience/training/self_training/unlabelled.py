@@ -73,7 +73,7 @@ def check_unlabelled(recipe: Recipe, by_turns: bool) -> None:
     choose_view(recipe)
     if recipe.unlabelled is None:
         usual = settings_of(Recipe)
-        for name in ("unlabelled_view", "unlabelled_ratio", "unlabelled_weight"):
+        for name in ("unlabelled_view", "unlabelled_partners", "unlabelled_ratio", "unlabelled_weight"):
             if getattr(recipe, name) != usual[name].default:
                 raise InputError(f"{as_option(name)} has no effect without texts: add --unlabelled FILE")
         return
@@ -86,5 +86,23 @@ def check_unlabelled(recipe: Recipe, by_turns: bool) -> None:
         )
     if recipe.plain_share:
         raise InputError("--unlabelled has two phases of its own: leave out --plain-share, and plain+ before --method")
+    if recipe.unlabelled_partners == "all":
+        check_partners(recipe)
     if world_size() > 1:
         raise InputError("--unlabelled trains in one process: start salience without torchrun")
+
+
+def check_partners(recipe: Recipe) -> None:
+    """Checks that texts without labels can be mixed with labelled ones.
+
+    Raises:
+        InputError: the view does not mix texts, or a step is made in parts.
+    """
+    view = choose_view(recipe)
+    if not hasattr(view, "pair"):
+        raise InputError(
+            f"--unlabelled-partners all: {OPTION} {recipe.unlabelled_view} mixes no texts; name a method that does, "
+            f"as in {OPTION} tmix"
+        )
+    if recipe.accumulation > 1:
+        raise InputError("--unlabelled-partners all mixes the texts of a whole step: leave out --accumulation")
