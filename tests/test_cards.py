@@ -1,5 +1,6 @@
 """The methods' cards (docs/methods) say what the code does: names, fields, defaults, costs; and their examples run."""
 
+import json
 import re
 import shlex
 from dataclasses import fields, replace
@@ -16,6 +17,7 @@ from salience.explainers.gradient import Gradient
 from salience.mixing import shuffle, swap_halves
 from salience.mixing.choosing import choose_method
 from salience.report.cards import cards_folder, read_card, read_index
+from salience.reproduce import TABLES
 from salience.settings import settings_of
 from test_contract import rows_through_layers
 
@@ -30,7 +32,23 @@ SECTIONS = [
     "Use",
     "Citation",
 ]
+COUNTS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight"]
 LAYERS = 12  # of the model that the costs are stated for
+# The tables of the papers, and the rows of methods there.
+OF_PAPERS = {
+    "dropmix-table3": {
+        "dropmix-u": "DropMix-U", "dropmix-c": "DropMix-C", "dropmix-w": "DropMix-W", "dropmix-g": "DropMix-G",
+        "dropoutmixup": "Dropout+Mixup",
+    },
+    "ssmix-table2": {
+        "ssmix": "SSMix", "ssmix-nosaliency": "SSMix without saliency", "randomunk": "random [UNK]",
+        "ssmix-nospan": "SSMix without saliency and span", "embedmix": "EmbedMix", "tmix": "TMix",
+    },
+    "attentionmix-tables": {
+        "wordmixup": "wordMixup", "mixupencoding": "MixupEncoding", "senmixup": "senMixup",
+        "attentionmix": "AttentionMix, chosen head",
+    },
+}  # fmt: skip
 
 every_method = pytest.mark.parametrize("name", METHODS)
 
@@ -107,6 +125,24 @@ def test_a_card_has_the_runs_with_the_default_recipe(name):
         for score, digits in MEASURED.items() for method in (own, "plain")
     ]  # fmt: skip
     assert re.findall(r"\d+\.\d+ and \d+\.\d+", measured) == expected
+
+
+def test_every_method_is_in_a_table_of_a_paper():
+    assert sorted(name for rows in OF_PAPERS.values() for name in rows) == sorted(METHODS)
+
+
+@pytest.mark.parametrize("table", OF_PAPERS)
+def test_cards_have_the_differences_of_the_papers_tables(table):
+    """The last cell of a row is the mean over the sets, which have a column each."""
+    results = Path(__file__).parents[1] / "results" / f"{table}.jsonl"
+    printed = TABLES[table]().report([json.loads(line) for line in results.read_text("utf-8").splitlines()])
+    rows = [line.strip("| ").split(" | ") for line in printed.partition("Difference from")[2].splitlines()]
+    for name, label in OF_PAPERS[table].items():
+        measured = " ".join(section(read_card(name), "What was measured here").split())
+        (cells,) = (row for row in rows if row[0] == label)
+        (sets,) = re.findall(rf"by {re.escape(cells[-1])} points of accuracy over (\w+) sets", measured)
+        assert COUNTS.index(sets) == len(cells) - 2
+        assert f"`salience reproduce {table}`" in measured
 
 
 def declared_rows(method) -> dict[str, tuple[str, str]]:
