@@ -139,6 +139,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--baseline", help="default: the variant of the first run")
+    parser.add_argument("--variants", nargs="+", help="what is compared with the baseline; default: all")
     parser.add_argument("--sets", nargs="+", help="default: all")
     parser.add_argument("--sizes", nargs="+", type=int, help="default: all")
     parser.add_argument(
@@ -151,10 +152,13 @@ def main() -> None:
         runs = runs[runs["data"].isin(options.sets)]
     if options.sizes:
         runs = runs[runs["size"].isin(options.sizes)]
+    baseline = options.baseline or runs["method"].iloc[0]
+    if options.variants:
+        runs = runs[runs["method"].isin([baseline, *options.variants])]
     if options.means:
         print("\n\n".join(means(runs, score) for score in options.scores))
     else:
-        print(table(runs, options.baseline or runs["method"].iloc[0], options.scores))
+        print(table(runs, baseline, options.scores))
 
 
 if __name__ == "__main__":
