@@ -6,6 +6,7 @@ The stages of a model are looked up in the model itself, so that no model code i
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from torch import nn
@@ -60,8 +61,20 @@ def stages(model: nn.Module) -> dict[str | int, nn.Module]:
     layers = encoder_layers(encoder)
     pooling = {POOLING: layers.pop()} if has_pooling_layer(model) else {}
     modules |= dict(enumerate(layers, 1)) | pooling
-    modules["sentence"] = [module for module in classifier.modules() if isinstance(module, nn.Linear)][-1]
+    modules["sentence"] = next(linear_maps(classifier))
     return modules
+
+
+def linear_maps(module: nn.Module) -> Iterator[nn.Module]:
+    """The linear maps of a model, the last one first.
+
+    Every step looks up the stages several times, and a walk through all modules takes as long as some layers on a GPU.
+    The head is found here before the encoder is walked through.
+    """
+    for child in reversed(list(module.children())):
+        yield from linear_maps(child)
+    if isinstance(module, nn.Linear):
+        yield module
 
 
 def layers_of(model: nn.Module) -> dict[str | int, nn.Module]:
@@ -86,7 +99,7 @@ def encoder_layers(encoder: PreTrainedModel) -> list[nn.Module]:
     """
     number = encoder.config.num_hidden_layers
     groups = getattr(encoder.config, "num_hidden_groups", None)
-    lists = [module for module in encoder.modules() if isinstance(module, nn.ModuleList)]
+    lists = (module for module in encoder.modules() if isinstance(module, nn.ModuleList))  # found early in the walk
     if groups is not None:  # ALBERT shares weights between layers
         shared = next(group for group in lists if len(group) == groups)
         return [shared[index * groups // number] for index in range(number)]

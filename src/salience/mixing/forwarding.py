@@ -106,10 +106,17 @@ def attending_to_both(model: nn.Module, level: str | int, own: Tensor, mix: Mix)
         read = inputs_of_both(model, own, arguments.get("token_type_ids"), mix) if level == "words" else {}
         return {"attention_mask": own} | read
 
+    widened: dict[int, tuple[Tensor, Tensor]] = {}  # with the masks themselves, so that none takes another's number
+
+    def wide(mask: Tensor) -> Tensor:
+        """All layers are given the same mask, which is widened once: a GPU waits for the many small operations."""
+        if id(mask) not in widened:
+            # Some masks are shared by all texts and have a batch dimension of 1.
+            widened[id(mask)] = mask, of_both(mask, mix) if len(mask) == len(own) else mask
+        return widened[id(mask)][1]
+
     def widen(arguments: dict) -> dict:
-        masks = {name: arguments[name] for name in MASKS if arguments.get(name) is not None}
-        # Some masks are shared by all texts and have a batch dimension of 1.
-        return {name: of_both(mask, mix) if len(mask) == len(own) else mask for name, mask in masks.items()}
+        return {name: wide(arguments[name]) for name in MASKS if arguments.get(name) is not None}
 
     with ExitStack() as stack:
         stack.enter_context(rewriting_arguments(encoder_of(model), narrow))
