@@ -9,9 +9,11 @@
 #
 #     SECONDS_IN_ALL=540 JOBS=8 SEEDS=0,1,2,3,4 PRECISION=bf16 PYTHON=.venv/bin/python, else python3
 #     MODEL= and ROWS= for tables of mixing methods: another encoder than MiniLM, and numbers of training rows
+#
+# Processes compute on one GPU at the same time only under CUDA's Multi-Process Service (nvidia-cuda-mps-control -d).
 set -uo pipefail
 
-[ $# -ge 3 ] || { sed -n '2,12p' "$0"; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,14p' "$0"; exit 2; }
 data=$(realpath "$1") results=$(realpath -m "$2")
 shift 2
 cd "$(dirname "$0")/.." || exit
