@@ -11,9 +11,12 @@
 #     MODEL= and ROWS= for tables of mixing methods: another encoder than MiniLM, and numbers of training rows
 #
 # Processes compute on one GPU at the same time only under CUDA's Multi-Process Service (nvidia-cuda-mps-control -d).
+# Commands of other kinds, a line each, as of bench/study.py, run at once and until the time is over by
+#
+#     timeout --signal=INT --kill-after=10 540 xargs -d '\n' -P 16 -I{} bash -c {} < COMMANDS
 set -uo pipefail
 
-[ $# -ge 3 ] || { sed -n '2,14p' "$0"; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,16p' "$0"; exit 2; }
 data=$(realpath "$1") results=$(realpath -m "$2")
 shift 2
 cd "$(dirname "$0")/.." || exit
