@@ -241,6 +241,7 @@ STUDIES = {
             "without": PRESENT | {"unlabelled_ratio": 0},
             "with": PRESENT,
             "as they are": PRESENT | {"unlabelled_view": "plain"},
+            "moving labels": PRESENT | {"unlabelled_labels": "moving"},
             "more words replaced": PRESENT | {"unlabelled_view": "randomunk:window=0.3"},
             "mixed by ssmix": PRESENT | {"unlabelled_view": "ssmix"},
             "mixed by tmix": PRESENT | {"unlabelled_view": "tmix"},

@@ -43,14 +43,21 @@ def test_a_run_says_what_it_does_and_writes_where_its_texts_are_from(place, more
     assert package.load(tmp_path / "run").predict(TEXTS[:2])
 
 
-@pytest.mark.parametrize("view", ["randomunk:window=0.15", "ssmix"])
-def test_texts_without_labels_get_several(view, place, several_files, more, salience, tmp_path):
-    options = ("--estimate", "none", "--unlabelled-view", view, "--class-weights", "food=2")
+@pytest.mark.parametrize(
+    ("option", "value", "line"),
+    [
+        ("view", "randomunk:window=0.15", "% of the decisions about their labels both teachers say the same"),
+        ("view", "ssmix", "% of the decisions about their labels both teachers say the same"),
+        ("labels", "moving", "texts without labels, which the model labels in every step"),
+    ],
+)
+def test_texts_without_labels_get_several(option, value, line, place, several_files, more, salience, tmp_path):
+    options = ("--estimate", "none", f"--unlabelled-{option}", value, "--class-weights", "food=2")
     train = place.train("--unlabelled", more, "--output", tmp_path / "run", "--method", "plain", data=several_files[0])
     answer = salience(*train, *options, "--test", several_files[1])
     assert answer.code == 0, answer.err
     said = " ".join((answer.out + answer.err).split())
-    assert "% of the decisions about their labels both teachers say the same" in said
+    assert line in said
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert metrics["steps"] == 12 and metrics["rows"]["unlabelled"] and metrics["test"]["log_loss"] < 1
 

@@ -66,12 +66,14 @@ def test_texts_without_labels_cost_a_teacher_and_their_own_passes(tmp_path):
         "more of them": {"method": "plain", "unlabelled_ratio": 5},
         "mixed": {"method": "plain", "unlabelled_view": "ssmix"},
         "mixed with all": {"method": "plain", "unlabelled_view": "ssmix", "unlabelled_partners": "all"},
+        "labelled by the model": {"method": "plain", "unlabelled_view": "plain", "unlabelled_labels": "moving"},
         "ssmix": {"method": "ssmix"},
         "none of them": {"method": "plain", "unlabelled_ratio": 0},
     }
     recipes = {name: recipe_of(tmp_path, unlabelled=more, **each) for name, each in settings.items()}
     expected = {"with": 1 + 1 + 2, "more of them": 1 + 1 + 5, "mixed": 1 + 1 + 2 * 5 / 3,
-                "mixed with all": 1 + 1 + 3 * 5 / 3, "ssmix": 2 + 2 + 2, "none of them": 1}  # fmt: skip
+                "mixed with all": 1 + 1 + 3 * 5 / 3, "labelled by the model": 1 + 1 + 2 + 2 / 3, "ssmix": 2 + 2 + 2,
+                "none of them": 1}  # fmt: skip
     assert by_passes(recipes) == pytest.approx(expected)
     with pytest.raises(InputError, match="--budget time cannot measure the two phases of --unlabelled"):
         by_time({"with": recipes["with"]})

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from sklearn.linear_model import LogisticRegression
 from test_unlabelled_labels import aligned_slowly
 
@@ -22,6 +23,7 @@ from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
 from salience.training.self_training.batches import UnlabelledRows
 from salience.training.self_training.labelling import read_labels
+from salience.training.self_training.moving import MovingLabels
 from watching import Killed, Watch
 from word_models import bits
 
@@ -116,6 +118,68 @@ def test_texts_are_mixed_with_the_labelled_ones_if_this_is_asked_for(place, untr
     assert more == pytest.approx(STEPS * 6)  # the labelled texts, once more in each step of the student
 
 
+MOVING = {"unlabelled_labels": "moving"}
+
+
+@pytest.fixture(scope="module")
+def by_itself(place, tmp_path_factory):
+    """A run whose model labels the texts itself."""
+    return fitted(place, tmp_path_factory.mktemp("moving"), **MOVING)
+
+
+def test_a_model_that_labels_texts_itself_goes_on_from_the_teacher(by_itself, untroubled):
+    watch = by_itself.watch
+    assert watch.weights[4, STEPS] == untroubled.watch.weights[4, STEPS]  # of the teacher
+    assert watch.begun == [untroubled.watch.begun[0], watch.weights[4, STEPS]]
+    assert list(watch.weights) == [(seed, step) for seed in (4, 5) for step in range(1, STEPS + 1)]
+    assert by_itself.weights not in (untroubled.weights, watch.weights[4, STEPS])
+    assert by_itself.done.steps == 2 * STEPS
+
+
+def test_labels_of_a_step_are_those_of_the_model_at_that_step(place, tmp_path, monkeypatch):
+    """Each step labels its own texts, with the weights that the step before it has left."""
+    given = []
+
+    def recorded(self, model, own):
+        given.append((bits(model), own.input_ids.tolist()))
+        return of(self, model, own)
+
+    of = MovingLabels.of
+    monkeypatch.setattr(MovingLabels, "of", recorded)
+    found = fitted(place, tmp_path, **MOVING)
+    weights = found.watch.weights
+    assert [each for each, _ in given] == [weights[4, STEPS], *(weights[5, step] for step in range(1, STEPS))]
+    assert {len(texts) for _, texts in given} == {12}
+
+
+def test_the_share_of_the_trained_weights_counts_from_the_beginning_of_the_teacher(place, by_itself, tmp_path):
+    half = fitted(place, tmp_path, trained_share=0.5, **MOVING)
+    assert half.watch.weights == by_itself.watch.weights
+    before = prepare_files(recipe_of(place))[0].model.state_dict()
+    after = by_itself.prepared.model.state_dict()
+    for name, weight in half.prepared.model.state_dict().items():
+        if weight.is_floating_point():
+            torch.testing.assert_close(weight, (before[name] + after[name]) / 2)
+
+
+@pytest.mark.parametrize("at", [(4, 2), (5, 1), (5, 3)], ids=str)
+def test_a_run_that_labels_texts_itself_is_resumed(at, place, by_itself, tmp_path, monkeypatch):
+    monkeypatch.setattr(resuming, "SECONDS", 0)
+    with pytest.raises(Killed):
+        fitted(place, tmp_path, at, **MOVING)
+    again = fitted(place, tmp_path, **MOVING)
+    assert again.weights == by_itself.weights
+    assert again.done.steps == by_itself.done.steps
+    assert {seed for seed, _ in again.watch.weights} == ({4, 5} if at[0] == 4 else {5})
+
+
+def test_passes_of_a_model_that_labels_texts_itself_count(by_itself):
+    texts = len(by_itself.prepared.unlabelled)
+    of_labelling = (texts + STEPS * 12) / 3  # forward passes: all texts once, and those of each step
+    expected = STEPS * 6 + STEPS * (6 + 12) + of_labelling
+    assert text_passes(by_itself.prepared, by_itself.done) == pytest.approx(expected, abs=1e-3)
+
+
 def test_a_ratio_of_0_trains_without_them(place, untroubled, tmp_path):
     alone = fitted(place, tmp_path, unlabelled_ratio=0)
     assert alone.prepared.unlabelled is None
@@ -195,6 +259,11 @@ def test_passes_of_both_phases_count(place, untroubled):
         (
             {"unlabelled_partners": "all", "unlabelled_view": "tmix", "accumulation": 2},
             "--unlabelled-partners all mixes the texts of a whole step: leave out --accumulation",
+        ),
+        ({"unlabelled": None, "unlabelled_labels": "moving"}, "--unlabelled-labels has no effect without texts"),
+        (
+            {"unlabelled_labels": "moving", "accumulation": 2},
+            "--unlabelled-labels moving labels the texts of a whole step: leave out --accumulation",
         ),
         ({"plain_share": 0.3}, "--unlabelled has two phases of its own: leave out --plain-share"),
         ({"model": "attention:variational"}, "VAT is trained by turns, without texts that have no labels"),

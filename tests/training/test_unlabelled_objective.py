@@ -51,7 +51,7 @@ def rows_of(own: Batch, rows) -> Batch:
 @pytest.mark.parametrize("class_weights", [None, (0.5, 1.0, 1.5)])
 def test_the_loss_is_the_weighted_mean_over_the_texts(model, class_weights):
     own, labels, weights = texts_and_labels()
-    objective = with_unlabelled(plain, lambda: (own, labels, weights, 1.0), None, 0.7, class_weights)
+    objective = with_unlabelled(plain, lambda model: (own, labels, weights, 1.0), None, 0.7, class_weights)
     of_labelled = batch([3, 6])
     first, second = (loss.item() for loss in objective(model, of_labelled))
     assert first == pytest.approx(next(plain(model, of_labelled)).item())
@@ -70,7 +70,9 @@ def several_labels(seed: int = 0):
 def test_of_several_labels_the_loss_is_the_weighted_mean_over_texts_and_labels(model, label_weights):
     model.config.problem_type = "multi_label_classification"
     own, (labels, weights) = texts_and_labels()[0], several_labels()
-    objective = with_unlabelled(lambda *_: iter(()), lambda: (own, labels, weights, 1.0), None, 0.7, label_weights)
+    objective = with_unlabelled(
+        lambda *_: iter(()), lambda model: (own, labels, weights, 1.0), None, 0.7, label_weights
+    )
     (found,) = (loss.item() for loss in objective(model, None))
     total = 0.0
     for row, label, weight in zip(*(each.tolist() for each in (forward(model, own), labels, weights)), strict=True):
@@ -107,7 +109,7 @@ def test_a_step_in_parts_has_the_gradient_of_the_whole_step(model):
         for rows in parts:
             share = len(rows) * len(parts) / 5
             part = rows_of(own, rows), labels[rows], weights[rows], share
-            objective = with_unlabelled(lambda *_: iter(()), lambda part=part: part, None, 1.0)
+            objective = with_unlabelled(lambda *_: iter(()), lambda model, part=part: part, None, 1.0)
             for loss in objective(model, None):
                 (loss / len(parts)).backward()  # as the trainer does
         return torch.cat([weight.grad.flatten() for weight in model.parameters() if weight.grad is not None])
@@ -118,7 +120,7 @@ def test_a_step_in_parts_has_the_gradient_of_the_whole_step(model):
 
 
 def test_a_part_without_texts_has_no_further_loss(model):
-    assert len(list(with_unlabelled(plain, lambda: None, None, 1.0)(model, batch([3, 6])))) == 1
+    assert len(list(with_unlabelled(plain, lambda model: None, None, 1.0)(model, batch([3, 6])))) == 1
 
 
 def test_replaced_words_keep_the_label(model):
@@ -175,7 +177,7 @@ def test_all_texts_of_a_step_are_mixed_together(model, class_weights):
     own, labels, weights = texts_and_labels()
     known, view = replace(batch([9, 3]), labels=torch.tensor([2, 0])), HalfOfTheNext()
     objective = with_unlabelled(
-        lambda *_: iter(()), lambda: (own, labels, weights, 1.0), view, 0.7, class_weights, padding=0
+        lambda *_: iter(()), lambda model: (own, labels, weights, 1.0), view, 0.7, class_weights, padding=0
     )
     (found,) = (loss.item() for loss in objective(model, known))
     (given,) = view.seen
@@ -203,7 +205,7 @@ def test_of_several_labels_the_labelled_texts_have_no_and_yes_too(model):
     found = torch.cat([known_labels(known, both), both])
     assert found[:2].tolist() == [[[0, 1], [1, 0], [0, 1]], [[1, 0], [1, 0], [0, 1]]]
     objective = with_unlabelled(
-        lambda *_: iter(()), lambda: (own, labels, weights, 1.0), HalfOfTheNext(), 1.0, padding=0
+        lambda *_: iter(()), lambda model: (own, labels, weights, 1.0), HalfOfTheNext(), 1.0, padding=0
     )
     (loss,) = objective(model, known)
     logits = forward(model, known.followed_by(own, 0))

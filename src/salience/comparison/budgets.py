@@ -17,7 +17,7 @@ from salience.mixing.choosing import PLAIN, choose_method
 from salience.mixing.method import resolved
 from salience.training.batches import first_batches
 from salience.training.fitting import Listeners, build_trainer, run_trainer
-from salience.training.passes import passes_per_step, reads_per_step
+from salience.training.passes import FORWARD, passes_per_step, reads_per_step
 from salience.training.preparing import Prepared
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
@@ -60,7 +60,8 @@ def by_passes(recipes: Mapping[str, Recipe]) -> Costs:
             return cost
         # For every step of the teacher there is one of the student, which reads texts without labels too.
         texts = recipe.unlabelled_ratio + (recipe.unlabelled_partners == "all")  # for each labelled one
-        return 2 * cost + texts * passes_per_step(prepared.unlabelled.view, 0, classifier.model)
+        labelling = FORWARD * recipe.unlabelled_ratio if recipe.unlabelled_labels == "moving" else 0.0
+        return 2 * cost + texts * passes_per_step(prepared.unlabelled.view, 0, classifier.model) + labelling
 
     return mean_costs(recipes, passes)
 

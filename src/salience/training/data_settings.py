@@ -59,6 +59,10 @@ class DataSettings:
     unlabelled: str | None = setting(
         None, TEXT, "texts without labels, on which the model is trained too, with labels that it gives them", "none"
     )
+    unlabelled_labels: str = setting(
+        "fixed", one_of("fixed", "moving"), "who labels these texts: fixed, two teachers before the model is trained; "
+        "moving, the model itself in every step, after a training on the labelled rows",
+    )  # fmt: skip
     unlabelled_view: str = setting(
         "randomunk:window=0.15", TEXT, "how these texts are changed before the model learns from them: plain for not "
         "at all, or a mixing method",

@@ -15,8 +15,8 @@ LACKING = {
     "head_start": "random", "head_strength": 1.0, "trained_share": 1.0,
     "calibrate": False, "average": "none", "r_drop": 0.0, "contrastive": 0.0, "contrastive_temperature": 0.3,
     "contrastive_memory": 0, "selection": "later",
-    "unlabelled_view": "randomunk:window=0.15", "unlabelled_partners": "unlabelled", "unlabelled_ratio": 2,
-    "unlabelled_weight": 1.0,
+    "unlabelled_labels": "fixed", "unlabelled_view": "randomunk:window=0.15", "unlabelled_partners": "unlabelled",
+    "unlabelled_ratio": 2, "unlabelled_weight": 1.0,
 }  # fmt: skip
 
 

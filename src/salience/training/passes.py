@@ -51,11 +51,13 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
         passes += FORWARD * min(len(prepared.training), MOST)  # for the vectors of the regression
     passes += fitted.plain_steps * recipe.batch_size * passes_per_step(None, recipe.clean, prepared.model, reads)
     if unlabelled is not None:
-        texts = min(recipe.batch_size * recipe.unlabelled_ratio, len(unlabelled))
-        texts += recipe.batch_size * (recipe.unlabelled_partners == "all")
+        own = min(recipe.batch_size * recipe.unlabelled_ratio, len(unlabelled))
+        texts = own + recipe.batch_size * (recipe.unlabelled_partners == "all")
         passes += fitted.state.global_step * texts * passes_per_step(unlabelled.view, 0, prepared.model)
-        # Both teachers read them, and the frozen encoder reads the labelled texts too.
-        passes += FORWARD * (2 * len(unlabelled) + len(prepared.training))
+        if recipe.unlabelled_labels == "moving":  # the model labels all of them, and those of each step once more
+            passes += FORWARD * (len(unlabelled) + fitted.state.global_step * own)
+        else:  # both teachers read them, and the frozen encoder reads the labelled texts too
+            passes += FORWARD * (2 * len(unlabelled) + len(prepared.training))
     return round(passes, 3)
 
 

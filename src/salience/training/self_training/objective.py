@@ -2,10 +2,11 @@
 
     L = L_labelled + weight / U sum_u w_u H(q_u, p(. | view(x_u)))
 
-for the U texts without labels of a step, with the labels q_u and weights w_u of `labelling.py`. Of texts that can have
-several labels, w_u H is the mean over the labels of w_uc times the cross-entropy of no and yes. The labels were
-computed on the texts as they are, and the student reads a changed view of them, as in Kihyuk Sohn et al. (NeurIPS
-2020), "FixMatch: Simplifying Semi-Supervised Learning with Consistency and Confidence", arXiv:2001.07685, section 2.
+for the U texts without labels of a step, with labels q_u and weights w_u of `labelling.py` or `moving.py`. Of texts
+that can have several labels, w_u H is the mean over the labels of w_uc times the cross-entropy of no and yes. The
+labels are computed on the texts as they are, and the student reads a changed view of them, as in Kihyuk Sohn et al.
+(NeurIPS 2020), "FixMatch: Simplifying Semi-Supervised Learning with Consistency and Confidence", arXiv:2001.07685,
+section 2.
 
 If texts without labels are mixed with labelled ones too, as in Jiaao Chen, Zichao Yang and Diyi Yang (ACL 2020),
 "MixText: Linguistically-Informed Interpolation of Hidden Space for Semi-Supervised Text Classification",
@@ -36,14 +37,15 @@ Part = tuple[Batch, Tensor, Tensor, float]
 
 
 def with_unlabelled(
-    objective: Objective, parts: Callable[[], Part | None], view: Method | None, weight: float,
+    objective: Objective, parts: Callable[[nn.Module], Part | None], view: Method | None, weight: float,
     class_weights: tuple[float, ...] | None = None, padding: int | None = None,
 ) -> Objective:  # fmt: skip
     """An objective with one more loss, on texts without labels. It is back-propagated last.
 
     Args:
         objective: on labelled texts.
-        parts: gives the texts without labels of a step, or of the next part of it; None if the part has none.
+        parts: gives the texts without labels of a step of the model, or of the next part of it; None if the part has
+            none.
         view: a mixing method that changes the texts; None leaves them as they are.
         weight: of the further loss, at least 0.
         class_weights: of the classes (C,), as in the loss on labelled texts.
@@ -53,7 +55,7 @@ def with_unlabelled(
 
     def on_both(model: nn.Module, batch: Batch) -> Iterator[Tensor]:
         yield from objective(model, batch)
-        part = parts()
+        part = parts(model)
         if part is None:
             return
         texts, labels, weights, share = part

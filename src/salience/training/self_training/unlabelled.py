@@ -73,7 +73,7 @@ def check_unlabelled(recipe: Recipe, by_turns: bool) -> None:
     choose_view(recipe)
     if recipe.unlabelled is None:
         usual = settings_of(Recipe)
-        for name in ("unlabelled_view", "unlabelled_partners", "unlabelled_ratio", "unlabelled_weight"):
+        for name in [name for name in usual if name.startswith("unlabelled_")]:
             if getattr(recipe, name) != usual[name].default:
                 raise InputError(f"{as_option(name)} has no effect without texts: add --unlabelled FILE")
         return
@@ -88,6 +88,8 @@ def check_unlabelled(recipe: Recipe, by_turns: bool) -> None:
         raise InputError("--unlabelled has two phases of its own: leave out --plain-share, and plain+ before --method")
     if recipe.unlabelled_partners == "all":
         check_partners(recipe)
+    if recipe.unlabelled_labels == "moving" and recipe.accumulation > 1:
+        raise InputError("--unlabelled-labels moving labels the texts of a whole step: leave out --accumulation")
     if world_size() > 1:
         raise InputError("--unlabelled trains in one process: start salience without torchrun")
 
