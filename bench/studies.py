@@ -49,6 +49,14 @@ def guided_by(**options: Any) -> dict[str, Any]:
     return {"method": "attentionmix", "clean": 0.0, "method_options": options}
 
 
+# AttentionMix in the middle of the encoder has the lower half of its passes in common.
+TRIED = (
+    "senmixup:alpha=1", "senmixup:alpha=4", "tmix", "tmix:alpha=1", "ssmix", "ssmix:window=0.05", "ssmix:window=0.3",
+    "attentionmix", "attentionmix:head=auto", "attentionmix:level=0.5", "dropmix-g", "dropmix-g:alpha=0.5",
+    "dropmix-g:direction=keep",
+)  # fmt: skip
+
+
 def comparison_of_methods(question: str, **settings: Any) -> Study:
     """Mixing methods with the recipe of the default, against the same without mixing."""
     methods = (
@@ -184,6 +192,12 @@ STUDIES = {
     "methods": comparison_of_methods("Does mixing help, at equal passes of texts?"),
     "methods-20-wrong": comparison_of_methods("Does mixing help where 20 % of the labels are wrong?", label_noise=0.2),
     "methods-40-wrong": comparison_of_methods("Does mixing help where 40 % of the labels are wrong?", label_noise=0.4),
+    "settings": Study(
+        "Which settings of its own does each method need, at equal passes of texts?",
+        {name: {"method": name} for name in ("plain", *TRIED)},
+        sets=("trec", "sst2"),
+        sizes=(100,),
+    ),
     # Steps are equal: the passes that the choice takes come on top. Where plain training is chosen, the model is that
     # of plain training to the last bit.
     "auto": Study(
@@ -242,6 +256,8 @@ STUDIES = {
             "with": PRESENT,
             "as they are": PRESENT | {"unlabelled_view": "plain"},
             "moving labels": PRESENT | {"unlabelled_labels": "moving"},
+            "as MixText": PRESENT
+            | {"unlabelled_labels": "moving", "unlabelled_view": "tmix", "unlabelled_partners": "all"},
             "more words replaced": PRESENT | {"unlabelled_view": "randomunk:window=0.3"},
             "mixed by ssmix": PRESENT | {"unlabelled_view": "ssmix"},
             "mixed by tmix": PRESENT | {"unlabelled_view": "tmix"},
