@@ -77,7 +77,7 @@ def main() -> None:
     """Prints a table."""
     parser = ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[50, 100, 500])
-    parser.add_argument("--times", type=int, default=2000, help="simulations of each line")
+    parser.add_argument("--times", type=int, default=500, help="simulations of each line")
     options = parser.parse_args()
     print("| rows | methods | a method is chosen | a worse one | log loss less plain's | 95 % quantile |")
     print("|---|---|---|---|---|---|")
