@@ -51,7 +51,7 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
         passes += FORWARD * min(len(prepared.training), MOST)  # for the vectors of the regression
     passes += fitted.plain_steps * recipe.batch_size * passes_per_step(None, recipe.clean, prepared.model, reads)
     if unlabelled is not None:
-        own = min(recipe.batch_size * recipe.unlabelled_ratio, len(unlabelled))
+        own = unlabelled.per_step(recipe)
         texts = own + recipe.batch_size * (recipe.unlabelled_partners == "all")
         passes += fitted.state.global_step * texts * passes_per_step(unlabelled.view, 0, prepared.model)
         if recipe.unlabelled_labels == "moving":  # the model labels all of them, and those of each step once more

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from salience.training.checkpoints import using_files
@@ -24,11 +25,16 @@ def write_phase(model: PreTrainedModel, phase: Path, state: dict[str, Any]) -> N
     """
     phase.mkdir(parents=True, exist_ok=True)
     # Copies, because safetensors refuses tensors that share their memory, such as tied embeddings.
-    weights = {name: weight.to("cpu", copy=True).contiguous() for name, weight in model.state_dict().items()}
+    weights = {name: weight.contiguous() for name, weight in copied_weights(model).items()}
     with using_files(phase):
         save_file(weights, phase / "weights.safetensors")
     (phase / "unfinished.json").write_text(json.dumps(state), encoding="utf-8")
     (phase / "unfinished.json").rename(phase / "state.json")
+
+
+def copied_weights(model: nn.Module) -> dict[str, Tensor]:
+    """The weights of a model by their names, copied to the CPU."""
+    return {name: weight.to("cpu", copy=True) for name, weight in model.state_dict().items()}
 
 
 def read_phase(model: PreTrainedModel, phase: Path) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from transformers import EarlyStoppingCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from salience.errors import InputError
+from salience.training.phases import copied_weights
 
 SECONDS = 60.0  # of training between two checkpoints
 now = time.monotonic
@@ -87,8 +88,7 @@ class BestWeights(EarlyStoppingCallback):
         super().on_evaluate(args, state, control, metrics, **others)
         if state.best_metric is None or metrics[f"eval_{args.metric_for_best_model}"] > state.best_metric:
             self.step = state.global_step
-            model: nn.Module = others["model"]
-            self.weights = {name: weight.to("cpu", copy=True) for name, weight in model.state_dict().items()}
+            self.weights = copied_weights(others["model"])
         control.should_save = control.should_save and not control.should_training_stop
         if control.should_save:
             self.write(args)

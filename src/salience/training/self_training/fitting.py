@@ -16,7 +16,7 @@ from salience.data.batching import padded
 from salience.training.alignment import penalty
 from salience.training.baselines import class_shares
 from salience.training.fitting import Fitted, Listeners, build_trainer, fit_once, run_trainer
-from salience.training.phases import read_phase, write_phase
+from salience.training.phases import copied_weights, read_phase, write_phase
 from salience.training.preparing import Prepared
 from salience.training.procedures import Standard
 from salience.training.self_training.batches import UnlabelledRows
@@ -51,7 +51,7 @@ def fit_by_teachers(prepared: Prepared, procedure: Standard, checkpoints: Path, 
     assert unlabelled is not None
     found = read_labels(file)
     if found is None:
-        untrained = copied(model)
+        untrained = copied_weights(model)
         found = labels_of_teachers(prepared, fit_teacher(prepared, procedure, checkpoints, listeners))
         write_labels(file, found)
         model.load_state_dict(untrained)
@@ -69,7 +69,7 @@ def fit_by_itself(prepared: Prepared, procedure: Standard, checkpoints: Path, li
     """A student that goes on from the weights of the teacher, and labels the texts of each step itself."""
     unlabelled, model, finished = prepared.unlabelled, prepared.model, checkpoints / "finished"
     assert unlabelled is not None
-    untrained = copied(model)
+    untrained = copied_weights(model)
     state = read_phase(model, finished)
     if state is None:
         state = {"steps": fit_teacher(prepared, procedure, checkpoints, listeners).steps}
@@ -78,9 +78,10 @@ def fit_by_itself(prepared: Prepared, procedure: Standard, checkpoints: Path, li
         f"phase 2 of 2: {prepared.recipe.steps} more steps with {len(unlabelled):,} texts without labels, which the "
         "model labels in every step"
     )
-    trained, probabilities = copied(model), prepared.classifier.probabilities(unlabelled.encoded)
-    prior = class_shares(known_labels(prepared), probabilities.shape[1])
-    moving = MovingLabels.beginning(prior, probabilities, texts_per_step(prepared), prepared.classifier.multi_label)
+    trained, probabilities = copied_weights(model), prepared.classifier.probabilities(unlabelled.encoded)
+    prior = class_shares(unlabelled.rows.known_labels, probabilities.shape[1])
+    texts, several = unlabelled.per_step(prepared.recipe), prepared.classifier.multi_label
+    moving = MovingLabels.beginning(prior, probabilities, texts, several)
     model.load_state_dict(untrained)  # from which the share of the trained weights counts
     trainer = student(prepared, procedure, lambda model, batch, _: moving.of(model, batch), checkpoints, listeners)
     trainer.add_callback(moving)
@@ -96,11 +97,6 @@ def fit_teacher(prepared: Prepared, procedure: Standard, checkpoints: Path, list
     return fit_once(alone, procedure, checkpoints / "teacher", listeners)
 
 
-def copied(model: PreTrainedModel) -> dict[str, Tensor]:
-    """The weights of a model by their names, copied to the CPU."""
-    return {name: weight.to("cpu", copy=True) for name, weight in model.state_dict().items()}
-
-
 def labels_of_teachers(prepared: Prepared, teacher: Fitted) -> Labelled:
     """The labels that the trained model and the frozen encoder give to the texts without labels."""
     unlabelled = prepared.unlabelled
@@ -109,20 +105,7 @@ def labels_of_teachers(prepared: Prepared, teacher: Fitted) -> Labelled:
     classes = fine_tuned.shape[1]
     frozen = unlabelled.frozen_probabilities(prepared.recipe, classes)
     label = labelled_sets if prepared.classifier.multi_label else labelled
-    return label(fine_tuned, frozen, class_shares(known_labels(prepared), classes), teacher.steps)
-
-
-def known_labels(prepared: Prepared) -> np.ndarray:
-    """The labels of the labelled rows, (N,) or (N, C), without descriptions of labels."""
-    assert prepared.training.labels is not None
-    return prepared.training.labels[: prepared.rows]
-
-
-def texts_per_step(prepared: Prepared) -> int:
-    """The number of texts without labels in a step."""
-    recipe, unlabelled = prepared.recipe, prepared.unlabelled
-    assert recipe.batch_size is not None and unlabelled is not None
-    return min(recipe.batch_size * recipe.unlabelled_ratio, len(unlabelled))
+    return label(fine_tuned, frozen, class_shares(unlabelled.rows.known_labels, classes), teacher.steps)
 
 
 def student(
@@ -135,7 +118,7 @@ def student(
     alignment = penalty(procedure.alignment, procedure.alignment_form)
     reseeded = replace(prepared, recipe=replace(recipe, seed=seed))
     trainer = build_trainer(reseeded, checkpoints / "student", listeners, alignment)
-    rows = UnlabelledRows(unlabelled.encoded.lengths, texts_per_step(prepared), seed, recipe.accumulation)
+    rows = UnlabelledRows(unlabelled.encoded.lengths, unlabelled.per_step(recipe), seed, recipe.accumulation)
     trainer.add_callback(rows)
     weights = None if prepared.class_weights is None else tuple(prepared.class_weights)
     padding = prepared.model.config.pad_token_id or 0

@@ -53,12 +53,17 @@ def labelled_sets(first: np.ndarray, second: np.ndarray, prior: np.ndarray, teac
         prior: shares of the labelled rows that have each label (C,).
         teacher_steps: as in `Labelled`.
     """
-    columns = zip(*(np.stack([1 - each, each], -1) for each in (first.T, second.T, prior)), strict=True)
+    columns = zip(*map(no_and_yes, (first, second, prior)), strict=True)
     found = [labelled(*of_label) for of_label in columns]
     return Labelled(
         np.stack([each.labels[:, 1] for each in found], 1), np.stack([each.weights for each in found], 1),
         float(np.mean([each.agreement for each in found])), teacher_steps,
     )  # fmt: skip
+
+
+def no_and_yes(probabilities: np.ndarray) -> np.ndarray:
+    """Probabilities (N, C) of labels, or one for each label (C,), as those of C decisions: (C, N, 2), or (C, 2)."""
+    return np.stack([1 - probabilities.T, probabilities.T], -1)
 
 
 def write_labels(file: Path, found: Labelled) -> None:

@@ -27,6 +27,7 @@ from salience.hooks.hooks import evaluating, forward
 from salience.models.problem import problem_of
 from salience.training.beside_checkpoints import BesideCheckpoints
 from salience.training.self_training.aligning import aligned
+from salience.training.self_training.labelling import no_and_yes
 from salience.training.self_training.sharpening import sharpened
 from salience.training.self_training.weighting import Confidence, confidence_of, weights
 
@@ -88,8 +89,10 @@ class MovingLabels(BesideCheckpoints):
             texts: number of texts in a step.
         """
         decay = 1 - texts / len(probabilities)
-        of_decisions = decisions(probabilities.astype(np.float64), several), decisions(prior[None], several)
-        return cls([Averages(shares[0], each, decay) for each, shares in zip(*of_decisions, strict=True)], several)
+        of_decisions = zip(
+            decisions(prior, several), decisions(probabilities.astype(np.float64), several), strict=True
+        )
+        return cls([Averages(shares, first, decay) for shares, first in of_decisions], several)
 
     def of(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
         """The labels (U, C) and the weights of a batch of U texts in float32.
@@ -124,6 +127,6 @@ class MovingLabels(BesideCheckpoints):
         self.write(tensors, args, state, control)
 
 
-def decisions(probabilities: np.ndarray, several: bool) -> list[np.ndarray]:
-    """Probabilities (N, C) as those of one decision between C classes; or of C decisions (N, 2), no and yes."""
-    return [np.stack([1 - each, each], 1) for each in probabilities.T] if several else [probabilities]
+def decisions(probabilities: np.ndarray, several: bool) -> np.ndarray:
+    """Probabilities (..., C) as those of one decision between C classes; of several labels, of C, no or yes."""
+    return no_and_yes(probabilities) if several else probabilities[None]

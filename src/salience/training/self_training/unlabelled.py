@@ -41,6 +41,11 @@ class Unlabelled:
         """The number of texts."""
         return len(self.texts)
 
+    def per_step(self, recipe: Recipe) -> int:
+        """The number of them in a step of a recipe in which nothing is left open."""
+        assert recipe.batch_size is not None
+        return min(recipe.batch_size * recipe.unlabelled_ratio, len(self))
+
     def frozen_probabilities(self, recipe: Recipe, classes: int) -> np.ndarray:
         """The labels (N, C) that logistic regression on vectors of the frozen encoder gives, in float32."""
         from salience.training.reference_runs import encoder_of_recipe
