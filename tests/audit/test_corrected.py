@@ -12,6 +12,7 @@ from salience.audit.corrected import label_of_row, write_corrected
 from salience.data.columns import Columns
 from salience.data.reading import stream
 from salience.data.values import label_of, labels_of
+from salience.errors import InputError
 
 CHANGES = {1: "b", 3: None, 4: "a, or so", 6: None}  # of six rows with the labels a, b, a, b, "a, or so", b
 FILES = {  # name: encoding, the file, and its copy
@@ -36,6 +37,11 @@ FILES = {  # name: encoding, the file, and its copy
         "utf-8",
         'text\tlabel\n"open\ta\ntwo\tb\nthree\ta\n"four\tb\nfive\ta, or so\nsix\tb\n',
         'text\tlabel\n"open\tb\ntwo\tb\n"four\ta, or so\nfive\ta, or so\n',
+    ),
+    "empty.tsv": (  # a row of empty fields is a row, which a spreadsheet writes for an empty line
+        "utf-8",
+        "text\tlabel\none\ta\ntwo\tb\n\t\nfour\tb\n\nfive\ta, or so\nsix\tb\n",
+        "text\tlabel\none\tb\ntwo\tb\nfour\ta, or so\n\nfive\ta, or so\n",
     ),
     "lines.jsonl": (
         "utf-8",
@@ -85,6 +91,19 @@ def test_the_byte_order_and_its_mark_stay(name, order, tmp_path):
     _, before, after = FILES[name]
     content, expected = (f"\ufeff{text}".encode(f"utf-16-{order}") for text in (before, after))
     assert corrected(tmp_path, name, content, "utf-16", CHANGES) == expected
+
+
+@pytest.mark.parametrize("name", ["data.tsv", "data.tsv.gz"])
+def test_a_copy_that_would_be_read_otherwise_is_refused(name, tmp_path):
+    """Without the mark that is not closed, those of two other rows would enclose all that is between them."""
+    content = b'text\tlabel\n"open\ta\n"two\tb\nthree\ta\nfour"\tb\n"\tb\n'
+    data, output = tmp_path / name, tmp_path / f"new-{name}"
+    data.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    labels = labels_in(data, "utf-8")
+    output.write_bytes(b"old")
+    with pytest.raises(InputError, match="quotation marks would be read as enclosing texts"):
+        write_corrected(data, output, "label", "utf-8", labels, {1: None, 5: None})
+    assert output.read_bytes() == b"old"
 
 
 def test_a_gzipped_file_is_gzipped_again(tmp_path):
@@ -222,6 +241,18 @@ def test_lists_in_parquet_keep_their_schema(tmp_path):
     found = parquet.read_table(output)
     assert found.schema.equals(parquet.read_schema(data), check_metadata=True)
     assert found.to_pydict() == {"text": ["1", "2"], "label": [[], [7, 1]]}
+
+
+def test_lists_of_class_numbers_in_parquet_stay_numbers(tmp_path):
+    names = {"info": {"features": {"label": {"feature": {"names": ["joy", "0", "fear"], "_type": "ClassLabel"},
+                                             "_type": "Sequence"}}}}  # fmt: skip
+    schema = pyarrow.schema([("label", pyarrow.list_(pyarrow.int64()))], {"huggingface": json.dumps(names)})
+    data, output = tmp_path / "data.parquet", tmp_path / "new.parquet"
+    parquet.write_table(pyarrow.table({"label": [[0], [1, 2], []]}, schema), data)
+    labels = sets_in(data)
+    assert labels == {1: ("joy",), 2: ("0", "fear"), 3: ()}
+    write_corrected(data, output, "label", "utf-8", labels, {1: ("fear", "0"), 3: ("joy",)})
+    assert parquet.read_table(output).to_pydict() == {"label": [[2, 1], [1, 2], [0]]}
 
 
 def test_other_values_of_a_parquet_column_stay_as_they_are(tmp_path):

@@ -52,6 +52,12 @@ def test_rows_of_a_class_that_no_other_fold_has_are_not_judged():
     assert by_regression(folds, places, unit(20, labels), 3).probabilities.shape == (19, 3)
 
 
+def test_labels_of_which_none_can_be_checked_are_refused():
+    labels = [number % 3 for number in range(30)]
+    with pytest.raises(InputError, match="no label can be checked.* leave out --group"):
+        audit_folds(task_of(labels, [f"author {label}" for label in labels]), 5, 0, lambda line: None)
+
+
 def test_rows_that_cannot_be_divided_are_refused():
     with pytest.raises(InputError, match="the rows cannot be divided into 2 folds: no class has more than 1 row"):
         audit_folds(task_of([0, 1]), 5, 0, lambda line: None)

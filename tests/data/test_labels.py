@@ -14,6 +14,7 @@ def test_names_are_in_order_of_value_or_of_text():
     assert label_names(["10", "9", "x"]) == ["10", "9", "x"]
     assert label_names(["b", "B", "a"]) == ["B", "a", "b"]
     assert label_names(["1", "01"]) == label_names(["01", "1"]) == ["01", "1"]
+    assert label_names(["2", "1" * 5000]) == ["1" * 5000, "2"]  # Python reads no number of so many digits
 
 
 def test_ordinary_labels_are_not_remarked_upon():

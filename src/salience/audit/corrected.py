@@ -20,7 +20,7 @@ from salience.audit.joined_labels import Joined, Rewritten
 from salience.audit.records import Record, delimited_by, delimited_records, json_records
 from salience.data.columns import Columns
 from salience.data.multilabel import Label
-from salience.data.parquet import seekable
+from salience.data.parquet import classes_in, seekable
 from salience.data.reading import suffix_of
 from salience.data.values import indicator_of, labels_of
 from salience.errors import InputError
@@ -50,9 +50,13 @@ def write_corrected(
         labels: the label of each row that has one, or its labels.
         changes: the number of a row to its new label, or to None if it is deleted.
         separator: of labels that are joined in one text; None where there are none.
+
+    Raises:
+        InputError: without the deleted rows, the copy would be read in another way.
     """
     suffix = suffix_of(data)
     edits = edits_of(label, labels, changes)
+    delimited = delimited_by(data, encoding, suffix) if suffix in (".csv", ".tsv") else None
     if suffix == ".parquet":
         content = corrected_parquet(data, edits, labels, separator)
     else:
@@ -61,8 +65,7 @@ def write_corrected(
         joined = Joined(separator, codec)
         for edit in edits:
             array = False
-            if suffix in (".csv", ".tsv"):
-                delimited = delimited_by(data, encoding, suffix)
+            if delimited is not None:
                 records, end = delimited_records(text, edit.column, delimited)
                 rewritten = opposite if edit.indicator else joined.in_fields(delimited)
             else:
@@ -72,8 +75,14 @@ def write_corrected(
             text = corrected_text(records, end, labels, edit.changes, array, rewritten)
         content = mark + text.encode(codec)
     with whole_file(output) as unfinished:
-        # Without a time in it, the same copy has the same bytes.
-        unfinished.write_bytes(gzip.compress(content, mtime=0) if output.suffix.lower() == ".gz" else content)
+        unfinished.write_bytes(content)
+        if delimited is not None and delimited_by(unfinished, encoding, suffix) != delimited:
+            raise InputError(
+                f"{data}: without the deleted rows, its quotation marks would be read as enclosing texts, and they are "
+                "part of the texts: save the data as csv with quoted texts, and run the audit again"
+            )
+        if output.suffix.lower() == ".gz":
+            unfinished.write_bytes(gzip.compress(content, mtime=0))  # without a time, the same copy has the same bytes
 
 
 def decoded(content: bytes, encoding: str) -> tuple[str, str, bytes]:
@@ -127,12 +136,14 @@ def corrected_parquet(data: Path, edits: Sequence[Edit], labels: Mapping[int, La
 
     with seekable(data) as file:
         table = ParquetFile(file).read()
+    classes = classes_in(table.schema, data)
     first: dict[Label, int] = {}
     for row in sorted(labels):
         first.setdefault(labels[row], row - 1)
     for edit in edits:
         place = table.schema.get_field_index(edit.column)
-        column = corrected_column(table.column(place), edit, first, separator)
+        numbers = {name: number for number, name in enumerate(classes.get(edit.column, ()))}
+        column = corrected_column(table.column(place), edit, first, separator, numbers)
         table = table.set_column(place, table.schema.field(place), column)
     changes = edits[-1].changes
     kept = [row for row in range(len(table)) if changes.get(row + 1, UNCHANGED) is not None]
@@ -141,7 +152,9 @@ def corrected_parquet(data: Path, edits: Sequence[Edit], labels: Mapping[int, La
     return content.getvalue()
 
 
-def corrected_column(column: Any, edit: Edit, first: Mapping[Label, int], separator: str | None) -> Any:
+def corrected_column(
+    column: Any, edit: Edit, first: Mapping[Label, int], separator: str | None, numbers: Mapping[str, int]
+) -> Any:
     """A column of a parquet file with the changes.
 
     New lists of labels, and new values of 0 and 1, are added to the values of the column, so that no other value is
@@ -151,11 +164,12 @@ def corrected_column(column: Any, edit: Edit, first: Mapping[Label, int], separa
         column: a chunked array of pyarrow.
         first: a label to the place of the first row that has it.
         separator: as of `write_corrected`.
+        numbers: of the classes, by name, where the column has them in place of the names.
     """
     from pyarrow import array, chunked_array
 
     joined = Joined(separator, "utf-8")
-    rewritten = opposite if edit.indicator else joined.in_values(value.as_py() for value in column)
+    rewritten = opposite if edit.indicator else joined.in_values((value.as_py() for value in column), numbers)
     values, new = list(range(len(column))), list[Any]()
     for row, change in edit.changes.items():
         if isinstance(change, str):

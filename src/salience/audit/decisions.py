@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from salience.audit.finding import Finding, named, rows_of, written
-from salience.data.labels import separate
+from salience.data.labels import number_in, separate
 from salience.data.multilabel import Label, listed_values
 from salience.data.reading import stream
 from salience.data.texts import Texts
@@ -86,10 +86,12 @@ def read_decisions(file: str, labels_of_rows: Mapping[int, Label], data: str) ->
     for place, row, decision, line in decided_lines(file, labels_of_rows, data):
         own, given = labels_of_rows[row], read_label(line["label"], known, several, f'{place}, column "label"')
         if not same(given, own):
-            raise InputError(
-                f"{place}: row {row} of {data} has the label {told(own)}, not {told(given)}; the file was made from "
-                "other data: run the audit again"
+            cause = (
+                "a spreadsheet has changed the number: give its columns the type text when you open decisions.csv"
+                if same_number(given, own)
+                else "the file was made from other data: run the audit again"
             )
+            raise InputError(f"{place}: row {row} of {data} has the label {told(own)}, not {told(given)}; {cause}")
         if decision == DELETE:
             changes[row] = DELETED
         elif decision == RELABEL:
@@ -114,7 +116,7 @@ def decided_lines(file: str, rows: Collection[int], data: str) -> Iterator[tuple
         InputError: a column is missing, a decision or a row is unknown, or a row is decided twice.
     """
     decided: dict[int, int] = {}
-    for number, line in enumerate(stream(file), 1):
+    for number, line in enumerate(lines_of(file), 1):
         place = f"{file}: row {number}"
         for column in COLUMNS[:4]:
             if not isinstance(line.get(column), str):
@@ -132,6 +134,16 @@ def decided_lines(file: str, rows: Collection[int], data: str) -> Iterator[tuple
             raise InputError(f"{place}: row {row} is decided in row {decided[row]} already; remove one of the two")
         decided[row] = number
         yield place, row, decision, line
+
+
+def lines_of(file: str) -> Iterator[dict]:
+    """The lines of decisions.csv. Raises an `InputError` that says what to do if it is not UTF-8."""
+    try:
+        yield from stream(file)
+    except InputError as error:
+        if isinstance(error.__cause__, UnicodeDecodeError):
+            raise InputError(f'{file} is not UTF-8: save it as csv in UTF-8, which Excel calls "CSV UTF-8"') from error
+        raise
 
 
 def read_label(text: str, known: Sequence[str], several: bool, place: str) -> Label:
@@ -159,6 +171,14 @@ def read_label(text: str, known: Sequence[str], several: bool, place: str) -> La
 def same(one: Label, other: Label) -> bool:
     """Whether two labels are the same; lists of labels have no order."""
     return set(separate(one)) == set(separate(other))
+
+
+def same_number(one: Label, other: Label) -> bool:
+    """Whether two labels are one number that is written in two ways, such as 01 and 1."""
+    if isinstance(one, tuple) or isinstance(other, tuple):
+        return False
+    value = number_in(one)
+    return value is not None and value == number_in(other)
 
 
 def told(label: Label) -> str:

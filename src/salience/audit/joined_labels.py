@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,15 +47,18 @@ class Joined:
         rewritten = self.in_values([json.loads(text) if text else None for text in written])
         return lambda labels, old: self.json(rewritten(labels, json.loads(old)))
 
-    def in_values(self, values: Iterable[Any]) -> Callable[[tuple[str, ...], Any], Any]:
+    def in_values(
+        self, values: Iterable[Any], numbers: Mapping[str, int] | None = None
+    ) -> Callable[[tuple[str, ...], Any], Any]:
         """How labels are written as values: a list where the old ones are a list, else a text.
 
         In a list a label is what the first row that has it has there, such as a number.
 
         Args:
             values: the labels of all rows.
+            numbers: of the labels, by name, where the lists have them in place of the names.
         """
-        first: dict[str | None, Any] = {}
+        first: dict[str | None, Any] = dict(numbers or {})
         for value in values:
             for each in value if isinstance(value, list) else []:
                 first.setdefault(label_of(each), each)

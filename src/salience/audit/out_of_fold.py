@@ -55,7 +55,7 @@ def audit_folds(task: Task, count: int, seed: int, note: Callable[[str], None]) 
         note: called with a line of text if there are fewer folds, or a row cannot be judged.
 
     Raises:
-        InputError: the rows cannot be divided at all.
+        InputError: the rows cannot be divided at all, or no label can be checked.
     """
     texts, wanted = task.training, count
     while count > 2 and obstacle(texts, count):
@@ -68,6 +68,11 @@ def audit_folds(task: Task, count: int, seed: int, note: Callable[[str], None]) 
     folds = Folds(f"folds:{count}", texts, fold_numbers(texts, count, seed), groups)
     unseen = unseen_labels(folds)
     if unseen:
+        if len(unseen) == len(task.labels):
+            raise InputError(
+                "no label can be checked, because all rows of each are in one fold; add rows"
+                + ("" if texts.groups is None else " of other groups, or leave out --group")
+            )
         names = listed((quoted(task.labels[label]) for label in unseen), 5)
         note(f"labels that are not checked, because all of their rows are in one fold: {names}")
     judged = np.ones(len(texts), bool) if task.multi_label else ~np.isin(texts.known_labels, unseen)

@@ -94,12 +94,10 @@ def delimited_records(text: str, label: str, delimited: Delimited) -> tuple[list
     for fields in fields_of(told(), delimiter=delimiter, quoting=quoting, strict=True):
         own = "".join(lines)
         lines.clear()
-        if not own.strip():
-            before += own
-        elif not names:
+        if not names and own.strip():
             names = [name.strip() for name in named_index(fields)]
             column, before = names.index(label), before + own
-        elif len(fields) == len(names):
+        elif names and len(fields) == len(names):
             records.append(Record(before, own, field_in(own, field, column)))
             before = ""
         else:

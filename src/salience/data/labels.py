@@ -17,7 +17,7 @@ from salience.errors import InputError, counted, listed, nearest, quoted, rows_l
 
 MISSING = ("NaN", "nan", "NA", "N/A", "n/a", "NULL", "null", "None")  # what programs write for a missing value
 GRADES = 10  # half stars from 0.5 to 5 are classes; more numbers that are not whole are those of a regression
-WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
+WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,300}")  # Python refuses to read numbers of more than 4,300 digits
 
 
 def label_names(labels: Iterable[str]) -> list[str]:
