@@ -196,6 +196,20 @@ def test_a_folder_in_a_files_place_is_known_before_anything_is_replaced(tmp_path
             (folder / name).write_text("new")
     assert (tmp_path / "pages" / "a.html").read_text() == "old"
     assert sorted(os.listdir(tmp_path / "pages")) == ["a.html", "b.html"]
+    with pytest.raises(InputError, match=r"a\.html is a file, where a folder"), whole_folder(tmp_path / "pages") as folder:
+        (folder / "Z.html").write_text("new")
+        (folder / "a.html" / "parts").mkdir(parents=True)
+        (folder / "a.html" / "parts" / "one.html").write_text("new")
+    assert sorted(os.listdir(tmp_path / "pages")) == ["a.html", "b.html"]
+
+
+def test_files_outside_the_folder_stay(tmp_path):
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "mine.txt").write_text("mine")
+    outside = ("../mine.txt", str(tmp_path / "mine.txt"), "../pages/../mine.txt")
+    with whole_folder(tmp_path / "pages", own=outside) as folder:
+        (folder / "index.html").write_text("new")
+    assert (tmp_path / "mine.txt").read_text() == "mine" and files_in(tmp_path / "pages") == ["index.html"]
 
 
 def test_a_place_where_no_file_can_be_made():

@@ -56,7 +56,7 @@ def readable_text(path: Path, encoding: str, newline: str = "") -> Iterator[Text
     try:
         name = codecs.lookup(encoding).name
         "".encode(name)  # base64 and others are codecs, but not for text
-    except LookupError as error:
+    except (LookupError, UnicodeError) as error:  # "undefined" is a codec that refuses every text
         raise unknown("encoding", encoding, COMMON_ENCODINGS) from error
     try:
         without_mark = "utf-8-sig" if name == "utf-8" else name
@@ -138,7 +138,8 @@ def whole_folder(target: Path, own: Collection[str] = ()) -> Iterator[Path]:
         own: names of files that are not kept if they are not written again: parts of what is replaced.
 
     Raises:
-        InputError: another process is writing the same target, or `target` has a folder where a file is written.
+        InputError: another process is writing the same target, or `target` has a folder where a file is written, or
+            a file where a folder is.
         OSError: nothing can be written there.
     """
     target = resolved(target)
@@ -154,14 +155,19 @@ def whole_folder(target: Path, own: Collection[str] = ()) -> Iterator[Path]:
             if not target.exists():
                 os.replace(unfinished, target)
                 return
-            files = files_in(unfinished)
+            files, present = files_in(unfinished), files_in(target)
             for file in files:
                 if (target / file).is_dir():
                     raise InputError(f"{target / file} is a folder, where a file is needed: choose another place")
+            folders = {str(folder) for file in files for folder in Path(file).parents}
+            if blocking := folders & {*present}:
+                raise InputError(
+                    f"{target / min(blocking)} is a file, where a folder is needed: choose another place"
+                )
             for file in files:
                 (target / file).parent.mkdir(parents=True, exist_ok=True)
                 os.replace(unfinished / file, target / file)
-            for file in {*own} - {*files}:
+            for file in {*own} & {*present} - {*files}:
                 (target / file).unlink(missing_ok=True)
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)

@@ -191,6 +191,31 @@ def test_int8_needs_texts(place, run, salience, tmp_path):
     assert not out.exists()
 
 
+def test_without_test_data_it_is_said_what_was_compared(place, run, salience, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(run, other)
+    recipe = (other / "recipe.yaml").read_text()
+    (other / "recipe.yaml").write_text(recipe.replace(sha256_of(place.test), "0" * 64))
+    answer = salience("export", other)
+    assert answer.code == 0 and "the export is compared on made-up texts alone" in answer.err
+    assert json.loads((tmp_path / "other-onnx" / "export.json").read_text())["on given texts"] is None
+
+
+@pytest.mark.parametrize(("inside", "name"), [("run", "."), ("run/sub", "..")])
+def test_a_run_that_is_named_by_dots(inside, name, run, salience, tmp_path, monkeypatch):
+    shutil.copytree(run, tmp_path / "run")
+    (tmp_path / "run" / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / inside)
+    assert salience("export", name).code == 0
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["run", "run-onnx"]
+    assert not list((tmp_path / "run" / "sub").iterdir())
+
+
+def test_sets_need_the_run(exported, place, salience, tmp_path):
+    answer = salience("predict", exported["float32"], place.test, "--sets", "0.8", "--output", tmp_path / "out.csv")
+    assert answer.code == 2 and f"name the run that {exported['float32']} was exported from" in answer.err
+
+
 def test_a_missing_package(run, salience, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     refused(salience("export", run, "--output", tmp_path / "out"), "onnxscript", "pip install 'salience[onnx]'")
@@ -214,8 +239,9 @@ def test_only_exports_are_replaced(place, run, exported, salience, tmp_path):
 
     (out / "model.onnx.data").write_text("of an earlier export")
     manifest = json.loads((out / "manifest.json").read_text())
-    manifest["files"].append("model.onnx.data")
+    manifest["files"] += ["model.onnx.data", "../mine.txt"]
+    (tmp_path / "mine.txt").write_text("mine")
     (out / "manifest.json").write_text(json.dumps(manifest))
     assert salience(*command, "--overwrite", "--max-length", "9").code == 0
     assert written_by_run(out) == set(files_in(out)) and "model.onnx.data" not in files_in(out)
-    assert package.load(out).max_length == 9
+    assert package.load(out).max_length == 9 and (tmp_path / "mine.txt").exists()

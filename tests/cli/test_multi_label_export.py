@@ -135,15 +135,11 @@ def test_ten_lines_run_it_without_salience(exported, decided):
 def test_the_server_answers_as_predict_does(run, exported, decided, tmp_path):
     with served(exported["float32"], tmp_path) as client:
         found = asked(client, TEXTS)
-        pairs = asked(client, [[TEXTS[0], TEXTS[1]], TEXTS[2]])
         wrong = client.post("/predict", json={"texts": []})
     assert [row["predicted"] for row in found] == decided
     for row, expected in zip(found, sigmoids_of(run, TEXTS), strict=True):
         assert list(row) == ["predicted", "probabilities"] and list(row["probabilities"]) == NAMES
         assert list(row["probabilities"].values()) == pytest.approx(expected.tolist(), abs=1e-5)
-    assert found[2]["probabilities"] == pytest.approx(pairs[1]["probabilities"], abs=1e-5)
-    both = library.load(run, device="cpu").predict_proba([(TEXTS[0], TEXTS[1])])[0]
-    assert list(pairs[0]["probabilities"].values()) == pytest.approx(both.tolist(), abs=1e-5)
     assert wrong.status_code == 400 and wrong.json()["error"].startswith("there is no list of texts")
     lines = library.Predictor(exported["float32"])({"text": TEXTS})["predicted"]
     assert [json.loads(line) for line in lines] == decided

@@ -51,9 +51,40 @@ def client(exported, tmp_path_factory):
         yield client
 
 
-@pytest.mark.parametrize("texts", [TEXTS, TEXTS[:1], TEXTS * 20, list(zip(TEXTS, TEXTS[::-1], strict=True))],
-                         ids=["texts", "one", "batches", "pairs"])  # fmt: skip
+@pytest.fixture(scope="module")
+def client_of_pairs(exported, tmp_path_factory):
+    """As `client`, of a model of which it is said that it was trained on pairs of texts."""
+    folder = tmp_path_factory.mktemp("pairs")
+    shutil.copytree(exported, folder / "export")
+    about = json.loads((folder / "export" / "export.json").read_text())
+    assert about["reads"]["pairs"] is False
+    about["reads"]["pairs"] = True
+    (folder / "export" / "export.json").write_text(json.dumps(about))
+    (folder / "container").mkdir()
+    with served(folder / "export", folder / "container") as client:
+        yield client
+
+
+def test_texts_of_another_kind_are_refused(client, client_of_pairs):
+    for asked_of, texts, needed in (
+        (client, ["a text", ["a text", "another"]], "single texts"),
+        (client_of_pairs, [["a text", "another"], "a text"], "lists of two texts"),
+    ):
+        response = asked_of.post("/predict", json={"texts": texts})
+        assert response.status_code == 400
+        assert response.json()["error"] == f"text 2 is not what the model was trained on: send {needed}"
+
+
+def test_the_probabilities_of_pairs_are_those_of_the_run(run, client_of_pairs):
+    check_probabilities(run, client_of_pairs, list(zip(TEXTS, TEXTS[::-1], strict=True)))
+
+
+@pytest.mark.parametrize("texts", [TEXTS, TEXTS[:1], TEXTS * 20], ids=["texts", "one", "batches"])
 def test_the_probabilities_are_those_of_the_run(run, client, texts):
+    check_probabilities(run, client, texts)
+
+
+def check_probabilities(run, client, texts):
     classifier = package.load(run, device="cpu")
     known = [text if isinstance(text, str) else tuple(text) for text in texts]
     known = [text.replace("\ud83d", "\ufffd") if isinstance(text, str)

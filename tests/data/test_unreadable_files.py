@@ -34,7 +34,7 @@ def test_utf_16_is_recognised_and_its_own_faults_are_named(write, complaint):
     assert "not UTF-16" in complaint(stream, write("plain.csv", "text,label\na,b"), "utf-16")
 
 
-@pytest.mark.parametrize("encoding", ["utf8x", "base64"])
+@pytest.mark.parametrize("encoding", ["utf8x", "base64", "undefined"])
 def test_an_unknown_encoding(write, complaint, encoding):
     message = complaint(stream, write("rows.csv", "text\na\n"), encoding)
     assert message.startswith(f'unknown encoding "{encoding}"; known: cp1252, latin-1, utf-16, utf-8.')

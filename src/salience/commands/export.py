@@ -61,7 +61,11 @@ def export_run(
             f"{name} names no test data that are still there and unchanged: name texts on which int8 is compared with "
             "the original, with --check FILE"
         )
+    if source is None:
+        tell(f"{name} names no test data that are still there and unchanged: the export is compared on made-up texts alone")
     texts = None if source is None else checking_texts(source, classifier, name, columns)
+    trained = trained_columns(name)
+    pairs = None if trained is None else trained.text_pair is not None
 
     def decide(held: Agreement) -> None:
         tell(f"{source}: {held}")
@@ -69,7 +73,7 @@ def export_run(
             check_agreement(held, source, int8)
 
     with whole_folder(output, own=written_by_run(output)) as unfinished:
-        write_export(classifier, unfinished, texts, int8, decide)
+        write_export(classifier, unfinished, texts, int8, decide, pairs)
         if not is_served(classifier):
             tell(
                 f"no server is written: the model reads long texts with --long {classifier.long}, which the server "
@@ -96,7 +100,10 @@ def check_agreement(held: Agreement, source: str | None, int8: bool) -> None:
 def beside(name: str, suffix: str) -> Path:
     """The folder that is written if none is named: beside the run, or here for a name on the hub."""
     path = Path(name).expanduser()
-    return path.with_name(path.resolve().name + suffix) if path.is_dir() else Path(path.name + suffix)
+    if not path.is_dir():
+        return Path(path.name + suffix)
+    place = path if path.name not in ("", "..") else path.resolve()  # such as "." and "..", which are no names
+    return place.with_name(path.resolve().name + suffix)
 
 
 def check_replaceable(output: Path, overwrite: bool, sign: str = FILE, kind: str = "export of salience") -> None:

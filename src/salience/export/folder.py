@@ -28,8 +28,9 @@ PACKAGES = ("torch", "transformers", "tokenizers", "onnx", "onnxscript", "onnxru
 
 
 def write_export(
-    classifier: TextClassifier, folder: Path, texts: Texts | None, int8: bool, accept: Callable[[Agreement], None]
-) -> Agreement | None:
+    classifier: TextClassifier, folder: Path, texts: Texts | None, int8: bool, accept: Callable[[Agreement], None],
+    pairs: bool | None,
+) -> Agreement | None:  # fmt: skip
     """Writes an exported classifier to an empty folder.
 
     Args:
@@ -38,6 +39,8 @@ def write_export(
         texts: texts on which the export is compared with the original; None compares it on made-up texts only.
         int8: whether weights and products are rounded to 8 bits.
         accept: is called with the result on the texts, and raises an error to refuse it.
+        pairs: whether the classifier was trained on pairs of texts; None if that is not known. The server refuses
+            the other kind.
 
     Returns:
         The result on the texts.
@@ -61,7 +64,7 @@ def write_export(
         held = agreement(classifier, exported, texts)
         accept(held)
     write_whole(folder / "README.md", readme(exported))
-    write_json(folder / "export.json", about(exported, int8, difference, held))
+    write_json(folder / "export.json", about(exported, int8, difference, held, pairs))
     if is_served(exported):
         write_server(folder)
     return held
@@ -105,16 +108,22 @@ def readme(exported: OnnxClassifier) -> str:
         render(
             "salience.export", "readme.md.jinja", max_length=exported.max_length,
             padding=exported.tokenizer.pad_token_id or 0, served=is_served(exported), several=exported.multi_label,
+            long=exported.long,
         )
     )  # fmt: skip
 
 
-def about(exported: OnnxClassifier, int8: bool, difference: float, held: Agreement | None) -> dict[str, Any]:
+def about(
+    exported: OnnxClassifier, int8: bool, difference: float, held: Agreement | None, pairs: bool | None
+) -> dict[str, Any]:
     """How the model was exported, what it reads, what it was compared with, and where."""
+    reads = {
+        "max_length": exported.max_length, "pad_token_id": exported.tokenizer.pad_token_id or 0, "pairs": pairs,
+    }  # fmt: skip
     return {
         "written by": f"salience {__version__}",
         "format": "onnx, int8" if int8 else "onnx, float32",
-        "reads": {"max_length": exported.max_length, "pad_token_id": exported.tokenizer.pad_token_id or 0},
+        "reads": reads,
         "float32 on made-up texts": {"largest difference of a logit, relative": difference, "accepted": TOLERANCE},
         "on given texts": None if held is None else held.as_json(),
         "processor": platform.processor() or platform.machine(),

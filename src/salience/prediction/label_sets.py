@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from salience.errors import InputError, one_line
+from salience.inference.onnx_classifier import is_exported
 from salience.training.results import OUT_OF_FOLD
 from salience.training.temperature import with_temperature
 from salience.training.thresholds import one_row_of_each
@@ -66,6 +67,11 @@ def lowest_of_run(model: str | Path, labels: Sequence[str], level: float) -> flo
         raise InputError(f"--sets {level:g}: give the share of the sets that hold the right label, such as 0.9")
     folder = Path(model).expanduser()
     file = folder / OUT_OF_FOLD[1]
+    if not file.is_file() and is_exported(folder):
+        raise InputError(
+            f"--sets needs the out-of-fold predictions of a run, which an export has not: name the run that {model} "
+            "was exported from"
+        )
     if not file.is_file():
         raise InputError(
             f"--sets needs the out-of-fold predictions of a run, and {model} has no {OUT_OF_FOLD[1]}: train it with "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from salience._version import __version__
 from salience.files import files_in, write_json
@@ -36,15 +36,23 @@ def add_to_manifest(folder: Path, *names: str) -> None:
 
 
 def written_by_run(folder: Path) -> set[str]:
-    """The files that a run wrote to its folder, as relative paths; an empty set if the folder is not a run folder."""
+    """The files that a run wrote to its folder, as relative paths; an empty set if the folder is not a run folder.
+
+    Folders are fetched from elsewhere, too: names of files outside the folder are left out.
+    """
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         written = manifest["written by"].startswith("salience ")  # other tools write files of this name, too
-        return {MANIFEST, *manifest["files"]} if written else set()
+        return {MANIFEST, *filter(is_inside, manifest["files"])} if written else set()
     except FileNotFoundError:
         return BEFORE_MANIFESTS if is_run_without_manifest(folder) else set()
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return set()
+
+
+def is_inside(file: str) -> bool:
+    """Whether a relative path stays in its folder."""
+    return not PurePath(file).is_absolute() and ".." not in PurePath(file).parts
 
 
 def is_run_without_manifest(folder: Path) -> bool:

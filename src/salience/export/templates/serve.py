@@ -43,6 +43,7 @@ if several:  # from these probabilities on, labels are predicted
     thresholds = numpy.array([chosen[label] if chosen[label] < 1 else numpy.inf for label in labels])  # 1: never
 elif (FOLDER / "abstention.json").exists():  # of `salience train --target-precision`
     thresholds = numpy.array([read("abstention.json")["thresholds"][label] for label in labels])
+pairs = reads["pairs"]  # None: it is not known whether the model was trained on pairs of texts
 tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
 tokenizer.enable_truncation(reads["max_length"])
 tokenizer.no_padding()  # `logits` pads
@@ -115,6 +116,9 @@ def texts_of(body: bytes) -> list[Any]:
         parts = text if isinstance(text, list) and len(text) == 2 else [text]
         if not all(isinstance(part, str) and part.strip() for part in parts):
             raise HTTPException(400, f"text {number} is no text with words, nor a list of two such texts")
+        if pairs is not None and pairs != (len(parts) == 2):
+            needed = "lists of two texts" if pairs else "single texts"
+            raise HTTPException(400, f"text {number} is not what the model was trained on: send {needed}")
         # JSON can hold half of a character; it becomes the replacement character, as in `salience predict`.
         whole = [part.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for part in parts]
         read_texts.append(tuple(whole) if len(whole) == 2 else whole[0])
