@@ -115,13 +115,13 @@ def test_what_does_not_fit_is_refused_with_its_row(line, said, tmp_path):
 
 def test_a_number_that_a_spreadsheet_has_changed_is_told_from_other_data(tmp_path):
     file = write_csv(tmp_path / "decisions.csv", [("1", "1", "2", "relabel")], COLUMNS[:4])
-    with pytest.raises(InputError, match='row 1 of data.csv has the label "01", not "1"; a spreadsheet has changed'):
+    with pytest.raises(InputError, match=r'row 1 of data\.csv has the label "01", not "1"; a spreadsheet has changed'):
         read_decisions(str(file), {1: "01", 2: "2"}, "data.csv")
 
 
 def test_decisions_that_are_not_utf_8_are_told_how_to_be_saved(tmp_path):
     (tmp_path / "decisions.csv").write_bytes("row,label,suggested,decision\n1,café,x,delete\n".encode("cp1252"))
-    with pytest.raises(InputError, match="decisions.csv is not UTF-8: save it as csv in UTF-8") as caught:
+    with pytest.raises(InputError, match=r"decisions\.csv is not UTF-8: save it as csv in UTF-8") as caught:
         read_decisions(str(tmp_path / "decisions.csv"), {1: "café"}, "data.csv")
     assert "--encoding" not in str(caught.value)
 

@@ -54,7 +54,7 @@ def test_rows_of_a_class_that_no_other_fold_has_are_not_judged():
 
 def test_labels_of_which_none_can_be_checked_are_refused():
     labels = [number % 3 for number in range(30)]
-    with pytest.raises(InputError, match="no label can be checked.* leave out --group"):
+    with pytest.raises(InputError, match=r"no label can be checked.* leave out --group"):
         audit_folds(task_of(labels, [f"author {label}" for label in labels]), 5, 0, lambda line: None)
 
 

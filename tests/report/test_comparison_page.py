@@ -99,6 +99,21 @@ def test_parts_that_are_missing_leave_nothing(tmp_path):
     assert nothing.sections == ["methods", "recipe"]
 
 
+@pytest.mark.parametrize(
+    ("sizes", "said", "limited"),
+    [
+        ((None,), "all on the same training rows", True),
+        ((20, 40), "each of which draws other rows;", False),
+        ((20, None), "each of which draws other rows where not all train", True),
+    ],
+)
+def test_what_the_seeds_vary_is_said(sizes, said, limited, tmp_path):
+    evidence = made_up(tmp_path, sizes=sizes)
+    for page in (comparison_page(evidence, "x"), comparison_markdown(evidence, "x")):
+        words = " ".join(page.split())
+        assert said in words and ("do not cover other training rows" in words) is limited
+
+
 def test_texts_on_which_methods_disagree(tmp_path):
     """The baseline is right, and another method never: the texts are those of the file, and no more than ten."""
     evidence = made_up(tmp_path, methods=("plain", "wrong"), skill={"plain": 50, "wrong": -50})

@@ -78,8 +78,8 @@ def write_corrected(
         unfinished.write_bytes(content)
         if delimited is not None and delimited_by(unfinished, encoding, suffix) != delimited:
             raise InputError(
-                f"{data}: without the deleted rows, its quotation marks would be read as enclosing texts, and they are "
-                "part of the texts: save the data as csv with quoted texts, and run the audit again"
+                f"{data}: without the deleted rows, its quotation marks would be read as enclosing texts, of which "
+                "they are a part: save the data as csv with quoted texts, and run the audit again"
             )
         if output.suffix.lower() == ".gz":
             unfinished.write_bytes(gzip.compress(content, mtime=0))  # without a time, the same copy has the same bytes

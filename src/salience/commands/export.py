@@ -62,7 +62,10 @@ def export_run(
             "the original, with --check FILE"
         )
     if source is None:
-        tell(f"{name} names no test data that are still there and unchanged: the export is compared on made-up texts alone")
+        tell(
+            f"{name} names no test data that are still there and unchanged: the export is compared on made-up texts "
+            "alone"
+        )
     texts = None if source is None else checking_texts(source, classifier, name, columns)
     trained = trained_columns(name)
     pairs = None if trained is None else trained.text_pair is not None

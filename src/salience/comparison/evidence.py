@@ -94,6 +94,8 @@ class GridEvidence:
         curves: learning curves of each data set and model; empty if there is one size.
         predictions: those of each data set and model with the largest number of training rows.
         provenance: the recipe, the versions and the machines of the runs.
+        drawn: of each condition, whether its seeds train on different rows; without a number of rows, and without
+            rows that are held out, all of them train on all rows.
         heat_maps: explanations of the texts on which methods disagree.
     """
 
@@ -101,6 +103,7 @@ class GridEvidence:
     curves: list[LearningCurves]
     predictions: list[Predictions]
     provenance: Provenance
+    drawn: list[bool]
     heat_maps: HeatMaps = field(default_factory=HeatMaps)
 
 
@@ -142,6 +145,7 @@ def grid_evidence(comparison: Comparison, finished: FinishedGrid) -> GridEvidenc
             for results in comparison.conditions if results.condition in largest
         ],
         provenance_of(grid, runs.values(), filled_in),
+        [each.size is not None or bool(filled_in[each].validation_share) for each in first],
     )  # fmt: skip
 
 

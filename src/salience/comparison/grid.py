@@ -61,7 +61,8 @@ class Grid:
     Args:
         recipes: name of a method in tables to its recipe, the baseline first. Their data, model and size are used
             where the axes below are left empty.
-        seeds: the seeds, each of which draws other rows.
+        seeds: the seeds. Each draws other rows if there is a size; otherwise all train on all rows, but for those that
+            a seed holds out for validation.
         sizes: numbers of labelled rows; None stands for all.
         models: names of models.
         data_sets: name of a data set to those of its settings that differ from the recipes': `OF_DATA`.

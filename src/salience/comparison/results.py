@@ -89,7 +89,7 @@ class Comparison:
     all of them by Holm. References are not among them. docs/statistics.md says how both are computed.
 
     Attributes:
-        seeds: the seeds (S,), each of which draws training rows.
+        seeds: the seeds (S,).
         conditions: the results of each condition.
         over_data_sets: the results over several data sets; empty if there is one data set.
     """

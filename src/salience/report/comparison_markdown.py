@@ -13,11 +13,11 @@ from salience.report.comparison_words import (
     LISTED_CLASSES,
     board,
     class_rows,
-    confused_pairs,
     disputed_in_words,
     grid_in_words,
     measured_in_words,
     over_rows,
+    pairs_in_words,
     setting_values,
     statistics_in_words,
 )
@@ -36,7 +36,7 @@ def comparison_markdown(evidence: GridEvidence, title: str) -> str:
     comparison = evidence.comparison
     blocks = [
         f"# {line_of(title)}",
-        line_of(f"{grid_in_words(evidence)}. {statistics_in_words(comparison)}"),
+        line_of(f"{grid_in_words(evidence)}. {statistics_in_words(evidence)}"),
         "\n".join(f"- {line_of(verdict)}" for verdict in verdicts(comparison)),
         "## Methods",
         *(block for results in comparison.conditions for block in methods_of(results)),
@@ -100,7 +100,7 @@ def classes_of(results: ConditionResults) -> list[str]:
 
 def confusions_of(predictions: Predictions) -> list[str]:
     """A table of the pairs of classes that each method confuses most."""
-    rows = [[method, *pair] for method in predictions.confusions for pair in confused_pairs(predictions, method, 5)]
+    rows = [[method, *pair] for method in predictions.confusions for pair in pairs_in_words(predictions, method, 5)]
     head = ["method", "label", "prediction", "test rows", "of the label"]
     return [*heading(predictions.results.title), table(head, rows)] if rows else []
 

@@ -14,11 +14,11 @@ from salience.report.comparison_pictures import Drawing, gain_against_cost, lear
 from salience.report.comparison_words import (
     board,
     class_rows,
-    confused_pairs,
     disputed_in_words,
     grid_in_words,
     measured_in_words,
     over_rows,
+    pairs_in_words,
     setting_values,
     statistics_in_words,
 )
@@ -71,7 +71,7 @@ def comparison_page(evidence: GridEvidence, title: str) -> str:
     score, several = comparison.scoring.main_title, any(each.of_several for each in evidence.predictions)
     body = render(
         PACKAGE, "comparison.html.jinja",
-        title=title, about=grid_in_words(evidence), statistics=statistics_in_words(comparison),
+        title=title, about=grid_in_words(evidence), statistics=statistics_in_words(evidence),
         verdicts=verdicts(comparison), folded=FOLDED, baseline=comparison.baseline, score=score, several=several,
         measured_words=measured_in_words(comparison.baseline),
         over=[(over.title, over_rows(over)) for over in comparison.over_data_sets],
@@ -144,7 +144,7 @@ def confusions(
     if len(predictions.labels) <= MOST_CLASSES:
         caption = joined(title, "test rows by label (row) and prediction (column), mean over seeds")
         return title, figures.drawn(confusion_matrices(predictions), caption), {}
-    return title, None, {method: confused_pairs(predictions, method) for method in predictions.confusions}
+    return title, None, {method: pairs_in_words(predictions, method) for method in predictions.confusions}
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
 from salience.comparison.evidence import GridEvidence, Predictions
 from salience.comparison.paired_difference import PairedDifference
 from salience.comparison.provenance import SettingUsed
-from salience.comparison.results import Comparison, ConditionResults, OverDataSets
+from salience.comparison.results import ConditionResults, OverDataSets
 from salience.comparison.statistics import spread
 from salience.errors import counted
 from salience.report.comparison import known_spread, p_value, passes
+from salience.training.confusion import confused_pairs
 from salience.training.scoring import IN_PERCENT, Scoring
 
 SCALED = {"calibration_error_scaled": "calibration error with temperature"}
@@ -127,8 +127,9 @@ def over_rows(over: OverDataSets) -> dict[str, tuple[str, str, str]]:
     return {method: (str(here), p_value(here), str(over.elsewhere[method])) for method, here in over.here.items()}
 
 
-def statistics_in_words(comparison: Comparison) -> str:
-    """How the numbers of the report were computed, in one sentence."""
+def statistics_in_words(evidence: GridEvidence) -> str:
+    """How the numbers of the report were computed, and what the seeds vary."""
+    comparison, drawn = evidence.comparison, evidence.drawn
     seeds, family = comparison.seeds, sum(len(results.differences) for results in comparison.conditions)
     together = (
         f"; over the {family} differences of a score, the intervals hold together at 95 % (Bonferroni) and the "
@@ -136,10 +137,18 @@ def statistics_in_words(comparison: Comparison) -> str:
         if family > 1
         else "; the p-values are those of sign flips"
     )
+    if all(drawn):
+        rows, limit = "each of which draws other rows", ""
+    else:
+        rows = "each of which draws other rows where not all train" if any(drawn) else "all on the same training rows"
+        limit = (
+            " Where all rows train, seeds differ in initial weights, batches and mixing: the intervals do not cover "
+            "other training rows."
+        )
     return (
-        f"Means ± standard deviations over the {len(seeds)} seeds {', '.join(map(str, seeds))}, each of which draws "
-        f"other rows; differences to {comparison.baseline} are paired by seed and test row, with 95 % intervals over "
-        f"seeds and test rows{together}."
+        f"Means ± standard deviations over the {len(seeds)} seeds {', '.join(map(str, seeds))}, {rows}; "
+        f"differences to {comparison.baseline} are paired by seed and test row, with 95 % intervals over seeds and "
+        f"test rows{together}.{limit}"
     )
 
 
@@ -155,7 +164,7 @@ def grid_in_words(evidence: GridEvidence) -> str:
     return f"{counted(evidence.provenance.runs, 'run')}: {', '.join(parts)}"
 
 
-def confused_pairs(predictions: Predictions, method: str, most: int = LISTED_PAIRS) -> list[tuple[str, str, str, str]]:
+def pairs_in_words(predictions: Predictions, method: str, most: int = LISTED_PAIRS) -> list[tuple[str, str, str, str]]:
     """The pairs of classes that a method confuses most: label, prediction, mean number of rows, share of the label.
 
     Args:
@@ -164,13 +173,10 @@ def confused_pairs(predictions: Predictions, method: str, most: int = LISTED_PAI
         most: number of pairs.
     """
     counts = predictions.confusions[method]
-    wrong, totals = counts - np.diag(np.diag(counts)), counts.sum(1)
-    order = np.argsort(-wrong, axis=None, kind="stable").tolist()
-    pairs = (divmod(each, len(counts)) for each in order)
     return [
-        (predictions.labels[row], predictions.labels[column], f"{wrong[row, column]:.1f}",
-         f"{100 * wrong[row, column] / totals[row]:.0f} %")
-        for row, column in islice(pairs, most) if wrong[row, column] > 0
+        (predictions.labels[pair.label], predictions.labels[pair.predicted], f"{pair.rows:.1f}",
+         f"{100 * pair.rows / pair.of:.0f} %")
+        for pair in confused_pairs(counts, most)
     ]  # fmt: skip
 
 

@@ -13,14 +13,14 @@ class ConfusedPair(NamedTuple):
     Attributes:
         label: the class number of the rows.
         predicted: the class number that is predicted.
-        rows: how many such rows there are.
+        rows: how many such rows there are; their mean number, where several runs are counted together.
         of: how many rows the class has.
     """
 
     label: int
     predicted: int
-    rows: int
-    of: int
+    rows: float
+    of: float
 
 
 def confused_pairs(confusion: np.ndarray, most: int) -> list[ConfusedPair]:
@@ -32,7 +32,7 @@ def confused_pairs(confusion: np.ndarray, most: int) -> list[ConfusedPair]:
     wrong = confusion - np.diag(np.diag(confusion))
     order = np.argsort(-wrong, axis=None, kind="stable")[:most]
     return [
-        ConfusedPair(row, column, int(wrong[row, column]), int(confusion[row].sum()))
+        ConfusedPair(row, column, wrong[row, column].item(), confusion[row].sum().item())
         for row, column in (divmod(int(place), len(confusion)) for place in order)
         if wrong[row, column]
     ]
