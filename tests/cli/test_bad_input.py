@@ -147,6 +147,9 @@ STRANGE_FIELDS = [  # method, a field of it, and what the line says
     ("tmix", "levels=[]", "levels=(): give a list of levels"),
     ("tmix", "levels=[[1]]", "[[1]]}: give names with a value each, or with a list of values"),
     ("tmix", "levels=[99]", "has no level 99"),
+    ("tmix", "levels=[1,1,1,1,1,1,99]", "has no level 99"),  # whichever of them the first step draws
+    ("tmix", "levels=[tokens]", "levels=('tokens',): give a list of levels above the tokens"),
+    ("attentionmix", "level=tokens", "level='tokens': give the name of a level above the tokens"),
     ("attentionmix", "level=true", "level=True: give the name of a level"),
     ("attentionmix", "head=0.5", "head=0.5: give a head's number or auto, or null"),
     ("attentionmix", "head=[1]", "head=(1,): give a head's number or auto, or null"),
@@ -168,6 +171,11 @@ def test_a_field_that_does_not_fit_the_model(train, method, given, said):
 def test_a_field_that_a_method_does_not_take(train, method):
     given, wanted = BAD_FIELDS[method]
     refused(train(ROWS, "--method", method, "--set", given), f"--method {method}: {given.split('=')[0]}=", wanted)
+
+
+def test_a_batch_that_cannot_be_cut_leaves_nothing_behind(train, tmp_path):
+    refused(train(ROWS, "--accumulation", "3"), "--batch-size 16 cannot be divided into 3 equal parts")
+    assert [file.name for file in tmp_path.iterdir()] == ["data.csv"]
 
 
 def test_option_without_value(train):

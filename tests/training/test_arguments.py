@@ -4,7 +4,7 @@ import pytest
 
 import families
 from salience.errors import InputError
-from salience.training.arguments import check_device, training_arguments
+from salience.training.arguments import check_device, check_parts, training_arguments
 from salience.training.default_settings import default_rates, default_steps
 from salience.training.preparing import width_of
 from salience.training.recipe import Recipe
@@ -25,9 +25,9 @@ def test_the_batch_of_a_step_is_the_same_in_pieces_and_on_processes(tmp_path, mo
     assert arguments(tmp_path, accumulation=2)["per_device_train_batch_size"] == 4
 
 
-def test_a_batch_that_cannot_be_cut_is_refused(tmp_path):
+def test_a_batch_that_cannot_be_cut_is_refused():
     with pytest.raises(InputError, match="--batch-size 32 cannot be divided into 3 equal parts"):
-        arguments(tmp_path, accumulation=3)
+        check_parts(Recipe("x", batch_size=32, accumulation=3))
 
 
 def test_validation_is_looked_at_as_often_as_asked(tmp_path):

@@ -212,6 +212,25 @@ def test_rows_that_cannot_be_halved_are_refused(place, tmp_path):
         train(recipe_of(place, data=str(file)), tmp_path / "run", **SILENT)
 
 
+@pytest.mark.parametrize(
+    ("rows", "settings", "reason"),
+    [
+        ([[text, label, str(number % 2)] for label in WORDS for number, text in enumerate(["one", "two"])], {},
+         "no class has more than 1 row"),
+        ([[text, label, f"author {number % 3}"] for number, (text, label) in enumerate(ROWS)], {"group": "author"},
+         "there is only 1 group"),
+    ],
+)  # fmt: skip
+def test_rows_that_a_model_of_the_estimate_cannot_halve_are_refused_at_once(rows, settings, reason, place, tmp_path):
+    file = write_csv(tmp_path / "rows.csv", rows, ["text", "label", "author"])
+    recipe = recipe_of(place, data=str(file), test=None, estimate="folds:2", **settings)
+    said = []
+    with pytest.raises(InputError, match=f"for the models of the estimate {reason}: use --estimate none"):
+        train(recipe, tmp_path / "run", note=said.append)
+    assert not any("is trained" in line for line in said)
+    assert [file.name for file in tmp_path.iterdir()] == ["rows.csv"]
+
+
 def test_the_estimator_refuses_what_the_command_line_refuses():
     texts, labels = zip(*ROWS, strict=True)
     with pytest.raises(InputError, match="VAT is trained by turns, without mixing"):

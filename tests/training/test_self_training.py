@@ -227,6 +227,29 @@ def test_a_step_in_parts_reads_the_texts_of_the_whole_step(place, tmp_path, monk
     assert [one + other for one, other in zip(read[::2], read[1::2], strict=True)] == whole
 
 
+def test_with_few_rows_a_step_keeps_the_ratio_and_all_of_its_texts(place, tmp_path, monkeypatch):
+    """24 rows are a step of 24 texts where the recipe says 64, in two parts of up to 16 where it says four."""
+    read: list[list[int]] = []
+
+    def recorded(rows):
+        found = of_part(rows)
+        read.append(found.tolist())
+        return found
+
+    of_part = UnlabelledRows.next
+    monkeypatch.setattr(UnlabelledRows, "next", recorded)
+    whole = fitted(place, tmp_path / "whole", batch_size=64, unlabelled_ratio=1)
+    texts = read.copy()
+    read.clear()
+    parts = fitted(place, tmp_path / "parts", batch_size=64, unlabelled_ratio=1, accumulation=4)
+    assert [len(rows) for rows in texts] == [24] * STEPS
+    assert [one + other for one, other in zip(read[::2], read[1::2], strict=True)] == texts
+    of_labelling = (2 * 40 + 24) / 3
+    for found in (whole, parts):
+        expected = STEPS * 24 + STEPS * (24 + 24) + of_labelling
+        assert text_passes(found.prepared, found.done) == pytest.approx(expected, abs=1e-3)
+
+
 def test_validation_rows_choose_in_both_phases(place, tmp_path):
     found = fitted(place, tmp_path, validation_share=0.25, evaluations=STEPS)
     assert found.done.best_step == STEPS + found.done.state.best_global_step

@@ -387,6 +387,12 @@ def test_names_that_are_none(method, message, place, tmp_path):
     assert "\n" not in str(error.value) and not list(tmp_path.iterdir())
 
 
+def test_a_stage_before_no_method_is_refused(place, tmp_path):
+    with pytest.raises(InputError, match="--plain-share is the part of the steps before a mixing method: name one"):
+        train(recipe_of(place, method=None, plain_share=0.5), tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("share", [-0.1, 0.96, 1, "half", None, True])
 def test_a_share_leaves_steps_to_both_stages(share):
     with pytest.raises(InputError, match=r"^--plain-share is .*: give a number from 0 to 0\.95$"):

@@ -58,7 +58,8 @@ class Joined:
             values: the labels of all rows.
             numbers: of the labels, by name, where the lists have them in place of the names.
         """
-        first: dict[str | None, Any] = dict(numbers or {})
+        first: dict[str | None, Any] = {}
+        first.update(numbers or {})
         for value in values:
             for each in value if isinstance(value, list) else []:
                 first.setdefault(label_of(each), each)

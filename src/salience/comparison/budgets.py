@@ -59,8 +59,9 @@ def by_passes(recipes: Mapping[str, Recipe]) -> Costs:
         if prepared.unlabelled is None:
             return cost
         # For every step of the teacher there is one of the student, which reads texts without labels too.
-        texts = recipe.unlabelled_ratio + (recipe.unlabelled_partners == "all")  # for each labelled one
-        labelling = FORWARD * recipe.unlabelled_ratio if recipe.unlabelled_labels == "moving" else 0.0
+        ratio = prepared.unlabelled.per_step(recipe, prepared.batch) / prepared.batch  # for each labelled one
+        texts = ratio + (recipe.unlabelled_partners == "all")
+        labelling = FORWARD * ratio if recipe.unlabelled_labels == "moving" else 0.0
         return 2 * cost + texts * passes_per_step(prepared.unlabelled.view, 0, classifier.model) + labelling
 
     return mean_costs(recipes, passes)

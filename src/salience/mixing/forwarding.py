@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -58,7 +59,8 @@ def dry_run(method: Method, model: nn.Module, batch: Batch) -> None:
         with torch.random.fork_rng(devices=[]), evaluating(model):
             mix = method(batch, None if method.guide is None else method.guide(model, batch))
             with torch.no_grad():
-                forward_mixed(model, batch, mix)
+                for level in getattr(method, "levels", [mix.level]):  # of which a training step draws one
+                    forward_mixed(model, batch, replace(mix, level=level))
     except (ValueError, TypeError) as error:
         reason = one_line(error)
         raise InputError(f"{type(method).__name__} cannot be used with this model: {reason}") from error

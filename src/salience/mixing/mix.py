@@ -16,9 +16,9 @@ from torch import Tensor
 
 from salience.settings import PART, Kind, is_whole, shown
 
-LEVEL = Kind(
-    "the name of a level, a layer's number, or a fraction of the depth from 0 to 1",
-    lambda value: isinstance(value, str) or is_whole(value) or PART.fits(value),
+LEVEL = Kind(  # of representations that are interpolated, which ids of tokens cannot be
+    "the name of a level above the tokens, a layer's number, or a fraction of the depth from 0 to 1",
+    lambda value: (isinstance(value, str) and value != "tokens") or is_whole(value) or PART.fits(value),
 )
 
 

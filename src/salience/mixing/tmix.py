@@ -12,7 +12,7 @@ from salience.mixing.pairing import Pairing, swap_halves
 from salience.settings import Kind, setting
 
 LEVELS = Kind(
-    "a list of levels: names, layer numbers, or fractions of the depth from 0 to 1",
+    "a list of levels above the tokens: names, layer numbers, or fractions of the depth from 0 to 1",
     lambda value: isinstance(value, tuple) and len(value) > 0 and all(map(LEVEL.fits, value)),
 )
 

@@ -34,6 +34,24 @@ def check_device(recipe: Recipe) -> None:
     check_launcher()
 
 
+def check_parts(recipe: Recipe) -> None:
+    """Checks that a step can be made in equal parts.
+
+    Args:
+        recipe: nothing is left open in it.
+
+    Raises:
+        InputError: the batch size is not divisible by the number of accumulation steps times the number of processes.
+    """
+    assert recipe.batch_size is not None
+    parts = recipe.accumulation * world_size()
+    if recipe.batch_size % parts:
+        raise InputError(
+            f"--batch-size {recipe.batch_size} cannot be divided into {parts} equal parts (--accumulation times "
+            f"processes); choose a multiple of {parts}"
+        )
+
+
 def trains_on_cpu(recipe: Recipe) -> bool:
     """Whether the Trainer is told explicitly to use the CPU.
 
@@ -55,16 +73,9 @@ def training_arguments(
         has_validation: whether there are validation rows, by which the best checkpoint is selected.
         tracking: where the run is reported.
 
-    Raises:
-        InputError: the batch size is not divisible by the number of accumulation steps times the number of processes.
     """
     assert recipe.batch_size and recipe.steps and recipe.learning_rate is not None  # a resolved recipe
     parts = recipe.accumulation * world_size()
-    if recipe.batch_size % parts:
-        raise InputError(
-            f"--batch-size {recipe.batch_size} cannot be divided into {parts} equal parts (--accumulation times "
-            f"processes); choose a multiple of {parts}"
-        )
     every = math.ceil(recipe.steps / recipe.evaluations)
     selecting: dict[str, Any] = {"eval_strategy": "steps", "eval_steps": every,
               "metric_for_best_model": "selection", "greater_is_better": True}  # fmt: skip

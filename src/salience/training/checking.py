@@ -32,6 +32,8 @@ def check_recipe(recipe: Recipe) -> None:
             f"--dropout {recipe.dropout:g}: {recipe.model} has a dropout of its own; set it with --set-model dropout="
             f"{recipe.dropout:g}"
         )
+    if recipe.plain_share and recipe.method is None:
+        raise InputError("--plain-share is the part of the steps before a mixing method: name one with --method")
     by_turns = options is not None and options.pooling == "variational"
     check_plain_stage(recipe.plain_share, recipe.steps, by_turns)
     check_techniques(recipe, recipe.method == AUTO or method is not None, by_turns)

@@ -39,20 +39,19 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
     run on stored states.
     """
     recipe, unlabelled = prepared.recipe, prepared.unlabelled
-    assert recipe.batch_size is not None
     steps = sum(row["steps"] for row in fitted.iterations) or fitted.state.global_step
     steps += fitted.teacher_steps
     reads = reads_per_step(recipe)
     candidates, chosen = prepared.candidates, fitted.choice
     method = prepared.method if candidates is None else candidates.methods.get(chosen["chosen"])
-    passes = steps * recipe.batch_size * passes_per_step(method, recipe.clean, prepared.model, reads)
+    passes = steps * prepared.batch * passes_per_step(method, recipe.clean, prepared.model, reads)
     passes += chosen.get("text_passes", 0.0)
     if recipe.head_start == "logistic":
         passes += FORWARD * min(len(prepared.training), MOST)  # for the vectors of the regression
-    passes += fitted.plain_steps * recipe.batch_size * passes_per_step(None, recipe.clean, prepared.model, reads)
+    passes += fitted.plain_steps * prepared.batch * passes_per_step(None, recipe.clean, prepared.model, reads)
     if unlabelled is not None:
-        own = unlabelled.per_step(recipe)
-        texts = own + recipe.batch_size * (recipe.unlabelled_partners == "all")
+        own = unlabelled.per_step(recipe, prepared.batch)
+        texts = own + prepared.batch * (recipe.unlabelled_partners == "all")
         passes += fitted.state.global_step * texts * passes_per_step(unlabelled.view, 0, prepared.model)
         if recipe.unlabelled_labels == "moving":  # the model labels all of them, and those of each step once more
             passes += FORWARD * (len(unlabelled) + fitted.state.global_step * own)

@@ -19,7 +19,7 @@ from salience.models.attention_classifier import is_over_words
 from salience.models.precision import for_predictions, resolve_precision
 from salience.models.procedure import required_procedure
 from salience.models.sentence_pooling import used_pooling
-from salience.training.arguments import check_device
+from salience.training.arguments import check_device, check_parts
 from salience.training.batches import as_batch, first_batches
 from salience.training.candidates import Candidates, check_auto, prepare_candidates
 from salience.training.encoding import encode_part
@@ -30,7 +30,7 @@ from salience.training.multi_label import check_multi_label
 from salience.training.plain_stage import check_plain_stage
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
-from salience.training.self_training.unlabelled import Unlabelled, choose_view
+from salience.training.self_training.unlabelled import Unlabelled, prepare_unlabelled
 from salience.training.techniques import check_techniques, used_contrast, used_share
 
 
@@ -71,6 +71,11 @@ class Prepared:
     def rows(self) -> int:
         """The number of labelled rows that are trained on."""
         return self.training.texts - self.descriptions
+
+    @property
+    def batch(self) -> int:
+        """The number of texts in a step: as the recipe says, or all of them if there are fewer."""
+        return texts_of_step(self.recipe, self.training)
 
     @property
     def parts(self) -> dict[str, Encoded]:
@@ -123,10 +128,11 @@ def prepare(
     classifier = replace(classifier, precision=for_predictions(recipe.precision))
     auto = method is None and recipe.method == AUTO
     method = choose_method(recipe.method, recipe.method_options) if method is None else method
+    check_parts(recipe)
     check_head_start(recipe.head_start, model)
     if recipe.head_start == "logistic":
         begin_as_regression(classifier, training, weights, recipe.head_strength)
-    note(in_words(recipe))
+    note(in_words(recipe, texts_of_step(recipe, training)))
     procedure = choose_procedure(required_procedure(model), recipe.procedure_options)
     by_turns = isinstance(procedure, Turns)
     check_plain_stage(recipe.plain_share, recipe.steps, by_turns)
@@ -178,11 +184,21 @@ def with_head(recipe: Recipe, model: PreTrainedModel, given: bool, validated: bo
     return replace(recipe, head_start=start, trained_share=used_share(recipe, start, validated))
 
 
-def in_words(recipe: Recipe) -> str:
-    """The main settings of a recipe, of which none is left open, in one line."""
+def texts_of_step(recipe: Recipe, training: Encoded) -> int:
+    """The number of texts in a training step of a recipe in which nothing is left open."""
+    assert recipe.batch_size is not None
+    return min(recipe.batch_size, len(training))
+
+
+def in_words(recipe: Recipe, batch: int) -> str:
+    """The main settings of a recipe, of which none is left open, in one line.
+
+    Args:
+        batch: number of texts in a step.
+    """
     pooling = "" if recipe.pooling == "cls" else f" ({recipe.pooling} pooling)"
     return (
-        f"recipe: {recipe.staged_method} on {recipe.model}{pooling}, {recipe.steps} steps of {recipe.batch_size} "
+        f"recipe: {recipe.staged_method} on {recipe.model}{pooling}, {recipe.steps} steps of {batch} "
         f"texts, learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
     )
 
@@ -190,20 +206,3 @@ def in_words(recipe: Recipe) -> str:
 def width_of(model: PreTrainedModel) -> int | None:
     """The number of hidden units of a transformer, on which its learning rate depends; None for models over words."""
     return None if is_over_words(model) else model.config.hidden_size
-
-
-def prepare_unlabelled(
-    recipe: Recipe, classifier: TextClassifier, task: Task, training: Encoded, note: Callable[[str], None]
-) -> Unlabelled | None:
-    """The texts without labels of a task, encoded, with the view of them resolved on the training texts and tried.
-
-    None if there are none, or the recipe trains without them.
-    """
-    if not len(task.unlabelled) or not recipe.unlabelled_ratio:
-        return None
-    model, tokenizer = classifier.model, classifier.tokenizer
-    view = resolved(choose_view(recipe), model, tokenizer, first_batches(tokenizer, training), note)
-    if view is not None:
-        dry_run(view, model, as_batch(tokenizer, training, 0, 2))
-    encoded = encode_part(classifier, task.unlabelled, "unlabelled", note)
-    return Unlabelled(task.unlabelled, encoded, task.training, view)

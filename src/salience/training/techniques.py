@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from salience.errors import InputError
+from salience.mixing.choosing import PLAIN
 from salience.mixing.method import Method
 from salience.processes import world_size
 from salience.training.contrastive import Contrastive
@@ -48,7 +49,7 @@ def used_contrast(recipe: Recipe) -> float:
     """
     if recipe.contrastive is not None:
         return recipe.contrastive
-    fits = recipe.clean and not recipe.r_drop and recipe.accumulation * world_size() == 1
+    fits = (recipe.clean or recipe.method == PLAIN) and not recipe.r_drop and recipe.accumulation * world_size() == 1
     return CONTRAST if fits and recipe.reads_mean else 0.0
 
 

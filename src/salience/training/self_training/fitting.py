@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -80,7 +81,7 @@ def fit_by_itself(prepared: Prepared, procedure: Standard, checkpoints: Path, li
     )
     trained, probabilities = copied_weights(model), prepared.classifier.probabilities(unlabelled.encoded)
     prior = class_shares(unlabelled.rows.known_labels, probabilities.shape[1])
-    texts, several = unlabelled.per_step(prepared.recipe), prepared.classifier.multi_label
+    texts, several = unlabelled.per_step(prepared.recipe, prepared.batch), prepared.classifier.multi_label
     moving = MovingLabels.beginning(prior, probabilities, texts, several)
     model.load_state_dict(untrained)  # from which the share of the trained weights counts
     trainer = student(prepared, procedure, lambda model, batch, _: moving.of(model, batch), checkpoints, listeners)
@@ -118,7 +119,10 @@ def student(
     alignment = penalty(procedure.alignment, procedure.alignment_form)
     reseeded = replace(prepared, recipe=replace(recipe, seed=seed))
     trainer = build_trainer(reseeded, checkpoints / "student", listeners, alignment)
-    rows = UnlabelledRows(unlabelled.encoded.lengths, unlabelled.per_step(recipe), seed, recipe.accumulation)
+    assert recipe.batch_size is not None
+    parts = math.ceil(prepared.batch / (recipe.batch_size // recipe.accumulation))  # fewer, with few labelled texts
+    texts = unlabelled.per_step(recipe, prepared.batch)
+    rows = UnlabelledRows(unlabelled.encoded.lengths, texts, seed, parts)
     trainer.add_callback(rows)
     weights = None if prepared.class_weights is None else tuple(prepared.class_weights)
     padding = prepared.model.config.pad_token_id or 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +10,18 @@ import numpy as np
 
 from salience.assignments import name_and_options
 from salience.data.encoding import Encoded
+from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError
+from salience.inference import TextClassifier
+from salience.mixing import dry_run
 from salience.mixing.choosing import choose_method
-from salience.mixing.method import Method
+from salience.mixing.method import Method, resolved
 from salience.processes import world_size
 from salience.settings import as_option, settings_of
 from salience.training.baselines import encoder_probabilities
+from salience.training.batches import as_batch, first_batches
+from salience.training.encoding import encode_part
 from salience.training.recipe import Recipe
 
 OPTION = "--unlabelled-view"
@@ -41,10 +47,9 @@ class Unlabelled:
         """The number of texts."""
         return len(self.texts)
 
-    def per_step(self, recipe: Recipe) -> int:
-        """The number of them in a step of a recipe in which nothing is left open."""
-        assert recipe.batch_size is not None
-        return min(recipe.batch_size * recipe.unlabelled_ratio, len(self))
+    def per_step(self, recipe: Recipe, batch: int) -> int:
+        """The number of them in a step that has so many labelled texts."""
+        return min(batch * recipe.unlabelled_ratio, len(self))
 
     def frozen_probabilities(self, recipe: Recipe, classes: int) -> np.ndarray:
         """The labels (N, C) that logistic regression on vectors of the frozen encoder gives, in float32."""
@@ -64,6 +69,23 @@ def choose_view(recipe: Recipe) -> Any:
         return choose_method(name, options)
     except InputError as error:
         raise InputError(f"{OPTION} {recipe.unlabelled_view}: {error}") from error
+
+
+def prepare_unlabelled(
+    recipe: Recipe, classifier: TextClassifier, task: Task, training: Encoded, note: Callable[[str], None]
+) -> Unlabelled | None:
+    """The texts without labels of a task, encoded, with the view of them resolved on the training texts and tried.
+
+    None if there are none, or the recipe trains without them.
+    """
+    if not len(task.unlabelled) or not recipe.unlabelled_ratio:
+        return None
+    model, tokenizer = classifier.model, classifier.tokenizer
+    view = resolved(choose_view(recipe), model, tokenizer, first_batches(tokenizer, training), note)
+    if view is not None:
+        dry_run(view, model, as_batch(tokenizer, training, 0, 2))
+    encoded = encode_part(classifier, task.unlabelled, "unlabelled", note)
+    return Unlabelled(task.unlabelled, encoded, task.training, view)
 
 
 def check_unlabelled(recipe: Recipe, by_turns: bool) -> None:
