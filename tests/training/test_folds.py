@@ -131,6 +131,12 @@ def test_groups_without_an_estimate():
         folds_of(texts_of([0, 1] * 4, groups=list("abcdefgh")), "none", group="author")
 
 
+def test_groups_of_which_there_is_only_one():
+    said = r'^--group "author" has no effect without an estimate, and none can be made, because there is only 1 group: l'
+    with pytest.raises(InputError, match=said):
+        folds_of(texts_of([0, 1] * 4, groups=["a"] * 8), None, group="author")
+
+
 def test_groups_of_rows_that_are_held_out_need_no_estimate():
     """--validation-share does not divide them. The rows of a --validation file are others, and have no groups."""
     rows = texts_of([0, 1] * 4, groups=list("abcdefgh"))

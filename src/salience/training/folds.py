@@ -76,9 +76,12 @@ def choose_folds(recipe: Recipe, task: Task, note: Callable[[str], None]) -> Fol
         held_out = len(task.validation) and not recipe.validation  # by --validation-share, which divides no group
         named = [] if recipe.group is None or held_out else [f"--group {quoted(recipe.group)}"]
         target = [] if recipe.target_precision is None else [f"--target-precision {recipe.target_precision:g}"]
+        is_open = recipe.estimate is None and not len(task.validation)
+        reason = obstacle(task.training, 2) if is_open else ""
+        remedy = f", and none can be made, because {reason}:" if reason else ": add --estimate folds:2, or"
         for option in [*named, *["--calibrate"] * bool(recipe.calibrate), *target]:
-            raise InputError(f"{option} has no effect without an estimate: add --estimate folds:2, or leave it out")
-        if recipe.estimate is None and not len(task.validation) and (reason := obstacle(task.training, 2)):
+            raise InputError(f"{option} has no effect without an estimate{remedy} leave it out")
+        if reason:
             note(f"no estimate: {reason}")
         return None
     texts = task.training if recipe.validation else all_labelled(task)
