@@ -192,3 +192,15 @@ def test_several_data_sets_are_summed_up_by_the_main_score(files, place, salienc
     means = [each["differences"]["ssmix"]["ranking_precision"]["mean"] for each in found["conditions"]]
     assert found["over_data_sets"][0]["here"]["ssmix"]["mean"] == pytest.approx(np.mean(means))
     assert "difference to plain in ranking precision" in answer.out
+
+
+def test_joined_labels_are_divided_by_the_option(place, salience, tmp_path):
+    joined = write_csv(tmp_path / "joined.csv", [
+        (text, "|".join(json.loads(labels)) or "[]") for text, labels in rows_of(40, 3)
+    ])  # fmt: skip
+    answer = salience("compare", joined, "--test", joined, "--label-separator", "|", "--no-heat-maps", "--model",
+                      place.model, "--steps", "2", "--device", "cpu", "--seeds", "0,1", "--references", "none",
+                      "--output", tmp_path / "out")  # fmt: skip
+    assert answer.code == 0, answer.err
+    (condition,) = json.loads((tmp_path / "out" / "comparison.json").read_text())["conditions"]
+    assert "ranking_precision" in condition["scores"]["plain"]

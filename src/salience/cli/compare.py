@@ -15,8 +15,8 @@ from salience.errors import InputError
 from salience.training.recipe import Recipe
 
 NAMES = [
-    "test", "text", "text_pair", "label", "encoding", "bad_rows", "label_noise", "model", "pooling", "steps",
-    "precision", "device",
+    "test", "text", "text_pair", "label", "label_separator", "encoding", "bad_rows", "label_noise", "model", "pooling",
+    "steps", "precision", "device",
 ]  # fmt: skip
 
 
