@@ -138,8 +138,7 @@ def whole_folder(target: Path, own: Collection[str] = ()) -> Iterator[Path]:
         own: names of files that are not kept if they are not written again: parts of what is replaced.
 
     Raises:
-        InputError: another process is writing the same target, or `target` has a folder where a file is written, or
-            a file where a folder is.
+        InputError: another process is writing the same target, or a file and a folder would have the same name.
         OSError: nothing can be written there.
     """
     target = resolved(target)
@@ -161,9 +160,7 @@ def whole_folder(target: Path, own: Collection[str] = ()) -> Iterator[Path]:
                     raise InputError(f"{target / file} is a folder, where a file is needed: choose another place")
             folders = {str(folder) for file in files for folder in Path(file).parents}
             if blocking := folders & {*present}:
-                raise InputError(
-                    f"{target / min(blocking)} is a file, where a folder is needed: choose another place"
-                )
+                raise InputError(f"{target / min(blocking)} is a file, where a folder is needed: choose another place")
             for file in files:
                 (target / file).parent.mkdir(parents=True, exist_ok=True)
                 os.replace(unfinished / file, target / file)

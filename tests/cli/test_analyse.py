@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
@@ -331,6 +332,31 @@ def test_patches_of_a_sentence(analyse, model, data, tmp_path):
     check_pictures(tmp_path / "out", "channels", "patches")
 
 
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (["--ratio", "0.01"], "--ratio 0.01 selects none of the 16 channels: give at least 0.062"),
+        (["--sentence", " "], "--sentence has no words"),
+    ],
+)
+def test_bad_channels_are_one_line(options, part, analyse, model, data, tmp_path):
+    refused_at_last(analyse("channels", model, data / "texts.csv", *options), tmp_path, part)
+
+
+def test_a_sentence_that_is_not_utf_8(analyse, model, data):
+    answer = analyse("channels", model, data / "texts.csv", "--sentence", "caf\udce9 goal", "--most", "9")
+    assert answer.code == 0, answer.err
+
+
+def test_pos_reads_texts_at_once(analyse, model, data, tmp_path):
+    shutil.copytree(model, tmp_path / "long")
+    settings = json.loads((tmp_path / "long" / "config.json").read_text())
+    (tmp_path / "long" / "config.json").write_text(json.dumps(settings | {"long_texts": "windows"}))
+    answer = analyse("pos", tmp_path / "long", data / "tagged.csv", "--tags", "pos")
+    assert answer.code == 2 and "reads parts of long texts, with --long windows" in answer.err
+    assert not (tmp_path / "out").exists()
+
+
 def test_channels_of_texts_without_one_of_the_classes(analyse, model, tmp_path):
     """As the first rows of a sorted file are. Those that are there are compared, and the file is JSON."""
     rows = [row for row in ROWS if row[1] != "music"]
@@ -343,7 +369,7 @@ def test_channels_of_texts_without_one_of_the_classes(analyse, model, tmp_path):
 
 
 def test_channels_of_a_classifier_over_words(analyse, over_words, data, tmp_path):
-    answer = analyse("channels", over_words, data / "texts.csv", "--sentence", "the new song")
+    answer = analyse("channels", over_words, data / "texts.csv", "--sentence", "the new song", "--ratio", "0.25")
     assert answer.code == 0, answer.err
     check_pictures(tmp_path / "out", "channels", "patches")
 

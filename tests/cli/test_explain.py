@@ -542,3 +542,9 @@ def test_the_explainers_are_listed(salience, monkeypatch):
 @pytest.mark.parametrize("text", ["", "  \n", "\u200b", " \ufeff\u00a0"])
 def test_a_text_without_words_is_refused(text, place, salience):
     refused(salience("explain", place.model, "--text", "a cup", "--text", text), "--text has no words")
+
+
+@pytest.mark.parametrize("option", ["--most", "--text-column", "--text-pair", "--label"])
+def test_options_about_a_file_are_refused_with_a_text(option, place, salience):
+    answer = salience("explain", place.model, "--text", "a cup", option, "1")
+    refused(answer, "--most and the names of columns are about a file: leave them out with --text")

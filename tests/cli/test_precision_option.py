@@ -10,6 +10,7 @@ from scipy.stats import spearmanr
 
 from salience import SalienceClassifier, evaluate, explain, load
 from salience.models import precision
+from salience.training.folder import kept_precision, work_of
 
 
 @pytest.fixture
@@ -141,3 +142,10 @@ def test_bf16_is_near_to_fp32(run, place):
     texts = [row["text"] for row in rows]
     half, full = (load(run, precision=chosen).predict_proba(texts) for chosen in ("bf16", "fp32"))
     assert 0 < np.abs(half - full).max() < 0.02
+
+
+def test_an_interrupted_run_that_replaces_another_one_keeps_its_own_precision(tmp_path):
+    for folder, kept in ((tmp_path / "run", "bf16"), (work_of(tmp_path / "run"), "fp32")):
+        folder.mkdir()
+        (folder / "recipe.yaml").write_text(yaml.safe_dump({"data": "rows.csv", "precision": kept}))
+    assert kept_precision(tmp_path / "run") == "fp32"

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from pandas import DataFrame
 
 import salience
 from salience.data.texts import UNKNOWN, Texts
@@ -21,12 +22,27 @@ def test_what_users_give_becomes_texts():
 
 
 @pytest.mark.parametrize(
-    "given", [["a", ("b", "c")], [("b", "c"), "ab"], [("a", "b", "c")], [("a", None)], ["a", None], [1], [("a", 1)]]
+    "given", [["a", ("b", "c")], [("b", "c"), "ab"], [("a", "b", "c")], [("a", None)], [("a", 1)]]
 )
 def test_what_is_no_text_is_named_by_its_place(given, complaint):
     message = complaint(Texts.of, given)
     assert message.endswith("is no pair of texts: give single texts only, or pairs only")
     assert message.startswith("texts[1]" if given[0] == ("b", "c") else "texts[0]")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["a", None], "texts[1] is neither a text nor a pair of texts, but missing (None)"),
+        ([("a", "b"), 1.5], "texts[1] is neither a text nor a pair of texts, but of type float"),
+        ({"text": ["a"]}, 'texts are a dict: give a list, or one column, such as table["text"]'),
+        ({"a", "b"}, 'texts are a set: give a list, or one column, such as table["text"]'),
+        (DataFrame({"text": ["a", "b"]}), 'texts are a DataFrame: give a list, or one column, such as table["text"]'),
+    ],
+    ids=["missing", "number", "dict", "set", "table"],
+)
+def test_what_holds_no_texts_is_refused(given, message, complaint):
+    assert complaint(Texts.of, given) == message
 
 
 def test_one_string_is_no_sequence_of_texts(complaint):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import families
+import long_readers
 import salience
 from labelled import FILLER, WORDS, labelled_rows
 from salience import METRICS, Metric
@@ -16,6 +17,7 @@ from salience.data.texts import UNKNOWN, Texts
 from salience.errors import InputError
 from salience.explainers.chance import random_words
 from salience.faithfulness.erasure import Erasure
+from salience.faithfulness.evaluation_input import labelled
 from salience.faithfulness.reading import Reading
 from salience.faithfulness.results import interval, mean_of
 
@@ -204,6 +206,32 @@ def test_bad_input_is_named(given, settings, part, classifier):
     with pytest.raises(InputError) as raised:
         salience.evaluate(classifier, *given, **settings)
     assert part in str(raised.value)
+
+
+def test_labels_that_are_numbers_are_names_first(tmp_path):
+    """A number stands for a class by its place only where no class has a number as its name."""
+    model = families.save_tiny_model(tmp_path / "numbered", [*WORDS.values()], classes=3)
+    classifier = salience.load(model, device="cpu")
+    assert labelled(["a", "b"], [2, np.int64(0)], classifier).known_labels.tolist() == [2, 0]
+    for number in range(3):
+        classifier.model.config.id2label[number] = str(number + 1)
+    assert classifier.labels == ["1", "2", "3"]
+    assert labelled(["a", "b", "c"], [3, "1", np.int64(2)], classifier).known_labels.tolist() == [2, 0, 1]
+    with pytest.raises(InputError, match=r'unknown label in labels\[0\]: "0"; known: 1, 2, 3'):
+        labelled(["a"], [0], classifier)
+
+
+def test_models_that_leave_out_the_middle_of_texts(classifier):
+    """Words after the gap have other places than in the whole text, so that neither marks nor a judge's words fit."""
+    both = long_readers.classifier("head-tail"), long_readers.classifier("windows")
+    for one, judge in (both, both[::-1]):
+        with pytest.raises(InputError, match="a judge needs models that read texts from the beginning"):
+            salience.evaluate(one, ["a film"], judge=judge)
+    marked = Texts(["a film"], labels=[1], marks=[["", "LABEL_1"]])
+    with pytest.raises(InputError, match="marks of words need models that read texts from the beginning"):
+        salience.evaluate(both[0], marked)
+    assert salience.evaluate(both[1], marked, metrics=["detection@1"], most=1)
+    assert salience.evaluate(both[0], ["a film"], metrics=["aopc"], most=1)
 
 
 def test_a_judge_with_other_labels(classifier, tmp_path):

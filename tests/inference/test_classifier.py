@@ -66,6 +66,35 @@ def test_an_unknown_explainer_is_named(run):
         salience.explain(salience.load(run), ["goal"], explainers=["gradiant"])
 
 
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"explainers": "gradient"}, "not one string"),
+        ({"target": "sport"}, 'unknown target "sport"; known: 0, 1, 2, gold, predicted'),
+        ({"target": 3}, 'unknown target "3"'),
+        ({"target": -1}, 'unknown target "-1"'),
+        ({"target": None}, "unknown target"),
+        ({"pieces": "mean"}, 'unknown pieces "mean"'),
+    ],
+)
+def test_what_is_asked_of_explanations_is_checked(settings, said, run):
+    with pytest.raises(InputError) as refusal:
+        salience.explain(salience.load(run), ["goal"], **settings)
+    assert said in str(refusal.value)
+
+
+def test_an_estimator_stands_for_its_classifier(run):
+    estimator, texts = salience.SalienceClassifier.load(run), ["a goal", "a song"]
+    classifier = estimator.classifier_
+    scores = [
+        [each.scores["gradient"].tolist() for each in salience.explain(it, texts)] for it in (estimator, classifier)
+    ]
+    assert scores[0] == scores[1]
+    assert salience.suggest(estimator, texts, count=1) == salience.suggest(classifier, texts, count=1)
+    found = [salience.evaluate(each, texts, metrics=["aopc"], most=2) for each in (estimator, classifier)]
+    assert found[0]["gradient"].metrics["aopc"].mean == found[1]["gradient"].metrics["aopc"].mean
+
+
 def test_what_cannot_be_loaded(tmp_path):
     with pytest.raises(InputError, match="no model at"):
         salience.load(tmp_path / "none")

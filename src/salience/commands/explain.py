@@ -69,6 +69,8 @@ def explain_file(
         raise InputError("--format html needs a file: --output explanations.html")
     if bool(texts) == (data is not None):
         raise InputError("give either a file of texts, or --text, once or several times")
+    if texts and (most is not None or any(columns.get(each) for each in ("text", "text_pair", "label"))):
+        raise InputError("--most and the names of columns are about a file: leave them out with --text")
     if not all(map(visible, texts)):
         raise InputError("--text has no words: give a text to explain")
     if output is not None and output.suffix.lower() != f".{kind}":

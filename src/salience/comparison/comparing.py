@@ -32,7 +32,7 @@ def compare(
     base: Recipe,
     methods: Sequence[Any] | Mapping[str, Mapping[str, Any]],
     seeds: Sequence[int],
-    output: Path,
+    output: str | Path,
     note: Callable[[str], None] = print,
     callbacks: Sequence[TrainerCallback] = (),
     *,
@@ -102,6 +102,9 @@ def compare(
             or runs have failed.
     """
     check_trackers(report_to)
+    output, (turn, parts) = Path(output), part
+    if not 1 <= turn <= parts:
+        raise InputError(f"part {turn} of {parts}: give a number from 1 to the number of parts")
     wanted = measures_named(measures)
     recipes = recipes_of(base, methods, references, own_models=not models)
     grid = Grid(recipes, list(seeds), list(sizes), list(models), dict(data_sets or {}))
@@ -115,7 +118,6 @@ def compare(
     def tell(job: Job, failure: Failure | None) -> None:
         note(f"{job.name}: {failure.error if failure else cells[job.name].read().in_words()}")
 
-    turn, parts = part
     mine = [cell.job(callbacks, tuple(report_to)) for cell in list(cells.values())[turn - 1 :: parts]]
     log = FailureLog(output / FAILURES)
     log.check(run_jobs([job for job in mine if job.name not in done], pool, log, display, tell, note), len(mine))

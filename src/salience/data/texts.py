@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
@@ -59,9 +59,14 @@ class Texts:
             return texts
         if isinstance(texts, str):
             raise InputError("give a sequence of texts, not one string: for example [text]")
+        if isinstance(texts, Mapping | Set) or hasattr(texts, "columns"):  # whose items are names, or have no order
+            raise InputError(f'texts are a {type(texts).__name__}: give a list, or one column, such as table["text"]')
         rows: list = list(texts)
         if all(isinstance(row, str) for row in rows):
             return cls(rows)
+        for index, row in enumerate(rows):
+            if not isinstance(row, str | list | tuple | np.ndarray):
+                raise InputError(f"texts[{index}] is neither a text nor a pair of texts, but {_described(row)}")
         for index, row in enumerate(rows):
             if not _is_pair(row):
                 raise InputError(f"texts[{index}] is no pair of texts: give single texts only, or pairs only")
@@ -129,6 +134,10 @@ class Texts:
 
 
 TextsLike: TypeAlias = Texts | Sequence[str] | Sequence[tuple[str, str]]
+
+
+def _described(value: object) -> str:
+    return "missing (None)" if value is None else f"of type {type(value).__name__}"
 
 
 def _is_pair(row: Any) -> bool:

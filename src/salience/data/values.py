@@ -22,11 +22,21 @@ def text_of(value: object) -> str | None:
     """
     if isinstance(value, str):
         return well_formed(value) if value and not value.isspace() else None
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if is_missing(value):
         return None
     if isinstance(value, Number):
         return str(value)
     raise TypeError(f"a text is needed, not a value of type {type(value).__name__}; choose another column with --text")
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value is None, NaN, NaT or NA of pandas."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # NA of pandas is neither true nor false
+        return True
+    except ValueError:  # an array
+        return False
 
 
 def label_of(value: object) -> str | None:

@@ -191,9 +191,9 @@ class SalienceClassifier(Predicting, ClassifierMixin, NestedParameters):
 
     @classmethod
     def load(cls, folder: str | Path) -> SalienceClassifier:
-        """Loads an estimator from a folder that `save` or `salience train` wrote.
+        """Loads an estimator from a folder that `save` wrote; of a run of `salience train`, its model alone.
 
-        Its model is on the CPU. It predicts in the saved `precision`; fp16 is for training only and becomes fp32.
+        The model is on the CPU. It predicts in the saved `precision`; fp16 is for training only and becomes fp32.
 
         Raises:
             InputError: the folder has no trained classifier, or its settings are damaged.

@@ -12,8 +12,9 @@ import numpy as np
 from scipy.sparse import issparse
 
 from salience.data.labels import label_names
+from salience.data.values import is_missing
 from salience.errors import InputError, quoted, unknown
-from salience.estimator.inputs import class_names, described, is_missing
+from salience.estimator.inputs import class_names, described
 
 COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)  # what the labels of a text can stand in
 

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from salience.data.texts import Texts
-from salience.data.values import text_of, well_formed
+from salience.data.values import is_missing, text_of, well_formed
 from salience.errors import InputError, quoted
 
 
@@ -78,16 +78,6 @@ def checked_text(value: object, place: str, allow_empty: bool) -> str:
     if is_missing(value):
         raise InputError(f"{place} is missing ({value!r}); remove this row, or give it a text")
     raise InputError(f"{place} is {described(value)}, not a text or a pair of texts; give strings")
-
-
-def is_missing(value: object) -> bool:
-    """Whether a value is None, NaN, NaT or NA of pandas."""
-    try:
-        return value is None or bool(value != value)
-    except TypeError:  # NA of pandas is neither true nor false
-        return True
-    except ValueError:  # an array
-        return False
 
 
 def described(value: object) -> str:

@@ -13,12 +13,12 @@ from torch import Tensor, nn
 from salience.batch import Batch
 from salience.data.batching import DIFFERENTIATED, like_length
 from salience.data.texts import UNKNOWN, Texts, TextsLike
-from salience.errors import unknown
 from salience.explainers.corpus import word_scores
 from salience.explainers.explainer import WithLogits
 from salience.explainers.explanation import Explanation
 from salience.hooks.hooks import evaluating, forward
 from salience.inference import TextClassifier
+from salience.inference.fitted import classifier_of
 from salience.models.problem import problem_of
 
 TEXTS = 512  # that are explained at a time
@@ -41,15 +41,14 @@ def explain(
         pieces: how the scores of a word's tokens become the word's score, "sum" or "max".
 
     Raises:
-        InputError: an unknown explainer, or texts that are none.
+        InputError: an unknown explainer, target or value of `pieces`, or texts that are none.
         ValueError: an explainer does not fit the model, or the label of a text is needed and not known.
     """
-    from salience.explainers import EXPLAINERS
+    from salience.explainers.named import check_pieces, check_target, functions_named
 
-    for name in explainers:
-        if name not in EXPLAINERS:
-            raise unknown("explainer", name, EXPLAINERS)
-    chosen = {name: EXPLAINERS[name] for name in explainers}
+    classifier, chosen = classifier_of(classifier), functions_named(explainers)
+    check_target(target, len(classifier.labels))
+    check_pieces(pieces)
     return list(explain_texts(classifier, Texts.of(texts), chosen, target, pieces))
 
 

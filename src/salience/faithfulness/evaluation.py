@@ -8,14 +8,16 @@ import numpy as np
 
 from salience.data.texts import TextsLike
 from salience.explainers.chance import random_words
+from salience.explainers.named import functions_named
 from salience.faithfulness import default_metrics, metrics_named
 from salience.faithfulness.detection import detection_by_class, marked_words, mean_detection
-from salience.faithfulness.evaluation_input import check_settings, functions_named, labelled, what_is_known
+from salience.faithfulness.evaluation_input import check_settings, labelled, what_is_known
 from salience.faithfulness.explained_labels import asked_of
 from salience.faithfulness.measuring import Measured, measure
 from salience.faithfulness.results import Evaluation, Row, row_of
 from salience.faithfulness.whole_texts import reading_of, scores_of
 from salience.inference import TextClassifier
+from salience.inference.fitted import classifier_of
 
 DRAWS = 5  # of random scores; their mean is the baseline
 LEAVE_ONE_OUT_TEXTS = 200
@@ -50,8 +52,9 @@ def evaluate(
     Args:
         classifier: the model that is explained.
         texts: N texts, N pairs of texts, or a `Texts`, which may have labels and marks of words.
-        labels: their gold labels, as names or numbers; None takes those of the `Texts`. Without labels, metrics of
-            accuracy cannot be computed. Where a text can have several: lists of names, or 0 and 1 (N, C).
+        labels: their gold labels: names, or the numbers of classes where no name is a number. None takes those of the
+            `Texts`. Without labels, metrics of accuracy cannot be computed. Where a text can have several: lists of
+            names, or 0 and 1 (N, C).
         explainers: names of `salience.EXPLAINERS`, or functions by name.
         metrics: names of `salience.METRICS`, with a number in place of `k`: "accuracy-drop@5". None is all that
             apply, at `at` words.
@@ -79,6 +82,7 @@ def evaluate(
         evaluation = salience.evaluate(classifier, texts, labels, explainers=("gradient", "occlusion"))
         evaluation["gradient"].metrics["comprehensiveness"].mean
     """
+    classifier, judge = classifier_of(classifier), None if judge is None else classifier_of(judge)
     given = labelled(texts, labels, classifier)
     functions, several = functions_named(explainers), classifier.multi_label
     known = what_is_known(given, several)

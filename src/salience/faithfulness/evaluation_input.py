@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
 
+from salience.data.labels import WHOLE_NUMBER
 from salience.data.texts import UNKNOWN, Texts, TextsLike
 from salience.errors import InputError, counted, listed, unknown
-from salience.explainers import EXPLAINERS
-from salience.explainers.corpus import PIECES
+from salience.explainers.named import check_pieces
 from salience.faithfulness import Metric
 from salience.inference import TextClassifier
-from salience.settings import COUNT
+from salience.settings import COUNT, is_whole
 
 
 def labelled(texts: TextsLike, labels: Sequence | None, classifier: TextClassifier) -> Texts:
     """The texts with their labels as `Texts` has them; `Texts.labels` is None if no label is known.
 
     Args:
-        labels: of each text, a name or number, or where a text can have several labels, names or 0 and 1 for each;
-            None keeps those of the texts.
+        labels: of each text, a name, or the number of a class where no name is a number; where a text can have several
+            labels, names or 0 and 1 for each. None keeps those of the texts.
 
     Raises:
         InputError: texts that are none, no texts, an unknown label, too few or too many labels, or lists of labels
@@ -49,10 +49,11 @@ def labelled(texts: TextsLike, labels: Sequence | None, classifier: TextClassifi
 
 
 def _number(label: object, place: int, names: list[str]) -> int:
-    if isinstance(label, str) and label in names:
-        return names.index(label)
-    if isinstance(label, Integral) and not isinstance(label, bool) and 0 <= int(label) < len(names):
-        return int(label)
+    if isinstance(label, str | Integral) and str(label) in names:
+        return names.index(str(label))
+    # A number stands for a place among the classes only if it cannot be meant as a name.
+    if is_whole(label) and 0 <= int(str(label)) < len(names) and not any(map(WHOLE_NUMBER.fullmatch, names)):
+        return int(str(label))
     raise unknown(f"label in labels[{place}]:", label, names)
 
 
@@ -65,22 +66,6 @@ def _indicators(labels: object, place: int, names: list[str]) -> list[int]:
     if len(numbers) < len(labels):
         raise InputError(f"labels[{place}]: give the names of its labels, or an array with 0 or 1 for each of them")
     return [int(number in numbers) for number in range(len(names))]
-
-
-def functions_named(explainers: Sequence[str] | Mapping[str, Callable]) -> dict[str, Callable]:
-    """The explainers by name, of `EXPLAINERS` where only names are given.
-
-    Raises:
-        InputError: an unknown name, or one string.
-    """
-    if isinstance(explainers, Mapping):
-        return dict(explainers)
-    if isinstance(explainers, str):
-        raise InputError(f"give a sequence of explainers, not one string: for example [{explainers!r}]")
-    for name in explainers:
-        if name not in EXPLAINERS:
-            raise unknown("explainer", name, EXPLAINERS)
-    return {name: EXPLAINERS[name] for name in explainers}
 
 
 def what_is_known(texts: Texts, several: bool = False) -> set[str]:
@@ -133,8 +118,14 @@ def check_settings(
     for name, count in counts.items():
         if not COUNT.fits(count):
             raise InputError(f"{name}={count}: give {COUNT.words}")
-    if pieces not in PIECES:
-        raise unknown("pieces", pieces, PIECES)
+    check_pieces(pieces)
+    marks = any(metric.needs == "marks" for metric in metrics.values())
+    if (judge is not None or marks) and "head-tail" in (classifier.long, judge.long if judge is not None else ""):
+        what = "marks of words need" if marks else "a judge needs"
+        raise InputError(
+            f"{what} models that read texts from the beginning, and with --long head-tail the middle is left out: "
+            f"leave out the {'marks' if marks else 'judge'}"
+        )
     if judge is not None and judge.multi_label != classifier.multi_label:
         raise InputError("the judge and the classifier must both give a text one label, or both several")
     if judge is not None and judge.labels != classifier.labels:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Integral
 
 import numpy as np
 
 from salience.data.texts import Texts
-from salience.errors import InputError, counted, unknown
+from salience.errors import InputError, counted
+from salience.explainers.named import check_target
 from salience.explainers.several_labels import chosen_labels
 from salience.inference import TextClassifier
 
@@ -51,9 +51,7 @@ def asked_of(
             label, and something else than "predicted" is asked for; or no text has such a label.
     """
     names = classifier.labels
-    is_number = isinstance(target, Integral) and not isinstance(target, bool) and 0 <= int(target) < len(names)
-    if not is_number and target not in ("predicted", "gold"):
-        raise unknown("target", target, ["predicted", "gold", *map(str, range(len(names)))])
+    check_target(target, len(names))
     if not classifier.multi_label:
         if target != "predicted":
             raise InputError(
@@ -76,7 +74,7 @@ def asked_of(
     if not len(owners):
         which = "right" if target == "gold" else "predicted"
         raise InputError(
-            f"none of {counted(len(texts), 'text')} has a label that is {which}: name the label to explain as target"
+            f"none of {counted(len(texts), 'text')} has a label that is {which}: give the number of a label as target"
         )
     if without:
         say(f"{without} of {len(texts)} texts are left out: they have no label that is explained")

@@ -9,17 +9,16 @@ from salience.comparison.provenance import Provenance
 from salience.comparison.results import ConditionResults
 from salience.comparison.statistics import spread
 from salience.report.comparison import measured_tables, verdicts
+from salience.report.comparison_about import grid_in_words, statistics_in_words
 from salience.report.comparison_words import (
     LISTED_CLASSES,
     board,
     class_rows,
     disputed_in_words,
-    grid_in_words,
     measured_in_words,
     over_rows,
     pairs_in_words,
     setting_values,
-    statistics_in_words,
 )
 from salience.training.card import markdown
 

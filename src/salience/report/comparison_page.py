@@ -10,17 +10,16 @@ from salience.comparison.evidence import DisputedText, GridEvidence, Predictions
 from salience.comparison.stored_explanations import HeatMaps
 from salience.errors import printable
 from salience.report.comparison import measured_tables, verdicts
+from salience.report.comparison_about import grid_in_words, statistics_in_words
 from salience.report.comparison_pictures import Drawing, gain_against_cost, learning_curves, runs_and_intervals
 from salience.report.comparison_words import (
     board,
     class_rows,
     disputed_in_words,
-    grid_in_words,
     measured_in_words,
     over_rows,
     pairs_in_words,
     setting_values,
-    statistics_in_words,
 )
 from salience.report.heat_maps import HeatMap, heat_maps_of_text, legend
 from salience.report.inline_svg import Styles, inline

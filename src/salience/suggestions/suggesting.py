@@ -11,6 +11,8 @@ from salience.data.splitting import stripped
 from salience.data.texts import Texts, TextsLike
 from salience.errors import InputError, unknown
 from salience.inference import TextClassifier
+from salience.inference.fitted import classifier_of
+from salience.settings import is_whole
 from salience.suggestions.fresh import FreshTexts
 from salience.suggestions.strategies import DEFAULT, STRATEGIES, Strategy
 from salience.suggestions.strategy import Pool
@@ -70,7 +72,7 @@ def suggest(
     Raises:
         InputError: an unknown strategy, one that does not fit the classifier, a count below 1, or texts that are none.
     """
-    chosen = strategy_named(strategy, count)
+    classifier, chosen = classifier_of(classifier), strategy_named(strategy, count)
     check_labels(strategy, classifier)
     given, fresh = Texts.of(texts), FreshTexts(set(stripped(Texts.of(labelled))))
     places = [place for place, row in enumerate(stripped(given)) if fresh.is_fresh(row)]
@@ -112,7 +114,7 @@ def strategy_named(name: str, count: int) -> Strategy:
     """
     if name not in STRATEGIES:
         raise unknown("strategy", name, STRATEGIES)
-    if count < 1:
+    if not is_whole(count) or count < 1:
         raise InputError(f"--count is {count}: give the number of texts to suggest, at least 1")
     return STRATEGIES[name]
 

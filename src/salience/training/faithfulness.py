@@ -14,9 +14,9 @@ from salience.data.task import Task
 from salience.errors import InputError
 from salience.explainers import EXPLAINERS, IntegratedGradients
 from salience.explainers.chance import random_words
+from salience.explainers.named import functions_named
 from salience.faithfulness import Metric, metrics_named
 from salience.faithfulness.evaluation import DRAWS
-from salience.faithfulness.evaluation_input import functions_named
 from salience.faithfulness.explained_labels import asked_of
 from salience.faithfulness.measuring import Measured, measure
 from salience.faithfulness.results import mean_of

@@ -185,7 +185,7 @@ def kept_precision(folder: Path) -> str | None:
     Args:
         folder: of the run.
     """
-    for place in (folder, work_of(folder)):
+    for place in (work_of(folder), folder):  # where both are there, the interrupted run replaces the finished one
         try:
             precision = read_recipe(place / RECIPE).get("precision")
         except (OSError, InputError):

@@ -14,6 +14,8 @@ from salience.analysis.channels import scan_channels
 from salience.batch import Batch
 from salience.commands.labelled_texts import cannot, labelled_texts
 from salience.data.batching import Collator
+from salience.data.labels import visible
+from salience.data.values import well_formed
 from salience.errors import InputError
 from salience.files import whole_folder
 from salience.hooks.hooks import evaluating
@@ -50,12 +52,20 @@ def analyse_channels(
     """
     if not 0 < ratio < 1:
         raise InputError(f"--ratio is a part of the channels, between 0 and 1, not {ratio}")
+    if sentence is not None:
+        # Command-line arguments that are not UTF-8 contain lone surrogates, which no tokenizer accepts.
+        sentence = well_formed(sentence)
+        if not visible(sentence):
+            raise InputError("--sentence has no words: give a text whose patches are drawn")
     classifier = load(name, max_length, device)
     with_one_label(classifier, "salience analyse channels", name)
     texts = labelled_texts(data, classifier.labels, trained_columns(name), most, columns)
     with cannot(f"analyse {name}"):
         scanned = scan_channels(classifier.model, classifier.encode(texts), ratio)
     labels = classifier.labels
+    if not np.nan_to_num(found := scanned.importance(len(labels))).any():
+        width = found.shape[1]
+        raise InputError(f"--ratio {ratio} selects none of the {width} channels: give at least {1 / width:.2g}")
     words = {
         labels[label]: {str(channel): token_counts(counts, classifier) for channel, counts in channels.items()}
         for label, channels in scanned.leading(len(labels), top).items()

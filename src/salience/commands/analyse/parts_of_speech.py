@@ -53,6 +53,11 @@ def analyse_parts_of_speech(
     chosen = [head_of(text) for text in heads.split(",")]
     classifier = load(name, max_length, device)
     with_one_label(classifier, "salience analyse pos", name)
+    if classifier.long != "head":
+        raise InputError(
+            f"{name} reads parts of long texts, with --long {classifier.long}, and the attention of whole texts is "
+            "analysed: train a model with --long head"
+        )
     read = Texts.concatenated(
         read_texts(data, labels=None, trained=None, most=most, columns=columns, marks=tags, option="--tags")
     )
