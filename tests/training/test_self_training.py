@@ -209,7 +209,8 @@ def test_a_run_that_is_killed_between_the_phases(place, untroubled, tmp_path):
     assert {seed for seed, _ in again.watch.weights} == {5}
 
 
-def test_a_step_in_parts_reads_the_texts_of_the_whole_step(place, tmp_path, monkeypatch):
+def recorded_rows(monkeypatch) -> list[list[int]]:
+    """A list to which the texts of every part of a step are added."""
     read: list[list[int]] = []
 
     def recorded(rows):
@@ -219,6 +220,11 @@ def test_a_step_in_parts_reads_the_texts_of_the_whole_step(place, tmp_path, monk
 
     of_part = UnlabelledRows.next
     monkeypatch.setattr(UnlabelledRows, "next", recorded)
+    return read
+
+
+def test_a_step_in_parts_reads_the_texts_of_the_whole_step(place, tmp_path, monkeypatch):
+    read = recorded_rows(monkeypatch)
     fitted(place, tmp_path / "whole")
     whole = read.copy()
     read.clear()
@@ -229,15 +235,7 @@ def test_a_step_in_parts_reads_the_texts_of_the_whole_step(place, tmp_path, monk
 
 def test_with_few_rows_a_step_keeps_the_ratio_and_all_of_its_texts(place, tmp_path, monkeypatch):
     """24 rows are a step of 24 texts where the recipe says 64, in two parts of up to 16 where it says four."""
-    read: list[list[int]] = []
-
-    def recorded(rows):
-        found = of_part(rows)
-        read.append(found.tolist())
-        return found
-
-    of_part = UnlabelledRows.next
-    monkeypatch.setattr(UnlabelledRows, "next", recorded)
+    read = recorded_rows(monkeypatch)
     whole = fitted(place, tmp_path / "whole", batch_size=64, unlabelled_ratio=1)
     texts = read.copy()
     read.clear()

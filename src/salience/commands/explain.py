@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
-from salience.commands.labelled_texts import cannot, check_pieces, read_texts
+from salience.commands.labelled_texts import cannot, read_texts
 from salience.data.labels import visible
 from salience.data.sources import check_not_read
 from salience.data.texts import Texts
@@ -25,6 +25,7 @@ from salience.explainers.explanation import Explanation
 from salience.explainers.explanation_rows import as_json
 from salience.explainers.explanations import explain_texts
 from salience.explainers.from_captum import FromCaptum
+from salience.explainers.named import check_pieces
 from salience.files import whole_file
 from salience.inference import load
 from salience.outputs import check_output_file
@@ -78,7 +79,7 @@ def explain_file(
     check_output_file(output, overwrite)
     check_not_read(output, data)
     functions = chosen_explainers(explainers, layer, head)
-    check_pieces(pieces)
+    check_pieces(pieces, "--pieces")
     classifier = load(name, max_length, device, precision)
     trained = trained_columns(name)
     if texts and trained is not None and trained.text_pair is not None:

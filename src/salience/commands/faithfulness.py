@@ -14,12 +14,13 @@ from rich.console import Console
 from transformers import set_seed
 
 from salience.commands.explain import chosen_explainers, target_of
-from salience.commands.labelled_texts import cannot, check_pieces, labelled_texts, read_texts
+from salience.commands.labelled_texts import cannot, labelled_texts, read_texts
 from salience.data.columns import Columns
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed
 from salience.explainers import EXPLAINERS
 from salience.explainers.explanations import explain_texts
+from salience.explainers.named import check_pieces
 from salience.faithfulness import metrics_named
 from salience.faithfulness.evaluation import DRAWS, LEAVE_ONE_OUT_TEXTS, evaluate
 from salience.faithfulness.results import Evaluation
@@ -97,7 +98,7 @@ def check_options(
         raise InputError(f"--at {at} must be from 1 to --most {most}")
     if rows is not None and rows < 1:
         raise InputError(f"--rows must be at least 1, not {rows}")
-    check_pieces(pieces)
+    check_pieces(pieces, "--pieces")
     for metric, entry in metrics_named(metrics or ()).items():
         if entry.needs == "marks" and marks is None:
             raise InputError(f"--metrics {metric} needs marked words: --marks names their column")

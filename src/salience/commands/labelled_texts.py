@@ -14,16 +14,9 @@ from salience.data.columns import LABELS, Columns, choose_as_trained, usual
 from salience.data.multilabel import label_columns
 from salience.data.reading import column_names
 from salience.data.texts import UNKNOWN, Texts
-from salience.errors import InputError, listed, quoted, unknown
-from salience.explainers.corpus import PIECES
+from salience.errors import InputError, listed, quoted
 from salience.explainers.explanations import TEXTS
 from salience.report.terminal import tell
-
-
-def check_pieces(pieces: str) -> None:
-    """Raises an `InputError` unless `pieces` says how the scores of a word's tokens become the word's score."""
-    if pieces not in PIECES:
-        raise unknown("--pieces", pieces, PIECES)
 
 
 @contextmanager

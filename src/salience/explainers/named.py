@@ -32,7 +32,11 @@ def check_target(target: object, classes: int) -> None:
         raise unknown("target", target, ["predicted", "gold", *map(str, range(classes))])
 
 
-def check_pieces(pieces: str) -> None:
-    """Raises an `InputError` if `pieces` is none of `PIECES`."""
+def check_pieces(pieces: str, name: str = "pieces") -> None:
+    """Raises an `InputError` unless `pieces` says how the scores of a word's tokens become the word's score.
+
+    Args:
+        name: what a user knows it by.
+    """
     if pieces not in PIECES:
-        raise unknown("pieces", pieces, PIECES)
+        raise unknown(name, pieces, PIECES)
