@@ -60,7 +60,10 @@ def test_a_plain_stage_has_its_share_of_the_cost(tmp_path):
 
 def test_texts_without_labels_cost_a_teacher_and_their_own_passes(tmp_path):
     """For each labelled text of a step: the teacher's pass, the student's, and those of two other texts."""
-    more = str(write_csv(tmp_path / "more.csv", [[text] for text, _ in labelled_rows(9, seed=2)], ["text"]))
+    few, more = (
+        str(write_csv(tmp_path / f"{count}.csv", [[text] for text, _ in labelled_rows(count, seed=2)], ["text"]))
+        for count in (8, 80)
+    )
     settings = {
         "with": {"method": "plain", "unlabelled_view": "plain"},
         "more of them": {"method": "plain", "unlabelled_ratio": 5},
@@ -74,7 +77,8 @@ def test_texts_without_labels_cost_a_teacher_and_their_own_passes(tmp_path):
     expected = {"with": 1 + 1 + 2, "more of them": 1 + 1 + 5, "mixed": 1 + 1 + 2 * 5 / 3,
                 "mixed with all": 1 + 1 + 3 * 5 / 3, "labelled by the model": 1 + 1 + 2 + 2 / 3, "ssmix": 2 + 2 + 2,
                 "none of them": 1}  # fmt: skip
-    assert by_passes(recipes) == pytest.approx(expected)
+    recipes["with few"] = recipe_of(tmp_path, unlabelled=few, **settings["with"])  # a step has all of them
+    assert by_passes(recipes) == pytest.approx(expected | {"with few": 1 + 1 + 8 / 16})
     with pytest.raises(InputError, match="--budget time cannot measure the two phases of --unlabelled"):
         by_time({"with": recipes["with"]})
 
