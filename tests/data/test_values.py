@@ -1,8 +1,24 @@
-"""One rule for texts that are not valid Unicode."""
+"""One rule for texts that are not valid Unicode, and one for values that are missing."""
 
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
 import pytest
 
-from salience.data.values import well_formed, well_formed_value
+from salience.data.values import text_of, well_formed, well_formed_value
+
+
+@pytest.mark.parametrize(
+    "value", [None, float("nan"), np.float32("nan"), Decimal("nan"), pd.NA, pd.NaT, "", " "], ids=repr
+)
+def test_missing_values_are_no_texts(value):
+    assert text_of(value) is None
+
+
+@pytest.mark.parametrize(("value", "text"), [("nan", "nan"), (0, "0"), (1.5, "1.5"), (np.int64(7), "7")])
+def test_numbers_are_texts(value, text):
+    assert text_of(value) == text
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,9 @@ def test_pairs_and_no_texts(classifier):
 def test_bad_input_is_one_line(classifier):
     with pytest.raises(InputError, match="unknown strategy"):
         suggest(classifier, TEXTS, strategy="random")
-    with pytest.raises(InputError, match="at least 1"):
-        suggest(classifier, TEXTS, 0)
+    for count in (0, 2.5, "2"):
+        with pytest.raises(InputError, match="at least 1"):
+            suggest(classifier, TEXTS, count)
 
 
 def test_probabilities_that_are_not_finite_are_left_out():

@@ -132,7 +132,7 @@ def test_groups_without_an_estimate():
 
 
 def test_groups_of_which_there_is_only_one():
-    said = r'^--group "author" has no effect without an estimate, and none can be made, because there is only 1 group'
+    said = r'^--group "author" has no effect without an estimate: none can be made, because there is only 1 group'
     with pytest.raises(InputError, match=said):
         folds_of(texts_of([0, 1] * 4, groups=["a"] * 8), None, group="author")
 

@@ -54,7 +54,10 @@ def test_all_runs_of_a_comparison_have_it(recipe, tmp_path):
     model = families.save_tiny_model(tmp_path / "tiny", [*WORDS.values(), " ".join(FILLER)])
     given = replace(recipe, model=str(model), steps=2, device="cpu", label_noise=0.5)
     output = tmp_path / "out"
-    compare(given, ["plain", "embedmix"], [0, 1], output, print, references=["majority"])
+    for part in ((0, 2), (3, 2)):
+        with pytest.raises(InputError, match=f"part {part[0]} of 2: give a number from 1"):
+            compare(given, ["plain", "embedmix"], [0, 1], output, print, part=part)
+    compare(given, ["plain", "embedmix"], [0, 1], str(output), print, references=["majority"])
     for folder in ("plain-0", "embedmix-1", "majority-1"):
         assert yaml.safe_load((output / folder / "recipe.yaml").read_text())["label_noise"] == 0.5
     noisy = task_of(replace(given, seed=1), print)

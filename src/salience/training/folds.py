@@ -78,9 +78,9 @@ def choose_folds(recipe: Recipe, task: Task, note: Callable[[str], None]) -> Fol
         target = [] if recipe.target_precision is None else [f"--target-precision {recipe.target_precision:g}"]
         is_open = recipe.estimate is None and not len(task.validation)
         reason = obstacle(task.training, 2) if is_open else ""
-        remedy = f", and none can be made, because {reason}:" if reason else ": add --estimate folds:2, or"
+        remedy = f"none can be made, because {reason}:" if reason else "add --estimate folds:2, or"
         for option in [*named, *["--calibrate"] * bool(recipe.calibrate), *target]:
-            raise InputError(f"{option} has no effect without an estimate{remedy} leave it out")
+            raise InputError(f"{option} has no effect without an estimate: {remedy} leave it out")
         if reason:
             note(f"no estimate: {reason}")
         return None
