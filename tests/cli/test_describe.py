@@ -98,7 +98,7 @@ def test_test_rows_without_labels(place, labels, salience, tmp_path):
     file = write_csv(tmp_path / "texts.csv", [("a cup",), ("a song",)], ("text",))
     out = tmp_path / "out"
     answer = salience("describe", labels, "--model", place.model, "--device", "cpu", "--test", file, "--output", out)
-    assert answer.code == 2 and "has no labelled texts: name the column of the labels with --label" in answer.err
+    assert answer.code == 2 and "no row has a label that the model knows" in answer.err
     assert not out.exists()
 
 
@@ -106,7 +106,7 @@ def test_test_rows_whose_labels_are_all_missing(place, labels, salience, tmp_pat
     file = write_csv(tmp_path / "texts.csv", [("a cup", ""), ("a song", "")], ("text", "label"))
     out = tmp_path / "out"
     answer = salience("describe", labels, "--model", place.model, "--device", "cpu", "--test", file, "--output", out)
-    assert answer.code == 2 and "texts.csv has no row with a label of the descriptions" in answer.err
+    assert answer.code == 2 and "texts.csv: no row has a label that the model knows" in answer.err
     assert not out.exists()
 
 

@@ -106,6 +106,23 @@ def test_each_predicted_label_is_explained(trained, files, salience, tmp_path):
     assert salience("explain", trained, files[1], "--output", tmp_path / "page.html").code == 0
 
 
+def test_cut_texts_count_with_each_decision_that_is_explained(trained, files, salience, tmp_path):
+    output = tmp_path / "out.jsonl"
+    answer = salience("explain", trained, files[1], "--max-length", "4", "--target", "gold", "--output", output)
+    lines = [json.loads(line) for line in output.read_text().splitlines()]
+    assert len(lines) > len({line["row"] for line in lines})
+    told = f"{len(lines)} of {len(lines)} decisions are about texts that are longer than the 4 tokens read of each"
+    assert answer.code == 0 and told in answer.err and f"{len(lines)} decisions explained" in answer.err
+
+
+def test_a_row_without_known_labels_has_no_right_ones_to_explain(trained, salience, tmp_path):
+    data = write_csv(tmp_path / "data.csv", [("a cup", '["food"]'), ("a song", ""), ("a match", "[]")])
+    answer = salience("explain", trained, data, "--target", "gold", "--output", tmp_path / "out.jsonl")
+    assert answer.code == 2
+    assert answer.err.splitlines()[-1].startswith(f"salience: {data}, row 2: no label that the model knows")
+    assert [file.name for file in tmp_path.iterdir()] == ["data.csv"]
+
+
 def test_columns_and_a_separator_give_the_same_run_as_lists(files, place, salience, tmp_path):
     data = files[0]
     rows = [(text, json.loads(labels)) for text, labels in rows_of_several(60, 0)]

@@ -64,6 +64,14 @@ def test_labels_are_numbers(complaint):
         _ = Texts(["a"]).known_labels
 
 
+def test_a_text_is_labelled_if_all_its_labels_are_known():
+    assert Texts(["a", "b"]).labelled.tolist() == [False, False]
+    assert Texts(["a", "b"], labels=[0, UNKNOWN]).labelled.tolist() == [True, False]
+    several = Texts(["a", "b", "c"], labels=np.array([[0, 1], [0, UNKNOWN], [UNKNOWN, UNKNOWN]]))
+    assert several.labelled.tolist() == [True, False, False]
+    assert Texts([], labels=np.zeros((0, 2), int)).labelled.tolist() == []
+
+
 def test_take_keeps_the_order_that_is_asked_for():
     assert FULL.take([1, 0]) == Texts(
         ["c", "a b"], ["e", "d"], [UNKNOWN, 1], [7, 4], [["z"], ["x", "y"]], ["Bea", "Ann"]

@@ -339,6 +339,12 @@ FOUND = {
 }  # fmt: skip
 
 
+def test_several_labels_of_a_text_are_counted_as_decisions(shown):
+    of_one = explanation("a goal")
+    assert said(shown([replace(of_one, decided=(0, 1), target=target) for target in (0, 1)])) == "2 of 2 decisions"
+    assert said(shown([of_one])) == "1 of 1 texts"
+
+
 def test_a_search_is_for_words_in_any_case_or_for_a_label(shown):
     predicted = [0, 1, 2, 0, 1]
     page = shown([explanation(text, np.roll([0.8, 0.1, 0.1], own)) for text, own in zip(SEARCHED, predicted,

@@ -8,10 +8,9 @@ from typing import Any
 
 from salience._version import __version__
 from salience.commands.export import check_replaceable
-from salience.commands.labelled_texts import read_texts
+from salience.commands.labelled_texts import labelled_texts
 from salience.data.descriptions import label_descriptions, read_descriptions
-from salience.data.texts import UNKNOWN, Texts
-from salience.errors import InputError, counted
+from salience.errors import counted
 from salience.files import whole_folder, write_json, write_whole
 from salience.inference import TextClassifier
 from salience.report.terminal import say
@@ -82,12 +81,7 @@ def measured(classifier: TextClassifier, test: str, columns: Mapping[str, Any]) 
     Raises:
         InputError: the file is at fault, or has no row with a label of the classifier.
     """
-    texts = Texts.concatenated(read_texts(test, classifier.labels, None, None, columns, needed=True))
-    if texts.labels is None or not len(texts):
-        raise InputError(f"{test} has no labelled texts: name the column of the labels with --label")
-    known = texts.take((texts.labels != UNKNOWN).nonzero()[0])
-    if not len(known):
-        raise InputError(f"{test} has no row with a label of the descriptions: name the column with --label")
+    known = labelled_texts(test, classifier.labels, None, None, columns)
     return scores(classifier.predict_proba(known), known.known_labels) | {"rows": len(known), "file": Path(test).name}
 
 

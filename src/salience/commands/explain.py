@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 
+from salience.commands.explain_options import chosen_explainers, target_of
 from salience.commands.labelled_texts import cannot, read_texts
 from salience.data.labels import visible
 from salience.data.sources import check_not_read
@@ -20,11 +22,9 @@ from salience.data.texts import Texts
 from salience.data.values import well_formed
 from salience.data.writing import writing
 from salience.errors import InputError, counted, json_printable, unknown
-from salience.explainers import EXPLAINERS, Attention, ClsAttention
 from salience.explainers.explanation import Explanation
 from salience.explainers.explanation_rows import as_json
 from salience.explainers.explanations import explain_texts
-from salience.explainers.from_captum import FromCaptum
 from salience.explainers.named import check_pieces
 from salience.files import whole_file
 from salience.inference import load
@@ -72,6 +72,8 @@ def explain_file(
         raise InputError("give either a file of texts, or --text, once or several times")
     if texts and (most is not None or any(columns.get(each) for each in ("text", "text_pair", "label"))):
         raise InputError("--most and the names of columns are about a file: leave them out with --text")
+    if texts and target == "gold":
+        raise InputError("--target gold explains right labels: give texts in a file that has them, not by --text")
     if not all(map(visible, texts)):
         raise InputError("--text has no words: give a text to explain")
     if output is not None and output.suffix.lower() != f".{kind}":
@@ -90,6 +92,8 @@ def explain_file(
         if data is None
         else read_texts(data, classifier.labels, trained, most, columns, multi_label=classifier.multi_label)
     )
+    if data is not None and target == "gold":
+        windows = all_labelled(windows, data)
     with cannot(f"explain {name}"):
         number = target_of(target, classifier.labels)
         explanations = chain.from_iterable(
@@ -97,11 +101,27 @@ def explain_file(
         )
         title = f"{Path(name).name}: {Path(data).name if data else 'explanations'}"
         written, cut = write(explanations, kind, output, title)
+    what = "decision" if classifier.multi_label else "text"
     if cut:
-        tell(cut_off(cut, written, classifier.max_length))
+        tell(cut_off(cut, written, classifier.max_length, what))
     if output is not None:
-        what = "decision" if classifier.multi_label else "text"
         tell(f"{counted(written, what)} explained: {output}")
+
+
+def all_labelled(windows: Iterable[Texts], data: str) -> Iterator[Texts]:
+    """The texts of a file as they come.
+
+    Raises:
+        InputError: a row has no label that the model knows.
+    """
+    for texts in windows:
+        missing = np.flatnonzero(~texts.labelled)
+        if len(missing) and texts.rows is not None:
+            raise InputError(
+                f"{data}, row {texts.rows[missing[0]]}: no label that the model knows, and --target gold explains "
+                f"right labels; correct the label, name its column by --label, or choose another --target"
+            )
+        yield texts
 
 
 def format_of(output: Path) -> str:
@@ -116,54 +136,11 @@ def format_of(output: Path) -> str:
     return kind
 
 
-def chosen_explainers(names: Sequence[str], layer: int | None, head: int | None) -> dict[str, Callable]:
-    """Explainers by name, with the layer and head that the attention explainers are to use.
-
-    Raises:
-        InputError: an explainer is unknown, or a layer or head is given without an attention explainer.
-    """
-    explainers = {name: explainer_named(name) for name in names}
-    if layer is not None or head is not None:
-        attention = {
-            name: explainer
-            for name, explainer in explainers.items()
-            if isinstance(explainer, Attention | ClsAttention)
-        }
-        if not attention:
-            raise InputError("--layer and --head are of --explainer attention and cls-attention")
-        for name, explainer in attention.items():
-            explainers[name] = replace(explainer, layer=explainer.layer if layer is None else layer, head=head)
-    return explainers
-
-
-def explainer_named(name: str) -> Callable:
-    """An explainer of `salience.EXPLAINERS`, or one of captum: captum:NAME.
-
-    Raises:
-        InputError: there is no such explainer, or captum is not installed.
-    """
-    if name.startswith("captum:"):
-        return FromCaptum(name.removeprefix("captum:"))
-    if name not in EXPLAINERS:
-        raise unknown("explainer", name, [*EXPLAINERS, "captum:NAME"])
-    return EXPLAINERS[name]
-
-
-def target_of(target: str, labels: list[str]) -> int | str:
-    """The number of a label; "predicted" and "gold" stay as they are.
-
-    Raises:
-        InputError: it is none of these.
-    """
-    if target in ("predicted", "gold"):
-        return target
-    if target not in labels:
-        raise unknown("--target", target, ["predicted", "gold", *labels])
-    return labels.index(target)
-
-
 def write(explanations: Iterable[Explanation], kind: str, output: Path | None, title: str) -> tuple[int, int]:
-    """Writes explanations as they are computed; returns the number of texts, and of texts that were cut."""
+    """Writes explanations as they are computed; returns their number, and that of texts that were cut.
+
+    Where a text can have several labels, it counts with each explanation.
+    """
     seen: Counter[bool] = Counter()
 
     def noted() -> Iterator[Explanation]:

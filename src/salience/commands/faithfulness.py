@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 from transformers import set_seed
 
-from salience.commands.explain import chosen_explainers, target_of
+from salience.commands.explain_options import chosen_explainers, target_of
 from salience.commands.labelled_texts import cannot, labelled_texts, read_texts
 from salience.data.columns import Columns
 from salience.data.texts import Texts

@@ -13,7 +13,7 @@ from salience.commands.complete_rows import CompleteRows
 from salience.data.columns import LABELS, Columns, choose_as_trained, usual
 from salience.data.multilabel import label_columns
 from salience.data.reading import column_names
-from salience.data.texts import UNKNOWN, Texts
+from salience.data.texts import Texts
 from salience.errors import InputError, listed, quoted
 from salience.explainers.explanations import TEXTS
 from salience.report.terminal import tell
@@ -51,9 +51,7 @@ def labelled_texts(
     )
     if not len(every):
         raise InputError(f"{data} has no texts")
-    known = np.zeros(0, int)
-    if every.labels is not None:
-        known = np.flatnonzero((every.labels != UNKNOWN).reshape(len(every), -1).all(1))
+    known = np.flatnonzero(every.labelled)
     if not len(known):
         raise InputError(
             f"{data}: no row has a label that the model knows ({listed(labels)}); check its --label column"

@@ -104,6 +104,13 @@ class Texts:
         return self.labels
 
     @property
+    def labelled(self) -> np.ndarray:
+        """(N,) bool, whether the label of a text is known; where a text can have several, whether all of them are."""
+        if self.labels is None:
+            return np.zeros(len(self), bool)
+        return (self.labels != UNKNOWN).all(axis=tuple(range(1, self.labels.ndim)))
+
+    @property
     def columns(self) -> list[list[str]]:
         """The texts; of pairs, the first ones and the second ones."""
         return [self.texts] if self.second is None else [self.texts, self.second]

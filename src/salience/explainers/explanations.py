@@ -78,6 +78,8 @@ def explain_texts(
         explain_some = partial(explain_labels, explain_one=explain_some)
     for start in range(0, len(texts), TEXTS):
         some = texts.take(range(start, min(start + TEXTS, len(texts))))
+        if target == "gold":
+            check_labelled(some)
         yield from explain_some(classifier, some, explainers, target, pieces)
 
 
@@ -93,7 +95,7 @@ def explain_at_once(
     for rows, batch in like_length(model, encoded, tokens=DIFFERENTIATED):
         asked = None
         if target != "predicted":
-            asked = torch.tensor([explained_class(target, gold[row], row, texts) for row in rows], device=model.device)
+            asked = torch.tensor(explained_classes(target, texts)[rows], device=model.device)
         with classifier.computing():
             probabilities, targets, scores = _explain_batch(model, batch, explainers, asked)
         for index, row in enumerate(rows):
@@ -142,11 +144,14 @@ def gold_of(texts: Texts) -> list[int | None]:
     return [None if number == UNKNOWN else number for number in numbers]
 
 
-def explained_class(target: int | str, gold: int | None, row: int, texts: Texts) -> int:
-    """The number of the class to explain, where it is not the predicted one."""
-    if target != "gold":
-        return int(target)
-    if gold is None:
-        which = "a text" if texts.rows is None else f"row {texts.rows[row]}"
+def explained_classes(target: int | str, texts: Texts) -> np.ndarray:
+    """(N,) int, the numbers of the classes to explain, where they are not the predicted ones."""
+    return texts.known_labels if target == "gold" else np.full(len(texts), int(target))
+
+
+def check_labelled(texts: Texts) -> None:
+    """Raises a `ValueError` if the label of a text is not known."""
+    missing = np.flatnonzero(~texts.labelled)
+    if len(missing):
+        which = "a text" if texts.rows is None else f"row {texts.rows[missing[0]]}"
         raise ValueError(f"gold labels are to be explained, but {which} has none that the model knows")
-    return gold

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from salience.data.texts import UNKNOWN, Texts
+from salience.data.texts import Texts
 from salience.explainers.explanation import Explanation
 from salience.inference import TextClassifier
 
@@ -31,10 +31,14 @@ def explain_labels(
     """
     probabilities = classifier.predict_proba(texts)
     decided = classifier.decisions(probabilities)
-    golds = None if texts.labels is None else [None if UNKNOWN in row else row for row in texts.labels]
+    golds = (
+        [None] * len(texts)
+        if texts.labels is None
+        else [row if known else None for row, known in zip(texts.labels, texts.labelled, strict=True)]
+    )
     pairs = [
         (row, label) for row in range(len(texts))
-        for label in labels_to_explain(target, probabilities[row], decided[row], None if golds is None else golds[row])
+        for label in labels_to_explain(target, probabilities[row], decided[row], golds[row])
     ]  # fmt: skip
     rows, labels = np.array(pairs, int).reshape(-1, 2).T
     asked = replace(texts, labels=None).take(rows)
@@ -43,7 +47,7 @@ def explain_labels(
         replace(
             explanation, gold=None, probabilities=probabilities[row],
             decided=tuple(np.flatnonzero(decided[row]).tolist()),
-            golds=None if golds is None or (known := golds[row]) is None else tuple(np.flatnonzero(known).tolist()),
+            golds=None if (known := golds[row]) is None else tuple(np.flatnonzero(known).tolist()),
         )
         for row, explanation in zip(rows.tolist(), found, strict=True)
     ]  # fmt: skip

@@ -11,7 +11,7 @@ from salience.data.long_texts import Passages
 from salience.data.texts import Texts
 from salience.data.words import word_spans
 from salience.explainers.explanation import Explanation
-from salience.explainers.explanations import explain_at_once, explained_class, gold_of
+from salience.explainers.explanations import explain_at_once, explained_classes, gold_of
 from salience.inference import TextClassifier
 
 
@@ -28,12 +28,9 @@ def explain_windows(
     """
     probabilities = classifier.predict_proba(texts)
     gold = gold_of(texts)
-    targets = [
-        int(row.argmax()) if target == "predicted" else explained_class(target, gold[number], number, texts)
-        for number, row in enumerate(probabilities)
-    ]
+    targets = probabilities.argmax(1) if target == "predicted" else explained_classes(target, texts)
     found = classifier.passages(texts)
-    asked = replace(found.texts, labels=np.array(targets, np.int64)[found.owners])
+    asked = replace(found.texts, labels=targets[found.owners])
     of_windows = explain_at_once(classifier, asked, explainers, "gold", pieces)
     explanations = []
     for number in range(len(texts)):
@@ -49,7 +46,7 @@ def explain_windows(
         }
         explanations.append(
             Explanation(
-                words, second, classifier.labels, probabilities[number], targets[number], gold[number], scores,
+                words, second, classifier.labels, probabilities[number], int(targets[number]), gold[number], scores,
                 row=None if texts.rows is None else texts.rows[number],
                 cut=bool(found.shortened[number]) or any(of_windows[window].cut for window in own),
             )

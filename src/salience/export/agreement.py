@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from salience.data.texts import UNKNOWN, Texts
+from salience.data.texts import Texts
 from salience.inference import TextClassifier
 from salience.models.problem import Problem
 
@@ -72,24 +72,19 @@ def agreement(original: TextClassifier, exported: TextClassifier, texts: Texts) 
     return Agreement(
         texts=len(texts), changed=int((before != after).any(1).sum()),
         largest=float(abs(probabilities[0] - probabilities[1]).max()),
-        accuracy=accuracies(original.problem, texts.labels, before, after), problem=original.problem,
+        accuracy=accuracies(original.problem, texts, before, after), problem=original.problem,
     )  # fmt: skip
 
 
-def accuracies(
-    problem: Problem, labels: np.ndarray | None, before: np.ndarray, after: np.ndarray
-) -> tuple[float, float] | None:
+def accuracies(problem: Problem, texts: Texts, before: np.ndarray, after: np.ndarray) -> tuple[float, float] | None:
     """The accuracy of two classifiers on the texts whose labels are known; None if there are none.
 
     Args:
-        labels: of the texts, as `Texts` has them.
         before, after: (N, C) bool, the labels that are predicted.
     """
-    if labels is None:
-        return None
-    known = (labels != UNKNOWN).reshape(len(labels), -1).all(1)
+    known = texts.labelled
     if not known.any():
         return None
-    right = problem.right(labels, before.shape[1])
+    right = problem.right(texts.known_labels, before.shape[1])
     first, second = (float((each == right).all(1)[known].mean()) for each in (before, after))
     return first, second

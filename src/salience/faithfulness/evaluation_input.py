@@ -81,7 +81,7 @@ def what_is_known(texts: Texts, several: bool = False) -> set[str]:
     marks = set() if texts.marks is None else {"marks"}
     if texts.labels is None:
         return marks if several else set()
-    unlabelled = np.flatnonzero((texts.labels == UNKNOWN).reshape(len(texts), -1).any(1))
+    unlabelled = np.flatnonzero(~texts.labelled)
     if len(unlabelled):
         raise InputError(
             f"texts[{unlabelled[0]}] has no label, but others have one: give all of them a label, or none"

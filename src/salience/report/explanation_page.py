@@ -16,9 +16,11 @@ def explanation_page(explanations: Iterable[Explanation], title: str) -> str:
     Args:
         explanations: explanations by the same explainers for the same labels; they are read once.
     """
-    rows, labels, explainers = [], [], []
+    rows, labels, explainers, counted = [], [], [], "texts"
     for explanation in explanations:
         labels, explainers = explanation.labels, list(explanation.scores)
+        if explanation.decided is not None:
+            counted = "decisions"  # of which a text can have several
         rows.append({
             "row": explanation.row, "words": explanation.words, "second": explanation.second, "cut": explanation.cut,
             "gold": explanation.gold, "target": explanation.target, "predicted": explanation.predicted,
@@ -26,6 +28,6 @@ def explanation_page(explanations: Iterable[Explanation], title: str) -> str:
             "probabilities": [finite(round(float(value), 4)) for value in explanation.probabilities],
             "scores": [[finite(float(f"{value:.3g}")) for value in scores] for scores in explanation.scores.values()],
         })  # fmt: skip
-    data = {"labels": labels, "explainers": explainers, "rows": rows}
+    data = {"labels": labels, "explainers": explainers, "counted": counted, "rows": rows}
     body = render(PACKAGE, "explanations.html.jinja", title=title, data=data)
     return framed(title, asset("words.css") + asset("explanations.css"), body, asset("explanations.js"))

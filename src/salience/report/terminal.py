@@ -45,9 +45,14 @@ def tell(line: str) -> None:
     print(printable(line), file=sys.stderr)
 
 
-def cut_off(cut: int, texts: int, longest: int) -> str:
-    """The note that `cut` of so many texts are longer than `longest` tokens."""
-    return f"{cut} of {texts} texts are longer than the {longest} tokens read of each; the rest was cut off"
+def cut_off(cut: int, of: int, longest: int, what: str = "text") -> str:
+    """The note that `cut` of so many texts are longer than `longest` tokens.
+
+    Args:
+        what: is counted: "text", or "decision", of which a text can have several.
+    """
+    cases = "texts are" if what == "text" else f"{what}s are about texts that are"
+    return f"{cut} of {of} {cases} longer than the {longest} tokens read of each; the rest was cut off"
 
 
 def score_table(rows: str, models: Mapping[str, dict]) -> Table:

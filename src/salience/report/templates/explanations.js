@@ -90,7 +90,7 @@ function show(event) {
   do addTexts(); while (shown < kept);
   if (!kept) scrollTo(0, 0);
   fillWindow();
-  count.textContent = `${selected.length} of ${data.rows.length} texts`;
+  count.textContent = `${selected.length} of ${data.rows.length} ${data.counted}`;
 }
 
 for (const name of data.explainers) explainer.append(element("option", name));
