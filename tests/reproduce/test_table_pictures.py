@@ -45,6 +45,10 @@ SWEEP = [
     {"set": name, "layer": 1, "head": head, "rows": size, "seed": 0, "accuracy": 0.5, "agreement": 0.1}
     for name, size in (("mr", 200), ("sst5", 100)) for head in range(3)
 ]  # fmt: skip
+GROWING = [
+    {"set": name, "method": "Bert", "rows": size, "seed": 0, "model": "minilm", "accuracy": size / 1000}
+    for name, size in (("mr", 100), ("mr", 200), ("subj", 100))  # a single size is no curve
+]
 WORDS = {"set": "sst2", "seed": 0, "scale": 10.0, "labels": ["bad", "good"], "points": {
     "neutral": {"frequency": [3], "attention": [0.5], "polarity": [0.25], "weight": [0.1]},
     "1": {"frequency": [7, 9], "attention": [2.0, 3.0], "polarity": [4.0, 5.0], "weight": [0.2, 0.4, 0.9]},
@@ -130,6 +134,7 @@ def test_curves_over_words_are_means_over_seeds():
         ("attentionmix-figures", [HEADS], ["pos-mr"]),
         ("attentionmix-sweep", SWEEP, ["sweep-sst5-100", "sweep-mr-200"]),
         ("uaftc-figures", [WORDS | {"set": "imdb"}, WORDS], ["words-imdb", "words-sst2"]),
+        ("dropmix-sparse", GROWING, ["curves-mr-minilm"]),
         ("vat", CURVES, ["words-sst2-bilstm-random"]),
     ],
 )

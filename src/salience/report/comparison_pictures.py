@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from salience.comparison.evidence import LearningCurves
 from salience.comparison.paired_difference import PairedDifference
 from salience.comparison.results import ConditionResults
+from salience.comparison.statistics import spread
 from salience.report.comparison_words import times_in_words
 from salience.report.curves import STYLES
 from salience.report.pictures import COLOURS, GREY, HoverTexts, Marks, drawable, legend_beside
@@ -92,7 +93,8 @@ def learning_curves(curves: LearningCurves) -> Drawing:
         # The logarithms are taken here: each tick is then a size of the grid, and no other.
         at = np.log10(curves.rows)
         for number, (method, values) in enumerate(curves.values.items()):
-            mean, deviation = np.mean(values, axis=1), np.std(values, axis=1, ddof=1)
+            mean = np.array([np.mean(own) for own in values])
+            deviation = np.array([np.std(own, ddof=1) if len(own) > 1 else 0.0 for own in values])
             colour = COLOURS[(number - 1) % len(COLOURS)] if number else GREY
             style = STYLES[(number - 1) // len(COLOURS) % len(STYLES)] if number else "-"
             axes.fill_between(at, mean - deviation, mean + deviation, color=colour, alpha=0.15, linewidth=0)
@@ -100,8 +102,7 @@ def learning_curves(curves: LearningCurves) -> Drawing:
                 at, mean, style, marker=MARKERS[number % len(MARKERS)], color=colour, label=method, clip_on=False
             )
             texts[line] = [
-                f"{method}, {rows:,} rows: {one:.2f} ± {other:.2f} %"
-                for rows, one, other in zip(curves.rows, mean, deviation, strict=True)
+                f"{method}, {rows:,} rows: {spread(own)} %" for rows, own in zip(curves.rows, values, strict=True)
             ]
         ticks = sorted(set(curves.rows))
         axes.set_xticks(np.log10(ticks), labels=[f"{rows:,}" for rows in ticks])

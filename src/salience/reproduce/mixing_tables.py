@@ -105,9 +105,12 @@ class MixingTable:
         for model in dict.fromkeys(row["model"] for row in rows):
             own = [row for row in rows if row["model"] == model]
             published = self.of_encoders.get(model, self.published)
-            told = mixing_report.report(list(self.methods), published, self.claims, own)
-            parts += [f"Encoder: {model}"] * (model != MINILM) + [told, *passes(own)]
+            parts += [f"Encoder: {model}"] * (model != MINILM) + [self.told(published, own), *passes(own)]
         return "\n\n".join(parts).strip()
+
+    def told(self, published: Published, rows: list[Row]) -> str:
+        """The claims, accuracies and differences of one encoder."""
+        return mixing_report.report(list(self.methods), published, self.claims, rows)
 
     def table(self, name: str, paper: str) -> Table[Cell]:
         """The table as `salience reproduce` runs it."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from salience.reproduce.mixing_curves import MixingCurves
 from salience.reproduce.mixing_report import Claim, Published
 from salience.reproduce.mixing_tables import MixingTable, mixing_alone
 
@@ -86,16 +87,21 @@ def published(methods: Sequence[str], columns: Mapping[str, tuple[float, ...]]) 
     return {name: dict(zip(methods, values, strict=True)) for name, values in columns.items()}
 
 
+def claims_about(methods: Sequence[str]) -> tuple[Claim, ...]:
+    """The claims that compare two of these methods."""
+    return tuple(claim for claim in CLAIMS if {claim.better, claim.worse} <= {*methods})
+
+
 def table_of(methods: Sequence[str], told: Published, **options: Any) -> MixingTable:
     """A comparison of some of the methods, with the claims about them."""
-    claims = tuple(claim for claim in CLAIMS if {claim.better, claim.worse} <= {*methods})
-    return MixingTable({name: METHODS[name] for name in methods}, told, claims, **options)
+    return MixingTable({name: METHODS[name] for name in methods}, told, claims_about(methods), **options)
 
 
 BASE = table_of(tuple(METHODS), published(TOLD_3, TABLE_3)).table("dropmix-table3", PAPER)
 ENCODERS = {encoder: published(TOLD_4, columns) for encoder, columns in TABLE_4.items()}
 ROBERTA = "roberta-base"
 OTHERS = table_of(TOLD_4, ENCODERS[ROBERTA], model=ROBERTA, of_encoders=ENCODERS).table("dropmix-table4", PAPER)
-SPARSE = table_of(ON_CURVES, {name: {} for name in CURVES}, sizes=(100, 200, 500, 1000, 2000)).table(
-    "dropmix-sparse", PAPER
-)
+SPARSE = MixingCurves(
+    {name: METHODS[name] for name in ON_CURVES}, {name: {} for name in CURVES}, claims_about(ON_CURVES),
+    sizes=(100, 200, 500, 1000, 2000),
+).table("dropmix-sparse", PAPER)  # fmt: skip
