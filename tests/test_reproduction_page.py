@@ -29,7 +29,7 @@ OF_VAT = {
 }
 # Tables that print a verdict on each claim.
 JUDGED = [table for table in RUN if table in ("ssmix-table2", "attentionmix-tables", "dropmix-table3", "vat-controls")]
-VERDICTS = tuple(f"| {verdict} |" for verdict in ("confirmed", "not seen", "contradicted"))
+VERDICTS = tuple(f"| {verdict} |" for verdict in ("confirmed", "not seen", "contradicted", "open"))
 
 
 def lost(row: dict, explanation: str) -> float:

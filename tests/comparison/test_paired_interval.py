@@ -73,6 +73,17 @@ def test_other_data_sets_are_never_surer_than_these():
     assert half(paired_interval(sets)) == half(paired_interval(sets, over_sets=False)) > 0.1
 
 
+def test_a_set_with_a_single_draw_does_not_make_surer():
+    """Draws that vary much, of sets whose means are nearly alike by accident."""
+    known = [np.array([3.0, -1.0]), np.array([2.5, -0.3])]  # variances of the means: 4 and 1.96
+    variance = (4 + 1.96) / 2 / 3  # of the mean over three sets, were the third one as the mean of the others
+    degrees = (4 + 1.96) ** 2 / (4**2 + 1.96**2)
+    found = paired_interval([*known, np.array([1.05])])
+    assert half(found) == pytest.approx(t.ppf(0.975, degrees) * variance**0.5)
+    assert half(found) > half(paired_interval([np.array([each.mean()]) for each in (*known, np.array([1.05]))]))
+    assert half(paired_interval(known)) == pytest.approx(t.ppf(0.975, degrees) * ((4 + 1.96) / 4) ** 0.5)
+
+
 def test_every_set_weighs_the_same():
     found = paired_interval([[1.0, 2.0, 3.0], np.zeros((10, 7)) + np.arange(10)[:, None]])
     assert found.mean == pytest.approx((2 + 4.5) / 2)

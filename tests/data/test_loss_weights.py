@@ -26,6 +26,10 @@ def test_weights():
     assert class_weights({"a": 0.5, "c": "2"}, LABELS, NAMES) == class_weights("a=0.5,c=2", LABELS, NAMES)
 
 
+def test_a_class_without_rows_has_the_mean_weight():
+    assert class_weights("auto", LABELS, [*NAMES, "d"]) == pytest.approx([10 / 18, 10 / 9, 10 / 3, 1])
+
+
 def test_names_with_commas_are_weighted_by_a_mapping():
     names = ["yes, very", "1"]
     assert class_weights({"yes, very": 3, 1: 1}, names, names) == pytest.approx([1.5, 0.5])

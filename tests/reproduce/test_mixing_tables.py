@@ -239,6 +239,18 @@ def test_a_verdict_follows_the_interval(found, verdict):
     assert Claim("a claim", "one", "two").verdict(found) == verdict
 
 
+@pytest.mark.parametrize(
+    ("found", "told", "verdict"),
+    [
+        (Difference(1.0, -0.2, 2.2), 0.8, "open"), (Difference(1.0, -0.2, 2.2), 2.5, "not seen"),
+        (Difference(1.0, None, None), 0.8, "open"), (Difference(1.0, -0.2, 2.2), -0.1, "not seen"),
+        (Difference(1.0, 0.2, 1.8), 0.8, "confirmed"), (Difference(-1.0, -1.8, -0.2), 0.8, "contradicted"),
+    ],
+)  # fmt: skip
+def test_a_claim_is_open_if_the_papers_gain_fits_into_the_interval(found, told, verdict):
+    assert Claim("a claim", "one", "two").verdict(found, told) == verdict
+
+
 def test_an_incomplete_table_can_be_printed():
     for name in ("ssmix-table2", "attentionmix-tables", "dropmix-table3", "dropmix-table4", "dropmix-sparse"):
         table = TABLES[name]()

@@ -62,6 +62,15 @@ def test_with_a_memory_the_sums_also_run_over_earlier_texts(size):
         earlier, their_labels = torch.cat([earlier, vectors])[-size:], torch.cat([their_labels, LABELS])[-size:]
 
 
+def test_vectors_that_are_not_finite_are_not_remembered():
+    memory, overflown = VectorMemory(20), drawn()
+    overflown[2] = torch.inf
+    contrastive_loss(drawn(), LABELS, 0.3, memory)
+    contrastive_loss(overflown, LABELS, 0.3, memory)
+    assert memory.labels.tolist() == [*LABELS.tolist(), *LABELS[[0, 1, 3, 4, 5]].tolist()]
+    assert contrastive_loss(drawn() + 1, LABELS, 0.3, memory).isfinite()
+
+
 def over_all_pairs(vectors, labels, earlier, their_labels, temperature) -> float:
     """The mean over the texts of a batch; each is compared with the others of the batch and with the earlier ones."""
     total, texts = 0.0, len(vectors)

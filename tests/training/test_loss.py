@@ -52,6 +52,24 @@ def test_the_loss_of_a_mixed_label_is_the_mix_of_two_losses_also_with_weights():
     assert torch.allclose(loss(LOGITS, soft(0.3)), apart)
 
 
+def test_the_smoothed_loss_of_a_text_is_multiplied_by_the_weight_of_its_label():
+    weights = torch.tensor([0.5, 2.0, 1.0, 30.0], dtype=LOGITS.dtype)
+    smoothed = F.cross_entropy(LOGITS, LABELS, label_smoothing=0.1, reduction="none")
+    found = CrossEntropy(tuple(weights.tolist()), smoothing=0.1)(LOGITS, LABELS)
+    assert torch.allclose(found, (weights[LABELS] * smoothed).mean())
+    labels = (torch.rand(7, 4, generator=torch.Generator().manual_seed(1)) < 0.4).double()
+    smoothed = F.binary_cross_entropy_with_logits(LOGITS, 0.9 * labels + 0.05, reduction="none")
+    found = BinaryCrossEntropy(tuple(weights.tolist()), smoothing=0.1)(LOGITS, labels)
+    assert torch.allclose(found, (torch.where(labels > 0, weights, 1.0) * smoothed).mean())
+
+
+@pytest.mark.parametrize("kind", [CrossEntropy, BinaryCrossEntropy])
+def test_labels_and_weights_keep_their_digits_with_short_logits(kind):
+    loss, labels = kind((0.6667, 333.33)), torch.tensor([[0.899, 0.101]])
+    logits = torch.tensor([[1.5, -0.25]])  # which bfloat16 has exactly
+    assert loss(logits.bfloat16(), labels).item() == pytest.approx(loss(logits, labels).item(), rel=1e-6)
+
+
 def test_pieces_of_a_batch_add_up_also_with_weights():
     loss = CrossEntropy((0.5, 2.0, 1.0, 3.0))
     pieces = sum(loss(LOGITS[part], LABELS[part]) * len(LABELS[part]) for part in (slice(0, 2), slice(2, 7)))

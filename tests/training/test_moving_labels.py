@@ -130,3 +130,13 @@ def test_each_of_several_labels_is_a_decision_of_its_own(model):
         expected = slowly.label([[1 - each, each] for each in yes[:, label].tolist()])
         np.testing.assert_allclose(labels[:, label], [row[1] for row in expected[0]], atol=1e-6)
         np.testing.assert_allclose(weights[:, label], expected[1], atol=1e-6)
+
+
+def test_a_step_that_overflows_moves_nothing():
+    first, other, rows = drawn(20), drawn(6), drawn(6)
+    averages, untouched = Averages(np.array(PRIOR), first, 0.7), Averages(np.array(PRIOR), first, 0.7)
+    other[1] = np.nan
+    labels, weight = averages.label(other)
+    assert weight.tolist() == [0.0] * 6 and np.isfinite(labels).all()
+    for found, expected in zip(averages.label(rows), untouched.label(rows), strict=True):
+        np.testing.assert_array_equal(found, expected)

@@ -11,7 +11,7 @@ import families
 from salience import MixTrainer
 from salience.hooks.hooks import forward
 from salience.models.mean_pooling import NARROW, with_mean_pooling
-from salience.training.rates import Rates, set_rates
+from salience.training.rates import Rates, rate_factors, set_rates
 
 
 class OnTheMean(torch.nn.Module):
@@ -138,3 +138,18 @@ def test_a_faster_head_takes_larger_first_steps(tmp_path):
     moved = {name: (weight - before[name]).abs().max().item() for name, weight in model.named_parameters()}
     assert moved["classifier.weight"] == pytest.approx(1e-2, rel=1e-3)
     assert moved["bert.encoder.layer.0.output.dense.weight"] == pytest.approx(2.5e-4, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("family", "part"),
+    [
+        ("deberta-v2", "encoder.rel_embeddings"), ("deberta-v2", "encoder.LayerNorm"),
+        ("mpnet", "encoder.relative_attention_bias"), ("albert", "encoder.embedding_hidden_mapping_in"),
+    ],
+)  # fmt: skip
+def test_parts_below_the_layers_have_the_rate_of_the_embeddings(family, part):
+    model = families.build(family)
+    factors = rate_factors(model, Rates(head=10.0, layer_decay=0.5))
+    own = [factors[id(weight)] for weight in model.base_model.get_submodule(part).parameters()]
+    assert own and set(own) == {factors[id(model.get_input_embeddings().weight)]}
+    assert own[0][0] < 1 and factors[id(list(model.parameters())[-1])][0] == 10.0

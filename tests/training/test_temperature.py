@@ -130,3 +130,9 @@ def test_calibration_before_and_after_uses_the_validation_rows_only():
     assert found["equal_mass_calibration_error_scaled"] == pytest.approx(equal_mass_calibration_error(scaled, labels))
     assert found["calibration_error_scaled"] < 0.03 < 0.1 < found["calibration_error"]
     assert temperature_scores(validation, known, test, (labels + 1) % 3)["temperature"] == found["temperature"]
+
+
+def test_the_temperature_of_a_run_is_1_where_all_validation_rows_are_right():
+    validation, labels = np.full((20, 2), [0.8, 0.2]), np.zeros(20, int)
+    found = temperature_scores(validation, labels, validation, np.arange(20) % 5 // 4)
+    assert found["temperature"] == 1 and found["calibration_error_scaled"] == found["calibration_error"]

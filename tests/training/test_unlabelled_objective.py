@@ -101,22 +101,22 @@ def test_where_texts_with_several_labels_are_mixed_no_and_yes_are_too(model):
 
 
 def test_a_step_in_parts_has_the_gradient_of_the_whole_step(model):
-    """Two parts, of three texts and of two, with half of the labelled texts each."""
+    """Two parts, of three texts and of two, with as many labelled texts each, or with more in the first one."""
 
-    def gradient(parts):
+    def gradient(*parts):
         model.zero_grad()
         own, labels, weights = texts_and_labels()
-        for rows in parts:
-            share = len(rows) * len(parts) / 5
-            part = rows_of(own, rows), labels[rows], weights[rows], share
-            objective = with_unlabelled(lambda *_: iter(()), lambda model, part=part: part, None, 1.0)
-            for loss in objective(model, None):
-                (loss / len(parts)).backward()  # as the trainer does
+        for labelled, rows in parts:
+            part = rows_of(own, rows), labels[rows], weights[rows], len(rows) / 5
+            objective = with_unlabelled(lambda *_: iter(()), lambda model, part=part: part, None, 1.0, labelled=10)
+            for loss in objective(model, batch([3] * labelled)):
+                (loss * labelled / 10).backward()  # as the trainer does
         return torch.cat([weight.grad.flatten() for weight in model.parameters() if weight.grad is not None])
 
-    whole = gradient([[0, 1, 2, 3, 4]])
+    whole = gradient((10, [0, 1, 2, 3, 4]))
     assert whole.norm() > 1e-3
-    torch.testing.assert_close(gradient([[0, 1, 2], [3, 4]]), whole)
+    torch.testing.assert_close(gradient((5, [0, 1, 2]), (5, [3, 4])), whole)
+    torch.testing.assert_close(gradient((8, [0, 1, 2]), (2, [3, 4])), whole)
 
 
 def test_a_part_without_texts_has_no_further_loss(model):

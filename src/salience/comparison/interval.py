@@ -13,7 +13,8 @@ functions of means of k populations when the population variances are not equal,
 sets, the degrees of freedom of a level are Satterthwaite's (1946, Biometrics Bulletin 2, doi 10.2307/3002019).
 
 On other data sets, the means of the S sets vary by everything, so that the interval is Student's with S - 1 degrees of
-freedom. It is not narrower than the one on these data sets.
+freedom. It is not narrower than the one on these data sets, for which a set with a single draw is taken to vary by
+draws as the mean of the others does.
 
 docs/statistics.md says how often this and other intervals cover the true difference. `bench/interval_coverage.py`
 measures it.
@@ -23,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -69,7 +70,9 @@ def paired_interval(
     mean = float(np.mean([each.mean for each in sets]))
     half = half_of(levels(sets, over_rows), comparisons)
     if over_sets and len(sets) > 1:
-        half = float(np.fmax(half, half_of([between_sets(sets)], comparisons)))  # fmax: single draws have none
+        half = half_of([between_sets(sets)], comparisons)
+        if any(each.draws > 1 for each in sets):
+            half = max(half, half_of([draws_of_most(sets), *levels(sets, over_rows)[1:]], comparisons))
     return Difference(mean, mean - half, mean + half) if half > LEAST_SPREAD else Difference(mean, None, None)
 
 
@@ -78,6 +81,13 @@ def levels(sets: Sequence[Variation], over_rows: bool = True) -> list[Level]:
     by_draws = satterthwaite([each.by_draws for each in sets], [each.draws - 1 for each in sets])
     by_rows = satterthwaite([each.by_rows for each in sets], [each.rows - 1 for each in sets])
     return [by_draws, by_rows] if over_rows else [by_draws]
+
+
+def draws_of_most(sets: Sequence[Variation]) -> Level:
+    """The variance of the mean over data sets by draws, where some sets, but not all of them, have a single draw."""
+    known = [each for each in sets if each.draws > 1]
+    level = satterthwaite([each.by_draws for each in known], [each.draws - 1 for each in known])
+    return replace(level, variance=level.variance * len(known) / len(sets))
 
 
 def between_sets(sets: Sequence[Variation]) -> Level:

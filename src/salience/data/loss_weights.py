@@ -36,9 +36,9 @@ def class_weights(spec: str | Mapping, labels: Sequence[str], names: Sequence[st
     same for a batch in one piece or in several.
 
     Args:
-        spec: "none"; "auto" for rows / (classes * rows of the class); or "name=weight,name2=weight", where classes
-            that are not named have the weight 1. A mapping of names to weights is accepted too; names with commas
-            need it.
+        spec: "none"; "auto" for rows / (classes * rows of the class) of the classes that have rows, and 1 for the
+            others; or "name=weight,name2=weight", where classes that are not named have the weight 1. A mapping of
+            names to weights is accepted too; names with commas need it.
         labels: the label of each training row.
         names: the labels in the order of their numbers.
 
@@ -49,9 +49,8 @@ def class_weights(spec: str | Mapping, labels: Sequence[str], names: Sequence[st
         return None
     counts = Counter(labels)
     if spec == "auto":
-        weights = {name: 1 / max(counts[name], 1) for name in names}
-    else:
-        weights = dict.fromkeys(names, 1.0) | named_weights(spec, names)
+        return [len(labels) / (len(counts) * counts[name]) if counts[name] else 1.0 for name in names]
+    weights = dict.fromkeys(names, 1.0) | named_weights(spec, names)
     mean = sum(counts[name] * weights[name] for name in names) / len(labels)
     return [weights[name] / mean for name in names]
 

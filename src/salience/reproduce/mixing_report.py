@@ -26,11 +26,18 @@ class Claim:
     better: str
     worse: str
 
-    def verdict(self, found: Difference) -> str:
-        """What the difference in accuracy says of the claim, by its interval."""
-        if not found.beyond_chance:
-            return "not seen"
-        return "confirmed" if found.mean > 0 else "contradicted"
+    def verdict(self, found: Difference, told: float | None = None) -> str:
+        """What the difference in accuracy says of the claim, by its interval.
+
+        Args:
+            found: in points.
+            told: the paper's difference in points, if it is known. A gain that would fit into the interval leaves the
+                claim open.
+        """
+        if found.beyond_chance:
+            return "confirmed" if found.mean > 0 else "contradicted"
+        fits = told is not None and (found.low is None or found.high is None or found.low <= told <= found.high)
+        return "open" if fits and told is not None and told > 0 else "not seen"
 
 
 def report(
@@ -77,8 +84,9 @@ def claimed(claims: Sequence[Claim], names: Sequence[str], published: Published,
             found, sets = over_sets(claim.better, claim.worse, names, rows)
         if found is not None:
             gains = [published[name][claim.better] - published[name][claim.worse] for name in sets if name in told]
-            paper = f"{fmean(gains):+.2f}" if gains else ""
-            lines.append([claim.text, paper, str(found), str(len(sets)), claim.verdict(found)])
+            gain = fmean(gains) if gains else None
+            paper = "" if gain is None else f"{gain:+.2f}"
+            lines.append([claim.text, paper, str(found), str(len(sets)), claim.verdict(found, gain)])
     return table("claim", ["paper", "here", "data sets", "verdict"], lines)
 
 

@@ -16,8 +16,7 @@ BELOW = ("embeddings_project", "encoder.embedding_hidden_mapping_in", "encoder.L
 def freeze_lowest(model: nn.Module, layers: int) -> None:
     """Excludes the embeddings and the lowest layers of an encoder from training, until it is loaded again.
 
-    Tables of relative positions, which MPNet and DeBERTa share between all layers, belong to the embeddings. A part
-    that no trained weight lies below has a forward pass and no backward pass.
+    A part that no trained weight lies below has a forward pass and no backward pass.
 
     Args:
         layers: number of the lowest layers, from 0 to L. A pooling layer is none of them.
@@ -33,11 +32,19 @@ def freeze_lowest(model: nn.Module, layers: int) -> None:
     trained = [module for level, module in of_layers.items() if level not in range(1, layers + 1)]
     if any(module is other for module in frozen for other in trained):
         raise InputError(f"--freeze {layers}: the encoder has one layer at several levels; use --freeze 0")
-    inside = {id(part) for module in of_layers.values() for part in module.modules()}
-    outside = {name: part for name, part in encoder_of(model).named_modules() if id(part) not in inside}
-    below = [part for name, part in outside.items() if isinstance(part, nn.Embedding) or name in BELOW]
-    for module in (*frozen, *below, modules["embeddings"]):
+    for module in (*frozen, *parts_below(model), modules["embeddings"]):
         module.requires_grad_(False)
+
+
+def parts_below(model: nn.Module) -> list[nn.Module]:
+    """The parts of an encoder, beside its embedding block, that belong to the embeddings.
+
+    They are the tables of relative positions, which MPNet and DeBERTa share between all layers, and what lies between
+    the embeddings and the first layer.
+    """
+    inside = {id(part) for module in layers_of(model).values() for part in module.modules()}
+    outside = {name: part for name, part in encoder_of(model).named_modules() if id(part) not in inside}
+    return [part for name, part in outside.items() if isinstance(part, nn.Embedding) or name in BELOW]
 
 
 def recognised_stages(model: nn.Module, option: str) -> dict[str | int, nn.Module]:

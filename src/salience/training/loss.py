@@ -16,7 +16,10 @@ from salience.models.problem import OneLabel, problem_of
 
 @dataclass(frozen=True)
 class CrossEntropy:
-    """The mean over texts of sum_c w_c y~_c (-log p_c), where y~ = (1 - smoothing) y + smoothing / C.
+    """The mean over texts of -sum_c z~_c log p_c, where z~ = (1 - smoothing) z + smoothing mean(z) and z_c = w_c y_c.
+
+    So the smoothed loss of a text is multiplied by the weight of its label. Were the smoothed label weighted, the part
+    of a rare class in the label of every text would have the weight of that class, and could be the largest one.
 
     The sum over texts is divided by their number. `F.cross_entropy` divides by the sum of weights in the batch for
     hard labels and by the number of texts for soft ones. Dividing by the number is linear in the label, so the loss of
@@ -38,21 +41,23 @@ class CrossEntropy:
         classes = logits.shape[1]
         if labels.dim() == 1:
             labels = F.one_hot(labels, classes)
+        logits = precise(logits)
         labels = labels.to(logits.dtype)
-        if self.smoothing:
-            labels = torch.lerp(labels, torch.full_like(labels, 1 / classes), self.smoothing)
         if self.weights is not None:
-            labels = labels * torch.tensor(self.weights, dtype=labels.dtype, device=labels.device)
+            labels = labels * logits.new_tensor(self.weights)
+        if self.smoothing:
+            labels = torch.lerp(labels, labels.mean(1, keepdim=True).expand_as(labels), self.smoothing)
         return -(labels * F.log_softmax(logits, 1)).sum(1).mean()
 
 
 @dataclass(frozen=True)
 class BinaryCrossEntropy:
-    """The mean over texts and labels of -w_c y~_c ln p_c - (1 - y~_c) ln (1 - p_c).
+    """The mean over texts and labels of -yes_c ln p_c - no_c ln (1 - p_c), where yes_c = w_c y_c and no_c = 1 - y_c.
 
-    For texts that can have several labels. y~ = (1 - smoothing) y + smoothing / 2, and p_c is the sigmoid of the logit
-    of c. It is the loss of transformers for `problem_type="multi_label_classification"`. Like `CrossEntropy`, it is
-    linear in the label. Labels can also be n_c and y_c, how much no and yes count, in place of 1 - y_c and y_c.
+    For texts that can have several labels; p_c is the sigmoid of the logit of c. It is the loss of transformers for
+    `problem_type="multi_label_classification"`. With smoothing, both yes_c and no_c have that part of their mean in
+    place of their own. Like `CrossEntropy`, it is linear in the label. Labels can also be n_c and y_c, how much no and
+    yes count, in place of 1 - y_c and y_c.
 
     Args:
         weights: one weight a label (C,), of the texts that have it, as `label_weights` of
@@ -65,22 +70,20 @@ class BinaryCrossEntropy:
 
     def __call__(self, logits: Tensor, labels: Tensor) -> Tensor:
         """The loss, a scalar, of logits (B, C) for labels (B, C), 0 and 1 or soft; or (B, C, 2), no and yes."""
+        logits = precise(logits)
         labels = labels.to(logits.dtype)
-        if labels.dim() == 3:
-            return self.of_both(logits, labels)
-        if self.smoothing:
-            labels = torch.lerp(labels, torch.full_like(labels, 0.5), self.smoothing)
-        weights = None if self.weights is None else logits.new_tensor(self.weights)
-        return F.binary_cross_entropy_with_logits(logits, labels, pos_weight=weights)
-
-    def of_both(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """The loss of logits (B, C) for no and yes of each label (B, C, 2)."""
-        if self.smoothing:
-            labels = torch.lerp(labels, labels.mean(2, keepdim=True).expand_as(labels), self.smoothing)
-        no, yes = labels.unbind(2)
+        no, yes = labels.unbind(2) if labels.dim() == 3 else (1 - labels, labels)
         if self.weights is not None:
             yes = yes * logits.new_tensor(self.weights)
+        if self.smoothing:
+            mean = (no + yes) / 2
+            no, yes = torch.lerp(no, mean, self.smoothing), torch.lerp(yes, mean, self.smoothing)
         return -(no * F.logsigmoid(-logits) + yes * F.logsigmoid(logits)).mean()
+
+
+def precise(logits: Tensor) -> Tensor:
+    """Logits in float32 at least: in a shorter format, the shares of mixed labels would no longer sum to 1."""
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
 Loss = CrossEntropy | BinaryCrossEntropy  # of logits and labels

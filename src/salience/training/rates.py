@@ -22,6 +22,7 @@ from torch.optim import Optimizer
 
 from salience.hooks.stages import depth, has_pooling_layer, stages, unwrapped
 from salience.models.mean_pooling import NARROW, head
+from salience.training.freezing import parts_below
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class Rates:
     """Multiples of the learning rate.
 
     Args:
-        head: of all weights behind the encoder's layers, relative to the last layer.
+        head: of all weights behind the encoder's layers, relative to the last layer. Of a pooling layer that is
+            trained, the linear map alone has it: attention is learnt as the encoder's.
         layer_decay: of each layer relative to the layer above it, and of the embeddings relative to the first layer.
     """
 
@@ -69,6 +71,8 @@ def rate_factors(model: nn.Module, rates: Rates) -> dict[int, tuple[float, float
     """For each weight, by its id: the factors of its learning rate and of its weight decay."""
     model, layers = unwrapped(model), depth(model)
     factors = dict.fromkeys(map(id, model.parameters()), (rates.head, 1.0))
+    for part in parts_below(model):
+        factors |= dict.fromkeys(map(id, part.parameters()), (rates.layer_decay**layers, 1.0))
     for level, module in stages(model).items():
         if level == "sentence":
             continue

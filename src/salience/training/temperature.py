@@ -82,8 +82,7 @@ def temperature_scores(
     Raises:
         InputError: there are no validation rows.
     """
-    with np.errstate(divide="ignore"):
-        temperature = fit_temperature(np.log(np.asarray(validation, np.float64)), validation_labels)
+    temperature = temperature_of(validation, validation_labels)
     scaled = with_temperature(test, temperature)
     return {
         "temperature": temperature,
@@ -159,8 +158,11 @@ def temperature_of(probabilities: np.ndarray, labels: np.ndarray) -> float:
 
     It is 1 where all rows are right: then they do not say how confident the model should be, and the minimum would be
     at full confidence.
+
+    Raises:
+        InputError: there are no rows, or a probability is not a number.
     """
-    if (probabilities.argmax(1) == labels).all():
+    if len(labels) and (probabilities.argmax(1) == labels).all():
         return 1.0
     with np.errstate(divide="ignore"):
         return fit_temperature(np.log(np.asarray(probabilities, np.float64)), labels)

@@ -92,7 +92,7 @@ class MixTrainer(Trainer):
             self.objective = penalised(self.objective, penalty)
         self.group_by_length = group_by_length
         self.rates = rates
-        self.finite = FiniteLosses(OVERFLOWS if self.args.fp16 else 0)
+        self.finite = FiniteLosses(OVERFLOWS * self.args.gradient_accumulation_steps if self.args.fp16 else 0)
 
     def train(self, *args, **options) -> TrainOutput:
         """Trains the model, as the Trainer does. After it, the model computes in fp32 again unless told otherwise."""

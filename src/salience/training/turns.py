@@ -2,9 +2,9 @@
 
 Iteration 0 trains encoder, attention and head together, which is the ATT of the paper. Every later iteration first
 trains attention and compressor while the encoder is frozen, then encoder and head while the attention is frozen. The
-iteration with the best validation accuracy is selected, from the first on that can be kept; it is measured on the
-predictions of the learner (attention, pooled vector, head). A model that predicts by its compressor is trained in the
-same way, but its iteration 0, whose compressor is untrained, is never selected.
+iteration with the best validation accuracy is selected, from the first on that can be kept. The accuracy is that of
+what the model predicts by: the learner (attention, pooled vector, head), or its compressor. A model that predicts by
+its compressor is trained in the same way, but its iteration 0, whose compressor is untrained, is never selected.
 
 Without the compressor's turns, encoder and head are trained further with the attention of iteration 0. It is the
 control that tells what the turns of the learner gain by themselves.

@@ -43,8 +43,12 @@ class VectorMemory(BesideCheckpoints):
         return torch.cat([directions, earlier[0]]), torch.cat([labels, earlier[1]])
 
     def add(self, directions: Tensor, labels: Tensor) -> None:
-        """Remembers a batch, (B, D) and (B,), and forgets the oldest texts beyond `size`."""
-        directions, labels = directions.detach(), labels.detach()
+        """Remembers a batch, (B, D) and (B,), and forgets the oldest texts beyond `size`.
+
+        Directions that are not finite, as of a step that fp16 skips, would make the loss of later steps infinite.
+        """
+        finite = directions.isfinite().all(1)
+        directions, labels = directions.detach()[finite], labels.detach()[finite]
         if self.directions is not None and self.labels is not None:
             directions = torch.cat([self.directions.to(directions), directions])
             labels = torch.cat([self.labels.to(labels), labels])

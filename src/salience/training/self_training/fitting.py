@@ -128,7 +128,7 @@ def student(
     padding = prepared.model.config.pad_token_id or 0
     trainer.objective = with_unlabelled(
         trainer.objective, parts_of(unlabelled, label, rows, padding), unlabelled.view, recipe.unlabelled_weight,
-        weights, padding if recipe.unlabelled_partners == "all" else None,
+        weights, padding if recipe.unlabelled_partners == "all" else None, prepared.batch,
     )  # fmt: skip
     return trainer
 
@@ -144,6 +144,6 @@ def parts_of(
             return None
         batch: Batch = padded(unlabelled.encoded, chosen, padding).to(model.device)
         labels, weights = (each.to(model.device) for each in label(model, batch, chosen))
-        return batch, labels, weights, len(chosen) * rows.parts / rows.size
+        return batch, labels, weights, len(chosen) / rows.size
 
     return next_part

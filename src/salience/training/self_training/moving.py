@@ -53,9 +53,13 @@ class Averages:
     def label(self, probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The labels (U, C) and weights (U,) of the texts of a step, after which the averages have moved.
 
+        If a probability is not a number, as in a step that fp16 skips, the averages stay and all weights are 0.
+
         Args:
             probabilities: p (U, C).
         """
+        if not np.isfinite(probabilities).all():
+            return np.full_like(probabilities, 1 / probabilities.shape[1]), np.zeros(len(probabilities))
         self.shares = self.moved(self.shares, probabilities.mean(0))
         found = aligned(probabilities, self.prior, self.shares)
         self.confidence = Confidence(*map(self.moved, self.confidence, confidence_of(found)))

@@ -32,13 +32,13 @@ from salience.training.loss import loss_for
 from salience.training.objectives import Objective
 
 # A batch (B, T) of texts without labels, their labels q (B, C) and weights w (B,), of several labels (B, C), and the
-# part of the step's U texts that they are, times the number of parts of the step.
+# share of the step's U texts that they are.
 Part = tuple[Batch, Tensor, Tensor, float]
 
 
 def with_unlabelled(
     objective: Objective, parts: Callable[[nn.Module], Part | None], view: Method | None, weight: float,
-    class_weights: tuple[float, ...] | None = None, padding: int | None = None,
+    class_weights: tuple[float, ...] | None = None, padding: int | None = None, labelled: int | None = None,
 ) -> Objective:  # fmt: skip
     """An objective with one more loss, on texts without labels. It is back-propagated last.
 
@@ -51,6 +51,8 @@ def with_unlabelled(
         class_weights: of the classes (C,), as in the loss on labelled texts.
         padding: the token id of the padding, if the view mixes texts without labels with the labelled ones too; None
             if it mixes the former with each other.
+        labelled: number of labelled texts in a step, of which a part of the step has the share by which the Trainer
+            weights the losses of the part; None if no step is divided.
     """
 
     def on_both(model: nn.Module, batch: Batch) -> Iterator[Tensor]:
@@ -59,6 +61,7 @@ def with_unlabelled(
         if part is None:
             return
         texts, labels, weights, share = part
+        of_labelled = 1.0 if labelled is None else len(batch) / labelled
         if weights.dim() == 2:
             labels = torch.stack([1 - labels, labels], 2)  # no and yes of each label
         # The loss is linear in the labels, so that the weights of texts are factors of their labels.
@@ -68,7 +71,7 @@ def with_unlabelled(
             texts = batch.followed_by(texts, padding)
         with kept_by_rows(model):
             logits, targets = viewed(model, texts, labels, view)
-            yield weight * share * loss_for(model, class_weights)(logits, targets)
+            yield weight * share / of_labelled * loss_for(model, class_weights)(logits, targets)
 
     return on_both
 
