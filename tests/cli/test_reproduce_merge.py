@@ -68,6 +68,14 @@ def test_what_is_no_results_file_is_refused(place, salience, tmp_path):
     assert place == [] and not (tmp_path / "results").exists()
 
 
+def test_runs_of_another_table_are_not_added(place, salience, tmp_path):
+    (tmp_path / "mixed.jsonl").write_text(line("SSMix", 0.7) + "\n" + line("DropMix-G", 0.7) + "\n")
+    said = 'mixed.jsonl: line 2 is a run of another table, whose method is "DropMix-G": name another file'
+    refused(salience("reproduce", "ssmix-table2", "--merge", "mixed.jsonl", "--results", "all.jsonl"), said)
+    refused(salience("reproduce", "ssmix-table2", "--sets", "rte", "--results", "mixed.jsonl"), said)
+    assert place == [] and not (tmp_path / "all.jsonl").exists()
+
+
 def test_a_whole_table_lacks_nothing(place, salience, tmp_path):
     (tmp_path / "one.jsonl").write_text("".join(line(name, 0.7) + "\n" for name in METHODS))
     answer = salience("reproduce", "ssmix-table2", "--sets", "rte", "--results", "all.jsonl", "--merge", "one.jsonl")

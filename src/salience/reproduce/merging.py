@@ -53,7 +53,7 @@ def add_runs(table: Table[Any], file: Path, other: Path) -> int:
     new = [row for cell, row in by_cell(table, other).items() if cell not in known]
     table.report([*known.values(), *new])
     check_writable(file)
-    results = Results(file, table.identity, table.keys)
+    results = Results(file, table.identity, table.keys, table.known)
     for row in new:
         results.add(row)
     return len(new)
@@ -61,5 +61,5 @@ def add_runs(table: Table[Any], file: Path, other: Path) -> int:
 
 def by_cell(table: Table[Any], file: Path) -> dict[tuple[Any, ...], Row]:
     """The rows of a results file by the fields of their cells."""
-    rows = Results(file, table.identity, table.keys).rows()
+    rows = Results(file, table.identity, table.keys, table.known).rows()
     return {tuple(row[name] for name in table.identity): row for row in rows}

@@ -116,7 +116,7 @@ class MixingTable:
         """The table as `salience reproduce` runs it."""
         return Table(
             name=name, paper=paper, published=self.published, cell=Cell, keys=("accuracy", "text_passes"),
-            cells=self.cells, run=self.run, report=self.report,
+            cells=self.cells, run=self.run, report=self.report, known={"set": self.published, "method": self.methods},
             resized=lambda sizes: replace(self, sizes=tuple(dict.fromkeys(sizes))).table(name, paper),
             of_model=lambda model: replace(self, model=model).table(name, paper),
         )  # fmt: skip

@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from salience.errors import InputError, listed, quoted
 from salience.outputs import locked
@@ -24,10 +25,15 @@ class Results:
         identity: The fields that tell one run from another, in the order in which every line begins with them;
             without them every line is a run of its own.
         keys: The further fields that every run must have.
+        known: By field, the values that it can have, if they are known.
     """
 
-    def __init__(self, file: str | Path, identity: Sequence[str] = (), keys: Sequence[str] = ()):
+    def __init__(
+        self, file: str | Path, identity: Sequence[str] = (), keys: Sequence[str] = (),
+        known: Mapping[str, Collection[Any]] | None = None,
+    ):  # fmt: skip
         self.file = Path(file)
+        self.known = known or {}
         self.identity = tuple(identity)
         self.keys = tuple(keys)
 
@@ -85,6 +91,12 @@ class Results:
         missing = [name for name in (*self.identity, *self.keys) if name not in row]
         if missing:
             raise self._foreign(number, missing)
+        for name, values in self.known.items():
+            if row[name] not in values:
+                raise InputError(
+                    f"{self.file}: line {number} is a run of another table, whose {name} is {quoted(str(row[name]))}: "
+                    "name another file with --results"
+                )
         return row
 
     def _foreign(self, line: int, missing: Sequence[str]) -> InputError:

@@ -70,7 +70,7 @@ def run_table(
     if ray is None:  # found out once, so that all cells have the same; machines of a cluster find it out themselves
         precision = resolve_precision(precision, choose_device("auto"))
     pool = pool_of(jobs, ray)
-    results = Results(file, table.identity, table.keys)
+    results = Results(file, table.identity, table.keys, table.known)
     table.report(results.rows())
     check_writable(file)
 

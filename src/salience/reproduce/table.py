@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -49,6 +49,7 @@ class Table(Generic[CellT]):
         pictures: (rows, folder) -> the names of the pictures that it writes there, without suffix. None: the table
             has no pictures.
         resized: numbers of training rows -> the table with training sets of these sizes. None: the table has one size.
+        known: By field of a cell, the values that it can have, by which runs of another table are told.
         of_model: the name of an encoder -> the table with this one. None: the table is of its own models.
 
     Raises:
@@ -67,6 +68,7 @@ class Table(Generic[CellT]):
     pictures: Callable[[list[Row], Path], Iterable[str]] | None = None
     resized: Callable[[Sequence[int]], Table[CellT]] | None = None
     of_model: Callable[[str], Table[CellT]] | None = None
+    known: Mapping[str, Collection[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not (isinstance(self.cell, type) and is_dataclass(self.cell) and {"set", "seed"} <= {*self.identity}):
