@@ -168,7 +168,7 @@ def test_the_page_and_the_terminal_show_the_same_numbers(place, data, salience, 
     assert "http" not in text.replace("http-equiv", "") and "default-src 'none'" in text
 
 
-@pytest.mark.parametrize("columns", [60, 80, 250])
+@pytest.mark.parametrize("columns", [60, 80, *range(100, 125, 2), 250])
 def test_the_terminals_tables_fit(columns, place, data, salience, monkeypatch):
     """In a narrow terminal the metrics are spread over several tables."""
     monkeypatch.setenv("COLUMNS", str(columns))
@@ -359,6 +359,7 @@ def test_a_files_name_is_a_name_and_never_markup(place, salience, tmp_path, name
         (["--explainer", "pooling-attention"], ["BertForSequenceClassification has no attention pooling"]),
         (["--at", "5"], ["--at 5 must be from 1 to --most 4"]),
         (["--at", "0"], ["--at 0 must be from 1 to --most 4"]),
+        (["--most", "0"], ["--most must be at least 1, not 0"]),
         (["--label", "lable"], ['no column "lable"', 'Did you mean "label"?']),
         (["--judge", "./nowhere"], ["no model at ./nowhere"]),
         (["--metrics", "aocp"], ['unknown metric "aocp"', 'Did you mean "aopc"?']),

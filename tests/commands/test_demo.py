@@ -138,3 +138,13 @@ def test_kept_words_are_read_as_they_were_written(tmp_path):
         (tmp_path / "class_words.json").write_text(damaged)
         with pytest.raises(InputError, match=r"class_words.json is damaged .*: salience report makes it again"):
             read_kept_words(tmp_path)
+
+
+def test_a_page_that_does_not_answer_itself_is_one_line(monkeypatch):
+    def launch(page, **settings):
+        raise ValueError("When localhost is not accessible, a shareable link must be created.")
+
+    monkeypatch.setattr(demo_page, "launch", launch)
+    monkeypatch.setattr(demo_page, "load", lambda *_: reader_with(["a", "b"]))
+    with pytest.raises(InputError, match=r"the page does not answer on this machine .* NO_PROXY=127.0.0.1,localhost"):
+        demo_page.serve("tiny", port=None, browser=False, max_length=None, device="cpu")

@@ -33,6 +33,14 @@ def test_labels_that_differ_in_case_or_space_only():
     ]
 
 
+def test_labels_that_are_the_same_number():
+    labels = ["1", "1.0", "2", "1", "2.5", "x"]
+    same = 'a.csv: the labels "1" (2 rows), "1.0" (1 row) are the same number; they are taken as different classes'
+    assert check_labels(labels, "a.csv") == [same]
+    (warning,) = check_labels(["inf", "INF", "a", "b"], "a.csv")
+    assert "differ only in case" in warning
+
+
 @pytest.mark.parametrize(
     ("one", "other", "shown"),
     [

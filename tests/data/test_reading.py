@@ -44,10 +44,10 @@ def test_a_missing_file_in_this_folder_is_no_hub_name(write, monkeypatch, tmp_pa
 
 
 def test_an_unknown_suffix_lists_the_known_ones(write, complaint):
-    source = write("rows.xlsx", "x")
-    assert complaint(stream, source) == (
-        f'{source}: unknown kind of file ".xlsx"; known: .csv, .tsv, .jsonl, .json, .parquet, each also with .gz'
-    )
+    known = "known: .csv, .tsv, .jsonl, .json, .parquet, each also with .gz"
+    for suffix, remedy in ((".doc", ""), (".xlsx", ". In the spreadsheet, save it as csv")):
+        source = write(f"rows{suffix}", "x")
+        assert complaint(stream, source) == f'{source}: unknown kind of file "{suffix}"; {known}{remedy}'
 
 
 def test_a_folder(write, tmp_path, complaint):

@@ -38,11 +38,16 @@ def serve(name: str, *, port: int | None, browser: bool, max_length: int | None,
     classifier = load(name, max_length, device)
     thresholds = None if classifier.multi_label else read_thresholds(name, classifier.labels)
     page = build_page(classifier, name, thresholds, read_kept_words(name))
+    at = "no free port" if port is None else f"--port {port}"
     try:
         launch(page, server_port=port, inbrowser=browser)
     except OSError as error:
-        at = "no free port" if port is None else f"--port {port}"
         raise InputError(f"{at}: {error}") from error
+    except ValueError as error:  # of gradio's, which asks for its own page once
+        raise InputError(
+            "the page does not answer on this machine within three seconds: the machine is busy, or a proxy stands "
+            "between; try again, or set NO_PROXY=127.0.0.1,localhost"
+        ) from error
 
 
 def launch(page, **settings):
@@ -55,6 +60,8 @@ def launch(page, **settings):
     import gradio
     from starlette.middleware import Middleware
 
+    for name in ("NO_PROXY", "no_proxy"):  # a proxy cannot reach a page that answers this machine only
+        os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1", "localhost"]))
     return page.launch(
         server_name="127.0.0.1", share=False, theme=gradio.themes.Default(font=FONTS, font_mono=["monospace"]),
         app_kwargs={"middleware": [Middleware(LocalOnly)]}, **settings,

@@ -94,6 +94,8 @@ def check_options(
     at: int, most: int, rows: int | None, pieces: str, metrics: list[str] | None, marks: str | None
 ) -> None:
     """Raises an `InputError` if an option is out of range, or a metric lacks what it needs."""
+    if most < 1:
+        raise InputError(f"--most must be at least 1, not {most}")
     if not 1 <= at <= most:
         raise InputError(f"--at {at} must be from 1 to --most {most}")
     if rows is not None and rows < 1:

@@ -153,7 +153,7 @@ def next_step(labels: Sequence[str], kept: Sequence[str], pool: str, how: str) -
     shown = kept or labels
     columns = f"the column{'s' if len(shown) > 1 else ''} {listed(map(quoted, shown), SHOWN)}"
     if not kept:
-        return f"next: fill in {columns}{how}, and add these rows to the training data"
+        return f"next: fill in {columns}{how}, and append the texts with their labels to the training data"
     verbs = "were not read, and are kept as they are" if len(kept) > 1 else "was not read, and is kept as it is"
     return f"{columns} of {pool} {verbs}"
 

@@ -71,14 +71,18 @@ def check_labels(labels: Sequence[Label], source: str, named: bool = False) -> l
         for name in MISSING
         if name in counts
     ]
-    alike = defaultdict(list)
+    alike, equal = defaultdict(list), defaultdict(list)
     for name in label_names(counts):
         alike[visible(name)].append(name)
-    return warnings + [
-        f"{source}: {difference(names, counts)}; they are taken as different classes"
-        for names in alike.values()
-        if len(names) > 1
+        if (value := number_in(name)) is not None and math.isfinite(value):
+            equal[value].append(name)
+    found = [difference(names, counts) for names in alike.values() if len(names) > 1]
+    found += [
+        f"the labels {with_rows(map(quoted, names), names, counts)} are the same number"
+        for names in equal.values()
+        if len({visible(name) for name in names}) > 1
     ]
+    return warnings + [f"{source}: {each}; they are taken as different classes" for each in found]
 
 
 def difference(names: Sequence[str], counts: Mapping[str, int]) -> str:
@@ -89,8 +93,12 @@ def difference(names: Sequence[str], counts: Mapping[str, int]) -> str:
         # Written as escapes, since nobody could tell them apart otherwise.
         shown = [json.dumps(name[:60]) for name in names]
         what = "in case, space, Unicode normalisation or invisible characters"
-    rows = (f"{name} ({counted(counts[label], 'row')})" for name, label in zip(shown, names, strict=True))
-    return f"the labels {listed(rows)} differ only {what}"
+    return f"the labels {with_rows(shown, names, counts)} differ only {what}"
+
+
+def with_rows(shown: Iterable[str], names: Iterable[str], counts: Mapping[str, int]) -> str:
+    """Labels as they are shown, each with its number of rows."""
+    return listed(f"{name} ({counted(counts[label], 'row')})" for name, label in zip(shown, names, strict=True))
 
 
 def without_case_and_space(name: str) -> str:

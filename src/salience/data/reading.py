@@ -43,6 +43,8 @@ READERS = {
     ".json": Reader(lambda path, encoding, columns: object_rows(path, encoding)),
     ".parquet": Reader(lambda path, encoding, columns: parquet_rows(path, columns), parquet_types),
 }
+SHEET = ". In the spreadsheet, save it as csv"
+REMEDIES = {".xlsx": SHEET, ".xls": SHEET, ".ods": SHEET, ".txt": ". If it is one of these, rename it"}  # by suffix
 NEEDED = "name a file of texts, or a data set on the hub"
 HUB_NAME = re.compile(r"([\w-]+|[\w-]+/[\w.-]+)(:[\w.-]+){0,2}")
 SAMPLE = 100  # rows from which the names of the columns are taken: a JSON object may leave some out
@@ -162,6 +164,7 @@ def reader_of(path: Path) -> Reader:
     if suffix_of(path) not in READERS:
         raise InputError(
             f"{path}: unknown kind of file {quoted(suffix_of(path))}; known: {', '.join(READERS)}, each also with .gz"
+            f"{REMEDIES.get(suffix_of(path), '')}"
         )
     if not path.is_file():
         raise InputError(f"{path}: this is a pipe or a device, and data are read more than once; save them to a file")

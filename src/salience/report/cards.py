@@ -12,7 +12,7 @@ from rich.markdown import Markdown
 from rich.table import Table
 from rich.text import Text
 
-from salience.errors import unknown
+from salience.errors import InputError, unknown
 
 INDEX = "README.md"
 WIDE = 200  # characters: more than any row needs
@@ -33,6 +33,12 @@ class Entry:
     guide: str  # what says which parts matter
     cost: str  # of a training step with half of its loss on unmixed texts, in forward passes
     cost_mixed: str  # of a training step on mixed texts only
+
+
+OTHERS = {  # what `--method` takes beside the methods
+    "plain": "it trains on the texts as they are, without mixing",
+    "auto": "it chooses among the methods by the data; docs/recipe.md says how",
+}
 
 
 def cards_folder() -> Path:
@@ -68,6 +74,10 @@ def read_card(name: str) -> str:
         InputError: there is no such method; the message names the nearest one.
     """
     names = [entry.name for entry in read_index()]
+    # As `train --method` takes it: without a plain stage and fields.
+    name = name.removeprefix("plain+").partition(":")[0]
+    if name in OTHERS:
+        raise InputError(f"{name} has no card: {OTHERS[name]}")
     if name not in names:
         raise unknown("method", name, names)
     return (cards_folder() / f"{name}.md").read_text(encoding="utf-8")

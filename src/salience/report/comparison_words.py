@@ -154,11 +154,11 @@ def disputed_in_words(predictions: Predictions, baseline: str) -> str:
     """On how many test rows methods disagree, and which are shown."""
     rows, shown = predictions.results.rows, len(predictions.texts)
     what = (
-        "the labels that most seeds predict are others" if predictions.of_several
-        else "the class that the largest number of seeds predicts is another one"
+        "the labels that most of their seeds predict" if predictions.of_several
+        else "the class that most of their seeds predict"
     )  # fmt: skip
     return (
-        f"On {predictions.disputed:,} of {counted(rows, 'test row')}, {what} with some method than with {baseline}. "
+        f"On {predictions.disputed:,} of {counted(rows, 'test row')}, {baseline} and another method differ in {what}. "
         + (f"Shown are the {shown} with the largest disagreement." if shown < predictions.disputed else "")
     ).strip()
 

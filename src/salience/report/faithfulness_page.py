@@ -21,6 +21,7 @@ from salience.report.terminal import literal, titled
 from salience.templating import render
 
 FIRST = 13  # columns of a terminal for an explainer's name
+EDGES = GAP = 2  # columns beside a table, and between two columns of it
 DIGITS = {"probability": 3, "rank correlation": 2}  # after the decimal point; by default 1 in a terminal, 2 in a page
 MARKED = "precision, recall and F1 of the words that people have marked with the text's label, in percent"
 SIZE = (7.5, 4.2)  # of a picture of curves, in inches
@@ -31,10 +32,11 @@ def terminal_tables(evaluation: Evaluation, about: str, width: int) -> list[Tabl
     groups: list[list[str]] = []
     free = 0
     for name, metric in evaluation.metrics.items():
-        needed = 1 + max(map(len, (name, metric.unit, metric.direction)))
+        cells = (_mean_and_half_width(row.metrics[name], metric.unit) for row in evaluation.rows)
+        needed = GAP + max(map(len, (name, metric.unit, metric.direction, *cells)))
         if not groups or needed > free:
             groups.append([])
-            free = width - max(FIRST, len("explainer"))
+            free = width - EDGES - FIRST
         groups[-1].append(name)
         free -= needed
     return [_terminal_table(evaluation, names, about if names is groups[0] else "") for names in groups]

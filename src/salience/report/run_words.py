@@ -68,9 +68,7 @@ def calibration_in_words(calibration: Calibration) -> str:
     if calibration.after is None:
         return "There are too few rows to fit a temperature."
     if calibration.source == FOLDED:
-        return (
-            f"The model has a temperature{number}, fitted on the estimate. The diagram before it takes it out again."
-        )
+        return f"The model has a temperature{number}, fitted on the estimate. Before: the probabilities without it."
     if calibration.source == HALVES:
         whole = f" The temperature of all rows is {calibration.temperature:.2f}." if number else ""
         return f"After: each half of the rows is scaled by the temperature that is fitted on the other half.{whole}"

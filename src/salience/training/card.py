@@ -118,7 +118,8 @@ def method_of(recipe: Recipe, metrics: dict) -> str:
 def training_steps(recipe: Recipe, metrics: dict) -> str:
     """The number of training steps, or those of every iteration of VAT."""
     if "iterations" not in metrics:
-        return f"{recipe.steps} steps of {recipe.batch_size} texts at most (ended after {metrics['steps']})"
+        ended = "" if metrics["steps"] == recipe.steps else f", of which {metrics['steps']} were made"
+        return f"{recipe.steps} steps of at most {recipe.batch_size} texts{ended}"
     steps = " + ".join(str(row["steps"]) for row in metrics["iterations"])
     (kept,) = (row["iteration"] for row in metrics["iterations"] if row["kept"])
     procedure = Turns(**recipe.procedure_options)
