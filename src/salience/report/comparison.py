@@ -40,7 +40,8 @@ def score_table(results: ConditionResults) -> Table:
     shown = dict(islice(results.scoring.compared.items(), FIRST))
     seeds = len(results.scores[results.baseline][results.scoring.main])
     title = f"{results.title}: " if results.title else ""
-    table = titled(f"{title}{results.rows} test rows, mean ± standard deviation over {seeds} seeds")
+    what = f"{results.scoring.main_title} in percent, mean ± standard deviation over {seeds} seeds"
+    table = titled(f"{title}{results.rows} test rows, {what}")
     table.add_column("", overflow="fold")
     for name in (*shown.values(), "passes", "time"):
         table.add_column(name, justify="right")
@@ -112,7 +113,8 @@ def passes(scores: Mapping[str, list[float]]) -> str:
 def difference_table(results: ConditionResults) -> Table:
     """Differences to the baseline with their 95 % intervals, a row for each other method, then the references."""
     scoring = results.scoring
-    table = titled(f"difference to {results.baseline}, with the 95 % interval over seeds and test rows")
+    what = f"difference to {results.baseline} in points of {scoring.main_title}, with the 95 % interval"
+    table = titled(f"{what} over seeds and test rows")
     table.add_column("", overflow="fold")
     for name in (scoring.main_title, "p (Holm)", *(scoring.compared[score] for score in scoring.beside)):
         table.add_column(name, justify="right")
