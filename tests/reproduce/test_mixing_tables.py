@@ -12,6 +12,7 @@ from test_paper_tables import lines_of
 import families
 from salience.comparison.statistics import Difference
 from salience.data.encoding import encode_texts
+from salience.errors import InputError
 from salience.inference import TextClassifier
 from salience.reproduce import TABLES, mixing_tables
 from salience.reproduce.attentionmix import tables as attentionmix
@@ -70,6 +71,11 @@ def test_all_methods_make_equal_passes(name, folder):
     assert found.validation is None and found.test is None  # the last checkpoint is kept
     assert (recipe.pooling, recipe.contrastive, recipe.batch_size) == ("cls", 0, plain.batch_size)
     assert recipe.learning_rate == plain.learning_rate
+
+
+def test_fewer_rows_than_classes_are_refused_by_the_option_that_asks_for_them(folder):
+    with pytest.raises(InputError, match=r"--rows 1 is less than the 2 classes: every class needs a row"):
+        part_of(mixing_tables.load("sst2", folder, 0), 1, 0)
 
 
 def test_trainings_are_those_of_the_papers():
