@@ -489,8 +489,9 @@ def test_gold_labels_that_are_not_there(place, salience, tmp_path, kind):
     answer = salience("explain", place.model, data, "--target", "gold", "--output", output, *COLUMNS)
     note, last = answer.err.splitlines()
     assert answer.code == 2 and 'row 2: "none"; it knows "LABEL_0", "LABEL_1"' in note
-    assert last.startswith(f"salience: {data}, row 2: no label that the model knows")
-    assert "name its column by --label, or choose another --target" in last
+    assert last.startswith(f"salience: cannot explain {data} by {place.model}: gold labels are to be explained, but ")
+    assert "but row 2 has none that the model knows: " in last
+    assert last.endswith("correct the label, name its column, or explain another target")
     assert [file.name for file in tmp_path.iterdir()] == ["data.csv"]
     refused(salience("explain", place.model, "--text", "a cup", "--target", "gold"), "in a file that has them")
 

@@ -119,7 +119,8 @@ def test_a_row_without_known_labels_has_no_right_ones_to_explain(trained, salien
     data = write_csv(tmp_path / "data.csv", [("a cup", '["food"]'), ("a song", ""), ("a match", "[]")])
     answer = salience("explain", trained, data, "--target", "gold", "--output", tmp_path / "out.jsonl")
     assert answer.code == 2
-    assert answer.err.splitlines()[-1].startswith(f"salience: {data}, row 2: no label that the model knows")
+    said = answer.err.splitlines()[-1]
+    assert said.startswith(f"salience: cannot explain {data} by {trained}: ") and "but row 2 has none" in said
     assert [file.name for file in tmp_path.iterdir()] == ["data.csv"]
 
 

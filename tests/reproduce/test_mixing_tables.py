@@ -74,7 +74,7 @@ def test_all_methods_make_equal_passes(name, folder):
 
 
 def test_fewer_rows_than_classes_are_refused_by_the_option_that_asks_for_them(folder):
-    with pytest.raises(InputError, match=r"--rows 1 is less than the 2 classes: every class needs a row"):
+    with pytest.raises(InputError, match=r"--rows 1 is less than its 2 classes: every class needs a row"):
         part_of(mixing_tables.load("sst2", folder, 0), 1, 0)
 
 

@@ -38,12 +38,14 @@ def serve(name: str, *, port: int | None, browser: bool, max_length: int | None,
     classifier = load(name, max_length, device)
     thresholds = None if classifier.multi_label else read_thresholds(name, classifier.labels)
     page = build_page(classifier, name, thresholds, read_kept_words(name))
-    at = "no free port" if port is None else f"--port {port}"
     try:
         launch(page, server_port=port, inbrowser=browser)
     except OSError as error:
+        at = "no free port" if port is None else f"--port {port}"
         raise InputError(f"{at}: {error}") from error
-    except ValueError as error:  # of gradio's, which asks for its own page once
+    except ValueError as error:  # gradio asks for its own page once
+        if "localhost is not accessible" not in str(error):
+            raise
         raise InputError(
             "the page does not answer on this machine within three seconds: the machine is busy, or a proxy stands "
             "between; try again, or set NO_PROXY=127.0.0.1,localhost"

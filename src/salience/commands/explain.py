@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 
 from salience.commands.explain_options import chosen_explainers, target_of
@@ -92,9 +91,7 @@ def explain_file(
         if data is None
         else read_texts(data, classifier.labels, trained, most, columns, multi_label=classifier.multi_label)
     )
-    if data is not None and target == "gold":
-        windows = all_labelled(windows, data)
-    with cannot(f"explain {name}"):
+    with cannot(f"explain {name}" if data is None else f"explain {data} by {name}"):
         number = target_of(target, classifier.labels)
         explanations = chain.from_iterable(
             explain_texts(classifier, window, functions, number, pieces) for window in windows
@@ -106,22 +103,6 @@ def explain_file(
         tell(cut_off(cut, written, classifier.max_length, what))
     if output is not None:
         tell(f"{counted(written, what)} explained: {output}")
-
-
-def all_labelled(windows: Iterable[Texts], data: str) -> Iterator[Texts]:
-    """The texts of a file as they come.
-
-    Raises:
-        InputError: a row has no label that the model knows.
-    """
-    for texts in windows:
-        missing = np.flatnonzero(~texts.labelled)
-        if len(missing) and texts.rows is not None:
-            raise InputError(
-                f"{data}, row {texts.rows[missing[0]]}: no label that the model knows, and --target gold explains "
-                f"right labels; correct the label, name its column by --label, or choose another --target"
-            )
-        yield texts
 
 
 def format_of(output: Path) -> str:

@@ -72,22 +72,22 @@ def paired_interval(
     if over_sets and len(sets) > 1:
         half = half_of([between_sets(sets)], comparisons)
         if any(each.draws > 1 for each in sets):
-            half = max(half, half_of([draws_of_most(sets), *levels(sets, over_rows)[1:]], comparisons))
+            half = max(half, half_of(levels(sets, over_rows, assumed=True), comparisons))
     return Difference(mean, mean - half, mean + half) if half > LEAST_SPREAD else Difference(mean, None, None)
 
 
-def levels(sets: Sequence[Variation], over_rows: bool = True) -> list[Level]:
-    """The variance of the mean over these data sets by draws, and by test rows if they are to be others."""
-    by_draws = satterthwaite([each.by_draws for each in sets], [each.draws - 1 for each in sets])
+def levels(sets: Sequence[Variation], over_rows: bool = True, assumed: bool = False) -> list[Level]:
+    """The variance of the mean over these data sets by draws, and by test rows if they are to be others.
+
+    Args:
+        assumed: whether a set with a single draw is taken to vary by draws as the mean of the others does, of which
+            there is one at least. Otherwise nothing is known of the draws.
+    """
+    known = [each for each in sets if each.draws > 1] if assumed else sets
+    by_draws = satterthwaite([each.by_draws for each in known], [each.draws - 1 for each in known])
+    by_draws = replace(by_draws, variance=by_draws.variance * len(known) / len(sets))
     by_rows = satterthwaite([each.by_rows for each in sets], [each.rows - 1 for each in sets])
     return [by_draws, by_rows] if over_rows else [by_draws]
-
-
-def draws_of_most(sets: Sequence[Variation]) -> Level:
-    """The variance of the mean over data sets by draws, where some sets, but not all of them, have a single draw."""
-    known = [each for each in sets if each.draws > 1]
-    level = satterthwaite([each.by_draws for each in known], [each.draws - 1 for each in known])
-    return replace(level, variance=level.variance * len(known) / len(sets))
 
 
 def between_sets(sets: Sequence[Variation]) -> Level:

@@ -17,7 +17,7 @@ from salience.errors import InputError, counted
 LEAST = 2  # rows of a class, if there is room for them: one to train on, and one that can be held out
 
 
-def draw(labels: Sequence[Hashable], size: int, seed: int, source: str = "") -> list[int]:
+def draw(labels: Sequence[Hashable], size: int, seed: int, source: str = "", option: str = "--size") -> list[int]:
     """The indices of `size` of the N rows, in the order of the rows.
 
     Every class has about its share of the rows, and at least two of them if `size` is at least twice the number of
@@ -29,7 +29,7 @@ def draw(labels: Sequence[Hashable], size: int, seed: int, source: str = "") -> 
         labels: the label of each row (N,); a tuple where a row has several.
         size: the number of rows to draw.
         seed: of the drawing. For one seed, smaller draws are parts of larger ones.
-        source: the name of the data, for error messages.
+        source, option: the name of the data and the option that asks for the rows, for error messages.
 
     Raises:
         InputError: there are fewer rows than `size`, or more classes.
@@ -38,9 +38,9 @@ def draw(labels: Sequence[Hashable], size: int, seed: int, source: str = "") -> 
     several = is_multi_label(labels)  # type: ignore[arg-type]
     classes = len({each for label in labels for each in label} if several else set(labels))  # type: ignore[attr-defined]
     if size > len(labels):
-        raise InputError(f"{at}--size {size:,} is more than its {counted(len(labels), 'labelled row')}")
+        raise InputError(f"{at}{option} {size:,} is more than its {counted(len(labels), 'labelled row')}")
     if size < classes:
-        raise InputError(f"{at}--size {size:,} is less than its {classes:,} classes: every class needs a row")
+        raise InputError(f"{at}{option} {size:,} is less than its {classes:,} classes: every class needs a row")
     if several:
         return nested_rows(labels, size, seed)  # type: ignore[arg-type]
     return sorted(drawing_order(labels, seed)[:size].tolist())

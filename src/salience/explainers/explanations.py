@@ -154,4 +154,7 @@ def check_labelled(texts: Texts) -> None:
     missing = np.flatnonzero(~texts.labelled)
     if len(missing):
         which = "a text" if texts.rows is None else f"row {texts.rows[missing[0]]}"
-        raise ValueError(f"gold labels are to be explained, but {which} has none that the model knows")
+        raise ValueError(
+            f"gold labels are to be explained, but {which} has none that the model knows: correct the label, name its "
+            "column, or explain another target"
+        )

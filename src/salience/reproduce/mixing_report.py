@@ -36,8 +36,9 @@ class Claim:
         """
         if found.beyond_chance:
             return "confirmed" if found.mean > 0 else "contradicted"
-        fits = told is not None and (found.low is None or found.high is None or found.low <= told <= found.high)
-        return "open" if fits and told is not None and told > 0 else "not seen"
+        if told is None or told <= 0:
+            return "not seen"
+        return "open" if found.low is None or found.high is None or found.low <= told <= found.high else "not seen"
 
 
 def report(

@@ -21,7 +21,6 @@ from transformers import set_seed
 from salience.data.drawing import draw, drawn
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.errors import InputError
 from salience.inference import TextClassifier
 from salience.models.loading import load_classifier, load_configuration
 from salience.reproduce import mixing_report
@@ -131,9 +130,7 @@ def part_of(data: Task, rows: int, seed: int) -> Task:
     """
     training = data.training
     if rows < len(training):
-        if rows < len(data.labels):
-            raise InputError(f"--rows {rows} is less than the {len(data.labels)} classes: every class needs a row")
-        training = training.take(draw(training.known_labels.tolist(), rows, seed))
+        training = training.take(draw(training.known_labels.tolist(), rows, seed, option="--rows"))
     return replace(data, training=training, validation=Texts([]), test=drawn(data.test, TESTED, seed=0))
 
 
