@@ -170,4 +170,6 @@ def test_a_run_has_the_name_of_both_stages(place, salience, tmp_path, monkeypatc
 def test_the_table_of_methods_names_the_plain_stage(salience):
     answer = salience("methods")
     assert "plain+NAME" in answer.out
-    refused(salience("methods", "plain+ssmix"), 'unknown method "plain+ssmix"', 'Did you mean "ssmix"?')
+    card = salience("methods", "plain+ssmix")
+    assert (card.code, card.out) == (0, salience("methods", "ssmix").out)
+    refused(salience("methods", "plain+ssmx"), 'unknown method "ssmx"', 'Did you mean "ssmix"?')

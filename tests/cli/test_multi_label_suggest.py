@@ -32,7 +32,7 @@ def test_the_rows_are_those_of_the_function(several_run, pool, salience, tmp_pat
         answer = salience(*asked, tmp_path / f"next.{suffix}")
         assert answer.code == 0, answer.err
         assert "probabilities" not in answer.err
-        assert f'next: fill in the column "label", such as {json.dumps(NAMES[:2])}, and add these rows' in answer.err
+        assert f'next: fill in the column "label", such as {json.dumps(NAMES[:2])}, and append the texts' in answer.err
         lines = (tmp_path / f"next.{suffix}").read_text(encoding="utf-8").splitlines()
         found[suffix] = list(csv.DictReader(lines)) if suffix == "csv" else [json.loads(line) for line in lines]
     assert list(found["csv"][0]) == list(found["jsonl"][0]) == ["text", "rank", "predicted", "label"]
