@@ -98,6 +98,13 @@ def test_what_cannot_be_guessed_is_asked_for(complaint, names, given, option):
     )
 
 
+def test_a_name_that_is_a_text_is_told_as_a_missing_header(complaint):
+    told = "; if that is the first row of the data, write the names of the columns above it, such as text,label"
+    said = complaint(choose_columns, ["I liked the food", "good"], source="a.csv")
+    assert said.startswith("a.csv: no column has a usual name for the text") and said.endswith(f'"good"{told}')
+    assert told not in complaint(choose_columns, ["what was said", "good"], source="a.csv")
+
+
 # ------------------------------------------------------------------------------------------------------ as in training
 
 SINGLE, PAIRS = Columns("body", None, "topic"), Columns("first", "second", "same")

@@ -23,6 +23,7 @@ LABELS = [
     "label", "labels", "class", "category", "intent", "sentiment", "target", "topic", "emotion", "stance", "polarity",
     "y", "gold_label", "label_text",
 ]  # fmt: skip
+WORDS_OF_A_TEXT = 4  # a name of so many words is taken for a text, and the file for one without a header
 ROLES = {"text": "text column", "text_pair": "second text column", "label": "label column"}
 
 
@@ -108,15 +109,24 @@ def choose_columns(
         text = guess(ROLES["text"], name)
     if label is None and need_label and (name := usual(free, LABELS) or only(free if len(names) == 2 else [])):
         label = guess(ROLES["label"], name)
-    for option, column, what in ((text_option, text, "the text"), ("--label", label, "the label")):
+    for option, column, what, more in (
+        (text_option, text, "the text", without_header(names)),
+        ("--label", label, "the label", "; if there are no labels yet, see salience describe"),
+    ):
         if column is None and (need_label or option == text_option):
-            unlabelled = "; if there are no labels yet, see salience describe" if what == "the label" else ""
             raise InputError(
                 f"{prefix(source)}no column has a usual name for {what}; name it with {option}. The columns are "
-                f"{listed(map(quoted, names))}{unlabelled}"
+                f"{listed(map(quoted, names))}{more}"
             )
     assert text is not None  # refused above otherwise
     return Columns(text, text_pair, label, group, several if len(several) > 1 else (), separator), guessed
+
+
+def without_header(names: Sequence[str]) -> str:
+    """What to do if the first row of a file is a text and its label, as the length of a name tells; else nothing."""
+    if all(len(name.split()) < WORDS_OF_A_TEXT for name in names):
+        return ""
+    return "; if that is the first row of the data, write the names of the columns above it, such as text,label"
 
 
 def choose_as_trained(
