@@ -1,5 +1,6 @@
 # make demo   sets everything up and runs the main job on the rows in examples/
-# make test   sets everything up, lints, checks the types, and runs the tests
+# make test   sets everything up, lints, checks the types, and runs the fast tests
+# make test-all   runs all tests: also those marked `whole`, the faults, and the wheel
 # make test-faults   kills, a full disk, refused permissions at every file operation of the commands; many commands at
 #                    once; many more tables and settings (some hours)
 # make test-wheel   installs the wheel into an empty environment of each of PYTHONS, and does the main job there
@@ -14,7 +15,7 @@ BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo lint test test-wheel docs test-faults test-oldest clean
+.PHONY: setup demo lint test test-all test-wheel docs test-faults test-oldest clean
 
 setup: $(VENV)/installed
 
@@ -34,7 +35,11 @@ lint: setup
 	$(BIN)/mypy
 
 test: lint
+	$(BIN)/python -m pytest --numprocesses logical -m "not whole"
+
+test-all: lint
 	$(BIN)/python -m pytest --numprocesses logical
+	$(MAKE) test-wheel test-faults
 
 test-wheel: setup
 	SALIENCE_PYTHONS="$(PYTHONS)" $(BIN)/python -m pytest tests/test_wheel.py
