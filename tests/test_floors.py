@@ -86,7 +86,3 @@ def test_hooks_live_in_one_place():
     for file in FILES:
         if "register_forward" in file.read_text(encoding="utf-8"):
             assert file.parent.name == "hooks"
-
-
-def test_no_file_needs_a_table_of_contents():
-    assert max(len(file.read_text(encoding="utf-8").splitlines()) for file in FILES) <= 210
