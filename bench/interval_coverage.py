@@ -25,16 +25,17 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 from scipy.stats import norm
 
-from salience.comparison.bootstrap import replicates, replicates_of_set, weights
 from salience.comparison.interval import between_sets, levels, paired_interval, satterthwaite
 from salience.comparison.significance import sign_flip_p
 from salience.comparison.variation import variation
 
 EASY, BY_METHOD, BY_RUN = 1.35, 0.3, 0.3  # mean of a row's value, and standard deviations; that of rows is 1
 POINTS = 100 * norm.pdf(EASY / (1 + BY_METHOD**2 + BY_RUN**2) ** 0.5) / (1 + BY_METHOD**2 + BY_RUN**2) ** 0.5
+CELLS = 200_000  # weights of the bootstrap made at once: they stay in the processor's cache
 UNBOUNDED = 1000  # points: the bootstrap's own errors are 0 in more than 2.5 % of its replicates
 
 
@@ -50,6 +51,67 @@ def null_differences(
         right = value + generator.normal(0, BY_RUN, (2, draws, rows)) > 0
         differences.append(100.0 * right[0] - 100.0 * right[1])
     return differences
+
+
+def replicates(
+    differences: Sequence[ArrayLike], over_sets: bool = True, count: int = 10_000, seed: int = 0
+) -> np.ndarray:
+    """Means over data sets of differences that are drawn with replacement.
+
+    A replicate draws S of the S data sets, or keeps them. In each it draws D_s draws and, independently, N_s rows that
+    are the same for all of its draws. A set that is drawn twice is resampled twice. The mean weighs all sets equally.
+
+    Args:
+        differences: for each of S data sets (D_s, N_s), or (D_s,).
+        over_sets: whether sets are drawn too.
+        count: B, number of replicates.
+        seed: of the random numbers.
+
+    Returns:
+        The means (B,).
+    """
+    generator = np.random.default_rng(seed)
+    sets = len(differences)
+    if over_sets:
+        chosen = generator.integers(sets, size=(count, sets))
+    else:
+        chosen = np.tile(np.arange(sets), (count, 1))
+    means = np.empty((count, sets))
+    for number, values in enumerate(differences):
+        places = chosen == number
+        means[places] = replicates_of_set(np.asarray(values, float), int(places.sum()), generator)
+    return means.mean(1)
+
+
+def replicates_of_set(values: np.ndarray, count: int, generator: np.random.Generator) -> np.ndarray:
+    """Means (B,) of `values` (D, N) or (D,), with draws and rows drawn with replacement.
+
+    Args:
+        values: the differences.
+        count: B.
+        generator: of the random numbers.
+    """
+    values = values.reshape(len(values), -1)
+    at_once = max(CELLS // values.shape[1], 1)
+    means = [
+        np.einsum(
+            "bd,bd->b", weights(values.shape[0], some, generator), weights(values.shape[1], some, generator) @ values.T
+        )
+        for some in np.diff([*range(0, count, at_once), count])
+    ]
+    return np.concatenate(means) if means else np.empty(0)
+
+
+def weights(items: int, count: int, generator: np.random.Generator) -> np.ndarray:
+    """How often each of n items is drawn in n draws with replacement, divided by n: (B, n).
+
+    Args:
+        items: n.
+        count: B.
+        generator: of the random numbers.
+    """
+    drawn = generator.integers(items, size=(count, items), dtype=np.int32) + items * np.arange(count)[:, None]
+    return np.bincount(drawn.ravel(), minlength=count * items).reshape(count, items) / items
 
 
 def resampled(values: np.ndarray, count: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

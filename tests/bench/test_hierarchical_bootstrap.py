@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from salience.comparison.bootstrap import replicates, weights
+from interval_coverage import replicates, weights
 
 SMALL = [np.array([[1.0, 0.0], [3.0, -2.0]]), np.array([[5.0, 1.0], [0.0, 0.5]])]
 
