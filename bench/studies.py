@@ -222,7 +222,6 @@ STUDIES = {
             "label smoothing 0.1": {"label_smoothing": 0.1},
             "no contrast": {"contrastive": 0.0},
             "no mixtures": {"method": "plain"},
-            "R-Drop 1": {"method": "plain", "contrastive": 0.0, "r_drop": 1.0},
         },
         sets=(*EIGHT, "banking20"),
         sizes=FEW,

@@ -1,4 +1,4 @@
-"""`salience train` with an average, frozen layers, R-Drop, a contrastive loss, another dropout: runs and refusals."""
+"""`salience train` with an average, frozen layers, a contrastive loss, another dropout: runs and refusals."""
 
 import json
 
@@ -15,7 +15,6 @@ from salience.training.recipe import Recipe
 TECHNIQUES = {
     "average": ("--average", "ema"),
     "freeze": ("--freeze", "1"),
-    "r_drop": ("--r-drop", "2"),
     "contrastive": ("--contrastive", "0.5", "--contrastive-temperature", "0.1"),
     "dropout": ("--dropout", "0.4"),
 }
@@ -33,7 +32,7 @@ def trained(place, salience, folder, *options):
 def test_each_technique_trains_another_model_and_is_in_its_recipe(precision, place, salience, tmp_path):
     plain = trained(place, salience, tmp_path / "plain", "--precision", precision)
     before = json.loads((plain / "metrics.json").read_text())["text_passes"]
-    spent = {"freeze": 1 - 2 / 9, "r_drop": 2}  # a frozen layer of three, one of them the pooling layer
+    spent = {"freeze": 1 - 2 / 9}  # a frozen layer of three, one of them the pooling layer
     for name, options in TECHNIQUES.items():
         folder = trained(place, salience, tmp_path / name, "--precision", precision, *options)
         assert weights(folder) != weights(plain)
@@ -53,7 +52,7 @@ def test_frozen_weights_are_those_of_the_pretrained_model(place, salience, tmp_p
 def test_recipes_of_earlier_versions_have_none_of_them():
     """Settings without an entry are None by default, which stands for none. The contrastive loss is a default now."""
     recipe = Recipe("rows.csv")
-    for name in ("average", "freeze", "r_drop", "dropout"):
+    for name in ("average", "freeze", "dropout"):
         assert getattr(recipe, name) == LACKING.get(name)
     assert (LACKING["contrastive"], LACKING["contrastive_temperature"], LACKING["head_start"]) == (0, 0.3, "random")
 
@@ -61,8 +60,6 @@ def test_recipes_of_earlier_versions_have_none_of_them():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--method", "ssmix", "--r-drop", "1"), "--r-drop is for training without mixing"),
-        (("--method", "plain", "--r-drop", "1", "--contrastive", "0.1"), "leave one out"),
         (("--method", "plain", "--contrastive", "1"), "--contrastive is 1.0: give a number from 0 to 0.99"),
         (("--model", "lstm-vat", "--method", "plain", "--freeze", "0"), "by turns, which has no --freeze"),
         (("--model", "attention:dot", "--dropout", "0.2"), "set it with --set-model dropout=0.2"),

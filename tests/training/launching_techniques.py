@@ -1,4 +1,4 @@
-"""One small training with an average, frozen embeddings and R-Drop. Run as a script it is what torchrun launches."""
+"""One small training with an average and frozen embeddings. Run as a script it is what torchrun launches."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ def trained_with_techniques(data: str, output: str):
     options = {"encoder": "lstm", "width": 8, "embedding_dropout": 0.0, "dropout": 0.0}
     return train(
         Recipe(data=data, model="attention:additive", model_options=options, method="plain", steps=16, batch_size=8,
-               validation_share=0.0, estimate="none", average="tail", freeze=0, r_drop=1.0,
-               learning_rate=0.01, device="cpu"),
+               validation_share=0.0, estimate="none", average="tail", freeze=0, learning_rate=0.01, device="cpu"),
         output, note=lambda line: None,
     )  # fmt: skip
 

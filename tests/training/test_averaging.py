@@ -154,7 +154,6 @@ def test_where_the_averages_begin_and_how_far_they_reach():
 
 
 def test_two_processes_have_the_same_average(tmp_path):
-    """With frozen embeddings and R-Drop, which without dropout is plain training."""
     data = str(write_csv(tmp_path / "train.csv", labelled_rows(60)))
     trained_with_techniques(data, tmp_path / "alone")
     script = Path(__file__).with_name("launching_techniques.py")

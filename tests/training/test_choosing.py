@@ -188,7 +188,6 @@ def test_an_estimate_chooses_again_in_each_fold(place, tmp_path):
     [
         ({"method_options": {"window": 0.2}}, "the method 'auto' has no options"),
         ({"method": "plain+auto"}, "no plain stage"),
-        ({"r_drop": 1.0}, "--r-drop is for training without mixing"),
         ({"model": "lstm-vat", "procedure_options": {}}, "VAT is trained by turns"),
         ({"method": "plain", "auto_budget": 3.0}, "--auto-budget has no effect without --method auto"),
         ({"auto_budget": 2.0}, "--auto-budget 2 is too small for a choice between two methods, which takes"),

@@ -12,7 +12,7 @@ from salience.errors import InputError
 from salience.hooks.hooks import forward, reading
 from salience.training.contrastive import Contrastive, contrastive_loss
 from salience.training.loss import CrossEntropy
-from salience.training.passes import passes_per_step, reads_per_step
+from salience.training.passes import passes_per_step
 from salience.training.recipe import Recipe
 from salience.training.techniques import check_techniques, unmixed_objective
 from salience.training.vector_memory import VectorMemory
@@ -184,10 +184,34 @@ def test_mixtures_alone_have_no_unmixed_texts_to_compare():
         check_techniques(Recipe("x", method="senmixup", clean=0.0, contrastive=0.3), True, False)
 
 
+def test_it_is_chosen_by_the_recipe():
+    assert unmixed_objective(Recipe("x", contrastive=0.3)) == Contrastive(0.3, 0.1)
+    assert unmixed_objective(Recipe("x")) is plain
+
+
+@pytest.mark.parametrize(
+    ("settings", "by_turns", "message"),
+    [
+        ({"freeze": 0}, True, "VAT is trained by turns, which has no --freeze"),
+        ({"contrastive": 0.1}, True, "VAT is trained by turns, which has no --contrastive"),
+        ({"contrastive": 0.1, "accumulation": 2}, False, "use it with --accumulation 1, in one process"),
+        ({"contrastive": 0, "contrastive_temperature": 0.2}, False, "--contrastive-temperature has no effect"),
+        ({"contrastive": 0, "contrastive_memory": 9}, False, "--contrastive-memory has no effect"),
+    ],
+)
+def test_what_does_not_fit_is_refused(settings, by_turns, message):
+    with pytest.raises(InputError, match=message):
+        check_techniques(Recipe("x", **settings), False, by_turns)
+
+
+def test_several_processes_have_no_contrastive_loss(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(InputError, match="in one process"):
+        check_techniques(Recipe("x", contrastive=0.1), False, False)
+
+
 def test_a_step_costs_one_pass():
     model, own = families.build("bert").train(), families.batch(LENGTHS)
-    recipe = Recipe("x", contrastive=0.3)
-    assert unmixed_objective(recipe) == Contrastive(0.3, 0.1)
     forwards, backwards = rows_through_layers(model, own, Contrastive(0.3, 0.3))
     assert (forwards + 2 * backwards) / 3 / families.LAYERS == 1
-    assert passes_per_step(None, 0.5, model, reads_per_step(recipe)) == 1
+    assert passes_per_step(None, 0.5, model) == 1

@@ -95,7 +95,6 @@ def test_a_head_that_was_trained_is_kept(place, tmp_path):
         ({"contrastive": 0.2}, "senmixup", 0.2),
         ({"clean": 0.0}, "senmixup", 0),  # there are no unmixed texts to compare
         ({"clean": 0.0, "method": "plain"}, "plain", 0.6),  # clean is about mixtures, and here are none
-        ({"r_drop": 1.0}, "plain", 0),  # R-Drop is for training without mixing, and a loss in place of contrast
         ({"accumulation": 2}, "senmixup", 0),  # the parts of a batch cannot be compared
         ({"head_start": "random"}, "senmixup", 0.6),
     ],

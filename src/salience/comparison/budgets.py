@@ -17,7 +17,7 @@ from salience.mixing.choosing import PLAIN, choose_method
 from salience.mixing.method import resolved
 from salience.training.batches import first_batches
 from salience.training.fitting import Listeners, build_trainer, run_trainer
-from salience.training.passes import FORWARD, passes_per_step, reads_per_step
+from salience.training.passes import FORWARD, passes_per_step
 from salience.training.preparing import Prepared
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
@@ -55,7 +55,7 @@ def by_passes(recipes: Mapping[str, Recipe]) -> Costs:
         classifier, method = prepared.classifier, choose_method(recipe.method, recipe.method_options)
         batches = first_batches(classifier.tokenizer, prepared.training)
         whole = resolved(method, classifier.model, classifier.tokenizer, batches)
-        cost = passes_per_step(whole, recipe.clean, classifier.model, reads_per_step(recipe))
+        cost = passes_per_step(whole, recipe.clean, classifier.model)
         if prepared.unlabelled is None:
             return cost
         # For every step of the teacher there is one of the student, which reads texts without labels too.

@@ -27,7 +27,6 @@ from salience.training.head_start import MOST
 if TYPE_CHECKING:
     from salience.training.fitting import Fitted
     from salience.training.preparing import Prepared
-    from salience.training.recipe import Recipe
 
 FORWARD = 1 / 3  # of a pass
 
@@ -41,14 +40,13 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
     recipe, unlabelled = prepared.recipe, prepared.unlabelled
     steps = sum(row["steps"] for row in fitted.iterations) or fitted.state.global_step
     steps += fitted.teacher_steps
-    reads = reads_per_step(recipe)
     candidates, chosen = prepared.candidates, fitted.choice
     method = prepared.method if candidates is None else candidates.methods.get(chosen["chosen"])
-    passes = steps * prepared.batch * passes_per_step(method, recipe.clean, prepared.model, reads)
+    passes = steps * prepared.batch * passes_per_step(method, recipe.clean, prepared.model)
     passes += chosen.get("text_passes", 0.0)
     if recipe.head_start == "logistic":
         passes += FORWARD * min(len(prepared.training), MOST)  # for the vectors of the regression
-    passes += fitted.plain_steps * prepared.batch * passes_per_step(None, recipe.clean, prepared.model, reads)
+    passes += fitted.plain_steps * prepared.batch * passes_per_step(None, recipe.clean, prepared.model)
     if unlabelled is not None:
         own = unlabelled.per_step(recipe, prepared.batch)
         texts = own + prepared.batch * (recipe.unlabelled_partners == "all")
@@ -60,24 +58,18 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
     return round(passes, 3)
 
 
-def reads_per_step(recipe: Recipe) -> int:
-    """How often a step of training without mixing reads each text of its batch: twice with R-Drop."""
-    return 2 if recipe.r_drop else 1
-
-
-def passes_per_step(method: Any, clean: float, model: nn.Module, reads: int = 1) -> float:
+def passes_per_step(method: Any, clean: float, model: nn.Module) -> float:
     """The passes of a training step for each text of its batch; their mean, if a step's level is drawn.
 
     Args:
         method: a mixing method with nothing left open; None is plain training.
         clean: weight of the loss on the unmixed texts.
         model: the classifier that is trained.
-        reads: passes of a step without a method, as of `reads_per_step`.
     """
     frozen = frozen_layers(model)
     saved = 2 * FORWARD * frozen / all_layers(model) if frozen else 0.0  # by a pass without the backward one there
     if method is None:
-        return reads * (1 - saved)
+        return 1 - saved
     guide = method.guide
     if clean == 0:
         return 1 - saved + guide_passes(guide, model)

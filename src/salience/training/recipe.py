@@ -109,9 +109,6 @@ class Recipe(DataSettings):
         None, whole_between(0, 1000), "number of the lowest encoder layers that are not trained; the embeddings are "
         "not trained either, 0 for them alone", "none",
     )  # fmt: skip
-    r_drop: float = setting(
-        0.0, between(0, 1000), "weight alpha of R-Drop: two passes of each text with dropout are to predict the same"
-    )
     contrastive: float | None = setting(
         None, between(0, 0.99), "weight, from 0 to 1, of a contrastive loss on the vectors that the head reads",
         "0.6 with mean pooling, else 0",
@@ -163,8 +160,8 @@ class Recipe(DataSettings):
         batch_size = default_batch_size(rows) if self.batch_size is None else self.batch_size
         usual = default_steps(rows, classes, batch_size)
         rate, head_rate = default_rates(width, self.reads_mean)
-        # R-Drop is for training without mixing, and a plain stage stands before a method that is named.
-        method, options = default_method(self.reads_mean and not self.r_drop and not self.plain_share)
+        # A plain stage stands before a method that is named.
+        method, options = default_method(self.reads_mean and not self.plain_share)
         if self.method is not None:
             method, options = self.method, self.method_options
         return replace(

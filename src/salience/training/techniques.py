@@ -12,15 +12,12 @@ from salience.training.contrastive import Contrastive
 from salience.training.default_settings import CONTRAST
 from salience.training.loss import Loss
 from salience.training.objectives import Objective, Unmixed, mixed, plain
-from salience.training.r_drop import RDrop
 from salience.training.recipe import Recipe
 from salience.training.vector_memory import VectorMemory
 
 
 def unmixed_objective(recipe: Recipe) -> Unmixed:
-    """The objective of a training without a mixing method: the cross-entropy, R-Drop, or the contrastive loss."""
-    if recipe.r_drop:
-        return RDrop(recipe.r_drop)
+    """The objective of a training without a mixing method: the cross-entropy, or the contrastive loss beside it."""
     if recipe.contrastive:
         memory = VectorMemory(recipe.contrastive_memory) if recipe.contrastive_memory else None
         return Contrastive(recipe.contrastive, recipe.contrastive_temperature, memory)
@@ -49,7 +46,7 @@ def used_contrast(recipe: Recipe) -> float:
     """
     if recipe.contrastive is not None:
         return recipe.contrastive
-    fits = (recipe.clean or recipe.method == PLAIN) and not recipe.r_drop and recipe.accumulation * world_size() == 1
+    fits = (recipe.clean or recipe.method == PLAIN) and recipe.accumulation * world_size() == 1
     return CONTRAST if fits and recipe.reads_mean else 0.0
 
 
@@ -76,7 +73,6 @@ def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool, validated: boo
         InputError: names the options, and which to leave out.
     """
     given = {
-        "--r-drop": bool(recipe.r_drop),
         "--contrastive": bool(recipe.contrastive),
         "--average": recipe.average != "none",
         "--freeze": recipe.freeze is not None,
@@ -85,16 +81,12 @@ def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool, validated: boo
     asked = [option for option, is_given in given.items() if is_given]
     if by_turns and asked:
         raise InputError(f"VAT is trained by turns, which has no {asked[0]}: leave it out, or take another model")
-    if recipe.r_drop and recipe.contrastive:
-        raise InputError("--r-drop and --contrastive are two losses in place of the cross-entropy: leave one out")
     if given["--trained-share"] and (validated or recipe.plain_share):
         what = "a plain stage" if recipe.plain_share else "validation rows, which choose trained weights"
         raise InputError(f"--trained-share is for a training without {what}: leave one of them out")
     # A start that is left open may turn out to be a regression: what it is is checked when the model is prepared.
     if recipe.head_start == "random" and recipe.head_strength != Recipe.head_strength:
         raise InputError("--head-strength has no effect without --head-start logistic")
-    if mixes and recipe.r_drop:
-        raise InputError("--r-drop is for training without mixing: use it with --method plain, or leave it out")
     if mixes and recipe.contrastive and not recipe.clean:
         raise InputError("--contrastive compares unmixed texts: use it with --clean above 0, or leave it out")
     if recipe.contrastive and recipe.accumulation * world_size() > 1:

@@ -43,7 +43,7 @@ class MixTrainer(Trainer):
         group_by_length: whether batches consist of texts of similar length (`LengthGrouped`); all batches are full
             then.
         rates: learning rates of head and layers, as multiples of that of the last layer.
-        unmixed: what training without a method minimises, such as `RDrop(1.0)`.
+        unmixed: what training without a method minimises, such as `Contrastive(0.3, 0.1)`.
         **options: further arguments of the Trainer. `encode_texts` makes data sets with `input_ids` and `labels`.
 
     Texts are mixed within a batch on one device. The loss of a step is the mean over all its texts, however they are
