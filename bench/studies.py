@@ -207,12 +207,11 @@ STUDIES = {
         sizes=(100,),
         budget="steps",
     ),
+    # Variants that were retired, and their numbers, are in docs/recipe.md.
     "techniques": Study(
         "Does a technique of training help, at equal passes of texts?",
         {
             "default": {},
-            "tail average": {"average": "tail"},
-            "moving average": {"average": "ema"},
             "frozen embeddings": {"freeze": 0},
             "2 frozen layers": {"freeze": 2},
             "layer decay 0.9": {"layer_decay": 0.9},

@@ -1,4 +1,4 @@
-"""`salience train` with an average, frozen layers, a contrastive loss, another dropout: runs and refusals."""
+"""`salience train` with frozen layers, a contrastive loss, another dropout: runs and refusals."""
 
 import json
 
@@ -13,7 +13,6 @@ from salience.training.earlier_recipes import LACKING
 from salience.training.recipe import Recipe
 
 TECHNIQUES = {
-    "average": ("--average", "ema"),
     "freeze": ("--freeze", "1"),
     "contrastive": ("--contrastive", "0.5", "--contrastive-temperature", "0.1"),
     "dropout": ("--dropout", "0.4"),
@@ -52,7 +51,7 @@ def test_frozen_weights_are_those_of_the_pretrained_model(place, salience, tmp_p
 def test_recipes_of_earlier_versions_have_none_of_them():
     """Settings without an entry are None by default, which stands for none. The contrastive loss is a default now."""
     recipe = Recipe("rows.csv")
-    for name in ("average", "freeze", "dropout"):
+    for name in ("freeze", "dropout"):
         assert getattr(recipe, name) == LACKING.get(name)
     assert (LACKING["contrastive"], LACKING["contrastive_temperature"], LACKING["head_start"]) == (0, 0.3, "random")
 
@@ -64,7 +63,6 @@ def test_recipes_of_earlier_versions_have_none_of_them():
         (("--model", "lstm-vat", "--method", "plain", "--freeze", "0"), "by turns, which has no --freeze"),
         (("--model", "attention:dot", "--dropout", "0.2"), "set it with --set-model dropout=0.2"),
         (("--freeze", "3"), "--freeze 3: the encoder has 2 layers"),
-        (("--average", "swa"), 'unknown --average "swa"'),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(options, message, place, salience, tmp_path):

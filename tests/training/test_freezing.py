@@ -1,11 +1,19 @@
 """Frozen lower layers: what is trained, what passes backward, and what a step costs."""
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
+from launching_frozen import trained_frozen
+from safetensors.torch import load_file
 from test_resuming import Killed, Watch, ready, seconds  # noqa: F401  `seconds` is a fixture
 
 import families
 import word_models
+from labelled import labelled_rows, write_csv
 from salience import METHODS, mixed, plain
 from salience.errors import InputError
 from salience.hooks.stages import stages
@@ -125,3 +133,16 @@ def test_layers_that_cannot_be_frozen():
     with pytest.raises(InputError, match="--freeze 1 cannot be used with this model: Linear has no embedding block"):
         freeze_lowest(torch.nn.Linear(2, 2), 1)
     assert passes_per_step(None, 0.5, torch.nn.Linear(2, 2)) == 1
+
+
+def test_two_processes_end_with_the_same_weights(tmp_path):
+    data = str(write_csv(tmp_path / "train.csv", labelled_rows(60)))
+    trained_frozen(data, tmp_path / "alone")
+    script = Path(__file__).with_name("launching_frozen.py")
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script, data]
+    done = subprocess.run([sys.executable, *launch, tmp_path / "both"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    both, expected = (load_file(tmp_path / name / "model.safetensors") for name in ("both", "alone"))
+    for name, weight in expected.items():
+        assert torch.allclose(weight, both[name], rtol=0, atol=1e-5), name
+    assert json.loads((tmp_path / "both" / "metrics.json").read_text())["steps"] == 16

@@ -23,7 +23,6 @@ from salience.inference import TextClassifier
 from salience.models.problem import problem_of
 from salience.training.alignment import penalty
 from salience.training.arguments import training_arguments
-from salience.training.averaging import AveragedWeights
 from salience.training.checkpoints import last_checkpoint, using_files
 from salience.training.contrastive import Contrastive
 from salience.training.diverging import diverged
@@ -137,7 +136,6 @@ def build_trainer(
     recipe, validation = prepared.recipe, prepared.validation
     evaluated = by_length(validation)
     selecting = [] if validation is None else [BestWeights(recipe.patience)]
-    averaging = [] if recipe.average == "none" else [AveragedWeights(recipe.average)]
     share = 1.0 if recipe.trained_share is None else recipe.trained_share
     between = [InterpolatedWeights(prepared.model, share)] if share < 1 else []
     unmixed = unmixed_objective(recipe)
@@ -154,10 +152,8 @@ def build_trainer(
         train_dataset=prepared.training,
         eval_dataset=evaluated,
         processing_class=prepared.classifier.tokenizer,
-        callbacks=[*listeners.callbacks, ResumePoints(), *selecting, *averaging, *memories, *between],
+        callbacks=[*listeners.callbacks, ResumePoints(), *selecting, *memories, *between],
     )
-    for average in averaging:
-        trainer.evaluate = average.evaluating_average(trainer.evaluate)  # type: ignore[method-assign]
     owners = None if evaluated is None else evaluated.owners
     trainer.compute_metrics = partial(validation_scores, trainer, recipe.selection == "later", owners=owners)
     trainer.remove_callback(PrinterCallback)  # it prints dictionaries; callers show progress by callbacks of their own

@@ -98,10 +98,6 @@ class Recipe(DataSettings):
         "none", WEIGHTS, "weights of the classes in the loss: none, auto, or name=weight,name=weight"
     )
     label_smoothing: float = setting(0.0, between(0, 0.99), "fraction of each label that is spread over all classes")
-    average: str = setting(
-        "none", one_of("none", "tail", "ema"), "weights that are kept: none, the last ones; tail, the mean over the "
-        "last half of the steps; ema, an exponential moving average over a tenth of them",
-    )  # fmt: skip
     dropout: float | None = setting(
         None, SHARE, "dropout probability of the encoder's states and attention in training", "the model's own"
     )

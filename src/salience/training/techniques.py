@@ -74,7 +74,6 @@ def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool, validated: boo
     """
     given = {
         "--contrastive": bool(recipe.contrastive),
-        "--average": recipe.average != "none",
         "--freeze": recipe.freeze is not None,
         "--trained-share": recipe.trained_share is not None and recipe.trained_share < 1,
     }
