@@ -78,7 +78,7 @@ FEW = (50, 100, 200, 500)
 STRENGTHS = (0.3, 0.25, 0.1, 0.015, 0.01, 0.005)
 CLS = {
     "method": "plain", "validation_share": 0.0, "pooling": "cls", "head_start": "random", "contrastive": 0.0,
-    "contrastive_temperature": 0.1, "contrastive_memory": 0,
+    "contrastive_temperature": 0.1,
 }  # fmt: skip
 MEAN = CLS | {"pooling": "mean", "learning_rate": 2e-4, "head_rate": 1.0}
 QUARTER = CLS | {"pooling": "mean", "learning_rate": 5e-5, "head_rate": 10.0}  # a quarter of the rate of MEAN
@@ -155,18 +155,6 @@ STUDIES = {
             "random": {"head_start": "random"},
         },
         sets=(*EIGHT, "banking20"),
-        sizes=FEW,
-    ),
-    "memory": Study(
-        "Should the contrastive loss compare the texts of a step with those of earlier steps?",
-        {
-            "batches": PRESENT,
-            # As many texts as there are training rows.
-            **{f"memory of {rows}": PRESENT | {"contrastive_memory": rows} for rows in (100, 385, 500)},
-            "cross-entropy, mixtures": QUARTER | MIXTURES,
-            "cross-entropy": QUARTER,
-        },
-        sets=(*EIGHT, "banking77"),
         sizes=FEW,
     ),
     "several-labels": Study(

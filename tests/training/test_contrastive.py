@@ -1,6 +1,5 @@
 """The contrastive loss: against a slow loop written from Eq. 3, by autograd, and in a training step."""
 
-import copy
 import math
 
 import pytest
@@ -15,7 +14,6 @@ from salience.training.loss import CrossEntropy
 from salience.training.passes import passes_per_step
 from salience.training.recipe import Recipe
 from salience.training.techniques import check_techniques, unmixed_objective
-from salience.training.vector_memory import VectorMemory
 from test_contract import rows_through_layers
 
 LENGTHS = [5, 2, 9, 4, 7, 3]
@@ -47,55 +45,6 @@ def equation_3(vectors, labels, temperature) -> float:
 def test_the_loss_is_equation_3_for_each_text(labels, temperature):
     found = contrastive_loss(drawn(), labels, temperature)
     assert found.item() == pytest.approx(equation_3(drawn(), labels, temperature) / 6, rel=1e-9)
-
-
-@pytest.mark.parametrize("size", [1, 4, 6, 100])
-def test_with_a_memory_the_sums_also_run_over_earlier_texts(size):
-    """Three batches of the same training, held against a loop over all pairs."""
-    random, memory = torch.Generator().manual_seed(1), VectorMemory(size)
-    earlier, their_labels = torch.zeros(0, 4, dtype=torch.float64), torch.zeros(0, dtype=torch.long)
-    for _ in range(3):
-        vectors = torch.randn(6, 4, generator=random, dtype=torch.float64)
-        found = contrastive_loss(vectors, LABELS, 0.3, memory)
-        expected = over_all_pairs(vectors, LABELS, earlier, their_labels, 0.3)
-        assert found.item() == pytest.approx(expected, rel=1e-9)
-        earlier, their_labels = torch.cat([earlier, vectors])[-size:], torch.cat([their_labels, LABELS])[-size:]
-
-
-def test_vectors_that_are_not_finite_are_not_remembered():
-    memory, overflown = VectorMemory(20), drawn()
-    overflown[2] = torch.inf
-    contrastive_loss(drawn(), LABELS, 0.3, memory)
-    contrastive_loss(overflown, LABELS, 0.3, memory)
-    assert memory.labels.tolist() == [*LABELS.tolist(), *LABELS[[0, 1, 3, 4, 5]].tolist()]
-    assert contrastive_loss(drawn() + 1, LABELS, 0.3, memory).isfinite()
-
-
-def over_all_pairs(vectors, labels, earlier, their_labels, temperature) -> float:
-    """The mean over the texts of a batch; each is compared with the others of the batch and with the earlier ones."""
-    total, texts = 0.0, len(vectors)
-    everything, classes = torch.cat([vectors, earlier]), torch.cat([labels, their_labels]).tolist()
-    unit = [row / row.norm() for row in everything]
-    for i in range(texts):
-        others = [k for k in range(len(unit)) if k != i]
-        shares = {k: math.exp(float(unit[i] @ unit[k]) / temperature) for k in others}
-        of_class = [k for k in others if classes[k] == classes[i]]
-        total -= sum(math.log(shares[k] / sum(shares.values())) for k in of_class) / max(len(of_class), 1)
-    return total / texts
-
-
-def test_no_gradient_passes_into_the_memory():
-    memory = VectorMemory(10)
-    first, second = drawn().requires_grad_(), (drawn() + 1).requires_grad_()
-    contrastive_loss(first, LABELS, 0.3, memory)
-    contrastive_loss(second, LABELS, 0.3, memory).backward()
-    assert first.grad is None and second.grad.abs().max() > 0
-    assert not memory.directions.requires_grad and len(memory.directions) == len(memory.labels) == 10
-    constant = VectorMemory(10)
-    constant.add(torch.nn.functional.normalize(drawn(), dim=1), LABELS)
-    assert torch.autograd.gradcheck(
-        lambda each: contrastive_loss(each, LABELS, 0.3, copy.deepcopy(constant)), (drawn() + 1).requires_grad_()
-    )
 
 
 def test_its_gradient_is_that_of_finite_differences():
@@ -196,7 +145,6 @@ def test_it_is_chosen_by_the_recipe():
         ({"contrastive": 0.1}, True, "VAT is trained by turns, which has no --contrastive"),
         ({"contrastive": 0.1, "accumulation": 2}, False, "use it with --accumulation 1, in one process"),
         ({"contrastive": 0, "contrastive_temperature": 0.2}, False, "--contrastive-temperature has no effect"),
-        ({"contrastive": 0, "contrastive_memory": 9}, False, "--contrastive-memory has no effect"),
     ],
 )
 def test_what_does_not_fit_is_refused(settings, by_turns, message):

@@ -49,7 +49,7 @@ def test_a_mean_is_trained_with_mixtures_of_vectors_and_contrast(place):
     )
     assert found.method == SenMixup(alpha=1.0)
     assert (found.recipe.contrastive, found.recipe.contrastive_temperature) == (0.6, 0.1)
-    assert unmixed_objective(found.recipe) == Contrastive(0.6, 0.1)  # without a memory
+    assert unmixed_objective(found.recipe) == Contrastive(0.6, 0.1)
     assert found.recipe.head_start == "logistic"
 
 

@@ -13,7 +13,6 @@ from transformers import TrainerCallback
 
 from labelled import FILLER, WORDS, labelled_rows
 from salience.data.encoding import encode_texts
-from salience.errors import InputError
 from salience.inference import TextClassifier
 from salience.models.vocabulary import word_tokenizer
 from salience.training import resuming, scoring
@@ -145,34 +144,13 @@ def test_a_killed_run_ends_as_one_without_any_checkpoint(at, validation, seconds
     assert (resumed_state.best_global_step, resumed_state.best_metric) == (state.best_global_step, state.best_metric)
 
 
-REMEMBERED = {"contrastive": 0.5, "contrastive_memory": 12}
-
-
-@pytest.mark.parametrize("settings", [{"contrastive": 0.5}, REMEMBERED], ids=str)
-def test_a_killed_run_with_another_loss_ends_with_the_same_weights(settings, seconds, tmp_path):
-    _, whole, _ = fitted(tmp_path / "whole", False, **settings)
+def test_a_killed_run_with_another_loss_ends_with_the_same_weights(seconds, tmp_path):
+    _, whole, _ = fitted(tmp_path / "whole", False, contrastive=0.5)
     _, plain, _ = fitted(tmp_path / "plain", False)
     seconds(3)
     with pytest.raises(Killed):
-        fitted(tmp_path / "killed", False, 17, **settings)
-    assert fitted(tmp_path / "killed", False, **settings)[1] == whole != plain
-
-
-def test_the_memory_of_vectors_lies_beside_a_checkpoint(seconds, tmp_path):
-    """One at a time; a checkpoint without it is not resumed."""
-    seconds(4)
-    watch, with_memory, _ = fitted(tmp_path / "whole", False, **REMEMBERED)
-    memories = {step: [name for name in names if name.startswith("memory-")] for step, names in watch.seen.items()}
-    assert all(len(names) == (step >= 4) for step, names in memories.items())
-    assert fitted(tmp_path / "none", False, contrastive=0.5)[1] != with_memory
-    with pytest.raises(Killed):
-        fitted(tmp_path / "killed", False, 17, **REMEMBERED)
-    (file,) = (tmp_path / "killed").glob("memory-*")
-    kept = load_file(file)
-    assert kept["directions"].shape[0] == len(kept["labels"]) == 12
-    file.unlink()
-    with pytest.raises(InputError, match=rf"lacks {file.name}.*--overwrite"):
-        fitted(tmp_path / "killed", False, **REMEMBERED)
+        fitted(tmp_path / "killed", False, 17, contrastive=0.5)
+    assert fitted(tmp_path / "killed", False, contrastive=0.5)[1] == whole != plain
 
 
 def test_the_model_ends_with_the_weights_of_the_best_evaluation(tmp_path, monkeypatch):

@@ -6,8 +6,7 @@
 
 z is the vector of a text, divided by its length: what the head's last linear map reads. N_yi is the number of texts of
 the class of text i in the batch. A text that is alone in its class adds 0. Here L_SCL is the mean over the texts, as
-L_CE is in Eq. 2, so that lambda does not depend on the size of the batch; Eq. 3 is B times as large. With a memory, j
-and k also run over the texts of earlier steps, and N_yi counts them (`salience.training.vector_memory`).
+L_CE is in Eq. 2, so that lambda does not depend on the size of the batch; Eq. 3 is B times as large.
 
 Beliz Gunel, Jingfei Du, Alexis Conneau and Ves Stoyanov (ICLR 2021), "Supervised Contrastive Learning for Pre-trained
 Language Model Fine-tuning", arXiv:2011.01403.
@@ -26,7 +25,6 @@ from salience.batch import Batch
 from salience.models.precision import exactly
 from salience.training.loss import Loss, cross_entropy
 from salience.training.objectives import with_vectors
-from salience.training.vector_memory import VectorMemory
 
 
 @dataclass(frozen=True)
@@ -36,12 +34,10 @@ class Contrastive:
     Args:
         weight: lambda, at least 0 and below 1.
         temperature: tau.
-        memory: the vectors of earlier texts, to which those of each batch are added; None compares within batches.
     """
 
     weight: float
     temperature: float
-    memory: VectorMemory | None = None
 
     def __call__(self, model: nn.Module, batch: Batch, loss: Loss = cross_entropy) -> Iterator[Tensor]:
         """One loss, a scalar."""
@@ -49,28 +45,22 @@ class Contrastive:
 
     def of_vectors(self, vectors: Tensor, labels: Tensor) -> Tensor:
         """L_SCL, a scalar, of vectors (B, D) and labels (B,)."""
-        return contrastive_loss(vectors, labels, self.temperature, self.memory)
+        return contrastive_loss(vectors, labels, self.temperature)
 
 
-def contrastive_loss(
-    vectors: Tensor, labels: Tensor, temperature: float, memory: VectorMemory | None = None
-) -> Tensor:
-    """L_SCL of Eq. 3 divided by the number of texts, a scalar. It is 0 for a single text without a memory.
+def contrastive_loss(vectors: Tensor, labels: Tensor, temperature: float) -> Tensor:
+    """L_SCL of Eq. 3 divided by the number of texts, a scalar. It is 0 for a single text.
 
     Args:
         vectors: (B, D), of any length above 0. They are compared in fp32 at least, also inside autocast.
         labels: (B,) long.
         temperature: tau.
-        memory: the texts are compared with those in it, too, and added to it.
     """
     with exactly():
         directions = F.normalize(vectors.to(torch.promote_types(vectors.dtype, torch.float32)), dim=1)
-        others, their_labels = (directions, labels) if memory is None else memory.with_earlier(directions, labels)
-        if memory is not None:
-            memory.add(directions, labels)
-        itself = torch.eye(len(labels), len(their_labels), dtype=torch.bool, device=labels.device)
-        same = (labels[:, None] == their_labels) & ~itself
-        similarity = directions @ others.T / temperature
+        itself = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
+        same = (labels[:, None] == labels) & ~itself
+        similarity = directions @ directions.T / temperature
         lowest = torch.finfo(similarity.dtype).min  # not -inf, whose product with 0 is no number
         log_share = similarity.masked_fill(itself, lowest).log_softmax(1)
         return -((log_share * same).sum(1) / same.sum(1).clamp(min=1)).mean()

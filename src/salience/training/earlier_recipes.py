@@ -14,7 +14,7 @@ LACKING = {
     "long": "head", "plain_share": 0.0, "steps_factor": 1.0, "pooling": "cls", "head_rate": 1.0, "layer_decay": 1.0,
     "head_start": "random", "head_strength": 1.0, "trained_share": 1.0,
     "calibrate": False, "contrastive": 0.0, "contrastive_temperature": 0.3,
-    "contrastive_memory": 0, "selection": "later",
+    "selection": "later",
     "unlabelled_labels": "fixed", "unlabelled_view": "randomunk:window=0.15", "unlabelled_partners": "unlabelled",
     "unlabelled_ratio": 2, "unlabelled_weight": 1.0,
 }  # fmt: skip

@@ -24,7 +24,6 @@ from salience.models.problem import problem_of
 from salience.training.alignment import penalty
 from salience.training.arguments import training_arguments
 from salience.training.checkpoints import last_checkpoint, using_files
-from salience.training.contrastive import Contrastive
 from salience.training.diverging import diverged
 from salience.training.history import history_of
 from salience.training.interpolating import InterpolatedWeights
@@ -138,8 +137,6 @@ def build_trainer(
     selecting = [] if validation is None else [BestWeights(recipe.patience)]
     share = 1.0 if recipe.trained_share is None else recipe.trained_share
     between = [InterpolatedWeights(prepared.model, share)] if share < 1 else []
-    unmixed = unmixed_objective(recipe)
-    memories = [unmixed.memory] if isinstance(unmixed, Contrastive) and unmixed.memory is not None else []
     trainer = MixTrainer(
         model=prepared.model,
         method=prepared.method,
@@ -148,11 +145,11 @@ def build_trainer(
         class_weights=prepared.class_weights,
         penalty=penalty,
         rates=Rates(recipe.head_rate or 1.0, recipe.layer_decay),
-        unmixed=unmixed,
+        unmixed=unmixed_objective(recipe),
         train_dataset=prepared.training,
         eval_dataset=evaluated,
         processing_class=prepared.classifier.tokenizer,
-        callbacks=[*listeners.callbacks, ResumePoints(), *selecting, *memories, *between],
+        callbacks=[*listeners.callbacks, ResumePoints(), *selecting, *between],
     )
     owners = None if evaluated is None else evaluated.owners
     trainer.compute_metrics = partial(validation_scores, trainer, recipe.selection == "later", owners=owners)

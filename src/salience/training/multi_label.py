@@ -14,7 +14,6 @@ from salience.training.recipe import Recipe
 # Settings that need one label for each text, and why. They are refused if they are not at these values.
 ONE_LABEL_ONLY = {
     "contrastive": (0.0, "its loss compares the texts of a class, and these texts have sets of labels"),
-    "contrastive_memory": (0, "its loss compares the texts of a class, and these texts have sets of labels"),
 }
 # References of a comparison that need one label, and why.
 ONE_LABEL_REFERENCES = dict.fromkeys(

@@ -110,9 +110,6 @@ class Recipe(DataSettings):
         "0.6 with mean pooling, else 0",
     )  # fmt: skip
     contrastive_temperature: float = setting(0.1, between(0.01, 100), "temperature of the contrastive loss")
-    contrastive_memory: int = setting(
-        0, whole_between(0, 10**6), "number of texts of earlier steps with which the contrastive loss compares too"
-    )
     seed: int = setting(0, whole_between(0, 2**32 - 1), "seed of the random numbers")
     precision: str = setting(
         "auto", one_of("auto", "fp32", "bf16", "fp16"), "number format of the computation; auto is bf16 where the "

@@ -13,14 +13,12 @@ from salience.training.default_settings import CONTRAST
 from salience.training.loss import Loss
 from salience.training.objectives import Objective, Unmixed, mixed, plain
 from salience.training.recipe import Recipe
-from salience.training.vector_memory import VectorMemory
 
 
 def unmixed_objective(recipe: Recipe) -> Unmixed:
     """The objective of a training without a mixing method: the cross-entropy, or the contrastive loss beside it."""
     if recipe.contrastive:
-        memory = VectorMemory(recipe.contrastive_memory) if recipe.contrastive_memory else None
-        return Contrastive(recipe.contrastive, recipe.contrastive_temperature, memory)
+        return Contrastive(recipe.contrastive, recipe.contrastive_temperature)
     return plain
 
 
@@ -92,7 +90,5 @@ def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool, validated: boo
         raise InputError(
             "--contrastive compares all texts of a step with each other: use it with --accumulation 1, in one process"
         )
-    if recipe.contrastive == 0 and recipe.contrastive_memory:
-        raise InputError("--contrastive-memory has no effect without a weight, such as --contrastive 0.1")
     if recipe.contrastive == 0 and recipe.contrastive_temperature != Recipe.contrastive_temperature:
         raise InputError("--contrastive-temperature has no effect without a weight, such as --contrastive 0.1")
