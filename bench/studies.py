@@ -105,7 +105,6 @@ STUDIES = {
             "all rows": CLS,
             "held out": HELD_OUT,
             "mean": MEAN,
-            "trained mean": MEAN | {"pooling": "trained-mean"},
             "mean, head x 3": MEAN | {"head_rate": 3.0},
             "mean, head x 10": MEAN | {"head_rate": 10.0},
             "mean, half rate": MEAN | {"learning_rate": 1e-4},

@@ -33,7 +33,7 @@ ROBERTA_SPECIALS = {"[CLS]": 0, "[PAD]": 1, "[SEP]": 2, "[UNK]": 3, "[MASK]": 4}
 FIRST_WORD = 5
 TWO_SEPARATORS = {"roberta", "mpnet", "roberta, mean"}  # [CLS] a [SEP] [SEP] b [SEP], and padding id 1
 # The tiny models that read token_type_ids.
-WITH_TOKEN_TYPES = {"bert", "electra", "albert", "attention", "bert, mean", "bert, trained mean"}
+WITH_TOKEN_TYPES = {"bert", "electra", "albert", "attention", "bert, mean"}
 
 
 def specials(family: str = "bert") -> dict[str, int]:
@@ -218,12 +218,12 @@ def attention_classifier(
 
 
 @built_once
-def with_mean(family: str, seed: int = 0, *arguments, trained: bool = False, **settings) -> nn.Module:
+def with_mean(family: str, seed: int = 0, *arguments, **settings) -> nn.Module:
     """A random classifier with mean pooling: its encoder has one more layer, which belongs to the head."""
     model = build(family, seed, *arguments, **settings)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        return with_mean_pooling(model, trained)
+        return with_mean_pooling(model)
 
 
 FAMILIES = {
@@ -244,7 +244,6 @@ MODELS = FAMILIES | {
     "attention": attention_classifier,  # one of our own
     "bert, mean": partial(with_mean, "bert"),
     "roberta, mean": partial(with_mean, "roberta"),
-    "bert, trained mean": partial(with_mean, "bert", trained=True),
 }
 
 LAYER_CLASSES = {

@@ -80,11 +80,10 @@ def minilm():
     return model.eval(), families.Batch(encoded["input_ids"], encoded["attention_mask"], segment, labels)
 
 
-@pytest.mark.parametrize("trained", [False, True])
 @pytest.mark.parametrize("family", ["bert", "roberta"])
-def test_the_logits_are_those_of_a_linear_head_on_the_mean(family, trained):
+def test_the_logits_are_those_of_a_linear_head_on_the_mean(family):
     plain = families.build(family).double()
-    model = with_mean_pooling(copy.deepcopy(plain), trained).double().eval()
+    model = with_mean_pooling(copy.deepcopy(plain)).double().eval()
     own = families.batch([5, 1, 12, 0], family=family)
     with torch.no_grad():
         mean, states = mean_of(encoder_of(plain), own)
@@ -173,26 +172,21 @@ def test_gradients_of_the_packaged_model(minilm):
         assert (found[name].grad - gradient).norm() <= 0.01 * gradient.norm() + 1e-5 * largest, name
 
 
-def test_only_what_is_to_be_trained_is_trained_and_nothing_drops_the_constant():
+def test_nothing_of_the_layer_is_trained_and_nothing_drops_the_constant():
     plain = families.build("bert", dropout=0.5)
     own = families.batch([5, 1, 12])
-    for trained in (False, True):
-        model = with_mean_pooling(copy.deepcopy(plain), trained).train()
-        layer = stages(model)["pooling"]
-        for module in model.bert.encoder.layer[:-1].modules():  # dropout below and above the layer is left
-            if isinstance(module, torch.nn.Dropout):
-                assert module.p == 0.5
-        assert model.dropout.p == 0.5
-        states = torch.randn(3, 8, 16)
-        assert torch.equal(layer(states), layer(states))
-        cross_entropy(forward(model, own), own.labels).backward()
-        with_gradient = {name for name, weight in layer.named_parameters() if weight.grad is not None}
-        names = {f"attention.self.{part}.{kind}" for part in ("query", "key", "value") for kind in ("weight", "bias")}
-        assert with_gradient == (names if trained else set())
-        assert model.bert.pooler.dense.weight.grad is None
-        assert model.bert.encoder.layer[0].attention.self.query.weight.grad.norm() > 0
-    assert layer.attention.self.query.weight.grad.norm() > 0  # it begins at 0 and learns
-    assert layer.attention.self.value.weight.grad.norm() > 0
+    model = with_mean_pooling(copy.deepcopy(plain)).train()
+    layer = stages(model)["pooling"]
+    for module in model.bert.encoder.layer[:-1].modules():  # dropout below and above the layer is left
+        if isinstance(module, torch.nn.Dropout):
+            assert module.p == 0.5
+    assert model.dropout.p == 0.5
+    states = torch.randn(3, 8, 16)
+    assert torch.equal(layer(states), layer(states))
+    cross_entropy(forward(model, own), own.labels).backward()
+    assert all(weight.grad is None for weight in layer.parameters())
+    assert model.bert.pooler.dense.weight.grad is None
+    assert model.bert.encoder.layer[0].attention.self.query.weight.grad.norm() > 0
 
 
 def test_a_saved_classifier_is_plain(tmp_path):
@@ -230,5 +224,3 @@ def test_modernbert_has_its_own_mean():
     expected.load_state_dict(model.state_dict())
     with torch.no_grad():
         assert torch.equal(forward(model, own), forward(expected, own))
-    with pytest.raises(InputError, match=r"--pooling trained-mean is not available .* type modernbert \(mean is\)"):
-        with_mean_pooling(model, trained=True)

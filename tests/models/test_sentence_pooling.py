@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import families
+from salience.errors import InputError
 from salience.models.embedded import embedded_folder
 from salience.models.loading import load_classifier
 from salience.models.mean_pooling import NARROW
@@ -116,7 +117,15 @@ def test_a_pooling_layer_under_a_new_head(tmp_path):
     families.save_tiny_model(tmp_path, ["a"], family="bert, mean", classes=2)
     torch.manual_seed(0)
     loaded, _ = load_classifier(str(tmp_path), [str(number) for number in range(200)])
-    model = with_pooling(loaded, str(tmp_path), "trained-mean")
-    assert used_pooling(model) == "trained-mean"
+    model = with_pooling(loaded, str(tmp_path), "mean")
+    assert used_pooling(model) == "mean"
     assert model.classifier.weight.std().item() == pytest.approx(model.config.initializer_range / NARROW, rel=0.05)
-    assert model.bert.encoder.layer[-1].attention.self.query.weight.requires_grad
+
+
+def test_a_layer_that_learnt_to_attend_is_not_trained_further(tmp_path):
+    """As in runs with the retired pooling trained-mean."""
+    families.save_tiny_model(tmp_path, ["a"], family="bert, mean", classes=2)
+    model, _ = load_classifier(str(tmp_path), ["a", "b"])
+    model.config.pooling_layer = "trained-mean"
+    with pytest.raises(InputError, match="trained-mean, which is retired"):
+        with_pooling(model, str(tmp_path), "auto")

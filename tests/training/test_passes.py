@@ -58,8 +58,8 @@ def test_the_cards_state_the_same(entry, model):
 
 @pytest.mark.parametrize("name", ["tmix", "mixupencoding", "senmixup", "attentionmix", "ssmix", "embedmix"])
 def test_a_pooling_layer_is_a_layer(name):
-    """Counted in the model: all layers, the pooling layer among them, forward and backward, with a trained pooling."""
-    model, own = families.with_mean("bert", trained=True).train(), families.batch([5, 2, 9, 4])
+    """Counted in the model: all layers, the pooling layer among them, forward and backward."""
+    model, own = families.with_mean("bert").train(), families.batch([5, 2, 9, 4])
     method = METHODS[name]()
     for level in getattr(method, "levels", [None]):
         one = method if level is None else replace(method, levels=(level,))

@@ -87,15 +87,13 @@ def trainer_of(model, tmp_path, **options):
 
 
 def test_the_groups_of_the_trainer(tmp_path):
-    model = families.with_mean("bert", trained=True)
+    model = families.with_mean("bert")
     decayed, others, of_head = groups_of(trainer_of(model, tmp_path))
     assert of_head == ({"classifier.weight"}, 1e-3 / NARROW, 0.1 * NARROW)
     trained = {name for name, weight in model.named_parameters() if weight.requires_grad}
     assert decayed[0] | others[0] | of_head[0] == trained
     assert decayed[1:] == (1e-3, 0.1) and others[1:] == (1e-3, 0.0)
-    prefix = "bert.encoder.layer.3.attention.self."
-    of_layer = {name for name in trained if name.startswith("bert.encoder.layer.3.")}
-    assert of_layer == {f"{prefix}{part}.{kind}" for part in ("query", "key", "value") for kind in ("weight", "bias")}
+    assert not any(name.startswith("bert.encoder.layer.3.") for name in trained)
 
 
 def test_other_models_keep_their_groups(tmp_path):
@@ -114,7 +112,7 @@ def rates_by_name(model, tmp_path, rates) -> dict[str, float]:
 @pytest.mark.parametrize("pooled", [False, True], ids=["cls", "pooling layer"])
 def test_layers_learn_slower_the_lower_they_are(tmp_path, pooled):
     """Against a table by the names of BERT's weights: three layers, so the embeddings have half to the third power."""
-    model = families.with_mean("bert", trained=True) if pooled else families.build("bert")
+    model = families.with_mean("bert") if pooled else families.build("bert")
     found = rates_by_name(model, tmp_path, Rates(head=10.0, layer_decay=0.5))
     powers = {"bert.embeddings.": 3} | {f"bert.encoder.layer.{layer}.": max(2 - layer, 0) for layer in range(4)}
     assert families.LAYERS == 3

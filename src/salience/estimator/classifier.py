@@ -50,7 +50,7 @@ class SalienceClassifier(Predicting, ClassifierMixin, NestedParameters):
         steps: number of training steps. Here and below, None is replaced by a value that depends on the data.
         batch_size: number of texts in a step.
         learning_rate: highest learning rate.
-        pooling: what the head reads: "cls", "mean", "trained-mean" or "auto"; see docs/recipe.md.
+        pooling: what the head reads: "cls", "mean" or "auto"; see docs/recipe.md.
         head_rate: learning rate of the head, as a multiple of that of the last encoder layer. None is 10 with mean
             pooling, else 1.
         layer_decay: learning rate of each encoder layer, as a multiple of that of the layer above it.

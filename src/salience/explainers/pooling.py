@@ -1,6 +1,4 @@
-"""The attention weights of a pooling: of an attention classifier's, as in VAT (Zhou et al., Findings of ACL 2021), or
-of a pooling layer's that was trained.
-"""
+"""The attention weights of the pooling of an attention classifier, as in VAT (Zhou et al., Findings of ACL 2021)."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ from salience.models.states import pooled_states
 def pooling_attention(model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
     """Attention weights (B, T), the mean over heads; 0 on padding. `target` has no effect.
 
-    They are 0 on special tokens in attention classifiers, whose pooling reads words only. In a pooling layer, special
-    tokens have weights too: their states are pooled with the others.
+    They are 0 on special tokens in attention classifiers, whose pooling reads words only. In a pooling layer that was
+    trained, as those of runs with the retired pooling trained-mean, special tokens have weights too.
 
     Raises:
         ValueError: the model has no pooling of this kind, or its pooling does not attend to words.
@@ -27,7 +25,7 @@ def pooling_attention(model: nn.Module, batch: Batch, target: Tensor | None = No
     model = unwrapped(model)
     if has_pooling_layer(model):
         if encoder_of(model).config.pooling_layer == "mean":
-            raise ValueError("mean pooling weights all tokens alike; train one with --pooling trained-mean")
+            raise ValueError("mean pooling weights all tokens alike; use another explainer")
         return ClsAttention(layer=depth(model))(model, batch)
     if not isinstance(model, AttentionClassifier):
         raise ValueError(f"{type(model).__name__} has no attention pooling; train one with --model attention:additive")

@@ -85,7 +85,7 @@ def layers_of(model: nn.Module) -> dict[str | int, nn.Module]:
 def has_pooling_layer(model: nn.Module) -> bool:
     """Whether the last layer is a pooling layer, which `salience.models.mean_pooling` has added to the encoder's own.
 
-    Its configuration says so: `pooling_layer` is "mean" or "trained-mean".
+    Its configuration says so: `pooling_layer` is "mean"; in older runs "trained-mean", a layer that learnt to attend.
     """
     return getattr(encoder_of(model).config, "pooling_layer", None) is not None
 

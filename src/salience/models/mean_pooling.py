@@ -53,7 +53,6 @@ from salience.errors import InputError
 from salience.hooks.stages import encoder_layers, encoder_of, has_pooling_layer
 
 OWN_LAYER = ("bert", "roberta", "xlm-roberta", "camembert")  # model types that get a pooling layer
-CHOICES = ("mean", "trained-mean")  # poolings with a pooling layer, or with an architecture's own mean
 LARGE = 2.0**15  # K
 RATIO = 8.0  # K over the largest length of u
 USUAL = 0.4  # mean of |v / g|^2 / D for which the LayerNorm is calibrated: sentences of TREC in MiniLM
@@ -71,32 +70,29 @@ def has_own_mean(model: PreTrainedModel) -> bool:
     return getattr(model.config, "classifier_pooling", None) in ("cls", "mean", "bos", "late")
 
 
-def with_mean_pooling(model: PreTrainedModel, trained: bool = False) -> PreTrainedModel:
+def with_mean_pooling(model: PreTrainedModel) -> PreTrainedModel:
     """A classifier with the same encoder that computes its logits from the mean over the tokens.
 
     Its head is fresh: a normal draw with the standard deviation of the model's configuration, as seen from the mean.
 
     Args:
         model: a classifier. It is not changed, but its weights are shared; do not use it afterwards.
-        trained: whether queries, keys and values of the pooling layer are trained, so that the pooling can learn to
-            attend; otherwise it remains the mean.
 
     Raises:
         InputError: this is not possible for the architecture.
     """
     kind = model.config.model_type
-    if has_own_mean(model) and not trained:
+    if has_own_mean(model):
         model.config.classifier_pooling = "mean"
         return model
     if kind not in OWN_LAYER:
-        own = " (mean is)" if has_own_mean(model) else ""
         raise InputError(
-            f"--pooling {CHOICES[trained]} is not available for models of the type {kind}{own}; use --pooling cls, or "
-            f"a model of the type {', '.join(OWN_LAYER[:-1])} or {OWN_LAYER[-1]}"
+            f"--pooling mean is not available for models of the type {kind}; use --pooling cls, or a model of the "
+            f"type {', '.join(OWN_LAYER[:-1])} or {OWN_LAYER[-1]}"
         )
     config = copy.deepcopy(model.config)
     config.num_hidden_layers += 1
-    config.pooling_layer = CHOICES[trained]
+    config.pooling_layer = "mean"
     deeper: PreTrainedModel = type(model)(config)
     deeper.load_state_dict(model.state_dict(), strict=False)
     set_pooling_layer(deeper)
@@ -110,7 +106,7 @@ def set_pooling_layer(model: PreTrainedModel) -> None:
     """Computes the weights of the last layer and of the pooler, as the module's docstring says.
 
     Keys and the first matrix of the feed-forward part stay as they are: with queries of 0, or a second matrix of 0,
-    they have no effect until those are trained.
+    they have no effect.
     """
     before: Any
     layer: Any
@@ -162,7 +158,7 @@ def fresh_head(model: PreTrainedModel) -> None:
 
 
 def settle(model: PreTrainedModel) -> None:
-    """Switches dropout in the pooling layer off, and sets which of its weights are trained.
+    """Switches dropout in the pooling layer off, and excludes its weights from training.
 
     To be called when a classifier with a pooling layer is made or loaded for training; files do not hold this.
     """
@@ -173,9 +169,6 @@ def settle(model: PreTrainedModel) -> None:
     dense, _ = head(model)
     for part in (layer, dense):
         part.requires_grad_(False)
-    if model.config.pooling_layer == "trained-mean":
-        for part in (layer.attention.self.query, layer.attention.self.key, layer.attention.self.value):
-            part.requires_grad_(True)
 
 
 def without_pooling_layer(encoder: PreTrainedModel) -> PreTrainedModel:

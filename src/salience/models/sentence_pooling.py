@@ -14,9 +14,10 @@ from typing import Any
 from transformers import PreTrainedModel
 from transformers.utils import cached_file
 
+from salience.errors import InputError, quoted
 from salience.hooks.stages import has_pooling_layer
 from salience.models.loading import load_configuration
-from salience.models.mean_pooling import CHOICES, fresh_head, settle, supports_mean, with_mean_pooling
+from salience.models.mean_pooling import fresh_head, settle, supports_mean, with_mean_pooling
 from salience.models.sources import model_source
 
 # Encoders for the mean over tokens, by the beginnings of their names, where the settings of the pooling are missing.
@@ -29,28 +30,32 @@ def with_pooling(model: PreTrainedModel, name: str, pooling: str) -> PreTrainedM
     Args:
         model: the classifier as it was loaded. A pooling layer that it already has is kept.
         name: what it was loaded from.
-        pooling: "cls" leaves the model as it is; "mean" and "trained-mean" as in `mean_pooling`; "auto" is "mean" for
-            encoders that were trained for it, where the architecture admits it, else "cls".
+        pooling: "cls" leaves the model as it is; "mean" as in `mean_pooling`; "auto" is "mean" for encoders that were
+            trained for it, where the architecture admits it, else "cls".
 
     Raises:
-        InputError: mean pooling is not possible for the architecture.
+        InputError: mean pooling is not possible for the architecture, or its pooling layer was trained, which is
+            retired.
     """
     if has_pooling_layer(model):
-        if pooling in CHOICES:
-            model.config.pooling_layer = pooling
+        if model.config.pooling_layer != "mean":
+            raise InputError(
+                f"--model {quoted(name)} has the pooling {model.config.pooling_layer}, which is retired: it predicts, "
+                "but is not trained further; begin from its encoder, with --pooling mean"
+            )
         if load_configuration(name).num_labels != model.config.num_labels:  # then the head was drawn anew
             fresh_head(model)
         settle(model)
         return model
     if pooling == "auto":
         pooling = "mean" if supports_mean(model) and is_for_mean(name) else "cls"
-    return with_mean_pooling(model, trained=pooling == "trained-mean") if pooling in CHOICES else model
+    return with_mean_pooling(model) if pooling == "mean" else model
 
 
 def used_pooling(model: PreTrainedModel) -> str:
-    """The value of `pooling` that a classifier stands for: "mean", "trained-mean", or "cls" for its own head."""
-    own = "mean" if getattr(model.config, "classifier_pooling", None) == "mean" else "cls"
-    return getattr(model.config, "pooling_layer", None) or own
+    """The value of `pooling` that a classifier stands for: "mean", or "cls" for its own head."""
+    own_mean = getattr(model.config, "classifier_pooling", None) == "mean"
+    return "mean" if own_mean or getattr(model.config, "pooling_layer", None) else "cls"
 
 
 def is_for_mean(name: str) -> bool:

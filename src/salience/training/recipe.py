@@ -33,9 +33,8 @@ class Recipe(DataSettings):
     )  # fmt: skip
     model_options: dict[str, Any] = setting(dict, OPTIONS, "settings of an attention classifier")
     pooling: str = setting(
-        "auto", one_of("auto", "mean", "trained-mean", "cls"), "what the head reads: cls is the model's own head; "
-        "mean the mean of all tokens; trained-mean begins as the mean and learns to attend; auto is mean for encoders "
-        "that were trained for it, else cls",
+        "auto", one_of("auto", "mean", "cls"), "what the head reads: cls is the model's own head; mean the mean of "
+        "all tokens; auto is mean for encoders that were trained for it, else cls",
     )  # fmt: skip
     max_length: int | None = setting(
         None, whole_between(1, 1_000_000), "number of tokens read at once, see --long",
@@ -134,7 +133,7 @@ class Recipe(DataSettings):
     @property
     def reads_mean(self) -> bool:
         """Whether the head reads a mean; the pooling is not "auto" any more."""
-        return self.pooling in ("mean", "trained-mean")
+        return self.pooling == "mean"
 
     @property
     def staged_method(self) -> str:
