@@ -51,9 +51,8 @@ class SalienceClassifier(Predicting, ClassifierMixin, NestedParameters):
         batch_size: number of texts in a step.
         learning_rate: highest learning rate.
         pooling: what the head reads: "cls", "mean" or "auto"; see docs/recipe.md.
-        head_rate: learning rate of the head, as a multiple of that of the last encoder layer. None is 10 with mean
+        head_rate: learning rate of the head, as a multiple of that of the encoder. None is 10 with mean
             pooling, else 1.
-        layer_decay: learning rate of each encoder layer, as a multiple of that of the layer above it.
         max_length: number of tokens that are read at once.
         long: what is read of longer texts: "head", "head-tail" or "windows".
         validation_share: part of the texts that is held out to select the best checkpoint; 0 for training on all.
@@ -99,7 +98,6 @@ class SalienceClassifier(Predicting, ClassifierMixin, NestedParameters):
         learning_rate: float | None = None,
         pooling: str = "auto",
         head_rate: float | None = None,
-        layer_decay: float = 1.0,
         max_length: int | None = None,
         long: str = "head",
         validation_share: float | None = 0.0,
@@ -124,7 +122,6 @@ class SalienceClassifier(Predicting, ClassifierMixin, NestedParameters):
         self.learning_rate = learning_rate
         self.pooling = pooling
         self.head_rate = head_rate
-        self.layer_decay = layer_decay
         self.max_length = max_length
         self.long = long
         self.validation_share = validation_share

@@ -11,7 +11,7 @@ EARLIER = {"iterations": 3, "beta": 0.1, "alignment": 0.0, "alignment_form": "ab
 # Settings that recipes of earlier versions lack, with the values by which those versions trained. Settings whose
 # default is None need no entry.
 LACKING = {
-    "long": "head", "plain_share": 0.0, "steps_factor": 1.0, "pooling": "cls", "head_rate": 1.0, "layer_decay": 1.0,
+    "long": "head", "plain_share": 0.0, "steps_factor": 1.0, "pooling": "cls", "head_rate": 1.0,
     "head_start": "random", "head_strength": 1.0, "trained_share": 1.0,
     "calibrate": False, "contrastive": 0.0, "contrastive_temperature": 0.3,
     "selection": "later",

@@ -29,7 +29,6 @@ from salience.training.history import history_of
 from salience.training.interpolating import InterpolatedWeights
 from salience.training.preparing import Prepared, silent
 from salience.training.procedures import Standard
-from salience.training.rates import Rates
 from salience.training.resuming import BestWeights, ResumePoints
 from salience.training.scoring import scoring_of
 from salience.training.techniques import unmixed_objective
@@ -144,7 +143,7 @@ def build_trainer(
         args=training_arguments(recipe, checkpoints, validation is not None, listeners.tracking),
         class_weights=prepared.class_weights,
         penalty=penalty,
-        rates=Rates(recipe.head_rate or 1.0, recipe.layer_decay),
+        head_rate=recipe.head_rate or 1.0,
         unmixed=unmixed_objective(recipe),
         train_dataset=prepared.training,
         eval_dataset=evaluated,

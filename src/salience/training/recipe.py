@@ -68,7 +68,7 @@ class Recipe(DataSettings):
         "5e-5 * (768 / width)^2, a quarter of it with mean pooling; 0.003 for models over words",
     )  # fmt: skip
     head_rate: float | None = setting(
-        None, between(0.001, 1000), "learning rate of the head, as a multiple of that of the last encoder layer",
+        None, between(0.001, 1000), "learning rate of the head, as a multiple of that of the encoder",
         "10 with mean pooling, else 1",
     )  # fmt: skip
     head_start: str | None = setting(
@@ -80,9 +80,6 @@ class Recipe(DataSettings):
         None, between(0, 1), "share of the trained weights in those that are kept; the rest are those before training",
         "chosen by the estimate where the head begins as a regression, else 1",
     )  # fmt: skip
-    layer_decay: float = setting(
-        1.0, between(0.01, 1), "learning rate of each encoder layer, as a multiple of that of the layer above it"
-    )
     weight_decay: float = setting(0.01, between(0, 10), "weight decay of AdamW")
     warmup: float = setting(0.1, between(0, 1), "fraction of the steps in which the learning rate rises")
     evaluations: int = setting(20, whole_between(1, 10**6), "number of evaluations on the validation rows")

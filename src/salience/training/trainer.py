@@ -23,7 +23,7 @@ from salience.training.loss import loss_for
 from salience.training.mean_loss import MeanLoss
 from salience.training.objectives import Unmixed, labels_of, penalised, plain
 from salience.training.progress import TellProgress
-from salience.training.rates import USUAL, Rates, set_rates
+from salience.training.rates import set_rates
 from salience.training.sampling import EpochOfSampler, length_grouped
 from salience.training.techniques import whole_objective
 
@@ -42,7 +42,7 @@ class MixTrainer(Trainer):
             `salience.training.alignment.penalty`.
         group_by_length: whether batches consist of texts of similar length (`LengthGrouped`); all batches are full
             then.
-        rates: learning rates of head and layers, as multiples of that of the last layer.
+        head_rate: learning rate of the head, as a multiple of that of the encoder.
         unmixed: what training without a method minimises, such as `Contrastive(0.3, 0.1)`.
         **options: further arguments of the Trainer. `encode_texts` makes data sets with `input_ids` and `labels`.
 
@@ -67,7 +67,7 @@ class MixTrainer(Trainer):
         class_weights: Sequence[float] | None = None,
         penalty: Callable[[nn.Module], Tensor] | None = None,
         group_by_length: bool = True,
-        rates: Rates = USUAL,
+        head_rate: float = 1.0,
         unmixed: Unmixed = plain,
         **options,
     ):
@@ -91,7 +91,7 @@ class MixTrainer(Trainer):
         if penalty is not None:
             self.objective = penalised(self.objective, penalty)
         self.group_by_length = group_by_length
-        self.rates = rates
+        self.head_rate = head_rate
         self.finite = FiniteLosses(OVERFLOWS * self.args.gradient_accumulation_steps if self.args.fp16 else 0)
 
     def train(self, *args, **options) -> TrainOutput:
@@ -135,9 +135,9 @@ class MixTrainer(Trainer):
         super().log(logs | loss, *args, **options)
 
     def create_optimizer(self, *args, **options) -> torch.optim.Optimizer:
-        """The Trainer's optimiser, with the learning rates of the model's parts."""
+        """The Trainer's optimiser, with the learning rate of the head."""
         if self.optimizer is None:
-            set_rates(super().create_optimizer(*args, **options), self.model, self.rates)
+            set_rates(super().create_optimizer(*args, **options), self.model, self.head_rate)
         return self.optimizer
 
     def get_batch_samples(self, epoch_iterator, num_batches: int, device: torch.device) -> tuple[list, Tensor]:
