@@ -35,11 +35,6 @@ MODELS = {
     "lstm-vat": ["--method", "plain", "--iterations", "1"],
     "lstm-att": ["--method", "plain"],
 }
-# What earlier versions called the metrics of explanations.
-RENAMED = {
-    "AOPC@3": "accuracy-drop@3", "AOPC, probability": "aopc", "post-hoc@3": "post-hoc-accuracy@3",
-    "words to flip": "decision-flip", "tau": "loo-tau",
-}  # fmt: skip
 UNTIMED = ("seconds", "versions", "machine", "checksums")
 
 
@@ -120,9 +115,7 @@ def flat(value: object, name: str = "") -> dict[str, object]:
         parts = enumerate(value)
     else:
         return {name: value}
-    return {
-        way: number for key, part in parts for way, number in flat(part, f"{name} / {RENAMED.get(key, key)}").items()
-    }
+    return {way: number for key, part in parts for way, number in flat(part, f"{name} / {key}").items()}
 
 
 def compare(before: dict, after: dict) -> int:

@@ -228,20 +228,6 @@ def test_data_sets_that_are_none(salience, tmp_path, text, said):
     assert answer.code == 2 and said in answer.err and answer.err.count("\n") == 1
 
 
-def test_a_comparison_of_an_earlier_version(compare, tmp_path):
-    """Its result is replaced; its runs, which kept no probabilities as an array, are named with what to do."""
-    assert compare("--seeds", "0,1").code == 0
-    out = tmp_path / "out"
-    (out / "comparison.json").write_text('{"seeds": [0, 1], "rows": 30, "scores": {}, "differences": {}}')
-    (out / "ssmix-1" / "probabilities.npz").unlink()
-    answer = compare("--seeds", "0,1")
-    assert answer.code == 2 and answer.err.count("\n") == 1
-    assert "ssmix-1 was made by an earlier version, which kept no probabilities.npz: remove this folder" in answer.err
-    shutil.rmtree(out / "ssmix-1")
-    assert compare("--seeds", "0,1").code == 0
-    assert "conditions" in json.loads((out / "comparison.json").read_text())
-
-
 def test_several_models(compare, place, tmp_path):
     """Models have folders of their own, by their whole names: v1.5 and v1.6 are two."""
     models = [tmp_path / name for name in ("tiny-v1.5", "tiny-v1.6")]

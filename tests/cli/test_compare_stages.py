@@ -102,26 +102,6 @@ def test_the_share_of_a_config_is_that_of_methods_with_a_plain_stage(compare, tm
     refused(compare("--methods", "plain,embedmix", "--config", config), "plain_share=0.5", "plain,plain+ssmix")
 
 
-def test_runs_of_an_earlier_version_are_kept(compare, tmp_path):
-    """Its recipes, and its file of what is known, have no share of plain steps."""
-    assert compare("--methods", "plain,embedmix", steps=4).code == 0
-    out = tmp_path / "out"
-    for file in out.glob("*/recipe.yaml"):
-        recipe = yaml.safe_load(file.read_text())
-        assert recipe.pop("plain_share") == 0
-        file.write_text(yaml.safe_dump(recipe))
-    text = (out / "grid.json").read_text()
-    assert '"plain_share": 0.0,' in text
-    (out / "grid.json").write_text(text.replace('"plain_share": 0.0,', ""))
-    before = changes(out)
-    answer = compare("--methods", "plain,embedmix,plain+embedmix", steps=4)
-    assert answer.code == 0, answer.err
-    assert "a step of embedmix" not in answer.out and "a step of plain+embedmix" in answer.out
-    after = changes(out)
-    assert {name: after[name] for name in before} == before
-    assert after.keys() - before.keys() == {"plain+embedmix-0", "plain+embedmix-1"}
-
-
 def test_measured_seconds_are_those_of_both_stages(compare, tmp_path, monkeypatch):
     seconds, measured = {"plain": 1.0, "embedmix": 3.0}, []
 

@@ -107,12 +107,6 @@ def test_auto_is_settled_in_the_recipe(place, salience, tmp_path):
     assert recipe["pooling"] == "cls"  # the tiny model has no files of sentence-transformers
 
 
-def test_recipes_of_earlier_versions_stand_for_their_own_head(tmp_path):
-    (tmp_path / "recipe.yaml").write_text("data: a.csv\n")
-    found = read_recipe(tmp_path / "recipe.yaml")
-    assert (found["data"], found["pooling"]) == ("a.csv", "cls")
-
-
 def test_what_has_no_such_pooling_is_refused(place, salience, tmp_path):
     answer = salience(*place.train("--output", tmp_path / "run", "--model", "attention:dot", "--pooling", "mean"))
     refused(answer, "--pooling mean: attention:dot has a pooling of its own")

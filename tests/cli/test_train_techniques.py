@@ -9,9 +9,6 @@ from safetensors.torch import load_file
 from test_bad_input import refused
 from test_resume import weights
 
-from salience.training.earlier_recipes import LACKING
-from salience.training.recipe import Recipe
-
 TECHNIQUES = {
     "freeze": ("--freeze", "1"),
     "contrastive": ("--contrastive", "0.5", "--contrastive-temperature", "0.1"),
@@ -46,14 +43,6 @@ def test_frozen_weights_are_those_of_the_pretrained_model(place, salience, tmp_p
         if name.startswith("bert.embeddings.") or ".layer." in name:
             frozen = name.startswith(("bert.embeddings.", "bert.encoder.layer.0."))
             assert torch.equal(weight, found[name]) is frozen, name
-
-
-def test_recipes_of_earlier_versions_have_none_of_them():
-    """Settings without an entry are None by default, which stands for none. The contrastive loss is a default now."""
-    recipe = Recipe("rows.csv")
-    for name in ("freeze", "dropout"):
-        assert getattr(recipe, name) == LACKING.get(name)
-    assert (LACKING["contrastive"], LACKING["contrastive_temperature"], LACKING["head_start"]) == (0, 0.3, "random")
 
 
 @pytest.mark.parametrize(

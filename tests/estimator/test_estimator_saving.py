@@ -104,19 +104,6 @@ def test_a_loaded_classifier_predicts_in_the_saved_precision(trained, predicts, 
     assert loaded.model_.device.type == "cpu"
 
 
-def test_a_classifier_of_an_earlier_version_is_read_and_replaced(fitted, texts, tmp_path):
-    fitted.save(tmp_path)
-    settings = json.loads((tmp_path / "salience.json").read_text())
-    earlier = {"parameters": settings["parameters"] | {"max_length": 6}, "classes": settings["classes"]}
-    (tmp_path / "salience.json").write_text(json.dumps(earlier))
-    (tmp_path / "manifest.json").unlink()
-    loaded = SalienceClassifier.load(tmp_path)
-    assert (loaded.max_length_, loaded.pairs_, loaded.seed_) == (6, None, 0)
-    assert loaded.classes_.tolist() == ["food", "music", "sport"]
-    fitted.save(tmp_path)
-    assert SalienceClassifier.load(tmp_path).max_length_ == fitted.max_length_
-
-
 def test_an_earlier_save_is_replaced_and_other_files_stay(fitted, short, texts, labels, tmp_path):
     fitted.save(tmp_path)
     (tmp_path / "notes.txt").write_text("mine")

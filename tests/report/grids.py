@@ -28,7 +28,6 @@ def made_up(
     labels=("bad", "good", "so-so"),
     texts=tuple(TEXTS),
     skill=None,
-    keep_names=True,
     more=lambda method, seed: {},
 ) -> GridEvidence:
     """The evidence of a grid whose predictions are random, and right more often by `skill` of a method.
@@ -51,12 +50,11 @@ def made_up(
                 logits[np.arange(len(texts)), gold] += 1 if skill is None else skill[method]
                 probabilities = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
                 metrics = {
-                    "test": detailed_scores(probabilities, gold), "seconds": 10.0 + random.random(),
-                    "rows": {"training": 160, "validation": 40, "test": len(texts)},
+                    "test": detailed_scores(probabilities, gold), "temperature_scaling": {},
+                    "seconds": 10.0 + random.random(), "rows": {"training": 160, "validation": 40, "test": len(texts)},
                     "versions": {"salience": "1.2.3"}, "machine": {"device": "cpu"},
                 } | more(method, seed)  # fmt: skip
-                names = labels if keep_names else ()
-                runs[condition, method, seed] = KeptRun(metrics, probabilities, gold, tuple(names))
+                runs[condition, method, seed] = KeptRun(metrics, probabilities, gold, tuple(labels))
                 folders[condition, method, seed] = place / str(number) / f"{method[:1]}-{seed}"
         key = condition, methods[0], SEEDS[0]
         write_predictions(folders[key], runs[key], labels, texts)

@@ -337,12 +337,6 @@ def test_long_texts_are_folded(tmp_path):
         assert start + rest == text and len(start) <= 100
 
 
-def test_names_of_classes_in_runs_of_earlier_versions(tmp_path):
-    (kept,) = made_up(tmp_path / "kept").predictions
-    (earlier,) = made_up(tmp_path / "earlier", keep_names=False).predictions
-    assert earlier.labels == kept.labels == ["bad", "good", "so-so"]
-
-
 def test_predictions_that_are_damaged(tmp_path, monkeypatch):
     """The file is cut off after some rows: the folder is named."""
     written = Path.write_text

@@ -16,7 +16,8 @@ def run(right: np.ndarray, seconds: float) -> KeptRun:
     """A run whose first class is right where `right` says so."""
     probabilities = np.where(right[:, None], [0.9, 0.1], [0.2, 0.8]).astype(np.float32)
     metrics = {"test": {"macro_f1": 0.5, "calibration_error": 0.1, "log_loss": 0.3}, "seconds": seconds}
-    return KeptRun(metrics, probabilities, np.zeros(len(right), int))
+    metrics["temperature_scaling"] = {}
+    return KeptRun(metrics, probabilities, np.zeros(len(right), int), ("a", "b"))
 
 
 def compared(gains, rows=4000, sets=("one",), seconds=(10, 21)):

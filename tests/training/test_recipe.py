@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from salience.errors import InputError
-from salience.training import earlier_recipes
 from salience.training.recipe import Recipe
 
 ITSELF = []
@@ -90,44 +89,8 @@ def test_a_method_is_named_with_its_options():
         Recipe("x", method="ssmix:window")
 
 
-EARLIER = {
-    "data": "x",
-    "model": "lstm-vat",
-    "iterations": 2,
-    "beta": 0.1,
-    "alignment": 0.0,
-    "alignment_form": "absolute",
-}
-
-
-def test_a_recipe_of_an_earlier_version_is_read_and_one_line_says_so():
-    told = []
-    recipe = Recipe.from_mapping(EARLIER, "recipe.yaml", told.append)
-    assert recipe == Recipe("x", model="lstm-vat", procedure_options={"iterations": 2})
-    assert told == [
-        "recipe.yaml is of an earlier version: iterations, beta, alignment, alignment_form now belong to "
-        "procedure_options"
-    ]
-    assert Recipe.from_mapping(recipe.as_mapping(), "recipe.yaml", told.append) == recipe and len(told) == 1
-
-
-def test_what_is_given_today_counts_more_than_an_earlier_recipe():
-    recipe = Recipe.from_mapping(EARLIER | {"procedure_options": {"iterations": 5}})
-    assert recipe.procedure_options == {"iterations": 5}
-
-
 @pytest.mark.parametrize(("factor", "steps"), [(1, 62), (0.5, 31), (2, 124), (0.01, 1)])
 def test_a_factor_of_the_steps_that_follow_from_the_data(factor, steps):
     """50 rows of two classes: 100 / sqrt(25) = 20 epochs of 50 / 16 steps, 62 of them."""
     assert Recipe("x", steps_factor=factor).resolved(50, 2, 384).steps == steps
     assert Recipe("x", steps_factor=factor, steps=7).resolved(50, 2, 384).steps == 7
-
-
-def test_settings_that_an_earlier_run_lacked_are_those_of_its_time(monkeypatch):
-    """What a run wrote is known by its checksums. Settings that a person wrote are today's."""
-    monkeypatch.setitem(earlier_recipes.LACKING, "pooling", "trained-mean")
-    written = {"data": "x", "checksums": {}, "calibrate": True}
-    recipe = Recipe.from_mapping(written)
-    assert (recipe.pooling, recipe.calibrate) == ("trained-mean", True)
-    assert Recipe.from_mapping({"data": "x"}).pooling == Recipe("x").pooling
-    assert Recipe.from_mapping(written | {"pooling": "mean"}).pooling == "mean"

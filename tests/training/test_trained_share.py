@@ -80,12 +80,6 @@ def test_the_strength_is_that_of_scikit_learn(place):
         np.testing.assert_allclose(vectors @ weights.T + biases, fitted.decision_function(vectors / length))
 
 
-def test_an_earlier_run_is_repeated_as_it_was(place):
-    settings = {"data": place.data, "head_start": "logistic", "checksums": {}}
-    recipe = Recipe.from_mapping(settings)
-    assert (recipe.head_strength, recipe.trained_share) == (1.0, 1.0)
-
-
 @pytest.mark.parametrize(
     ("settings", "what"),
     [({"validation_share": 0.25}, "validation rows"), ({"method": "plain+ssmix"}, "a plain stage")],

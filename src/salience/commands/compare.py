@@ -51,7 +51,7 @@ def compare_and_report(
         settings = {**settings, "data": next(iter(chosen.values()))["data"]}
     evidence: list[GridEvidence] = []
     with GridProgress() as progress:
-        recipe = Recipe.from_mapping(settings, str(config or "the command line"), progress.note)
+        recipe = Recipe.from_mapping(settings, str(config or "the command line"))
         output = output or Path("runs") / f"{name_of(str(data_sets or recipe.data))}-compared"
         compare(
             recipe, compared, numbers(seeds, ",", "--seeds 0,1,2"), output, progress.note, display=progress,

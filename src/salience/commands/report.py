@@ -55,7 +55,7 @@ def write_report(run: FinishedRun, classifier: TextClassifier | None) -> Path:
     place = resolved(run.folder)
     written = written_by_run(place)
     if not (written and (place / MANIFEST).is_file()):
-        raise InputError(f"{run.folder} has no {MANIFEST}: an earlier version made this run; train it again")
+        raise InputError(f"{run.folder} has no {MANIFEST}: train it again")
     for name in (REPORT, KEPT):
         if os.path.lexists(place / name) and name not in written:
             raise InputError(f"{place / name} was not written by salience and is not replaced: move it elsewhere")

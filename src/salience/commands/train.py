@@ -47,7 +47,7 @@ def train_and_show(
     """
     report = ReportOfRun()
     with Progress() as progress:
-        recipe = Recipe.from_mapping(settings, str(config or "the command line"), progress.note)
+        recipe = Recipe.from_mapping(settings, str(config or "the command line"))
         if output is None:
             output = Path("runs") / f"{Path(recipe.data).name.split('.')[0] or 'run'}-{recipe.staged_method}"
         run = train(

@@ -44,7 +44,6 @@ def class_scores_of(
         seeds: the seeds (S,).
     """
     first = runs[condition, methods[0], seeds[0]]
-    classes = first.probabilities.shape[1]
     f1 = {
         method: [
             (100 * run.scoring.class_scores(run.probabilities, run.labels)["f1"]).tolist()
@@ -52,6 +51,5 @@ def class_scores_of(
         ]
         for method in methods
     }
-    names = list(first.names) or [f"class {number}" for number in range(classes)]  # earlier versions kept no names
     rows = first.scoring.class_scores(first.probabilities, first.labels)["support"]
-    return ClassScores(names, rows.tolist(), f1)
+    return ClassScores(list(first.names), rows.tolist(), f1)

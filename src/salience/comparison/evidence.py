@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 
@@ -171,7 +170,7 @@ def predictions_of(results: ConditionResults, finished: FinishedGrid) -> Predict
     contested = None if by.contested is None else by.contested(stacked[results.baseline], compared)
     by_distance = np.argsort(-distance, kind="stable")
     shown = list(islice((row for row in by_distance.tolist() if distance[row] > 0), TEXTS))
-    names = list(runs[key].names) or earlier_names(runs[key], folder)
+    names = list(runs[key].names)
     test_rows = read_rows(folder, shown)
     texts = [
         DisputedText(
@@ -187,12 +186,3 @@ def predictions_of(results: ConditionResults, finished: FinishedGrid) -> Predict
         {} if by.confusion is None else {method: by.confusion(values, gold) for method, values in stacked.items()},
         int((distance > 0).sum()), texts,
     )  # fmt: skip
-
-
-def earlier_names(run: KeptRun, folder: Path) -> list[str]:
-    """The names of the classes in a run of an earlier version, as far as its test rows have or predict them."""
-    names = {number: f"class {number}" for number in range(run.probabilities.shape[1])}
-    rows = read_rows(folder, range(len(run.labels)))
-    for row, label, predicted in zip(rows, run.labels.tolist(), run.probabilities.argmax(1).tolist(), strict=True):
-        names[label], names[predicted] = row["label"], row["predicted"]
-    return list(names.values())

@@ -35,7 +35,7 @@ def check_comparison(output: Path) -> None:
         return
     try:
         keys = json.loads(file.read_text(encoding="utf-8")).keys()
-        known = {"seeds", "conditions"} <= keys or {"seeds", "scores"} <= keys  # earlier versions had one condition
+        known = {"seeds", "conditions"} <= keys
     except (OSError, ValueError, AttributeError):
         known = False
     if not known:

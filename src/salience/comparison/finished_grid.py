@@ -20,7 +20,7 @@ class FinishedGrid:
     Args:
         grid: the grid.
         runs: the finished runs.
-        folders: their folders, which have texts, models and, of earlier versions, the names of the classes.
+        folders: their folders, which have texts and models.
         filled_in: the baseline's recipe of each condition with nothing left open.
     """
 

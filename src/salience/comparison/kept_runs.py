@@ -50,13 +50,12 @@ def was_run(wanted: Recipe, place: Path, folder: Path) -> bool:
     """
     settings = wanted.as_mapping()
     try:
-        # Recipes of earlier versions have no checksums.
-        before = {"checksums": settings["checksums"]} | read_recipe(place / RECIPE)
+        before = read_recipe(place / RECIPE)
     except FileNotFoundError:
         return False
     for name in changed(before, settings):
         if name == "checksums":
-            files = listed(changed(before[name] or {}, settings[name]) or before[name])
+            files = listed(changed(before.get(name) or {}, settings[name]) or before[name])
             raise InputError(f"{files} changed after {folder} had been run: choose another --output")
         raise InputError(
             f"{folder} was run with {name}={before.get(name)!r}, not {settings[name]!r}: choose another --output"
@@ -72,13 +71,13 @@ class KeptRun:
         metrics: as in metrics.json.
         probabilities: predicted probabilities (N, C).
         labels: class numbers (N,), or 0 and 1 (N, C) where a text can have several labels.
-        names: names of the classes (C,); empty for runs of earlier versions, which did not keep them here.
+        names: names of the classes (C,).
     """
 
     metrics: dict[str, Any]
     probabilities: np.ndarray
     labels: np.ndarray
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...]
 
     @property
     def scoring(self) -> Scoring:
@@ -96,16 +95,11 @@ def read_run(folder: Path) -> KeptRun:
     Raises:
         InputError: the run has no test rows, or its files are damaged.
     """
-    if (folder / "predictions.jsonl").exists() and not (folder / PROBABILITIES).exists():
-        raise InputError(
-            f"{folder} was made by an earlier version, which kept no {PROBABILITIES}: remove this folder to run it "
-            "again, or choose another --output"
-        )
     try:
         metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
         if metrics.get("judged_on") == "test":
             with np.load(folder / PROBABILITIES, allow_pickle=False) as arrays:
-                names = tuple(arrays["names"].tolist()) if "names" in arrays else ()
+                names = tuple(arrays["names"].tolist())
                 run = KeptRun(metrics, arrays["probabilities"], arrays["labels"], names)
             fitting = run.labels.shape in ((len(run.probabilities),), run.probabilities.shape)
             whole = fitting and len(run.labels) == metrics["rows"]["test"]

@@ -43,9 +43,9 @@ def values_of(run: KeptRun, columns: Columns) -> dict[str, np.ndarray]:
     by_row = run.scoring.row_scores(run.probabilities, run.labels)
     tested = run.metrics["test"].items()
     whole = {name: number(value) for name, value in tested if not name.endswith((AT_THRESHOLDS, "_interval"))}
-    scaled = run.metrics.get("temperature_scaling", {})  # references of earlier versions have none
+    scaled = run.metrics["temperature_scaling"]
     whole |= {name: np.array(scaled[name]) for name in ("temperature", SCALED) if name in scaled}
-    # References have no passes, and earlier versions did not count them.
+    # References have no passes.
     spent = {name: np.array(run.metrics[name]) for name in ("text_passes", "seconds") if name in run.metrics}
     measured = {
         score: number(run.metrics[name][score]) * column.scale

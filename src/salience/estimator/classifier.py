@@ -162,7 +162,8 @@ class SalienceClassifier(Predicting, ClassifierMixin, NestedParameters):
             raise InputError('groups are those of the estimate: set estimate="folds:2", or leave them out')
         labelled = replace(texts, labels=numbers, groups=as_groups(groups, len(texts)))
         classifier, estimated = train(recipe, method, labelled, class_names(targets.classes))
-        self.targets_, self.classifier_, self.seed_ = targets, classifier, seed
+        self.targets_, self.classifier_ = targets, classifier
+        self.seed_: int | None = seed
         self.estimate_ = None if estimated is None else estimated.metrics
         self.out_of_fold_ = None if estimated is None else (np.array(estimated.texts.rows), estimated.probabilities)
         self.pairs_: bool | None = texts.second is not None
@@ -198,10 +199,8 @@ class SalienceClassifier(Predicting, ClassifierMixin, NestedParameters):
         place = Path(folder).expanduser()
         settings = read_settings(place)
         estimator = cls(**loaded_parameters(place, settings, cls().get_params(deep=False)))
-        # Earlier versions stored the length with the parameters only.
-        estimator.classifier_ = load(folder, estimator.max_length, "cpu", for_predictions(estimator.precision))
+        estimator.classifier_ = load(folder, None, "cpu", for_predictions(estimator.precision))
         estimator.targets_ = loaded_targets(place, settings, estimator.classifier_)
-        estimator.pairs_ = settings.get("pairs")
+        estimator.pairs_, estimator.seed_ = settings.get("pairs"), settings.get("seed")
         estimator.estimate_ = estimator.out_of_fold_ = None
-        estimator.seed_ = settings.get("seed", settings.get("parameters", {}).get("random_state"))
         return estimator

@@ -18,8 +18,7 @@ from salience.files import files_in, whole_folder, write_whole
 from salience.inference import TextClassifier
 from salience.mixing.choosing import written_method
 from salience.outputs import resolved
-from salience.training.earlier_recipes import LACKING, from_earlier
-from salience.training.manifest import BEFORE_MANIFESTS, write_manifest, written_by_run
+from salience.training.manifest import write_manifest, written_by_run
 from salience.training.procedures import Turns, choose_procedure
 
 SETTINGS = "salience.json"
@@ -56,12 +55,7 @@ def save_folder(folder: str | Path, model, tokenizer, settings: Mapping[str, Any
 def written_by_save(folder: Path) -> set[str]:
     """The files that `save_folder` wrote to a folder; an empty set for a run folder of `salience train`."""
     written = written_by_run(folder)
-    if written or not (folder / SETTINGS).is_file():
-        return written if SETTINGS in written else set()
-    try:  # earlier versions wrote no manifest
-        return {SETTINGS, *BEFORE_MANIFESTS} if "classes" in read_settings(folder) else set()
-    except InputError:
-        return set()
+    return written if SETTINGS in written else set()
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
@@ -111,7 +105,7 @@ def stored_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def loaded_parameters(folder: Path, settings: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
-    """The parameters that this version or an earlier one stored with `stored_parameters`.
+    """The parameters that `stored_parameters` stored.
 
     Args:
         folder: the folder of the estimator, for messages.
@@ -121,11 +115,8 @@ def loaded_parameters(folder: Path, settings: Mapping[str, Any], known: Iterable
     Raises:
         InputError: an unknown parameter, or a value that does not fit.
     """
-    stored, _ = from_earlier(settings.get("parameters", {}))
-    if stored:  # an earlier version did not store what it lacked
-        lacking: dict[str, Any] = LACKING
-        stored = {name: value for name, value in lacking.items() if name in known} | stored
-    options = stored.pop("procedure_options", {}) or stored.pop("procedure", None)
+    stored = dict(settings.get("parameters", {}))
+    options = stored.pop("procedure", None)
     for name in stored:
         if name not in known:
             raise unknown(f"parameter in {folder}:", name, known)
@@ -194,10 +185,9 @@ def loaded_classes(folder: Path, settings: Mapping[str, Any], names: Sequence[st
     if "classes" not in settings:
         return np.array(names)
     try:
-        kind = np.dtype(settings["classes_type"]) if "classes_type" in settings else None
-        classes = np.array(settings["classes"], dtype=kind)
+        classes = np.array(settings["classes"], dtype=np.dtype(settings["classes_type"]))
         matches = class_names(classes) == list(names)
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError, KeyError) as error:
         raise damaged(folder / SETTINGS, error) from error
     if not matches:
         raise damaged(folder / SETTINGS, "its classes differ from the labels in config.json")

@@ -17,7 +17,7 @@ from salience.mixing.choosing import PLAIN
 from salience.training.abstaining import abstention_sentences
 from salience.training.card_results import TASK, hub_results
 from salience.training.data_facts import training_rows_among
-from salience.training.estimate_words import estimate_sentences, has_intervals, with_intervals
+from salience.training.estimate_words import estimate_sentences, with_intervals
 from salience.training.judged_scores import judge_of, judged_scores
 from salience.training.label_precision import precision_sentences
 from salience.training.plain_stage import RATE
@@ -74,7 +74,7 @@ def model_card(
         training=training_summary(recipe, metrics),
         table=score_table(metrics),
         judge=judge,
-        intervals=with_intervals(metrics[judge]) if judge is not None and has_intervals(metrics[judge]) else "",
+        intervals=with_intervals(metrics[judge]) if judge is not None else "",
         shared="" if judge is None else training_rows_among(facts, judge),
         estimated=[
             f"{line[0].upper()}{line[1:]}."

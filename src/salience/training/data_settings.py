@@ -29,7 +29,7 @@ class DataSettings:
     )
     encoding: str = setting("utf-8", TEXT, "character encoding of csv and tsv files")
     bad_rows: str = setting("error", one_of("error", "skip"), "how rows without a text or a label are treated")
-    # None, by which earlier versions trained, is 0.2, and 0.1 from 1,000 rows on; see `default_share`.
+    # None is 0.2, and 0.1 from 1,000 rows on; see `default_share`.
     validation_share: float | None = setting(
         0.0, between(0, 0.9).or_none(),
         "fraction of the training rows held out to select the best checkpoint; 0 trains on all rows",

@@ -27,7 +27,7 @@ def estimate_sentences(metrics: dict) -> list[str]:
         f"estimated on {labelled} by {estimate['kind']}: {with_intervals(estimate)} (95 % intervals over {units})",
         rows_sentence(estimate["training_rows"], metrics["rows"]["training"]),
     ]
-    share = estimate.get("trained_share", 1.0)  # earlier runs have none
+    share = estimate.get("trained_share", 1.0)  # it is there where the estimate has chosen it
     if share != 1:
         found.append(share_sentence(share))
     if estimate["calibrated"]:
@@ -66,8 +66,3 @@ def with_interval(scores: Mapping[str, Any], score: str) -> str:
     bounds = scores[f"{score}_interval"]
     interval = "" if bounds is None else f" [{bounds[0]:.3f}, {bounds[1]:.3f}]"
     return f"{scores[score]:.3f}{interval}"
-
-
-def has_intervals(scores: Mapping[str, Any]) -> bool:
-    """Whether scores have intervals; runs of earlier versions have none on test rows and validation rows."""
-    return all(f"{name}_interval" in scores for name in scoring_in(scores).estimated)

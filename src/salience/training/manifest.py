@@ -11,12 +11,6 @@ from salience.files import files_in, write_json
 
 RECIPE = "recipe.yaml"
 MANIFEST = "manifest.json"
-# Runs of earlier versions have no manifest. They contain no other files than these.
-BEFORE_MANIFESTS = {
-    RECIPE, "README.md", "metrics.json", "predictions.jsonl", "config.json", "model.safetensors", "tokenizer.json",
-    "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt", "spiece.model",
-    "sentencepiece.bpe.model", "added_tokens.json",
-}  # fmt: skip
 
 
 def write_manifest(folder: Path) -> None:
@@ -44,8 +38,6 @@ def written_by_run(folder: Path) -> set[str]:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         written = manifest["written by"].startswith("salience ")  # other tools write files of this name, too
         return {MANIFEST, *filter(is_inside, manifest["files"])} if written else set()
-    except FileNotFoundError:
-        return BEFORE_MANIFESTS if is_run_without_manifest(folder) else set()
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return set()
 
@@ -53,12 +45,3 @@ def written_by_run(folder: Path) -> set[str]:
 def is_inside(file: str) -> bool:
     """Whether a relative path stays in its folder."""
     return not PurePath(file).is_absolute() and ".." not in PurePath(file).parts
-
-
-def is_run_without_manifest(folder: Path) -> bool:
-    """Whether the folder is a run of an earlier version, which wrote no manifest."""
-    try:
-        metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-        return "salience" in metrics["versions"] and (folder / RECIPE).is_file()
-    except (OSError, ValueError, TypeError, KeyError):
-        return False

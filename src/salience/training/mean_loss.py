@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 from torch import Tensor
-from transformers import TrainerCallback, TrainerState
+from transformers import TrainerCallback
 from transformers.trainer_callback import ExportableState
 
 
@@ -28,10 +28,6 @@ class MeanLoss(TrainerCallback, ExportableState):
     def add(self, loss: Tensor) -> None:
         """Adds the loss of a step, or of a part of it, a scalar. It counts as 0 if fp16 has to skip the step."""
         self.sum = self.sum + loss.nan_to_num(0.0, 0.0, 0.0)
-
-    def on_train_begin(self, args, state: TrainerState, control, **_):
-        """Called by the Trainer, which expects its state to name all callbacks; checkpoints of 0.1.0 do not."""
-        state.stateful_callbacks.setdefault(type(self).__name__, self.state())
 
     def on_step_end(self, args, state, control, **_):
         """Called by the Trainer."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from salience.assignments import name_and_options
-from salience.errors import InputError, listed, unknown
+from salience.errors import InputError, unknown
 from salience.settings import SHARE, TEXT, as_option, between, check_settings, one_of, setting, whole_between
 from salience.training.data_settings import DataSettings
 from salience.training.default_settings import default_batch_size, default_method, default_rates, default_steps
-from salience.training.earlier_recipes import from_earlier
 from salience.training.plain_stage import PLAIN_SHARE, PREFIX, split_name
 from salience.training.recipe_kinds import CHECKSUMS, OPTIONS, WEIGHTS
 
@@ -162,22 +161,16 @@ class Recipe(DataSettings):
         )  # fmt: skip
 
     @classmethod
-    def from_mapping(
-        cls, settings: Mapping[str, Any], source: str = "", note: Callable[[str], None] = lambda line: None
-    ) -> Recipe:
+    def from_mapping(cls, settings: Mapping[str, Any], source: str = "") -> Recipe:
         """A recipe from the names and values of a yaml file.
 
         Args:
             source: the file's name, for messages.
-            note: told in one line which settings of an earlier version are read under new names.
 
         Raises:
             InputError: an unknown setting, no data, or a value that does not fit.
         """
-        settings, renamed = from_earlier(settings)
-        if renamed:
-            written = source or "the recipe"
-            note(f"{written} is of an earlier version: {listed(renamed)} now belong to procedure_options")
+        settings = dict(settings)
         names = [option.name for option in fields(cls)]
         # An empty mapping is what a yaml file says with `model_options:` and nothing behind it.
         for name in ("model_options", "method_options", "procedure_options", "checksums"):

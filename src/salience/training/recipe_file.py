@@ -10,14 +10,13 @@ import yaml
 
 from salience.data.columns import Columns
 from salience.errors import InputError, listed, one_line
-from salience.training.earlier_recipes import LACKING, from_earlier
 from salience.training.manifest import RECIPE
 
 QUICK = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # a grid of 1,000 runs has 1,000 recipes
 
 
 def read_recipe(file: Path) -> dict[str, Any]:
-    """The settings in a recipe file, by today's names, with those that an earlier version lacked.
+    """The settings in a recipe file.
 
     Raises:
         InputError: the file is damaged.
@@ -29,7 +28,7 @@ def read_recipe(file: Path) -> dict[str, Any]:
         raise InputError(f"{file} is damaged: {one_line(error, 200)}") from error
     if not isinstance(recipe, dict):
         raise InputError(f"{file} is damaged: settings are lines of the form name: value")
-    return LACKING | from_earlier(recipe)[0]
+    return recipe
 
 
 def trained_columns(model: str | Path) -> Columns | None:

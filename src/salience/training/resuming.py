@@ -73,8 +73,8 @@ class BestWeights(EarlyStoppingCallback):
             self.step = self.written = state.best_global_step
             if not self.file(args).is_file():
                 raise InputError(
-                    f"{args.output_dir} lacks {self.file(args).name}, the best weights so far; an earlier version may "
-                    "have written it: train again with --overwrite"
+                    f"{args.output_dir} lacks {self.file(args).name}, the best weights so far: train again with "
+                    "--overwrite"
                 )
             self.weights = load_file(self.file(args))
 
