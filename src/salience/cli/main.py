@@ -31,6 +31,7 @@ from salience.cli import (
 from salience.cli import explain as explaining
 from salience.errors import InputError, one_line, printable
 from salience.processes import keep_freed_memory, world_size
+from salience.training.recipe import RETIRED
 
 USAGE, FAULT, INTERRUPTED = 2, 1, 130  # exit codes: invalid input, an error of salience, Ctrl-C
 # How a command that was interrupted is continued; the others begin again.
@@ -121,7 +122,9 @@ def explain(error: Exception) -> int:
         print(message_of(error), file=sys.stderr)
         return USAGE
     if is_usage(error):
-        return complain(one_line(message_of(error)), USAGE)
+        option = getattr(error, "option_name", "") or ""
+        _, instead = RETIRED.get(option.lstrip("-").replace("-", "_"), ((), ""))
+        return complain(f"{option} is no longer offered: {instead}" if instead else one_line(message_of(error)), USAGE)
     filename = getattr(error, "filename", None)
     if is_disk_full(error):
         where = f" {filename}" if filename else ""

@@ -13,12 +13,9 @@ from salience.errors import InputError, one_line, quoted
 def merged(file: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """The settings of a file, replaced by those given on the command line.
 
-    If the command line names another model or method, the options that the file has for it are dropped. `plain` has no
-    plain stage before it: the file's `plain_share` is dropped too.
+    If the command line names another model or method, the options that the file has for it are dropped.
     """
     settings = file | given
-    if given.get("method") == "plain" and "plain_share" not in given:
-        settings.pop("plain_share", None)
     for owner, name in (("model", "model_options"), ("method", "method_options"), ("model", "procedure_options")):
         same = given.get(owner, file.get(owner)) == file.get(owner)
         if same and isinstance(file.get(name), dict) and name in given:

@@ -110,7 +110,7 @@ def card_for(run: FinishedRun, repository: str, license: str | None) -> str:
 
 def without_places(recipe: Recipe) -> Recipe:
     """The recipe with names of files in place of their paths: the folders of a machine are nobody's business."""
-    named = {name: getattr(recipe, name) for name in ("data", "test", "validation", "unlabelled", "model")}
+    named = {name: getattr(recipe, name) for name in ("data", "test", "validation", "model")}
     short: dict[str, Any] = {
         name: Path(value).name if "://" not in value and is_place(value) else value
         for name, value in named.items() if value is not None

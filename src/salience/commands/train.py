@@ -49,7 +49,7 @@ def train_and_show(
     with Progress() as progress:
         recipe = Recipe.from_mapping(settings, str(config or "the command line"))
         if output is None:
-            output = Path("runs") / f"{Path(recipe.data).name.split('.')[0] or 'run'}-{recipe.staged_method}"
+            output = Path("runs") / f"{Path(recipe.data).name.split('.')[0] or 'run'}-{recipe.method or 'default'}"
         run = train(
             recipe, output, overwrite, resume, note=progress.note, callbacks=[progress.callback], config=config,
             report_to=report_to, written=report,

@@ -61,7 +61,7 @@ def compare(
 
     Args:
         base: all settings but the method and the seed. Its `method_options` are used if its method is compared
-            without options, and its `plain_share` for the methods that have a plain stage.
+            without options.
         methods: at least two names with their options, as "ssmix:window=0.2", or objects, as `SSMix(window=0.2)`; a
             method that is named "plain+ssmix" goes on from a stage of plain training. Or variants of the recipe: a
             mapping of names to the settings that each changes, such as {"usual": {}, "longer": {"steps": 400}}. The

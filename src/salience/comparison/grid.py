@@ -17,7 +17,6 @@ OF_DATA = (
     "data",
     "validation",
     "test",
-    "unlabelled",
     "label_descriptions",
     "text",
     "text_pair",
@@ -28,7 +27,7 @@ OF_DATA = (
 )  # settings of a data set
 # Settings of an estimate, which the runs of a comparison do not make.
 OF_ESTIMATE = ("estimate", "group", "calibrate", "target_precision")
-OF_METHOD = ("method", "method_options", "plain_share")  # settings of a method
+OF_METHOD = ("method", "method_options")  # settings of a method
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ def with_steps(plan: Plan, own_steps: set[str], costs: Costs, baseline: str) -> 
     return {
         method: recipe if method in own_steps
         else replace(recipe, steps=steps_of(
-            steps, costs.get(method, costs[baseline]), costs[baseline], least=1 + bool(recipe.plain_share)
+            steps, costs.get(method, costs[baseline]), costs[baseline]
         ))
         for method, recipe in plan.items()
     }  # fmt: skip

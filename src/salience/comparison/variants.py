@@ -11,7 +11,6 @@ from salience.assignments import name_and_options
 from salience.comparison.grid import OF_DATA, OF_ESTIMATE, is_folder_name
 from salience.errors import InputError, listed, quoted, unknown
 from salience.mixing.choosing import choose_method, written_method
-from salience.training.plain_stage import PLAIN_SHARE, split_name
 from salience.training.recipe import Recipe
 from salience.training.references import REFERENCES
 
@@ -20,7 +19,7 @@ from salience.training.references import REFERENCES
 SHARED = (*(name for name in OF_DATA if name != "label_descriptions"), "size", "seed", "device", "checksums")
 # Settings that belong to another one. A variant that changes that one begins with these values instead of the base's.
 OWNERS: dict[str, dict[str, Any]] = {
-    "method": {"method_options": {}, "plain_share": 0.0},
+    "method": {"method_options": {}},
     "model": {"model_options": {}, "procedure_options": {}},
 }
 
@@ -29,8 +28,7 @@ def method_variants(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
     """The recipe of every method, by its name in tables, such as "ssmix:window=0.2".
 
     Args:
-        base: all settings but the method. Its `method_options` are used if its method is named without options, and
-            its `plain_share` for methods that have a plain stage.
+        base: all settings but the method. Its `method_options` are used if its method is named without options.
         methods: names with their options, or objects, as `SSMix(window=0.2)`.
 
     Raises:
@@ -39,12 +37,10 @@ def method_variants(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
     recipes: dict[str, Recipe] = {}
     for method in methods:
         name, options = name_and_options(method, "--methods") if isinstance(method, str) else written_method(method)
-        staged, name = split_name(name, "--methods")
         if not options and name == base.method:
             options = base.method_options
-        plain_share = (base.plain_share or PLAIN_SHARE) if staged else 0.0
-        recipe = replace(base, method=name, method_options=options, plain_share=plain_share)
-        if staged or name not in REFERENCES:
+        recipe = replace(base, method=name, method_options=options)
+        if name not in REFERENCES:
             choose_method(name, options)
         recipes[table_name(recipe)] = recipe
     if len(methods) < 2 or len(recipes) < len(methods):
@@ -56,11 +52,6 @@ def method_variants(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
         raise InputError(
             f"the options {listed(base.method_options)} belong to the method {base.method}, which is not compared: "
             f"write them behind a method, as in --methods plain,{base.method}:field=value"
-        )
-    if base.plain_share and not any(recipe.plain_share for recipe in recipes.values()):
-        raise InputError(
-            f"plain_share={base.plain_share} belongs to methods with a plain stage, and none is compared: write the "
-            "stage before a method, as in --methods plain,plain+ssmix"
         )
     return recipes
 
@@ -108,7 +99,7 @@ def setting_variants(
 
 def reference_variants(base: Recipe, references: Sequence[str]) -> dict[str, Recipe]:
     """The recipes of reference rows, by their names."""
-    return {name: replace(base, method=name, method_options={}, plain_share=0.0) for name in references}
+    return {name: replace(base, method=name, method_options={}) for name in references}
 
 
 def check_no_estimate(recipes: Mapping[str, Recipe]) -> None:
@@ -128,9 +119,9 @@ def check_no_estimate(recipes: Mapping[str, Recipe]) -> None:
 
 
 def table_name(recipe: Recipe) -> str:
-    """The name of a method in tables, with its plain stage and its options: plain+ssmix:window=0.2."""
+    """The name of a method in tables, with its options: ssmix:window=0.2."""
     options = ",".join(f"{name}={as_yaml(value)}" for name, value in recipe.method_options.items())
-    return recipe.staged_method + (f":{options}" if options else "")
+    return (recipe.method or "default") + (f":{options}" if options else "")
 
 
 def as_yaml(value: object) -> str:

@@ -26,7 +26,6 @@ class Task:
         test: the texts that measure the model; may be empty.
         columns: the columns of the files; None for texts that come from no file.
         tokenised: whether the words of the texts are separated by spaces already.
-        unlabelled: texts without labels, on which the model is trained too; may be empty.
         descriptions: texts that describe labels, on which the model is trained too; may be empty. They are no rows:
             none of them is drawn, held out, or counted.
     """
@@ -37,7 +36,6 @@ class Task:
     test: Texts = field(default_factory=lambda: Texts([]))
     columns: Columns | None = None
     tokenised: bool = False
-    unlabelled: Texts = field(default_factory=lambda: Texts([]))
     descriptions: Texts = field(default_factory=lambda: Texts([]))
 
     @property

@@ -36,15 +36,13 @@ class SalienceClassifier(Predicting, ClassifierMixin, NestedParameters):
 
     Args:
         method: an object such as `SSMix(window=0.2)`, a name of `salience.METHODS`, such as "ssmix", "plain" for
-            training without mixing, "plain+ssmix" for both, one after the other, or "auto" for a choice by the texts.
+            training without mixing.
             None mixes sentence vectors (senMixup) where the head reads a mean, and nothing elsewhere.
             `set_params` and searches can set its fields, as `method__window`.
         model: "minilm", a folder, a name on the hub, or an attention classifier such as "attention:dot".
         method_options: settings of a method that is given by name, such as {"window": 0.2}.
         model_options: settings of an attention classifier, such as {"encoder": "embeddings", "scale": 10}.
-        auto_budget: most passes of texts that "auto" spends on its choice, in those of a plain training.
         clean: weight of the loss on the unmixed texts, from 0 to 0.99.
-        plain_share: fraction of the steps that train without mixing first, from 0 to 0.95.
         procedure: settings of the training procedure that the model needs: `Turns(iterations=2)` for VAT,
             `Standard(alignment=0.1)` for other attention classifiers. None for the defaults.
         steps: number of training steps. Here and below, None is replaced by a value that depends on the data.
@@ -89,9 +87,7 @@ class SalienceClassifier(Predicting, ClassifierMixin, NestedParameters):
         *,
         method_options: dict[str, Any] | None = None,
         model_options: dict[str, Any] | None = None,
-        auto_budget: float = 12.0,
         clean: float = 0.5,
-        plain_share: float = 0.0,
         procedure: Standard | Turns | None = None,
         steps: int | None = None,
         batch_size: int | None = None,
@@ -113,9 +109,7 @@ class SalienceClassifier(Predicting, ClassifierMixin, NestedParameters):
         self.model = model
         self.method_options = method_options
         self.model_options = model_options
-        self.auto_budget = auto_budget
         self.clean = clean
-        self.plain_share = plain_share
         self.procedure = procedure
         self.steps = steps
         self.batch_size = batch_size

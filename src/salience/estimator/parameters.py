@@ -15,7 +15,6 @@ from salience.assignments import name_and_options
 from salience.errors import InputError, unknown
 from salience.mixing.choosing import choose_method, settable_fields
 from salience.mixing.method import Method, Resolves
-from salience.training.plain_stage import split_name
 from salience.training.procedures import Standard, Turns
 
 
@@ -47,10 +46,10 @@ class NestedParameters(BaseEstimator):
 
 
 def named(method: str, options: Mapping[str, Any] | None) -> tuple[str, dict[str, Any]]:
-    """A method that is given as a string, without its options, and all its options: ("plain+ssmix", {"window": 0.2}).
+    """A method that is given as a string, without its options, and all its options: ("ssmix", {"window": 0.2}).
 
     Args:
-        method: such as "plain+ssmix:window=0.2".
+        method: such as "ssmix:window=0.2".
         options: `method_options`. As in a recipe, an option that is written behind the name is used before these.
 
     Raises:
@@ -64,10 +63,9 @@ def choose(method: str, options: Mapping[str, Any] | None) -> Method | None:
     """The method that a string and `method_options` stand for; None if none is named.
 
     Raises:
-        InputError: an unknown method, an option that does not fit, or two plain stages.
+        InputError: an unknown method, or an option that does not fit.
     """
-    name, options = named(method, options)
-    return choose_method(split_name(name, "method")[1], options)
+    return choose_method(*named(method, options))
 
 
 def nested_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from salience.mixing.choosing import written_method
 from salience.outputs import resolved
 from salience.training.manifest import write_manifest, written_by_run
 from salience.training.procedures import Turns, choose_procedure
+from salience.training.recipe import without_retired
 
 SETTINGS = "salience.json"
 
@@ -115,7 +116,7 @@ def loaded_parameters(folder: Path, settings: Mapping[str, Any], known: Iterable
     Raises:
         InputError: an unknown parameter, or a value that does not fit.
     """
-    stored = dict(settings.get("parameters", {}))
+    stored = without_retired(settings.get("parameters", {}), str(folder))
     options = stored.pop("procedure", None)
     for name in stored:
         if name not in known:

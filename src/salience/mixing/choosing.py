@@ -11,30 +11,29 @@ from salience.mixing import METHODS
 from salience.mixing.method import Method
 
 PLAIN = "plain"  # training without mixing
-AUTO = "auto"  # plain, or the method that `salience.training.candidates` finds to be better
 
 
 def choose_method(name: str | None, options: Mapping[str, Any] | None = None) -> Method | None:
-    """The method with this name and these options; None for "plain", and for "auto" and None, which are chosen later.
+    """The method with this name and these options; None for "plain", and for None, which is chosen later.
 
     Args:
-        name: a key of `METHODS`, "plain", "auto", or None for the default method.
+        name: a key of `METHODS`, "plain", or None for the default method.
         options: values of the method's fields. `guide` and `pair` are set from Python only. A list becomes a tuple.
 
     Raises:
         InputError: the method or an option is unknown (the message suggests similar names), a value is not valid, or
-            "plain" or "auto" was given options, or options are given without a method.
+            "plain" was given options, or options are given without a method.
     """
     if name is None:
         if options:
             raise InputError(f"{', '.join(options)}: settings of a method need its name: add --method NAME")
         return None
-    if name in (PLAIN, AUTO):
+    if name == PLAIN:
         if options:
             raise InputError(f"the method {name!r} has no options, so {', '.join(options)} cannot be set")
         return None
     if name not in METHODS:
-        raise unknown("method", name, [*sorted(METHODS), PLAIN, AUTO])
+        raise unknown("method", name, [*sorted(METHODS), PLAIN])
     settable = settable_fields(METHODS[name]())
     chosen = {}
     for option, value in (options or {}).items():

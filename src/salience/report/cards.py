@@ -37,7 +37,6 @@ class Entry:
 
 OTHERS = {  # what `--method` takes beside the methods
     "plain": "it trains on the texts as they are, without mixing",
-    "auto": "it chooses among the methods by the data; docs/recipe.md says how",
 }
 
 

@@ -35,6 +35,8 @@ from salience.training.word_models import accuracy
 
 LONGEST = 128  # tokens read of a text
 TESTED = 1000  # largest number of test rows
+FIRST = "first without mixing"  # as Yoon et al. (2021, SSMix, arXiv:2106.08062) train, section 3.4
+RATE = 1e-5 / 5e-5  # learning rate of the second training there, relative to that of the first
 MINILM = "minilm"  # the encoder, if no other is named
 Settings = Mapping[str, Any]
 Choice = Settings | Callable[[str, int], Settings]  # of a data set, and of the encoder's number of layers
@@ -57,7 +59,8 @@ class MixingTable:
 
     Args:
         methods: name in the table to the settings of its recipe, or to a function that gives them for a data set and
-            a number of layers. The first is the baseline.
+            a number of layers. The first is the baseline. `FIRST` among them is the part of the steps that train
+            without mixing before; the method then goes on from the last weights, at `RATE` of the learning rate.
         published: data set to method to the accuracy in the paper, in percent; methods that the paper lacks are left
             out.
         claims: what the paper says of its methods.
@@ -89,13 +92,18 @@ class MixingTable:
         """Trains one model and measures its accuracy on test rows."""
         started = time.time()
         data = part_of(load(cell.set, data_dir, cell.seed), cell.rows, cell.seed)
-        prepared = prepare_equal(data, cell.set, self.settings(cell), cell.seed, cell.model)
-        with TemporaryDirectory() as folder:
-            fitted = fit(prepared, Path(folder))
-        classifier = fitted.classifier
+        part = self.settings(cell).get(FIRST, 0.0)
+        settings = {name: value for name, value in self.settings(cell).items() if name != FIRST}
+        prepared = prepare_equal(data, cell.set, settings, cell.seed, cell.model, part)
+        steps, made = 0, 0.0
+        for training in in_turn(prepared, part) if part else [prepared]:
+            with TemporaryDirectory() as folder:
+                fitted = fit(training, Path(folder))
+            steps, made = steps + fitted.steps, made + text_passes(training, fitted)
+        classifier = prepared.classifier
         return {
             "accuracy": accuracy(classifier.model, classifier.encode(data.test)), "training_rows": len(data.training),
-            "test_rows": len(data.test), "steps": fitted.steps, "text_passes": text_passes(prepared, fitted),
+            "test_rows": len(data.test), "steps": steps, "text_passes": round(made, 3),
             "seconds": round(time.time() - started, 1),
         }  # fmt: skip
 
@@ -147,7 +155,9 @@ def passes(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def prepare_equal(data: Task, name: str, settings: Settings, seed: int, encoder: str = MINILM) -> Prepared:
+def prepare_equal(
+    data: Task, name: str, settings: Settings, seed: int, encoder: str = MINILM, part: float = 0.0
+) -> Prepared:
     """An encoder, ready for a training with as many passes of texts as plain training has by default.
 
     Args:
@@ -156,6 +166,7 @@ def prepare_equal(data: Task, name: str, settings: Settings, seed: int, encoder:
         settings: of the recipe.
         seed: of the training.
         encoder: its name, as of `--model`.
+        part: of the steps that train without mixing first, at one pass each.
     """
     set_seed(seed)
     recipe = Recipe(data=name, seed=seed, validation_share=0.0, estimate="none", **settings)
@@ -165,8 +176,19 @@ def prepare_equal(data: Task, name: str, settings: Settings, seed: int, encoder:
     recipe = prepared.recipe
     assert recipe.steps is not None  # a prepared recipe has nothing left open
     cost = passes_per_step(prepared.method, recipe.clean, prepared.model)
-    share = recipe.plain_share  # of the steps, at one pass each
-    return replace(prepared, recipe=replace(recipe, steps=max(1, round(recipe.steps / (share + (1 - share) * cost)))))
+    return replace(prepared, recipe=replace(recipe, steps=max(1, round(recipe.steps / (part + (1 - part) * cost)))))
+
+
+def in_turn(prepared: Prepared, part: float) -> list[Prepared]:
+    """A training of the model without mixing, for a part of the steps, and one with the method, by the next seed."""
+    recipe = prepared.recipe
+    assert recipe.steps is not None and recipe.learning_rate is not None  # nothing is left open
+    first = min(max(1, round(recipe.steps * part)), recipe.steps - 1)
+    plain = replace(recipe, method="plain", method_options={}, steps=first)
+    mixed = replace(
+        recipe, steps=recipe.steps - first, learning_rate=recipe.learning_rate * RATE, seed=(recipe.seed + 1) % 2**32
+    )
+    return [replace(prepared, recipe=plain, method=None), replace(prepared, recipe=mixed)]
 
 
 def mixing_alone(method: str, **options: Any) -> dict[str, Any]:

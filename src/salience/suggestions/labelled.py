@@ -30,7 +30,7 @@ def texts_of_run(model: str | Path) -> tuple[set[tuple[str, ...]], str | None]:
         recipe = Recipe.from_mapping(read_recipe(Path(model).expanduser() / RECIPE))
     except (OSError, InputError, TypeError):
         return set(), f"{model} does not say which texts it was trained on, so they may be among the suggestions"
-    own = replace(recipe, unlabelled=None, label_descriptions=None, label_noise=0.0)
+    own = replace(recipe, label_descriptions=None, label_noise=0.0)
     try:
         task = task_of(own, silent)
     except (OSError, InputError) as error:

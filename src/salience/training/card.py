@@ -20,7 +20,6 @@ from salience.training.data_facts import training_rows_among
 from salience.training.estimate_words import estimate_sentences, with_intervals
 from salience.training.judged_scores import judge_of, judged_scores
 from salience.training.label_precision import precision_sentences
-from salience.training.plain_stage import RATE
 from salience.training.procedures import Turns
 from salience.training.recipe import Recipe
 from salience.training.scoring import scoring_in
@@ -52,7 +51,7 @@ def model_card(
     data = ModelCardData(
         pipeline_tag=TASK,
         library_name="transformers",
-        tags=["salience", method_of(recipe, metrics)],
+        tags=["salience", recipe.method or PLAIN],
         base_model=base_model,
         license=license,
         model_name=repository.split("/")[-1] if repository and results else None,
@@ -91,28 +90,15 @@ def model_card(
 
 def training_summary(recipe: Recipe, metrics: dict) -> str:
     """Data, model, method and settings in one sentence."""
-    name = method_of(recipe, metrics)
+    name = recipe.method or PLAIN
     method = "plain training" if name == PLAIN else f"{name} with clean={recipe.clean}"
-    if "choice" in metrics:
-        method += " (chosen by --method auto)"
     if recipe.contrastive:
         method += f" and a contrastive loss of the weight {recipe.contrastive:g}"
-    if recipe.plain_share:
-        share = f"{recipe.plain_share:g} of the steps"
-        method = f"a stage of plain training ({share}), then {method} at {RATE:g} times the learning rate"
-    if recipe.unlabelled is not None and recipe.unlabelled_ratio:
-        texts = f"{metrics['rows']['unlabelled']} texts without labels of {code(file_name(recipe.unlabelled))}"
-        method += f", with {texts}, labelled by this training without them and by logistic regression on the encoder"
     return (
         f"{metrics['rows']['training']} rows of {code(file_name(recipe.data))} on {code(file_name(recipe.model))}: "
         f"{method}, "
         f"{training_steps(recipe, metrics)}, learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
     )
-
-
-def method_of(recipe: Recipe, metrics: dict) -> str:
-    """The name of the method of the model; of `--method auto`, of the chosen one."""
-    return metrics["choice"]["chosen"] if "choice" in metrics else recipe.method or PLAIN
 
 
 def training_steps(recipe: Recipe, metrics: dict) -> str:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from salience.errors import InputError
-from salience.mixing.choosing import AUTO, choose_method
+from salience.mixing.choosing import choose_method
 from salience.models.attention_models import attention_options
 from salience.training.arguments import check_device
-from salience.training.candidates import check_auto
-from salience.training.plain_stage import check_plain_stage
 from salience.training.recipe import Recipe
-from salience.training.self_training.unlabelled import check_unlabelled
 from salience.training.techniques import check_techniques
 
 
@@ -32,12 +29,5 @@ def check_recipe(recipe: Recipe) -> None:
             f"--dropout {recipe.dropout:g}: {recipe.model} has a dropout of its own; set it with --set-model dropout="
             f"{recipe.dropout:g}"
         )
-    if recipe.plain_share and recipe.method is None:
-        raise InputError("--plain-share is the part of the steps before a mixing method: name one with --method")
     by_turns = options is not None and options.pooling == "variational"
-    check_plain_stage(recipe.plain_share, recipe.steps, by_turns)
-    check_techniques(recipe, recipe.method == AUTO or method is not None, by_turns)
-    check_unlabelled(recipe, by_turns)
-    if recipe.long == "windows" and recipe.unlabelled is not None:
-        raise InputError("--unlabelled reads every text at once: use --long head or --long head-tail")
-    check_auto(recipe, by_turns)
+    check_techniques(recipe, method is not None, by_turns)

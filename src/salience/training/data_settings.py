@@ -56,25 +56,6 @@ class DataSettings:
         None, TEXT, "yaml file with a text or a list of texts that describe each label, on which the model is trained "
         "too; names takes the names of the labels", "none",
     )  # fmt: skip
-    unlabelled: str | None = setting(
-        None, TEXT, "texts without labels, on which the model is trained too, with labels that it gives them", "none"
-    )
-    unlabelled_labels: str = setting(
-        "fixed", one_of("fixed", "moving"), "who labels these texts: fixed, two teachers before the model is trained; "
-        "moving, the model itself in every step, after a training on the labelled rows",
-    )  # fmt: skip
-    unlabelled_view: str = setting(
-        "randomunk:window=0.15", TEXT, "how these texts are changed before the model learns from them: plain for not "
-        "at all, or a mixing method",
-    )  # fmt: skip
-    unlabelled_partners: str = setting(
-        "unlabelled", one_of("unlabelled", "all"), "with which texts a mixing method mixes these: with each other, or "
-        "also with the labelled ones of the step",
-    )  # fmt: skip
-    unlabelled_ratio: int = setting(
-        2, whole_between(0, 100), "number of these texts for each labelled one in a step; 0 trains without them"
-    )
-    unlabelled_weight: float = setting(1.0, between(0, 100), "weight of the loss on these texts")
 
     size: int | None = setting(
         None, whole_between(1, 10**9), "number of rows of the data that are drawn, stratified by class", "all"

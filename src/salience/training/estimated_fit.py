@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from salience.data.task import Task
-from salience.errors import InputError
 from salience.inference.abstaining import Thresholds
 from salience.training.abstaining import abstention, abstention_sentences, check_target
 from salience.training.batches import as_batch
 from salience.training.calibrating import choose_calibration
-from salience.training.candidates import PARTS
 from salience.training.estimating import Estimated, estimate, with_chosen_share
 from salience.training.fitting import Fitted, Listeners, fit
-from salience.training.folds import Folds, choose_folds, obstacle
+from salience.training.folds import Folds, choose_folds
 from salience.training.preparing import Prepared
 
 
@@ -79,13 +77,6 @@ def plan_estimate(prepared: Prepared, task: Task, note: Callable[[str], None]) -
     folds = choose_folds(recipe, task, note)
     if folds is None:
         return None
-    if prepared.candidates is not None:
-        for number in folds.predicted:
-            if reason := obstacle(folds.divided(number)[0], PARTS):
-                raise InputError(
-                    "--method auto compares methods on halves of the rows, and for the models of the estimate "
-                    f"{reason}: use --estimate none, or name a method"
-                )
     batch = as_batch(prepared.classifier.tokenizer, prepared.training, 0)
     calibrated = choose_calibration(recipe.calibrate, prepared.model, batch, note)
     if recipe.target_precision is not None:

@@ -67,35 +67,26 @@ class Fitted:
             selected iteration.
         iterations: for every iteration of a training by turns, a dictionary with "iteration" (its number), "steps",
             "validation_accuracy" (from 0 to 1, or None) and "kept" (whether it was selected); else empty.
-        plain_steps: number of steps of a plain stage before those that the state counts.
-        teacher_steps: number of steps of a teacher, before them too.
-        choice: how the method was chosen and "text_passes" of it, where the recipe leaves that open; else empty.
-        earlier: the history of a plain stage.
     """
 
     classifier: TextClassifier
     state: TrainerState
     iterations: list[dict[str, Any]] = field(default_factory=list)
-    plain_steps: int = 0
-    teacher_steps: int = 0
-    choice: dict[str, Any] = field(default_factory=dict)
-    earlier: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def steps(self) -> int:
-        """The number of steps, of both stages or phases if there are two."""
-        return self.plain_steps + self.teacher_steps + self.state.global_step
+        """The number of steps."""
+        return self.state.global_step
 
     @property
     def best_step(self) -> int | None:
-        """The step of the selected checkpoint, from the beginning of the run; None without validation rows."""
-        best = self.state.best_global_step
-        return None if best is None else self.plain_steps + self.teacher_steps + best
+        """The step of the selected checkpoint; None without validation rows."""
+        return self.state.best_global_step
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """The loss and the validation scores over the steps, see `history_of`; without those of a teacher."""
-        return self.earlier + history_of(self.state.log_history, self.plain_steps + self.teacher_steps)
+        """The loss and the validation scores over the steps, see `history_of`."""
+        return history_of(self.state.log_history)
 
 
 def fit(prepared: Prepared, checkpoints: Path, listeners: Listeners = Listeners()) -> Fitted:

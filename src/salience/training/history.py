@@ -18,14 +18,13 @@ KEPT = {
 }
 
 
-def history_of(logs: Iterable[Mapping[str, Any]], before: int = 0) -> list[dict[str, Any]]:
+def history_of(logs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The points of the curves, one for each step at which something was measured, in order.
 
     Times and learning rates are left out: the file is the same if the run is repeated.
 
     Args:
         logs: the `log_history` of the Trainer's state.
-        before: number of steps of the run before those that the Trainer counts.
 
     Returns:
         For each point "step", and what was measured there of "loss" (the training loss, mean over the steps since the
@@ -37,7 +36,7 @@ def history_of(logs: Iterable[Mapping[str, Any]], before: int = 0) -> list[dict[
     for log in logs:
         found = {name: finite(log[logged]) for logged, name in KEPT.items() if logged in log}
         if found:
-            step = before + int(log["step"])
+            step = int(log["step"])
             points.setdefault(step, {"step": step}).update(found)
     return [points[step] for step in sorted(points)]
 

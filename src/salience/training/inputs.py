@@ -55,7 +55,7 @@ def data_files(recipe: Recipe) -> dict[str, Path]:
     """The files of texts and word vectors, by the options that name them. Data sets on the hub are left out."""
     named = {
         "the training data": recipe.data, "--validation": recipe.validation, "--test": recipe.test,
-        "--unlabelled": recipe.unlabelled, "--label-descriptions": recipe.label_descriptions,
+        "--label-descriptions": recipe.label_descriptions,
         "--embeddings": recipe.model_options.get("embeddings"),
     }  # fmt: skip
     return {option: Path(name) for option, name in named.items() if isinstance(name, str) and os.path.isfile(name)}

@@ -37,24 +37,11 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
     All steps count, also those after the best one. Of a training by turns, the compressor's turns do not count: they
     run on stored states.
     """
-    recipe, unlabelled = prepared.recipe, prepared.unlabelled
+    recipe = prepared.recipe
     steps = sum(row["steps"] for row in fitted.iterations) or fitted.state.global_step
-    steps += fitted.teacher_steps
-    candidates, chosen = prepared.candidates, fitted.choice
-    method = prepared.method if candidates is None else candidates.methods.get(chosen["chosen"])
-    passes = steps * prepared.batch * passes_per_step(method, recipe.clean, prepared.model)
-    passes += chosen.get("text_passes", 0.0)
+    passes = steps * prepared.batch * passes_per_step(prepared.method, recipe.clean, prepared.model)
     if recipe.head_start == "logistic":
         passes += FORWARD * min(len(prepared.training), MOST)  # for the vectors of the regression
-    passes += fitted.plain_steps * prepared.batch * passes_per_step(None, recipe.clean, prepared.model)
-    if unlabelled is not None:
-        own = unlabelled.per_step(recipe, prepared.batch)
-        texts = own + prepared.batch * (recipe.unlabelled_partners == "all")
-        passes += fitted.state.global_step * texts * passes_per_step(unlabelled.view, 0, prepared.model)
-        if recipe.unlabelled_labels == "moving":  # the model labels all of them, and those of each step once more
-            passes += FORWARD * (len(unlabelled) + fitted.state.global_step * own)
-        else:  # both teachers read them, and the frozen encoder reads the labelled texts too
-            passes += FORWARD * (2 * len(unlabelled) + len(prepared.training))
     return round(passes, 3)
 
 

@@ -13,7 +13,7 @@ from salience.data.loss_weights import loss_weights
 from salience.data.task import Task
 from salience.inference import TextClassifier, choose_device
 from salience.mixing import dry_run
-from salience.mixing.choosing import AUTO, choose_method
+from salience.mixing.choosing import choose_method
 from salience.mixing.method import resolved
 from salience.models.attention_classifier import is_over_words
 from salience.models.precision import for_predictions, resolve_precision
@@ -21,16 +21,13 @@ from salience.models.procedure import required_procedure
 from salience.models.sentence_pooling import used_pooling
 from salience.training.arguments import check_device, check_parts
 from salience.training.batches import as_batch, first_batches
-from salience.training.candidates import Candidates, check_auto, prepare_candidates
 from salience.training.encoding import encode_part
 from salience.training.freezing import freeze_lowest, recognised_stages
 from salience.training.fresh_classifier import fresh_classifier
 from salience.training.head_start import begin_as_regression, check_head_start, used_head_start
 from salience.training.multi_label import check_multi_label
-from salience.training.plain_stage import check_plain_stage
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
-from salience.training.self_training.unlabelled import Unlabelled, prepare_unlabelled
 from salience.training.techniques import check_techniques, used_contrast, used_share
 
 
@@ -50,8 +47,6 @@ class Prepared:
         training, validation, test: the encoded texts with their labels; None where there are no such rows.
             Descriptions of labels are the last training texts.
         class_weights: one weight a class or label (C,), as of the loss.
-        unlabelled: the texts without labels; None where there are none.
-        candidates: the methods among which the run chooses; None where its method is named.
         descriptions: how many descriptions of labels there are.
     """
 
@@ -63,8 +58,6 @@ class Prepared:
     validation: Encoded | None
     test: Encoded | None
     class_weights: list[float] | None
-    unlabelled: Unlabelled | None = None
-    candidates: Candidates | None = None
     descriptions: int = 0
 
     @property
@@ -126,7 +119,6 @@ def prepare(
     assert training is not None  # a task has training texts
     recipe = with_head(filled_in(recipe, classifier, task), model, given, validation is not None)
     classifier = replace(classifier, precision=for_predictions(recipe.precision))
-    auto = method is None and recipe.method == AUTO
     method = choose_method(recipe.method, recipe.method_options) if method is None else method
     check_parts(recipe)
     check_head_start(recipe.head_start, model)
@@ -135,9 +127,7 @@ def prepare(
     note(in_words(recipe, texts_of_step(recipe, training)))
     procedure = choose_procedure(required_procedure(model), recipe.procedure_options)
     by_turns = isinstance(procedure, Turns)
-    check_plain_stage(recipe.plain_share, recipe.steps, by_turns)
-    check_auto(recipe, by_turns)
-    check_techniques(recipe, auto or method is not None, by_turns, validation is not None)
+    check_techniques(recipe, method is not None, by_turns, validation is not None)
     if recipe.freeze is not None:
         freeze_lowest(model, recipe.freeze)
     if recipe.contrastive:
@@ -146,10 +136,8 @@ def prepare(
     if method is not None:
         dry_run(method, model, as_batch(tokenizer, training, 0, 2))
     procedure.check(model)
-    unlabelled = prepare_unlabelled(recipe, classifier, task, training, note)
-    candidates = prepare_candidates(recipe, classifier, task, training) if auto else None
     return Prepared(
-        recipe, classifier, method, procedure, training, validation, test, weights, unlabelled, candidates,
+        recipe, classifier, method, procedure, training, validation, test, weights,
         descriptions=len(task.descriptions),
     )  # fmt: skip
 
@@ -198,7 +186,7 @@ def in_words(recipe: Recipe, batch: int) -> str:
     """
     pooling = "" if recipe.pooling == "cls" else f" ({recipe.pooling} pooling)"
     return (
-        f"recipe: {recipe.staged_method} on {recipe.model}{pooling}, {recipe.steps} steps of {batch} "
+        f"recipe: {recipe.method} on {recipe.model}{pooling}, {recipe.steps} steps of {batch} "
         f"texts, learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
     )
 

@@ -1,4 +1,4 @@
-"""How a prepared run is fitted: once, in two phases, or by turns. The model names the procedure that it needs.
+"""How a prepared run is fitted: once, or by turns. The model names the procedure that it needs.
 
 The settings are declared apart from the code that trains, which is imported when it is needed: the command line shows
 the settings without importing torch.
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Standard:
-    """Trains all weights together: once, in the two stages of `salience.training.stages`, or with unlabelled texts.
-
-    `--method auto` trains once more for every look at a method, see `salience.training.choosing`.
+    """Trains all weights together, once.
 
     An attention classifier can pay for the alignment of attention and polarity (Sun and Lu, ACL 2020, section 5.3):
     `alignment` times |V^T W|, or times (V^T W)^2, is added to the loss. See `salience.training.alignment`.
@@ -52,21 +50,6 @@ class Standard:
 
     def fit(self, prepared: Prepared, checkpoints: Path, listeners: Listeners) -> Fitted:
         """Trains the prepared model. See `salience.training.fitting.fit`."""
-        if prepared.unlabelled is not None:
-            from salience.training.self_training.fitting import fit_with_unlabelled
-
-            return fit_with_unlabelled(prepared, self, checkpoints, listeners)
-
-        if prepared.candidates is not None:
-            from salience.training.choosing import fit_with_chosen_method
-
-            return fit_with_chosen_method(prepared, self, checkpoints, listeners)
-
-        if prepared.recipe.plain_share:
-            from salience.training.stages import fit_in_stages
-
-            return fit_in_stages(prepared, self, checkpoints, listeners)
-
         from salience.training.fitting import fit_once
 
         return fit_once(prepared, self, checkpoints, listeners)

@@ -11,8 +11,33 @@ from salience.errors import InputError, unknown
 from salience.settings import SHARE, TEXT, as_option, between, check_settings, one_of, setting, whole_between
 from salience.training.data_settings import DataSettings
 from salience.training.default_settings import default_batch_size, default_method, default_rates, default_steps
-from salience.training.plain_stage import PLAIN_SHARE, PREFIX, split_name
 from salience.training.recipe_kinds import CHECKSUMS, OPTIONS, WEIGHTS
+
+# Settings that recipes of earlier runs hold, with the values that ask for nothing, and what to do instead.
+RETIRED: dict[str, tuple[tuple[Any, ...], str]] = {
+    "plain_share": ((0, None), "train with --method plain first, and then from its folder with --model FOLDER"),
+    "auto_budget": ((12.0, None), "compare methods with salience compare, and name the best one with --method"),
+    "r_drop": ((0, None), "leave it out; --contrastive is the loss beside the cross-entropy that helps"),
+    "average": (("none", None), "leave it out; --trained-share keeps weights between those before and after"),
+    "contrastive_memory": ((0, None), "leave it out, or use a larger --batch-size"),
+    "layer_decay": ((1.0, None), "leave it out; --head-rate and --freeze treat the parts of the model differently"),
+    "label_noise": ((0, None), "change labels in the file of the rows"),
+} | {
+    f"unlabelled{name}": (unused, "label some of the texts, which salience suggest chooses, and train on those")
+    for name, unused in {
+        "": (None, ""), "_labels": ("fixed", None), "_view": ("randomunk:window=0.15", None),
+        "_partners": ("unlabelled", None), "_ratio": (2, None), "_weight": (1.0, None),
+    }.items()
+}  # fmt: skip
+RETIRED_METHODS = {"auto": RETIRED["auto_budget"][1], "plain+": RETIRED["plain_share"][1]}
+
+
+def without_retired(settings: Mapping[str, Any], source: str = "") -> dict[str, Any]:
+    """The settings without retired ones. Raises an `InputError` for a retired one that asks for something."""
+    for name, (unused, instead) in RETIRED.items():
+        if name in settings and settings[name] not in unused:
+            raise InputError(f"{source or 'the recipe'}: {name}={settings[name]} is no longer offered: {instead}")
+    return {name: value for name, value in settings.items() if name not in RETIRED}
 
 
 @dataclass(frozen=True)
@@ -40,19 +65,10 @@ class Recipe(DataSettings):
         "the model's maximum, at most 512",
     )  # fmt: skip
     method: str | None = setting(
-        None, TEXT, "mixing method: plain, or one listed by `salience methods`, such as ssmix:window=0.2; plain+ssmix "
-        "trains without mixing first (--plain-share 0.375); auto chooses by the data",
+        None, TEXT, "mixing method: plain, or one listed by `salience methods`, such as ssmix:window=0.2",
         "senmixup:alpha=1 with mean pooling, else plain",
     )  # fmt: skip
     method_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the method")
-    plain_share: float = setting(
-        0.0, between(0, 0.95), "fraction of the steps that train without mixing first; the method then goes on from "
-        "the best checkpoint, at a fifth of the learning rate",
-    )  # fmt: skip
-    auto_budget: float = setting(
-        12.0, between(1, 10_000), "most passes of texts that --method auto spends on its choice, as a multiple of "
-        "those of plain training",
-    )  # fmt: skip
     clean: float = setting(0.5, between(0, 0.99), "weight of the loss on the original texts, from 0 to 1")
     procedure_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the training procedure of the model")
 
@@ -117,25 +133,18 @@ class Recipe(DataSettings):
         check_settings(self, as_option)
         if self.method is None:
             return
+        for name, instead in RETIRED_METHODS.items():
+            if self.method.startswith(name):
+                raise InputError(f"--method {self.method}: {name} is no longer offered: {instead}")
         if ":" in self.method:  # ssmix:window=0.2
             name, options = name_and_options(self.method)
             object.__setattr__(self, "method", name)
             object.__setattr__(self, "method_options", {**self.method_options, **options})
-        staged, name = split_name(self.method)
-        if staged:  # plain+ssmix
-            object.__setattr__(self, "method", name)
-            object.__setattr__(self, "plain_share", self.plain_share or PLAIN_SHARE)
 
     @property
     def reads_mean(self) -> bool:
         """Whether the head reads a mean; the pooling is not "auto" any more."""
         return self.pooling == "mean"
-
-    @property
-    def staged_method(self) -> str:
-        """The name of the method, with that of the plain stage if there is one: ssmix, plain+ssmix."""
-        # Which method the default one is follows from the model, which is not loaded for a name.
-        return PREFIX * bool(self.plain_share) + (self.method or "default")
 
     def resolved(self, rows: int, classes: int, width: int | None) -> Recipe:
         """The recipe with every open value filled in.
@@ -148,8 +157,7 @@ class Recipe(DataSettings):
         batch_size = default_batch_size(rows) if self.batch_size is None else self.batch_size
         usual = default_steps(rows, classes, batch_size)
         rate, head_rate = default_rates(width, self.reads_mean)
-        # A plain stage stands before a method that is named.
-        method, options = default_method(self.reads_mean and not self.plain_share)
+        method, options = default_method(self.reads_mean)
         if self.method is not None:
             method, options = self.method, self.method_options
         return replace(
@@ -168,9 +176,9 @@ class Recipe(DataSettings):
             source: the file's name, for messages.
 
         Raises:
-            InputError: an unknown setting, no data, or a value that does not fit.
+            InputError: an unknown or retired setting, no data, or a value that does not fit.
         """
-        settings = dict(settings)
+        settings = without_retired(settings, source)
         names = [option.name for option in fields(cls)]
         # An empty mapping is what a yaml file says with `model_options:` and nothing behind it.
         for name in ("model_options", "method_options", "procedure_options", "checksums"):

@@ -16,7 +16,7 @@ QUICK = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # a grid of 1,000 runs ha
 
 
 def read_recipe(file: Path) -> dict[str, Any]:
-    """The settings in a recipe file.
+    """The settings in a recipe file, of which some may be retired.
 
     Raises:
         InputError: the file is damaged.

@@ -32,12 +32,8 @@ def run_metrics(
         "text_passes": text_passes(prepared, fitted),
         "seconds": round(seconds, 1),
     }
-    if prepared.unlabelled is not None:
-        metrics["rows"]["unlabelled"] = len(prepared.unlabelled)
     if fitted.iterations:
         metrics["iterations"] = fitted.iterations
-    if fitted.choice:
-        metrics["choice"] = fitted.choice
     if estimated is not None:
         metrics["estimate"] = estimated.metrics
     if found.abstention is not None:

@@ -16,7 +16,6 @@ from salience.data.sources import same_source
 from salience.data.splitting import default_share, group_numbers, shared_rows, split
 from salience.data.task import Task, read_part
 from salience.data.texts import Texts
-from salience.data.unlabelled import read_unlabelled
 from salience.errors import InputError, counted, listed, quoted
 from salience.training.recipe import Recipe
 
@@ -48,7 +47,6 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
     if missing := labels_without_rows(training, rows.names):
         notes.append(f"{recipe.data}: no training row has the label {listed(missing, 5)}")
     task = Task(rows.names, training, validation, test, rows.columns)
-    task = replace(task, unlabelled=unlabelled_texts(recipe, task, notes.append))
     task = replace(task, descriptions=described_labels(recipe, task, notes.append))
     for line in notes:
         note(line)
@@ -124,18 +122,6 @@ def labels_without_rows(training: Texts, names: list[str]) -> list[str]:
     """The quoted names of the labels that no row has, where a row can have several."""
     numbers = training.known_labels
     return [quoted(names[label]) for label in np.flatnonzero(numbers.sum(0) == 0)] if numbers.ndim == 2 else []
-
-
-def unlabelled_texts(recipe: Recipe, task: Task, note: Note) -> Texts:
-    """The texts without labels that are not labelled rows of the task, or none."""
-    if recipe.unlabelled is None:
-        return Texts([])
-    assert task.columns is not None  # its rows are from files
-    parts = {"training": task.training, "validation": task.validation, "test": task.test}
-    texts, notes = read_unlabelled(recipe.unlabelled, task.columns, parts, recipe.encoding, recipe.bad_rows)
-    for line in notes:
-        note(line)
-    return texts
 
 
 def described_labels(recipe: Recipe, task: Task, note: Note) -> Texts:

@@ -55,7 +55,7 @@ def used_share(recipe: Recipe, start: str, validated: bool) -> float | None:
         start: how the head begins.
         validated: whether there are validation rows, which select trained weights.
     """
-    is_open = start == "logistic" and not validated and not recipe.plain_share
+    is_open = start == "logistic" and not validated
     return 1.0 if recipe.trained_share is None and not is_open else recipe.trained_share
 
 
@@ -78,9 +78,10 @@ def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool, validated: boo
     asked = [option for option, is_given in given.items() if is_given]
     if by_turns and asked:
         raise InputError(f"VAT is trained by turns, which has no {asked[0]}: leave it out, or take another model")
-    if given["--trained-share"] and (validated or recipe.plain_share):
-        what = "a plain stage" if recipe.plain_share else "validation rows, which choose trained weights"
-        raise InputError(f"--trained-share is for a training without {what}: leave one of them out")
+    if given["--trained-share"] and validated:
+        raise InputError(
+            "--trained-share is for a training without validation rows, which choose trained weights: leave one out"
+        )
     # A start that is left open may turn out to be a regression: what it is is checked when the model is prepared.
     if recipe.head_start == "random" and recipe.head_strength != Recipe.head_strength:
         raise InputError("--head-strength has no effect without --head-start logistic")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from salience.reproduce.mixing_report import Claim
-from salience.reproduce.mixing_tables import MixingTable
+from salience.reproduce.mixing_tables import FIRST, MixingTable
 
 PLAIN_PART = 3 / 8  # of the steps: 3 epochs without mixing, then 5 with it (section 3.4)
 SETS = ("sst2", "qnli", "rte", "mrpc", "trec", "trec-fine")
@@ -29,8 +29,8 @@ PUBLISHED = {
 
 
 def in_stages(method: str) -> dict[str, Any]:
-    """The settings of a training that begins without mixing."""
-    return {"method": method, "plain_share": PLAIN_PART}
+    """The settings of a training that begins without mixing; see `MixingTable.methods`."""
+    return {"method": method, FIRST: PLAIN_PART}
 
 
 METHODS = {
