@@ -91,22 +91,6 @@ def joined(rows: list[dict], count: int, seed: int) -> list[dict]:
     return found
 
 
-def unlabelled_texts(name: str, data: str, count: int, place: Path) -> str:
-    """Writes texts of a development set without their labels, the same in every call, and gives the file's name.
-
-    Args:
-        name: of `SETS`.
-        data: the rows to train on, as `development_set` has written them.
-        count: number of texts, at most. A run leaves out those that it has drawn as labelled rows.
-        place: the folder to write to.
-    """
-    rows = rows_of(data)
-    chosen = np.random.default_rng(1).permutation(len(rows))[:count]
-    file = place / f"{name}-unlabelled.csv"
-    write_csv(file, [{key: value for key, value in rows[row].items() if key != "label"} for row in chosen])
-    return str(file)
-
-
 def rows_of(file: str) -> list[dict]:
     """The rows of a csv file that `write_csv` has written."""
     with open(file, encoding="utf-8", newline="") as opened:

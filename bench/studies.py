@@ -28,7 +28,6 @@ class Study:
         references: rows beside the variants.
         budget: what all variants spend alike, as of `salience compare --budget`.
         measures: what is measured of each run beside its scores, by name.
-        unlabelled: number of texts of each set that all variants are given without labels; 0 for none.
         foreign: the development set whose test texts the runs are to know from their own; empty for none.
     """
 
@@ -40,7 +39,6 @@ class Study:
     references: tuple[str, ...] = ()
     budget: str = "passes"
     measures: Mapping[str, Measure] = field(default_factory=dict)
-    unlabelled: int = 0
     foreign: str = ""
 
 
@@ -184,15 +182,6 @@ STUDIES = {
         sets=("trec", "sst2"),
         sizes=(100,),
     ),
-    # Steps are equal: the passes that the choice takes come on top. Where plain training is chosen, the model is that
-    # of plain training to the last bit.
-    "auto": Study(
-        "Is --method auto worse than training without mixing, and is it better than the default?",
-        {"plain": {"method": "plain"}, "auto": {"method": "auto"}, "default": {}},
-        sets=("trec", "sst2", "mr", "subj"),
-        sizes=(100,),
-        budget="steps",
-    ),
     # Variants that were retired, and their numbers, are in docs/recipe.md.
     "techniques": Study(
         "Does a technique of training help, at equal passes of texts?",
@@ -230,31 +219,6 @@ STUDIES = {
         sets=("movie_rationales",),
         sizes=(100, 200),
         references=("tf-idf",),
-    ),
-    # Steps are equal, so that the student has as many on labelled rows as the baseline.
-    "unlabelled": Study(
-        "Do texts without labels help, and how should they be read?",
-        {
-            "without": PRESENT | {"unlabelled_ratio": 0},
-            "with": PRESENT,
-            "as they are": PRESENT | {"unlabelled_view": "plain"},
-            "moving labels": PRESENT | {"unlabelled_labels": "moving"},
-            "as MixText": PRESENT
-            | {"unlabelled_labels": "moving", "unlabelled_view": "tmix", "unlabelled_partners": "all"},
-            "more words replaced": PRESENT | {"unlabelled_view": "randomunk:window=0.3"},
-            "mixed by ssmix": PRESENT | {"unlabelled_view": "ssmix"},
-            "mixed by tmix": PRESENT | {"unlabelled_view": "tmix"},
-            **{
-                f"mixed with the labelled by {name}": PRESENT | {"unlabelled_view": name, "unlabelled_partners": "all"}
-                for name in ("tmix", "ssmix", "attentionmix")
-            },
-            "twice the steps": PRESENT | {"steps_factor": 2.0},
-        },
-        sets=("trec", "sst2", "mr", "subj", "sst5", "ag_news"),
-        sizes=(50, 100),
-        references=("frozen",),
-        budget="steps",
-        unlabelled=2000,
     ),
     "heads": Study(
         "Is the head that AttentionMix chooses by itself better than other heads, or than a layer's mean?",

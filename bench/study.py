@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from development import SETS, development_set, rows_of, unlabelled_texts
+from development import SETS, development_set, rows_of
 from foreign import Foreign
 from salience.commands.compare import show_and_report
 from salience.comparison.comparing import compare
@@ -46,9 +46,6 @@ def main() -> None:
     sets = {
         name: development_set(name, options.data_dir, options.output / "data") for name in options.sets or study.sets
     }
-    if study.unlabelled:
-        for name, files in sets.items():
-            files["unlabelled"] = unlabelled_texts(name, files["data"], study.unlabelled, options.output / "data")
     measures = dict(study.measures)
     if study.foreign:
         files = development_set(study.foreign, options.data_dir, options.output / "data")

@@ -10,7 +10,7 @@ import pytest
 
 import development
 import study
-from development import development_set, unlabelled_texts
+from development import development_set
 from salience.comparison.variants import setting_variants
 from salience.training.recipe import Recipe
 from studies import STUDIES
@@ -65,15 +65,6 @@ def test_a_set_of_joined_texts_has_the_labels_of_their_parts(data_dir, tmp_path,
         for row in rows:
             told = {"positive" if "good" in part else "negative" for part in row["text"].split("film")[:-1]}
             assert json.loads(row["label"]) == sorted(told)
-
-
-def test_texts_without_labels_are_of_the_rows_to_train_on(data_dir, tmp_path):
-    files = development_set("made-up", data_dir, tmp_path / "one")
-    texts = rows_of(unlabelled_texts("made-up", files["data"], 20, tmp_path / "one"))
-    assert len(texts) == len({row["text"] for row in texts}) == 20
-    assert all(list(row) == ["text"] for row in texts)
-    assert {row["text"] for row in texts} < {row["text"] for row in rows_of(files["data"])}
-    assert rows_of(unlabelled_texts("made-up", files["data"], 20, tmp_path / "one")) == texts
 
 
 def test_a_study_is_run_and_its_table_written(data_dir, tmp_path, monkeypatch, capsys):

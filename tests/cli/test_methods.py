@@ -48,14 +48,12 @@ def test_in_a_terminal_a_card_is_laid_out(name):
     assert "label  = " in shown  # formulas keep their columns
 
 
-@pytest.mark.parametrize("name", ["ssmix:window=0.2", "plain+ssmix", "plain+ssmix:window=0.2"])
-def test_the_card_of_a_method_as_train_takes_it(salience, name):
-    assert salience("methods", name).out == salience("methods", "ssmix").out
+def test_the_card_of_a_method_as_train_takes_it(salience):
+    assert salience("methods", "ssmix:window=0.2").out == salience("methods", "ssmix").out
 
 
 def test_what_is_no_mixing_method_is_said_in_a_line(salience):
     refused(salience("methods", "plain"), "plain has no card: it trains on the texts as they are, without mixing")
-    refused(salience("methods", "auto"), "auto has no card: it chooses among the methods by the data")
 
 
 def test_an_unknown_name_is_one_line_with_the_nearest(salience):

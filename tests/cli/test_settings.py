@@ -11,7 +11,7 @@ from test_bad_input import refused
 from transformers import AutoTokenizer, PreTrainedModel, pipeline
 
 from labelled import labelled_rows, write_csv
-from salience.cli.settings import merged, read_yaml
+from salience.cli.settings import read_yaml
 from salience.errors import InputError
 from salience.training import resuming
 
@@ -246,21 +246,3 @@ def test_a_disk_that_fills_up_inside_a_checkpoint(file, place, salience, tmp_pat
     done = salience(*place.train("--output", output, "--resume"))
     assert done.code == 0, done.err
     assert (output / "model.safetensors").read_bytes() == (undisturbed / "model.safetensors").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({"method": "plain"}, ("plain", 0)),
-        ({"method": "plain+plain"}, ("plain", 0.25)),
-        ({"method": "plain", "plain_share": 0.5}, ("plain", 0.5)),
-        ({"method": "embedmix"}, ("embedmix", 0.25)),
-        ({}, ("ssmix", 0.25)),
-    ],
-)
-def test_plain_training_has_no_plain_stage_of_a_file(given, expected):
-    """As of `--config recipe.yaml --method plain`, where the recipe is that of a run of plain+ssmix."""
-    from salience.training.recipe import Recipe
-
-    recipe = Recipe.from_mapping(merged({"data": "x", "method": "ssmix", "plain_share": 0.25}, given))
-    assert (recipe.method, recipe.plain_share) == expected

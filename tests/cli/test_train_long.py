@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from test_bad_input import refused
 
 import salience as package
 from labelled import labelled_rows, write_csv
@@ -65,13 +64,6 @@ def test_both_ends_are_read(place, rows, salience, tmp_path):
     assert package.load(tmp_path / "run").long == "head-tail"
     facts = json.loads((tmp_path / "run" / "data_facts.json").read_text())["parts"]["test"]
     assert facts["cut"] == 20
-
-
-def test_texts_without_labels_are_read_at_once(place, rows, salience, tmp_path):
-    refused(
-        salience(*arguments(place, rows, tmp_path / "run", "windows", "--unlabelled", rows)),
-        "--unlabelled reads every text at once",
-    )
 
 
 @pytest.mark.parametrize("long", ["windows", "head-tail"])

@@ -54,9 +54,9 @@ def test_a_cell_is_trained_by_the_layer_of_its_set_and_encoder(tmp_path, monkeyp
     encoder = families.save_tiny_model(tmp_path / "encoder", [row["text"] for row in own])
     trained = []
 
-    def noted(data, name, settings, seed, model):
+    def noted(data, name, settings, seed, model, part):
         trained.append(settings["method_options"]["layer"])
-        return prepare_equal(data, name, settings, seed, model)
+        return prepare_equal(data, name, settings, seed, model, part)
 
     prepare_equal = mixing_tables.prepare_equal
     monkeypatch.setattr(mixing_tables, "prepare_equal", noted)

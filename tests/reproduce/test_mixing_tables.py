@@ -18,15 +18,14 @@ from salience.reproduce import TABLES, mixing_tables
 from salience.reproduce.attentionmix import tables as attentionmix
 from salience.reproduce.dropmix import accuracy as dropmix
 from salience.reproduce.mixing_report import Claim, report
-from salience.reproduce.mixing_tables import Cell, MixingTable, part_of, prepare_equal
+from salience.reproduce.mixing_tables import FIRST, Cell, MixingTable, part_of, prepare_equal
 from salience.reproduce.ssmix import table2 as ssmix
-from salience.training import stages as training_stages
 from salience.training.passes import passes_per_step
 
 METHODS = ssmix.METHODS | attentionmix.METHODS | dropmix.METHODS
 LAYERS = 3  # of the tiny BERT
 SMALL = MixingTable(
-    {"plain": {"method": "plain"}, "mix": {"method": "embedmix", "plain_share": 0.5}}, {"sst2": {}}, (), (12, 100)
+    {"plain": {"method": "plain"}, "mix": {"method": "embedmix", FIRST: 0.5}}, {"sst2": {}}, (), (12, 100)
 )
 
 
@@ -64,8 +63,10 @@ def settings_of(name: str) -> dict:
 def test_all_methods_make_equal_passes(name, folder):
     data = part_of(mixing_tables.load("sst2", folder, 0), 40, 0)
     plain = prepare_equal(data, "sst2", {"method": "plain"}, 0).recipe
-    found = prepare_equal(data, "sst2", settings_of(name), 0)
-    recipe, share = found.recipe, found.recipe.plain_share
+    settings = dict(settings_of(name))
+    share = settings.pop(FIRST, 0.0)
+    found = prepare_equal(data, "sst2", settings, 0, part=share)
+    recipe = found.recipe
     cost = share + (1 - share) * passes_per_step(found.method, recipe.clean, found.model)
     assert abs(recipe.steps * cost - plain.steps) <= cost / 2
     assert found.validation is None and found.test is None  # the last checkpoint is kept
@@ -80,7 +81,7 @@ def test_fewer_rows_than_classes_are_refused_by_the_option_that_asks_for_them(fo
 
 def test_trainings_are_those_of_the_papers():
     """SSMix: plain first, then clean and mixed texts. AttentionMix and DropMix: mixtures only."""
-    assert all(each == {"method": "plain"} or each["plain_share"] == 3 / 8 for each in ssmix.METHODS.values())
+    assert all(each == {"method": "plain"} or each[FIRST] == 3 / 8 for each in ssmix.METHODS.values())
     for name in attentionmix.METHODS | dropmix.METHODS:
         settings = settings_of(name)
         assert settings["method"] == "plain" or settings["clean"] == 0
@@ -91,13 +92,13 @@ def test_trainings_are_those_of_the_papers():
 def test_a_second_plain_stage_has_the_passes_of_mixing_and_no_fewer_steps(folder, monkeypatch):
     """Plain, twice: the first stage is that of a mixing method; the second has its learning rate, and no method."""
     stages = []
-    fit_once = training_stages.fit_once
+    fit = mixing_tables.fit
 
     def noted(prepared, *arguments):
         stages.append(prepared.recipe)
-        return fit_once(prepared, *arguments)
+        return fit(prepared, *arguments)
 
-    monkeypatch.setattr(training_stages, "fit_once", noted)
+    monkeypatch.setattr(mixing_tables, "fit", noted)
     table = MixingTable({name: ssmix.METHODS[name] for name in ("plain, twice", "SSMix")}, {"sst2": {}}, ())
     twice, mixed = (table.run(Cell("sst2", name, 40, 0), folder) for name in table.methods)
     first, second, of_mixing, mixing = stages

@@ -301,14 +301,14 @@ def test_two_processes_estimate_as_one_does(place, tmp_path):
         assert both[0]["estimate"][name] == one[0]["estimate"][name]
 
 
-# -------------------------------------------------------------------------------------------- other models, and stages
+# ---------------------------------------------------------------------------------------- other models
 
 
 @pytest.mark.parametrize(
     "settings",
-    [{"method": "plain+embedmix"}, {"model": "attention:additive", "model_options": {"encoder": "lstm", "width": 8}},
+    [{"model": "attention:additive", "model_options": {"encoder": "lstm", "width": 8}},
      {"model": "lstm-vat", "model_options": {"width": 8}, "procedure_options": {"iterations": 1}}],
-    ids=["stages", "words", "turns"],
+    ids=["words", "turns"],
 )  # fmt: skip
 def test_every_procedure_is_estimated(settings, place, tmp_path):
     """Models over words have a vocabulary of the rows that they are trained on."""

@@ -2,6 +2,7 @@
 
 import datetime
 import math
+import re
 from collections import namedtuple
 from dataclasses import fields
 
@@ -10,7 +11,7 @@ import pytest
 import yaml
 
 from salience.errors import InputError
-from salience.training.recipe import Recipe
+from salience.training.recipe import RETIRED, Recipe
 
 ITSELF = []
 ITSELF.append(ITSELF)  # a yaml file can say this: &a [*a]
@@ -94,3 +95,19 @@ def test_a_factor_of_the_steps_that_follow_from_the_data(factor, steps):
     """50 rows of two classes: 100 / sqrt(25) = 20 epochs of 50 / 16 steps, 62 of them."""
     assert Recipe("x", steps_factor=factor).resolved(50, 2, 384).steps == steps
     assert Recipe("x", steps_factor=factor, steps=7).resolved(50, 2, 384).steps == 7
+
+
+@pytest.mark.parametrize("name", RETIRED)
+def test_a_retired_setting_is_ignored_where_it_asks_for_nothing_and_else_refused_with_what_to_do(name):
+    unused, instead = RETIRED[name]
+    for value in unused:
+        assert Recipe.from_mapping({"data": "x.csv", name: value}) == Recipe("x.csv")
+    with pytest.raises(InputError, match=f"recipe.yaml: {name}=0.5 .*{re.escape(instead)}"):
+        Recipe.from_mapping({"data": "x.csv", name: 0.5}, "recipe.yaml")
+
+
+@pytest.mark.parametrize("name", ["auto", "plain+ssmix", "plain+ssmix:window=0.2"])
+def test_a_retired_method_is_refused_with_what_to_do(name):
+    instead = "salience compare" if name == "auto" else "--model FOLDER"
+    with pytest.raises(InputError, match=f"--method {re.escape(name)}: .*{instead}"):
+        Recipe("x.csv", method=name)
