@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 
@@ -59,25 +58,3 @@ class Batch:
     def with_ids(self, input_ids: Tensor) -> Batch:
         """The same batch with other tokens (B, T) at the same positions."""
         return replace(self, input_ids=input_ids)
-
-    def followed_by(self, others: Batch, padding: int) -> Batch:
-        """The texts of this batch, and then those of another one, padded to the length of both; without labels.
-
-        Args:
-            others: the other texts.
-            padding: the token id of the padding.
-        """
-
-        def one_below_the_other(upper: Tensor, lower: Tensor, fill: int = 0) -> Tensor:
-            length = max(upper.shape[1], lower.shape[1])
-            return torch.cat([F.pad(part, (0, length - part.shape[1]), value=fill) for part in (upper, lower)])
-
-        pair = None
-        if self.pair is not None and others.pair is not None:
-            pair = torch.cat([self.pair, others.pair])
-        return Batch(
-            one_below_the_other(self.input_ids, others.input_ids, padding),
-            one_below_the_other(self.attention_mask, others.attention_mask),
-            one_below_the_other(self.segment, others.segment),
-            pair=pair,
-        )

@@ -186,17 +186,6 @@ def test_a_share_of_the_decisions_about_labels_is_wrong(files, place, salience, 
     assert sum(len(set(one) ^ set(other)) for one, other in zip(right, learnt, strict=True)) == 36
 
 
-def test_a_method_is_chosen_by_the_rows(files, place, salience, tmp_path):
-    run = tmp_path / "run"
-    options = ("--method", "auto", "--auto-budget", "6", "--estimate", "none", "--test", files[1], "--output", run)
-    answer = salience(*place.train(*options, data=files[0]))
-    assert answer.code == 0, answer.err
-    found = metrics_of(run)
-    rounds = found["choice"]["rounds"]
-    assert len(rounds) >= 2 and all(0 < loss < 2 for each in rounds for loss in each.values()), rounds
-    assert found["choice"]["chosen"] in {"plain", *rounds[0]}
-
-
 @pytest.mark.parametrize(
     ("options", "named"),
     [

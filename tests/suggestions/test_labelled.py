@@ -29,6 +29,15 @@ def test_only_the_rows_that_were_drawn(tmp_path):
     assert note is None and len(found) == 12
 
 
+def test_rows_are_known_of_a_run_with_retired_settings(tmp_path):
+    file = str(write_csv(tmp_path / "data.csv", labelled_rows(12)))
+    folder = run_of(tmp_path / "run", data=file)
+    with (folder / "recipe.yaml").open("a") as recipe:
+        recipe.write(f"plain_share: 0.375\nunlabelled: {file}\n")
+    found, note = texts_of_run(folder)
+    assert note is None and len(found) == 12
+
+
 def test_what_is_not_known_is_said(tmp_path):
     found, note = texts_of_run(tmp_path)
     assert not found and "does not say which texts it was trained on" in note

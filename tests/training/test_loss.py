@@ -112,11 +112,3 @@ def test_the_loss_follows_from_the_model():
     model.config.problem_type = "multi_label_classification"
     assert loss_for(model, smoothing=0.1) == BinaryCrossEntropy(None, 0.1)
     assert loss_for(model, (1.0, 2.0, 1.0, 1.0)) == BinaryCrossEntropy((1.0, 2.0, 1.0, 1.0))
-
-
-@pytest.mark.parametrize("weights", [None, (0.5, 2.0, 1.0, 3.0)])
-def test_no_and_yes_that_sum_to_1_are_labels(weights):
-    loss, labels = BinaryCrossEntropy(weights, smoothing=0.1), soft(0.3)
-    both = torch.stack([1 - labels, labels], 2)
-    assert torch.allclose(loss(LOGITS, both), loss(LOGITS, labels))
-    assert torch.allclose(loss(LOGITS, 0.25 * both), 0.25 * loss(LOGITS, labels))

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from salience.errors import InputError
+from salience.training.folder import RunFolder
 from salience.training.recipe import RETIRED, Recipe
 
 ITSELF = []
@@ -109,5 +110,29 @@ def test_a_retired_setting_is_ignored_where_it_asks_for_nothing_and_else_refused
 @pytest.mark.parametrize("name", ["auto", "plain+ssmix", "plain+ssmix:window=0.2"])
 def test_a_retired_method_is_refused_with_what_to_do(name):
     instead = "salience compare" if name == "auto" else "--model FOLDER"
-    with pytest.raises(InputError, match=f"--method {re.escape(name)}: .*{instead}"):
+    with pytest.raises(InputError, match=f"--method {re.escape(name)} .*{instead}"):
         Recipe("x.csv", method=name)
+
+
+# What every recipe.yaml of commit 5ce6154 holds beside the settings that remain, where none of it is used.
+OF_5CE6154 = {
+    "unlabelled": None, "unlabelled_labels": "fixed", "unlabelled_view": "randomunk:window=0.15",
+    "unlabelled_partners": "unlabelled", "unlabelled_ratio": 2, "unlabelled_weight": 1.0, "plain_share": 0.0,
+    "auto_budget": 12.0, "layer_decay": 1.0, "average": "none", "r_drop": 0.0, "contrastive_memory": 0,
+}  # fmt: skip
+
+
+def test_the_recipe_of_an_earlier_run_repeats_it():
+    recipe = Recipe("x.csv", method="ssmix", steps=5, checksums={"x.csv": "0"})
+    assert Recipe.from_mapping(recipe.as_mapping() | OF_5CE6154) == recipe
+
+
+def test_an_interrupted_run_is_resumed_unless_it_used_what_is_retired(tmp_path):
+    recipe = Recipe("x.csv", method="ssmix").as_mapping()
+    folder = RunFolder(tmp_path / "run", resume=True)
+    folder.work.mkdir()
+    (folder.work / "recipe.yaml").write_text(yaml.safe_dump(recipe | OF_5CE6154))
+    folder.open(recipe)
+    (folder.work / "recipe.yaml").write_text(yaml.safe_dump(recipe | OF_5CE6154 | {"plain_share": 0.375}))
+    with pytest.raises(InputError, match=r"run: plain_share=0\.375 .*--model FOLDER"):
+        folder.open(recipe)

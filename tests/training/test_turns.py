@@ -34,7 +34,7 @@ from salience.models.compressor import Compressor, divergence, sample
 from salience.models.procedure import required_procedure
 from salience.models.states import pooled_states
 from salience.models.vocabulary import word_tokenizer
-from salience.training import resuming, turns
+from salience.training import phases, resuming, turns
 from salience.training.compressing import compress, compression_loss, frozen
 from salience.training.features import encode_features
 from salience.training.fitting import Listeners, build_trainer, fit
@@ -762,6 +762,20 @@ def test_a_killed_run_of_a_preset_is_resumed(place, tmp_path, monkeypatch):
     assert bits(again.classifier.model) == bits(whole.classifier.model)
     assert np.array_equal(again.probabilities, whole.probabilities)
     assert again.metrics["iterations"] == whole.metrics["iterations"]
+
+
+def test_a_finished_phase_holds_tied_weights(tmp_path):
+    """safetensors refuses tensors that share their memory."""
+    model = torch.nn.ModuleDict({"one": torch.nn.Linear(2, 2), "other": torch.nn.Linear(2, 2)})
+    model["other"].weight = model["one"].weight
+    model.device = torch.device("cpu")
+    phases.write_phase(model, tmp_path / "phase", {"global_step": 3})
+    before = bits(model)
+    with torch.no_grad():
+        model["one"].weight.zero_()
+    assert phases.read_phase(model, tmp_path / "phase") == {"global_step": 3}
+    assert bits(model) == before
+    assert phases.read_phase(model, tmp_path / "other") is None
 
 
 # ------------------------------------------------------------------------------------------------- several processes

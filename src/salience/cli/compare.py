@@ -28,7 +28,7 @@ def compare(
         str | None,
         Option(
             help="Methods with their options, separated by commas, such as plain,ssmix,ssmix:window=0.2. The first "
-            "method is the baseline. plain+ssmix trains without mixing first.  [default: plain,ssmix]"
+            "method is the baseline.  [default: plain,ssmix]"
         ),
     ] = None,
     variants: Annotated[

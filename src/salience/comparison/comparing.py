@@ -62,10 +62,9 @@ def compare(
     Args:
         base: all settings but the method and the seed. Its `method_options` are used if its method is compared
             without options.
-        methods: at least two names with their options, as "ssmix:window=0.2", or objects, as `SSMix(window=0.2)`; a
-            method that is named "plain+ssmix" goes on from a stage of plain training. Or variants of the recipe: a
-            mapping of names to the settings that each changes, such as {"usual": {}, "longer": {"steps": 400}}. The
-            first is the baseline.
+        methods: at least two names with their options, as "ssmix:window=0.2", or objects, as `SSMix(window=0.2)`. Or
+            variants of the recipe: a mapping of names to the settings that each changes, such as {"usual": {},
+            "longer": {"steps": 400}}. The first is the baseline.
         seeds: at least two.
         output: the folder of all runs.
         note: called with a line of text for every run.

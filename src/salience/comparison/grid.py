@@ -10,7 +10,7 @@ from typing import Any
 
 from salience.errors import InputError, quoted, unknown
 from salience.settings import settings_of
-from salience.training.recipe import Recipe
+from salience.training.recipe import Recipe, without_retired
 from salience.training.references import is_reference
 
 OF_DATA = (
@@ -185,14 +185,16 @@ def data_sets_of(settings: Mapping[str, Any], source: str) -> dict[str, dict[str
         InputError: a data set has no data or no test rows, a setting that does not belong to a data set, or a name
             that cannot be that of a folder.
     """
+    found: dict[str, dict[str, Any]] = {}
     for name, chosen in settings.items():
         if not is_folder_name(name):
             raise InputError(f"{source}: {quoted(name)} cannot be the name of a folder; choose another name")
         if not isinstance(chosen, dict) or not {"data", "test"} <= chosen.keys():
             raise InputError(f"{source}: {name} needs settings of its own, at least `data: FILE` and `test: FILE`")
-        for setting in chosen:
+        found[name] = without_retired(chosen, f"{source}, {name}")
+        for setting in found[name]:
             if setting not in OF_DATA:
                 raise unknown(f"setting of a data set in {source}, {name}:", setting, OF_DATA)
     if not settings:
         raise InputError(f"{source}: no data sets; write lines of the form NAME: {{data: FILE, test: FILE}}")
-    return {name: dict(chosen) for name, chosen in settings.items()}
+    return found

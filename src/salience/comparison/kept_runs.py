@@ -14,7 +14,7 @@ import numpy as np
 from salience.errors import InputError, listed, one_line
 from salience.training.folder import work_of
 from salience.training.manifest import RECIPE
-from salience.training.recipe import Recipe
+from salience.training.recipe import Recipe, without_retired
 from salience.training.recipe_file import changed, read_recipe
 from salience.training.results import PREDICTIONS, PROBABILITIES
 from salience.training.scoring import Scoring, scoring_of
@@ -50,7 +50,7 @@ def was_run(wanted: Recipe, place: Path, folder: Path) -> bool:
     """
     settings = wanted.as_mapping()
     try:
-        before = read_recipe(place / RECIPE)
+        before = without_retired(read_recipe(place / RECIPE), str(folder))
     except FileNotFoundError:
         return False
     for name in changed(before, settings):

@@ -11,7 +11,7 @@ from salience.assignments import name_and_options
 from salience.comparison.grid import OF_DATA, OF_ESTIMATE, is_folder_name
 from salience.errors import InputError, listed, quoted, unknown
 from salience.mixing.choosing import choose_method, written_method
-from salience.training.recipe import Recipe
+from salience.training.recipe import Recipe, without_retired
 from salience.training.references import REFERENCES
 
 # Settings that are axes of the grid, or the same for all runs: no variant has its own. Descriptions of labels are of a
@@ -80,6 +80,7 @@ def setting_variants(
             raise InputError(f"{source}: {quoted(name)} cannot be the name of a variant; choose another name")
         if not isinstance(changed, Mapping):
             raise InputError(f"{source}: {name} needs settings, as in {name}: {{learning_rate: 1e-4}}")
+        changed = without_retired(changed, f"{source}, {name}")
         for setting in changed:
             if setting in SHARED:
                 raise InputError(f"{source}, {name}: {setting} is the same for all variants; it is an option instead")

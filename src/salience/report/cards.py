@@ -73,8 +73,7 @@ def read_card(name: str) -> str:
         InputError: there is no such method; the message names the nearest one.
     """
     names = [entry.name for entry in read_index()]
-    # As `train --method` takes it: without a plain stage and fields.
-    name = name.removeprefix("plain+").partition(":")[0]
+    name = name.partition(":")[0]  # as `train --method` takes it, without fields
     if name in OTHERS:
         raise InputError(f"{name} has no card: {OTHERS[name]}")
     if name not in names:
@@ -93,8 +92,7 @@ def show_index(console: Console | None = None) -> None:
     console.print(table)
     console.print(
         "\nThe cost of a step is in F, forward passes of the batch; plain training costs 3 F.\n"
-        "salience methods NAME explains a method, salience train --method NAME trains with it.\n"
-        "plain+NAME trains without mixing first, and then with the method.",
+        "salience methods NAME explains a method, salience train --method NAME trains with it.",
         markup=False,
         soft_wrap=True,
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from salience.data.splitting import stripped
 from salience.errors import InputError
+from salience.settings import settings_of
+from salience.training.data_settings import DataSettings
 from salience.training.inputs import task_of
 from salience.training.manifest import RECIPE
 from salience.training.preparing import silent
@@ -27,12 +28,13 @@ def texts_of_run(model: str | Path) -> tuple[set[tuple[str, ...]], str | None]:
         The texts, or pairs of texts, without the space around them; and a note of one line if they are not known.
     """
     try:
-        recipe = Recipe.from_mapping(read_recipe(Path(model).expanduser() / RECIPE))
+        recipe = read_recipe(Path(model).expanduser() / RECIPE)
+        names = {*settings_of(DataSettings), "seed"} - {"label_descriptions", "label_noise"}
+        rows = Recipe.from_mapping({name: value for name, value in recipe.items() if name in names})
     except (OSError, InputError, TypeError):
         return set(), f"{model} does not say which texts it was trained on, so they may be among the suggestions"
-    own = replace(recipe, label_descriptions=None, label_noise=0.0)
     try:
-        task = task_of(own, silent)
+        task = task_of(rows, silent)
     except (OSError, InputError) as error:
         return set(), (
             f"the texts that {model} was trained on cannot be read, so they may be among the suggestions ({error})"

@@ -16,6 +16,7 @@ from salience.errors import InputError, listed, quoted
 from salience.files import files_in, write_whole
 from salience.outputs import locked, resolved
 from salience.training.manifest import RECIPE, write_manifest, written_by_run
+from salience.training.recipe import without_retired
 from salience.training.recipe_file import check_same_recipe, read_recipe
 
 WORK = {RECIPE, "checkpoints", "model", "replaced"}  # names in a working folder
@@ -129,7 +130,7 @@ class RunFolder:
         """
         file = self.work / RECIPE
         if file.is_file() and self.resume:
-            check_same_recipe(read_recipe(file), recipe, self.name)
+            check_same_recipe(without_retired(read_recipe(file), str(self.name)), recipe, self.name)
             self.checkpoints.mkdir(exist_ok=True)
             return
         self.remove_work()

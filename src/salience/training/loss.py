@@ -56,8 +56,7 @@ class BinaryCrossEntropy:
 
     For texts that can have several labels; p_c is the sigmoid of the logit of c. It is the loss of transformers for
     `problem_type="multi_label_classification"`. With smoothing, both yes_c and no_c have that part of their mean in
-    place of their own. Like `CrossEntropy`, it is linear in the label. Labels can also be n_c and y_c, how much no and
-    yes count, in place of 1 - y_c and y_c.
+    place of their own. Like `CrossEntropy`, it is linear in the label.
 
     Args:
         weights: one weight a label (C,), of the texts that have it, as `label_weights` of
@@ -69,10 +68,10 @@ class BinaryCrossEntropy:
     smoothing: float = 0.0
 
     def __call__(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """The loss, a scalar, of logits (B, C) for labels (B, C), 0 and 1 or soft; or (B, C, 2), no and yes."""
+        """The loss, a scalar, of logits (B, C) for labels (B, C), 0 and 1 or soft."""
         logits = precise(logits)
         labels = labels.to(logits.dtype)
-        no, yes = labels.unbind(2) if labels.dim() == 3 else (1 - labels, labels)
+        no, yes = 1 - labels, labels
         if self.weights is not None:
             yes = yes * logits.new_tensor(self.weights)
         if self.smoothing:

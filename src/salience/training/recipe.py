@@ -133,9 +133,9 @@ class Recipe(DataSettings):
         check_settings(self, as_option)
         if self.method is None:
             return
-        for name, instead in RETIRED_METHODS.items():
-            if self.method.startswith(name):
-                raise InputError(f"--method {self.method}: {name} is no longer offered: {instead}")
+        retired = "plain+" if self.method.startswith("plain+") else self.method
+        if retired in RETIRED_METHODS:
+            raise InputError(f"--method {self.method} is no longer offered: {RETIRED_METHODS[retired]}")
         if ":" in self.method:  # ssmix:window=0.2
             name, options = name_and_options(self.method)
             object.__setattr__(self, "method", name)
