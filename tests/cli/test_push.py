@@ -99,6 +99,17 @@ def test_thresholds_go_with_the_model(hub, run, salience, tmp_path):
     assert hub.files[NAME]["abstention.json"] == b"{}"
 
 
+def test_a_run_that_used_what_is_retired_has_a_card(hub, run, salience, tmp_path):
+    shutil.copytree(run, tmp_path / "run")
+    recipe = yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text(encoding="utf-8"))
+    used = {"r_drop": 1.0, "average": "ema", "pooling": "trained-mean", "method": "auto", "plain_share": 0.375}
+    (tmp_path / "run" / "recipe.yaml").write_text(yaml.safe_dump(recipe | used), encoding="utf-8")
+    metrics = metrics_of(run) | {"choice": {"chosen": "ssmix"}}
+    (tmp_path / "run" / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")
+    assert salience("push", tmp_path / "run", NAME).code == 0
+    assert "ssmix with clean=" in hub.files[NAME]["README.md"].decode()
+
+
 def test_a_dry_run_asks_nobody(hub, run, salience, monkeypatch):
     monkeypatch.delenv("HF_TOKEN")
     answer = salience("push", run, NAME, "--dry-run")

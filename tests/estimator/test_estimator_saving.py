@@ -104,6 +104,16 @@ def test_a_loaded_classifier_predicts_in_the_saved_precision(trained, predicts, 
     assert loaded.model_.device.type == "cpu"
 
 
+def test_a_classifier_that_used_what_is_retired_predicts(fitted, texts, tmp_path):
+    fitted.save(tmp_path)
+    settings = json.loads((tmp_path / "salience.json").read_text())
+    used = {"layer_decay": 0.5, "auto_budget": 12.0, "plain_share": 0.0}
+    (tmp_path / "salience.json").write_text(json.dumps(settings | {"parameters": settings["parameters"] | used}))
+    with pytest.warns(UserWarning, match="layer_decay=0.5 is no longer offered") as told:
+        loaded = SalienceClassifier.load(tmp_path)
+    assert len(told) == 1 and np.array_equal(loaded.predict_proba(texts), fitted.predict_proba(texts))
+
+
 def test_an_earlier_save_is_replaced_and_other_files_stay(fitted, short, texts, labels, tmp_path):
     fitted.save(tmp_path)
     (tmp_path / "notes.txt").write_text("mine")

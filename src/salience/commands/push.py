@@ -22,7 +22,7 @@ from salience.training.card import model_card
 from salience.training.card_results import is_place
 from salience.training.finished_run import FinishedRun, read_finished_run
 from salience.training.manifest import written_by_run
-from salience.training.recipe import Recipe
+from salience.training.recipe import RETIRED, Recipe
 
 CARD = "README.md"
 # What transformers and `salience predict` load. No texts, predictions, settings and paths: a file that is not named
@@ -100,7 +100,11 @@ def card_for(run: FinishedRun, repository: str, license: str | None) -> str:
     """
     config = load_configuration(str(run.folder))
     labels = [config.id2label[number] for number in range(config.num_labels)]
-    recipe = Recipe.from_mapping(run.recipe, str(run.folder))
+    # Retired settings are left out, whatever they asked for; the card does not speak of the pooling.
+    settings = {name: value for name, value in run.recipe.items() if name not in {*RETIRED, "pooling"}}
+    if chosen := run.metrics.get("choice", {}).get("chosen"):  # by the retired --method auto
+        settings |= {"method": chosen, "method_options": {}}
+    recipe = Recipe.from_mapping(settings, str(run.folder))
     ours = isinstance(config, AttentionClassifierConfig)
     return model_card(
         without_places(recipe), labels, run.metrics, run.metrics, ours, repository, base_model_of(recipe), license,

@@ -29,8 +29,6 @@ from salience.training.preparing import prepare
 from salience.training.procedures import Standard, Turns
 from salience.training.recipe import Recipe
 
-Rows = Sequence[int] | np.ndarray  # places of texts
-
 logger = logging.getLogger(__name__)
 NOT_OF_RECIPE = ("random_state", "procedure")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -20,7 +21,7 @@ from salience.mixing.choosing import written_method
 from salience.outputs import resolved
 from salience.training.manifest import write_manifest, written_by_run
 from salience.training.procedures import Turns, choose_procedure
-from salience.training.recipe import without_retired
+from salience.training.recipe import RETIRED, without_retired
 
 SETTINGS = "salience.json"
 
@@ -116,7 +117,12 @@ def loaded_parameters(folder: Path, settings: Mapping[str, Any], known: Iterable
     Raises:
         InputError: an unknown parameter, or a value that does not fit.
     """
-    stored = without_retired(settings.get("parameters", {}), str(folder))
+    parameters = settings.get("parameters", {})
+    try:
+        without_retired(parameters, str(folder))
+    except InputError as error:  # it predicts as before
+        warnings.warn(f"{error}; a further fit does without it", stacklevel=3)
+    stored = {name: value for name, value in parameters.items() if name not in RETIRED}
     options = stored.pop("procedure", None)
     for name in stored:
         if name not in known:
