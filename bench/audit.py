@@ -1,17 +1,16 @@
-"""How well `salience audit` finds planted faults: precision and recall of flagged rows, beside cleanlab.
+"""How well `salience audit` finds planted faults: precision and recall of flagged rows.
 
     python bench/audit.py --data-dir DATA [--sets trec,banking77,sst2] [--rows 2000] [--seeds 0,1,2,3,4]
         [--folds 5] [--fine-tune]
 
-Wrong labels: a tenth of the labels of a development set are replaced by other classes, drawn uniformly. Both rules get
+Wrong labels: a tenth of the labels of a development set are replaced by other classes, drawn uniformly. All rules get
 the same out-of-fold probabilities, of logistic regressions on frozen vectors or with --fine-tune of trained models.
+"off-diagonals" is cleanlab's filter "confident_learning", beside its default rule, which salience takes.
 "prediction" flags every row whose label is not the most probable class. Average precision is that of the ranking of
 all rows by the normalised margin. The real errors of the data sets count as false alarms.
 
 Near-duplicates: copies of a tenth of the rows are added, with typing errors in a tenth of the words or without a tenth
 of the words; found is a copy that is in one group with its original. Outliers: 20 texts of another data set are added.
-
-cleanlab is not needed by salience: pip install cleanlab==2.9.0.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 
 from development import development_set, drawn, rows_of
-from salience.audit.confident_learning import likely_wrong, wrongness
 from salience.audit.neighbours import above_fence, duplicate_groups, outlier_scores
 from salience.audit.out_of_fold import audit_folds, by_fine_tuning, by_regression
+from salience.audit.wrong_labels import likely_wrong, wrongness
 from salience.data.corruptions import CORRUPTIONS, corrupted
 from salience.data.label_noise import with_wrong_labels
 from salience.data.task import Task
@@ -36,7 +35,7 @@ from salience.inference.kept_vectors import KeptEncoder
 from salience.training.recipe import Recipe
 
 SHARE, SIMILARITY, FOREIGN = 0.1, 0.95, 20
-RULES = ("salience", "cleanlab", "cleanlab, off-diagonals", "prediction")
+RULES = ("salience", "off-diagonals", "prediction")
 
 
 def texts_of(rows: list[dict], names: list[str]) -> Texts:
@@ -74,14 +73,12 @@ def wrong_labels(
     labels, planted = noisy[places], planted[places]
     flags = {
         "salience": likely_wrong(labels, found),
-        "cleanlab": find_label_issues(labels, found, n_jobs=1),
-        "cleanlab, off-diagonals": find_label_issues(labels, found, filter_by="confident_learning", n_jobs=1),
+        "off-diagonals": find_label_issues(labels, found, filter_by="confident_learning", n_jobs=1),
         "prediction": found.argmax(1) != labels,
     }
     rows = {rule: rates(flagged, planted) for rule, flagged in flags.items()}
     rows["salience"]["average precision"] = average_precision_score(planted, wrongness(labels, found))
     rows["salience"]["accuracy"] = float((found.argmax(1) == texts.known_labels[places]).mean())
-    rows["salience"]["other than cleanlab"] = int((flags["salience"] != flags["cleanlab"]).sum())
     return rows
 
 
@@ -130,14 +127,14 @@ def main() -> None:
             names = sorted({row["label"] for row in rows})
             texts = texts_of(rows, names)
             sets[name] = texts, encoder.vectors(texts), names
-    print("| set | rows | rule | flagged | precision | recall | average precision | accuracy | other than cleanlab |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("| set | rows | rule | flagged | precision | recall | average precision | accuracy |")
+    print("|---|---|---|---|---|---|---|---|")
     for name, (texts, vectors, names) in sets.items():
         draws = [wrong_labels(texts, vectors, names, seed, options.folds, recipe) for seed in seeds]
         for rule in RULES:
             cells = [
                 spread([draw[rule][score] for draw in draws]) if score in draws[0][rule] else ""
-                for score in ("flagged", "precision", "recall", "average precision", "accuracy", "other than cleanlab")
+                for score in ("flagged", "precision", "recall", "average precision", "accuracy")
             ]
             print(f"| {name} | {len(texts):,} | {rule} | {' | '.join(cells)} |", flush=True)
     if options.fine_tune:

@@ -11,7 +11,7 @@ from test_bad_input import refused
 
 from labelled import labelled_rows, write_csv
 from pages import HOSTILE, Content
-from salience.audit.confident_learning import likely_wrong
+from salience.audit.wrong_labels import likely_wrong
 
 ROWS = [list(row) for row in labelled_rows(60)]
 WRONG = {4: "food", 18: "music", 33: "sport"}  # rows that get a wrong label

@@ -8,7 +8,7 @@ import pytest
 
 from labelled import WORDS, rows_of_several, write_csv
 from pages import Content
-from salience.audit.confident_learning import likely_wrong, of_each_label
+from salience.audit.wrong_labels import likely_wrong, of_each_label
 
 ROWS = [(text, json.loads(labels)) for text, labels in rows_of_several(80, 0)]
 NAMES = sorted(WORDS)

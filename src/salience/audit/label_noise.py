@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from salience.audit.confident_learning import estimated_counts, of_each_label
 from salience.audit.out_of_fold import OutOfFold
+from salience.audit.wrong_labels import estimated_counts, of_each_label
 from salience.data.task import Task
 
 
