@@ -32,16 +32,14 @@ from transformers import set_seed
 
 from development import read
 from salience.batch import Batch
+from salience.classify.classifier import predict_probabilities
 from salience.data.batching import Collator, LengthGrouped
 from salience.data.encoding import Encoded, encode_texts
-from salience.inference.probabilities import predict_probabilities
-from salience.models.attention_models import PRESETS, AttentionOptions, build_attention_classifier
-from salience.models.dropout import Dropout
-from salience.models.type_scalars import TypeScalars
-from salience.models.word_encoders import LSTM
-from salience.training.compressing import compress
-from salience.training.features import encode_features
-from salience.training.objectives import plain
+from salience.papers.attention_classifiers.building import PRESETS, AttentionOptions, build_attention_classifier
+from salience.papers.attention_classifiers.classifier import TypeScalars
+from salience.papers.attention_classifiers.encoders import LSTM, Dropout
+from salience.papers.vat.turns import compress, encode_features
+from salience.training.objective import plain
 from side_by_side import CLOCKS, Comparison, alternate, parser, prepare, save
 
 ENCODERS = ("lstm", "bert")

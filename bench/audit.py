@@ -27,11 +27,11 @@ from development import development_set, drawn, rows_of
 from salience.audit.neighbours import above_fence, duplicate_groups, outlier_scores
 from salience.audit.out_of_fold import audit_folds, by_fine_tuning, by_regression
 from salience.audit.wrong_labels import likely_wrong, wrongness
+from salience.classify.frozen_encoder import KeptEncoder
 from salience.data.corruptions import CORRUPTIONS, corrupted
 from salience.data.label_noise import with_wrong_labels
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.inference.kept_vectors import KeptEncoder
 from salience.training.recipe import Recipe
 
 SHARE, SIMILARITY, FOREIGN = 0.1, 0.95, 20

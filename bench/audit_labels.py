@@ -22,9 +22,9 @@ from audit import rates, spread
 from development import JOINED, development_set, rows_of
 from salience.audit.out_of_fold import audit_folds, by_regression
 from salience.audit.wrong_labels import wrong_labels
+from salience.classify.frozen_encoder import KeptEncoder
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.inference.kept_vectors import KeptEncoder
 
 SHARE, FOLDS = 0.1, 5
 SCORES = ("flagged", "precision", "recall")

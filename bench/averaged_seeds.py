@@ -27,12 +27,12 @@ import torch
 from development import development_set
 from interpolation import scores
 from kept_rows import arguments, keep, kept_rows, missing_runs
-from salience.comparison.statistics import difference
+from salience.comparison.variation import difference
 from salience.data.task import Task
-from salience.training.fitting import fit
-from salience.training.inputs import task_of
-from salience.training.preparing import Prepared, prepare
+from salience.training.fit import fit
+from salience.training.prepare import Prepared, prepare
 from salience.training.recipe import Recipe
+from salience.training.task import task_of
 
 OTHER = 1000  # what the second seed is further than the first
 STEPS = {"one": 1.0, "half": 0.5}

@@ -4,7 +4,7 @@
 
 `bench/interpolation.py` has trained models by the default recipe and scored them on development rows with several
 shares of their trained weights; its runs are in RUNS. For the same rows and seeds, this makes the estimate by two
-folds and asks which share it chooses (`salience.training.shares`). Choices are appended to RESULTS, and those that it
+folds and asks which share it chooses (`salience.training.folds`). Choices are appended to RESULTS, and those that it
 has are not made again. The table gives the difference of the chosen share from the trained weights, on the development
 rows.
 """
@@ -19,14 +19,13 @@ from typing import Any
 
 from development import SETS, development_set
 from kept_rows import keep, kept_rows
-from salience.training import estimating
-from salience.training.estimating import estimate
-from salience.training.fitting import Listeners
-from salience.training.folds import choose_folds
+from salience.scores.scoring import scoring_of
+from salience.training import estimate as estimating
+from salience.training.estimate import estimate
+from salience.training.fit import Listeners
+from salience.training.folds import SHARES, choose_folds
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
-from salience.training.scoring import scoring_of
-from salience.training.shares import SHARES
 
 
 def choice(recipe: Recipe) -> dict[str, Any]:

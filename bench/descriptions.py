@@ -18,8 +18,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from development import development_set, rows_of
-from salience.data.descriptions import name_in_words
-from salience.inference.frozen_encoder import load_frozen
+from salience.classify.frozen_encoder import load_frozen
+from salience.data.task import name_in_words
 from salience.training.described import prototypes
 
 SENTENCES = {

@@ -32,16 +32,15 @@ import numpy as np
 
 from development import development_set
 from kept_rows import arguments, keep, kept_rows, missing_runs
-from salience.training.abstaining import abstention, decided_scores
-from salience.training.estimating import Estimated, estimate
-from salience.training.fitting import Listeners, fit
+from salience.scores.calibration import with_temperature
+from salience.scores.metrics import detailed_scores, equal_mass_calibration_error
+from salience.training.callbacks import Beginning
+from salience.training.estimate import Estimated, abstention, decided_scores, estimate
+from salience.training.fit import Listeners, fit
 from salience.training.folds import choose_folds
-from salience.training.interpolating import Beginning
-from salience.training.metrics import detailed_scores, equal_mass_calibration_error
-from salience.training.preparing import silent
+from salience.training.prepare import silent
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
-from salience.training.temperature import with_temperature
 
 TARGETS = (0.8, 0.9, 0.95)
 DRAWS = 200  # of labels, for the noise floor

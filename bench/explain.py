@@ -22,7 +22,7 @@ from development import read
 from predict import save_classifier
 from salience import EXPLAINERS
 from salience.data.encoding import encode_texts
-from salience.explainers.corpus import explain_tokens
+from salience.explainers.explain import explain_tokens
 from salience.models.loading import load_trained
 from side_by_side import CLOCKS, Comparison, alternate, parser, prepare, save
 

@@ -23,8 +23,8 @@ from transformers import pipeline
 
 from predict import BATCH_SIZE, LABELS, LONGEST, TOLERANCE, chosen, prediction_parser, save_classifier
 from salience import load
+from salience.classify import classifier as onnx_classifier
 from salience.export.folder import write_export
-from salience.inference import onnx_classifier
 from side_by_side import Comparison, alternate, prepare, save
 
 GOALS = {"torch": 3, "pipeline": 6}  # times int8's

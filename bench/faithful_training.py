@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from salience.comparison.statistics import difference, spread
+from salience.comparison.variation import difference, spread
 
 SETS = ("sst2", "trec")
 TRAININGS = ("plain", "ssmix", "attentionmix", "dropmix-g", "att", "vat")

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
+from salience.classify import TextClassifier
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.inference import TextClassifier
-from salience.training.measured_scores import Column
+from salience.training.measures import Column
 
 AUROC = "foreign_auroc"
 

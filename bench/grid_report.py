@@ -26,20 +26,18 @@ import numpy as np
 import yaml
 
 from salience.commands.compare import show_and_report
-from salience.comparison.cells import Cell, cells_of
 from salience.comparison.comparing import compare
-from salience.comparison.evidence import GridEvidence
-from salience.comparison.files import Known, write_known
-from salience.comparison.grid import Grid, Run, with_method_of
+from salience.comparison.evidence import ExplainedText, GridEvidence, digest_of_run, write_explanations
+from salience.comparison.grid import Grid, Run, method_variants, with_method_of
 from salience.comparison.heat_maps import EXPLAINER
 from salience.comparison.kept_runs import read_run
-from salience.comparison.stored_explanations import ExplainedText, digest_of_run, write_explanations
-from salience.comparison.variants import method_variants
+from salience.comparison.planning import Cell, cells_of
+from salience.comparison.results import Known, write_known
 from salience.explainers.explanation import Explanation
-from salience.training.inputs import checksums
-from salience.training.metrics import detailed_scores
+from salience.scores.metrics import detailed_scores
 from salience.training.recipe import Recipe
-from salience.training.results import PROBABILITIES, versions
+from salience.training.task import checksums
+from salience.training.writing import PROBABILITIES, versions
 
 SIZES, SETS = [100, 1000], 5
 

@@ -22,7 +22,7 @@ from salience.mixing.method import Method
 from salience.mixing.mix import Mix
 from salience.models.precision import computing
 from salience.spans import best_span, part_length, windows
-from salience.training.objectives import mixed
+from salience.training.objective import mixed
 
 METHODS_COMPARED = ("ssmix", "attentionmix", "dropmix-u", "dropmix-c", "dropmix-w", "dropmix-g")
 CONTESTANTS = {"bf16": ("bf16", 0), "fp32, another dropout": ("fp32", 1)}  # name -> precision, seed

@@ -22,11 +22,11 @@ import torch
 
 from development import development_set
 from kept_rows import arguments, keep, kept_rows, missing_runs
-from salience.comparison.statistics import difference
-from salience.training.fitting import fit
+from salience.comparison.variation import difference
+from salience.scores.scoring import scoring_of
+from salience.training.fit import fit
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
-from salience.training.scoring import scoring_of
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0, 1.25)  # of the weights after training
 BLENDS = (0.25, 0.5, 0.75)  # shares of the trained classifier in mean probabilities

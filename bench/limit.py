@@ -34,10 +34,10 @@ from operations import Operations, products
 from salience import EXPLAINERS, MixTrainer, TextClassifier
 from salience.data.batching import DIFFERENTIATED, TOKENS, Collator, length_batches
 from salience.data.encoding import Encoded, encode_texts
-from salience.explainers.corpus import explain_tokens
+from salience.explainers.explain import explain_tokens
 from salience.models.loading import load_classifier
 from salience.processes import keep_freed_memory
-from salience.training.default_settings import default_rates
+from salience.training.recipe import default_rates
 from side_by_side import CLOCKS, Comparison, Spread, alternate, parser, prepare, save
 
 BATCH_SIZE, LONGEST = 32, 256

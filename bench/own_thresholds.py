@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import softmax
 
-from salience.training import thresholds
+from salience.scores import thresholds
 
 NEW = 20_000
 

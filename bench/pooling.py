@@ -16,8 +16,8 @@ import torch
 from salience import SenMixup, mixed, plain
 from salience.hooks.hooks import forward
 from salience.models.mean_pooling import with_mean_pooling
-from salience.training.contrastive import Contrastive
-from salience.training.default_settings import CONTRAST
+from salience.training.objective import Contrastive
+from salience.training.recipe import CONTRAST
 from side_by_side import CLOCKS, alternate, parser, prepare, save
 from steps import Bench, load_bench
 

@@ -26,10 +26,10 @@ import numpy as np
 import torch
 from transformers import pipeline
 
+from salience.classify.classifier import predict_probabilities
 from salience.data import batching
 from salience.data.encoding import encode_texts
 from salience.data.reading import stream
-from salience.inference.probabilities import predict_probabilities
 from salience.models.loading import load_classifier, load_trained
 from side_by_side import CLOCKS, Comparison, alternate, parser, prepare, save
 

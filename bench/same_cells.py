@@ -14,9 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from salience.reproduce import TABLES
-from salience.reproduce.results import Results
-from salience.reproduce.table import Row
+from salience.papers.table import Results, Row
+from salience.papers.tables import TABLES
 
 
 def differences(table: str, one: Path, other: Path) -> np.ndarray:

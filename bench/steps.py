@@ -38,7 +38,7 @@ from salience.data.reading import stream
 from salience.errors import InputError
 from salience.hooks.stages import stages
 from salience.models.loading import load_classifier
-from salience.training.default_settings import default_rates
+from salience.training.recipe import default_rates
 from side_by_side import CLOCKS, Comparison, Spread, alternate, parser, prepare, save
 
 CLASSES = [f"class {number}" for number in range(6)]  # of random texts

@@ -10,9 +10,7 @@ from development import JOINED
 from salience.explainers import EXPLAINERS, IntegratedGradients
 from salience.faithfulness import ZHOU, Metric, metrics_named
 from salience.faithfulness.accuracy import mean_accuracy_drop
-from salience.training.faithfulness import Faithfulness
-from salience.training.measured_scores import Measure
-from salience.training.robustness import Robustness
+from salience.training.measures import Faithfulness, Measure, Robustness
 
 
 @dataclass(frozen=True)

@@ -38,17 +38,17 @@ import numpy as np
 
 from development import SETS, development_set, rows_of
 from not_offered import NOT_OFFERED, LabelledPool
+from salience.classify.frozen_encoder import load_frozen
 from salience.comparison.interval import paired_interval
-from salience.comparison.statistics import Difference
+from salience.comparison.variation import Difference
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.inference.frozen_encoder import load_frozen
 from salience.report.pictures import save
 from salience.suggestions import STRATEGIES, Choose, Pool
-from salience.suggestions.view import view_of
+from salience.suggestions.suggesting import view_of
 from salience.training.baselines import regression_probabilities
-from salience.training.fitting import fit
-from salience.training.preparing import prepare
+from salience.training.fit import fit
+from salience.training.prepare import prepare
 from salience.training.recipe import Recipe
 
 MEASURED = ("trec", "sst2", "subj", "ag_news", "banking77", "20news")

@@ -28,15 +28,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from development import development_set, joined, rows_of
+from salience.classify.frozen_encoder import load_frozen
 from salience.comparison.interval import paired_interval
-from salience.comparison.statistics import difference
-from salience.inference.frozen_encoder import load_frozen
-from salience.suggestions.centers import nearest_to_centers
-from salience.suggestions.label_entropy import label_entropies
-from salience.suggestions.strategy import highest
-from salience.suggestions.uncertain_clusters import FACTOR
+from salience.comparison.variation import difference
+from salience.scores.label_metrics import label_scores
+from salience.suggestions.strategies import FACTOR, highest, label_entropies, nearest_to_centers
 from salience.training.baselines import regression_probabilities
-from salience.training.label_metrics import label_scores
 from suggest import shown, without_one_set
 
 START, STEP, STOP, TESTED = 50, 50, 250, 500

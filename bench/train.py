@@ -26,12 +26,12 @@ from datasets import Dataset
 from transformers import PrinterCallback, Trainer, TrainingArguments, set_seed
 
 from salience import Batch, EmbedMix, MixTrainer, SSMix, mixed
+from salience.classify.classifier import predict_probabilities
 from salience.data.batching import Collator, LengthGrouped
 from salience.data.encoding import Encoded, encode_texts
 from salience.data.reading import stream
-from salience.inference.probabilities import predict_probabilities
 from salience.models.loading import load_classifier
-from salience.training.default_settings import default_rates
+from salience.training.recipe import default_rates
 from side_by_side import CLOCKS, alternate, parser, prepare, save
 
 BATCH_SIZE = 32

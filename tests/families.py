@@ -19,9 +19,9 @@ from torch import nn
 from transformers import PreTrainedTokenizerFast
 
 from salience import Batch
-from salience.models.attention_classifier import AttentionClassifier
-from salience.models.attention_config import AttentionClassifierConfig
 from salience.models.mean_pooling import with_mean_pooling
+from salience.papers.attention_classifiers.classifier import AttentionClassifier
+from salience.papers.attention_classifiers.options import AttentionClassifierConfig
 
 VOCABULARY = 104  # more than BERT's [UNK], which is 100
 POSITIONS = 64

@@ -16,7 +16,7 @@ import torch
 
 from salience.cli.main import main
 from salience.files import files_in
-from salience.training import resuming
+from salience.training import callbacks as resuming
 
 WORDS = {
     "sport": "goal match team win cup",
@@ -59,7 +59,7 @@ def write_csv(file: Path, rows, header=("text", "label")) -> Path:
 
 # What every run imports is imported once, by a process that the runs are forked from.
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["salience.report.progress", "salience.commands.train", "salience.training.run"])
+FORKS.set_forkserver_preload(["salience.report.terminal", "salience.commands.train", "salience.training.run"])
 
 
 def started(*arguments, log: Path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 import families
-from salience.inference import TextClassifier
+from salience.classify import TextClassifier
 from salience.models.problem import SEVERAL
 
 WORDS = ["the", "a", "film", "about", "old", "men", "and", "dogs", "told", "twice"]

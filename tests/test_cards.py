@@ -11,14 +11,13 @@ import pytest
 
 import families
 from salience import METHODS, mixed
-from salience.assignments import assigned
 from salience.explainers import gradient, gradient_map
 from salience.explainers.gradient import Gradient
 from salience.mixing import shuffle, swap_halves
 from salience.mixing.choosing import choose_method
+from salience.papers.tables import TABLES
 from salience.report.cards import cards_folder, read_card, read_index
-from salience.reproduce import TABLES
-from salience.settings import settings_of
+from salience.settings import assigned, settings_of
 from test_contract import rows_through_layers
 
 SECTIONS = [

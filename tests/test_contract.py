@@ -29,7 +29,7 @@ from salience.data.batching import Collator
 from salience.data.batching import padded as padded_rows
 from salience.data.encoding import encode_texts
 from salience.hooks.hooks import forward
-from salience.mixing.pairing import swap_halves
+from salience.mixing.method import swap_halves
 from salience.mixing.randomunk import BERT_UNKNOWN
 
 every_method = pytest.mark.parametrize("name", METHODS)

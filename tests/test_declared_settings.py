@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from salience.errors import InputError
-from salience.models.attention_options import AttentionOptions
+from salience.papers.attention_classifiers.options import AttentionOptions
+from salience.papers.uaftc.training import WordRecipe
 from salience.settings import (
     BOOL,
     COUNT,
@@ -25,7 +26,6 @@ from salience.settings import (
 )
 from salience.training.procedures import PROCEDURES, Standard
 from salience.training.recipe import Recipe
-from salience.training.word_recipe import WordRecipe
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import typer
 from documents import PAGES, ROOT, anchors_of, blocks_of, commands_of, links_of, slug
 from salience.cli.main import app, is_usage, main
 from salience.errors import InputError
-from salience.training.checking import check_recipe
+from salience.training.prepare import check_recipe
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]

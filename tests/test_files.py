@@ -15,14 +15,18 @@ from filelock import FileLock, Timeout
 
 from salience.errors import InputError
 from salience.files import (
+    Occupied,
+    check_free,
+    check_writable,
     files_in,
+    locked,
+    resolved,
     sha256_of,
     whole_file,
     whole_folder,
     write_lines,
     write_whole,
 )
-from salience.outputs import Occupied, check_free, check_writable, locked, resolved
 
 FORK = multiprocessing.get_context("fork")
 
@@ -100,7 +104,7 @@ def test_a_lock_that_is_released_while_it_is_asked_for_is_acquired(tmp_path, mon
                 raise Timeout(self.lock_file)
             return super().acquire(timeout)
 
-    monkeypatch.setattr("salience.outputs.FileLock", Released)
+    monkeypatch.setattr("salience.files.FileLock", Released)
     with locked(tmp_path / "target", patience=60):
         assert (tmp_path / ".target.lock").exists()
     assert asked == [60, 0]  # only the first try waits

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from salience.errors import InputError
-from salience.parts import file_of, part_of, rows_of
+from salience.processes import file_of, part_of, rows_of
 
 VARIABLES = ("ID", "MIN", "MAX", "COUNT", "STEP")
 

@@ -114,6 +114,6 @@ def test_a_program_that_uses_the_package_is_type_checked(tmp_path):
     revealed = re.findall(r'note: Revealed type is "(.*)"', done.stdout)
     assert len(revealed) == CONSUMER.count("reveal_type"), done.stdout + done.stderr
     assert not [kind for kind in revealed if kind == "Any" or kind.endswith("-> Any")]
-    assert revealed[0] == "float" and revealed[2] == "salience.inference.classifier.TextClassifier"
+    assert revealed[0] == "float" and revealed[2] == "salience.classify.classifier.TextClassifier"
     assert 'Module has no attribute "missing"' in done.stdout
     assert 'Unexpected keyword argument "windw"' in done.stdout

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from salience.comparison.interval import paired_interval
-from salience.reproduce import TABLES
+from salience.papers.tables import TABLES
 
 HERE = Path(__file__).parents[1]
 PAGE = (HERE / "docs" / "reproduction.md").read_text(encoding="utf-8").splitlines()

@@ -31,7 +31,7 @@ def blocks(tmp_path, monkeypatch):
 def test_ray_data(blocks, capsys):
     import ray
 
-    from salience.cluster import connected
+    from salience.processes import connected
 
     (block,) = blocks("import ray")
     with two_workers() as address, connected(address):

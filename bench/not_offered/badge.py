@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from salience.suggestions.strategy import Pool, completed, highest
+from salience.suggestions.strategies import Pool, completed, highest
 
 
 def badge(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from salience.suggestions.centers import nearest_to_centers
-from salience.suggestions.strategy import Pool
+from salience.suggestions.strategies import Pool, nearest_to_centers
 
 
 def clusters(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from not_offered.uncertainty import entropies
-from salience.suggestions.strategy import Pool, highest
+from salience.suggestions.strategies import Pool, highest
 
 
 def density(pool: Pool, count: int, generator: np.random.Generator | None = None) -> np.ndarray:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salience.suggestions.strategy import Pool, completed
+from salience.suggestions.strategies import Pool, completed
 
 CELLS = 2**24  # distances computed at once
 

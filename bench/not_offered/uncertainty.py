@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from salience.suggestions.strategy import Pool, highest
+from salience.suggestions.strategies import Pool, highest
 
 
 def least_confidence(pool: Pool, count: int, generator: np.random.Generator | None = None) -> np.ndarray:

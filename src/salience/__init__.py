@@ -13,6 +13,8 @@ from salience._version import __version__
 
 if TYPE_CHECKING:  # for static tools; `_HOMES` is the same list for run time, and tests/test_public.py compares them
     from salience.batch import Batch
+    from salience.classify import TextClassifier, load
+    from salience.classify.predictor import Predictor
     from salience.comparison.comparing import compare
     from salience.comparison.results import Comparison
     from salience.data.batching import Collator
@@ -20,13 +22,12 @@ if TYPE_CHECKING:  # for static tools; `_HOMES` is the same list for run time, a
     from salience.data.texts import Texts
     from salience.estimator import SalienceClassifier
     from salience.explainers import EXPLAINERS, Explainer
+    from salience.explainers.explain import explain
     from salience.explainers.explanation import Explanation
-    from salience.explainers.explanations import explain
     from salience.faithfulness import METRICS, Metric
     from salience.faithfulness.evaluation import evaluate
     from salience.faithfulness.results import Evaluation
     from salience.hooks.stages import stages
-    from salience.inference import TextClassifier, load
     from salience.mixing import (
         METHODS,
         AttentionMix,
@@ -44,10 +45,8 @@ if TYPE_CHECKING:  # for static tools; `_HOMES` is the same list for run time, a
         forward_mixed,
     )
     from salience.models.loading import load_classifier
-    from salience.prediction import Predictor
     from salience.suggestions import STRATEGIES, Strategy, Suggestion, suggest
-    from salience.training.loss import cross_entropy
-    from salience.training.objectives import mixed, plain
+    from salience.training.objective import cross_entropy, mixed, plain
     from salience.training.procedures import Standard, Turns
     from salience.training.recipe import Recipe
     from salience.training.trainer import MixTrainer
@@ -112,12 +111,12 @@ _HOMES = {
     "salience.estimator": ["SalienceClassifier"],
     "salience.explainers": ["EXPLAINERS", "Explainer"],
     "salience.explainers.explanation": ["Explanation"],
-    "salience.explainers.explanations": ["explain"],
+    "salience.explainers.explain": ["explain"],
     "salience.faithfulness": ["METRICS", "Metric"],
     "salience.faithfulness.evaluation": ["evaluate"],
     "salience.faithfulness.results": ["Evaluation"],
     "salience.hooks.stages": ["stages"],
-    "salience.inference": ["TextClassifier", "load"],
+    "salience.classify": ["TextClassifier", "load"],
     "salience.mixing": [
         "AttentionMix",
         "DropMix",
@@ -135,10 +134,9 @@ _HOMES = {
         "forward_mixed",
     ],
     "salience.models.loading": ["load_classifier"],
-    "salience.prediction": ["Predictor"],
+    "salience.classify.predictor": ["Predictor"],
     "salience.suggestions": ["STRATEGIES", "Strategy", "Suggestion", "suggest"],
-    "salience.training.loss": ["cross_entropy"],
-    "salience.training.objectives": ["mixed", "plain"],
+    "salience.training.objective": ["cross_entropy", "mixed", "plain"],
     "salience.training.procedures": ["Standard", "Turns"],
     "salience.training.recipe": ["Recipe"],
     "salience.training.trainer": ["MixTrainer"],

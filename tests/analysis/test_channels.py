@@ -9,12 +9,12 @@ import torch
 
 import families
 import word_models
-from salience.analysis.channels import Channels, scan_channels
 from salience.batch import Batch
 from salience.data.batching import DIFFERENTIATED, Collator
 from salience.data.encoding import Encoded, encode_texts
 from salience.explainers.gradient import gradient_map
 from salience.mixing.dropmix import DropMix
+from salience.papers.dropmix.channels import Channels, scan_channels
 
 WIDTH = 16
 LENGTHS = [5, 1, 9, 3, 7, 12, 2, 9]

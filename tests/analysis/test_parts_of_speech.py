@@ -13,12 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import families
-from salience.analysis import tagging
-from salience.analysis.parts_of_speech import TaggedScores, by_tag, meetings, tagged_attention
-from salience.analysis.tagging import SpacyTagger, given_tags
 from salience.data.encoding import encode_texts
 from salience.errors import InputError
 from salience.explainers import Attention
+from salience.papers.attentionmix import parts_of_speech as tagging
+from salience.papers.attentionmix.parts_of_speech import (
+    SpacyTagger,
+    TaggedScores,
+    by_tag,
+    given_tags,
+    meetings,
+    tagged_attention,
+)
 
 # Texts as (word, tag) in order. The tokenizer knows few words: "goalkeeper" comes in pieces, signs are tokens.
 TAGGED = [

@@ -9,10 +9,10 @@ import torch
 
 import families
 import word_models
-from salience.analysis.representations import map_of, representations, silhouette
 from salience.batch import Batch
 from salience.data.batching import TOKENS
 from salience.data.encoding import Encoded
+from salience.papers.vat.representations import map_of, representations, silhouette
 
 LENGTHS = [5, 1, 9, 3, 12, 7, 2, 9]
 LAST = {  # the last linear map, by its name in the model
@@ -175,7 +175,7 @@ def test_equal_vectors_do_not_end_the_process():
     """A model that has collapsed sees no difference; scikit-learn's t-SNE then divides by 0 and crashes on NaN."""
     script = (
         "import numpy as np\n"
-        "from salience.analysis.representations import map_of\n"
+        "from salience.papers.vat.representations import map_of\n"
         "assert np.isfinite(map_of(np.ones((10, 4), np.float32))).all()\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)

@@ -5,8 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from salience.analysis.association import NEUTRAL, NONE, association, categories, counts
-from salience.analysis.synthetic import synthetic
+from salience.audit.association import NEUTRAL, NONE, association, categories, counts
+from salience.papers.uaftc.synthetic import synthetic
 
 NEUTRAL_TYPES, POSITIVE_TYPES, NEGATIVE_TYPES = range(1000), range(1000, 1050), range(1050, 1100)
 TYPES = 1100

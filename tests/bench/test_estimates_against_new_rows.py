@@ -11,8 +11,8 @@ import estimates
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience.data.texts import Texts
+from salience.scores.thresholds import lowest_threshold
 from salience.training.recipe import Recipe
-from salience.training.thresholds import lowest_threshold
 
 
 def run_of(estimated: float, accuracy: float, interval: list[float]) -> dict:

@@ -3,7 +3,7 @@
 import numpy as np
 
 import faithful_training
-from salience.comparison.variants import setting_variants
+from salience.comparison.grid import setting_variants
 from salience.explainers import EXPLAINERS, IntegratedGradients
 from salience.faithfulness.accuracy import mean_accuracy_drop
 from salience.training.recipe import Recipe

@@ -5,8 +5,7 @@ import pytest
 
 from foreign import Foreign
 from salience.data.texts import Texts
-from salience.training.measured_scores import MeasureOfPredictions
-from salience.training.measures import measures_named
+from salience.training.measures import MeasureOfPredictions, measures_named
 
 
 def certain(largest) -> np.ndarray:

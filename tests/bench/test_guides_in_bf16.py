@@ -22,7 +22,7 @@ from salience.mixing import AttentionMix, DropMix, SSMix
 from salience.mixing.mix import Mix
 from salience.models.loading import load_classifier
 from salience.models.precision import computing
-from salience.training.objectives import plain
+from salience.training.objective import plain
 
 ROWS = list(csv.DictReader(Path(__file__).parents[2].joinpath("examples", "banking_train.csv").open(encoding="utf-8")))
 # Method -> lowest rank correlation of a text; lowest and highest median error of a score, relative to the largest one.

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 import families
 from memory import peak_of
 from salience import SSMix, mixed
-from salience.training import objectives
+from salience.training import objective as objectives
 
 
 def test_the_word_table_needs_no_second_gradient(monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 import development
 import study
 from development import development_set
-from salience.comparison.variants import setting_variants
+from salience.comparison.grid import setting_variants
 from salience.training.recipe import Recipe
 from studies import STUDIES
 

@@ -11,8 +11,8 @@ from test_bad_input import refused
 from labelled import labelled_rows, write_csv
 from salience import Predictor
 from salience.cli.main import main
-from salience.training.temperature import with_temperature
-from salience.training.thresholds import find_thresholds
+from salience.scores.calibration import with_temperature
+from salience.scores.thresholds import find_thresholds
 
 TEST = labelled_rows(30, seed=1)
 

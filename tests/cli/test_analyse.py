@@ -14,15 +14,14 @@ from test_train_attention import arguments
 
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
-from salience.analysis import tagging
-from salience.analysis.channels import scan_channels
-from salience.analysis.parts_of_speech import meetings, tagged_attention
-from salience.analysis.representations import map_of, representations, silhouette
-from salience.analysis.tagging import given_tags
+from salience.classify.classifier import predict_probabilities
 from salience.data.encoding import encode_texts
 from salience.explainers import Attention
-from salience.inference.probabilities import predict_probabilities
 from salience.models.loading import load_trained
+from salience.papers.attentionmix import parts_of_speech as tagging
+from salience.papers.attentionmix.parts_of_speech import given_tags, meetings, tagged_attention
+from salience.papers.dropmix.channels import scan_channels
+from salience.papers.vat.representations import map_of, representations, silhouette
 
 LABELS = ["food", "music", "sport"]
 ROWS = labelled_rows(40, seed=2)

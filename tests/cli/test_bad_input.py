@@ -257,7 +257,7 @@ def test_disk_full_while_writing(place, salience, tmp_path, monkeypatch, error):
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("salience.training.results.write_lines", fail)
+    monkeypatch.setattr("salience.training.writing.write_lines", fail)
     output = tmp_path / "run"
     refused(salience(*place.train("--output", output)), "the disk is full", "--resume")
     assert not output.exists()
@@ -272,7 +272,7 @@ def test_a_file_that_the_system_refuses(place, salience, tmp_path, monkeypatch):
     def fail(*_, **__):
         raise FileNotFoundError("No such file or directory: model.safetensors")
 
-    monkeypatch.setattr("salience.training.estimated_fit.fit", fail)
+    monkeypatch.setattr("salience.training.estimate.fit", fail)
     refused(salience(*place.train("--output", tmp_path / "run")), "model.safetensors", "run again")
 
 
@@ -286,7 +286,7 @@ def test_an_internal_fault_is_one_line_unless_asked(place, salience, monkeypatch
     def fail(*_, **__):
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr("salience.training.inputs.read_task", fail)
+    monkeypatch.setattr("salience.training.task.read_task", fail)
     answer = salience(*place.train())
     assert answer.code == 1
     assert "internal fault" in answer.err and "ZeroDivisionError" in answer.err and answer.err.count("\n") == 1

@@ -9,7 +9,7 @@ from pandas import read_csv
 
 from labelled import labelled_rows, write_csv
 from salience.comparison.paired_difference import adjusted, paired_difference
-from salience.comparison.statistics import Difference
+from salience.comparison.variation import Difference
 from salience.report.comparison import verdict
 
 SEEDS = (0, 1)

@@ -5,7 +5,7 @@ import json
 import pytest
 from pandas import read_csv
 
-from salience.comparison import budgets
+from salience.comparison import planning as budgets
 
 
 @pytest.fixture

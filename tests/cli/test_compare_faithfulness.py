@@ -10,10 +10,10 @@ from pandas import read_csv
 
 import salience as library
 from salience.comparison.comparing import compare
-from salience.comparison.statistics import spread
+from salience.comparison.variation import spread
 from salience.errors import InputError
 from salience.explainers import IntegratedGradients
-from salience.training.faithfulness import Faithfulness
+from salience.training.measures import Faithfulness
 from salience.training.recipe import Recipe
 from salience.training.run import train
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from labelled import labelled_rows, write_csv
+from salience.classify import load
 from salience.comparison import heat_maps
 from salience.comparison.evidence import DisputedText
 from salience.data.texts import Texts
 from salience.explainers import EXPLAINERS
-from salience.explainers.explanations import explain_texts
-from salience.inference import load
+from salience.explainers.explain import explain_texts
 from salience.training.recipe import Recipe
 
 TOLD = "explaining the texts on which methods disagree"

@@ -8,7 +8,7 @@ from pandas import read_csv
 from sklearn.metrics import f1_score
 
 import salience as library
-from salience.comparison.statistics import spread
+from salience.comparison.variation import spread
 from salience.data.corruptions import corrupted
 from salience.data.texts import Texts
 from salience.training.baselines import tfidf_probabilities

@@ -10,7 +10,7 @@ from transformers import pipeline
 import salience as package
 from labelled import WORDS, labelled_rows, write_csv
 from salience.files import files_in
-from salience.training.manifest import written_by_run
+from salience.runs.folder import written_by_run
 
 
 @pytest.fixture(scope="module")

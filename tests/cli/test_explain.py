@@ -14,10 +14,10 @@ from test_bad_input import refused
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience import EXPLAINERS
+from salience.classify import TextClassifier
 from salience.commands.explain import as_json
 from salience.data.texts import Texts
-from salience.explainers.explanations import explain_texts
-from salience.inference import TextClassifier
+from salience.explainers.explain import explain_texts
 from salience.models.loading import load_trained
 from salience.report.terminal import explanation_line
 

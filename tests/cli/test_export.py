@@ -17,7 +17,7 @@ from exporting import exports_of, predicted
 from labelled import WORDS, labelled_rows, write_csv
 from salience.cli.main import main
 from salience.files import files_in, sha256_of
-from salience.training.manifest import written_by_run
+from salience.runs.folder import written_by_run
 
 TEXTS = [text for text, _ in labelled_rows(40, seed=3)]
 

@@ -11,12 +11,12 @@ import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience import EXPLAINERS
 from salience import METRICS as CATALOGUE
+from salience.classify import TextClassifier
 from salience.data.texts import Texts
-from salience.explainers.corpus import explain_words
+from salience.explainers.explain import explain_words
 from salience.faithfulness.detection import detection
 from salience.faithfulness.evaluation import evaluate
 from salience.faithfulness.results import Evaluation
-from salience.inference import TextClassifier
 from salience.models.loading import load_trained, longest_text
 
 LABELS = ["LABEL_0", "LABEL_1"]  # of the tiny model

@@ -12,7 +12,7 @@ import pytest
 from jobs.made_up import made_up
 from labelled import started, untimed
 from salience.files import files_in
-from salience.reproduce import TABLES
+from salience.papers.tables import TABLES
 
 METHODS = ["plain", "embedmix"]
 

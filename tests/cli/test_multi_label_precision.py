@@ -7,10 +7,10 @@ import pytest
 
 from labelled import rows_of_several, write_csv
 from salience.cli.main import main
-from salience.training.confident_errors import decision_thresholds
-from salience.training.finished_run import read_finished_run
-from salience.training.label_precision import precision_thresholds
-from salience.training.label_temperature import with_label_temperature
+from salience.report.run_evidence import decision_thresholds
+from salience.scores.calibration import with_label_temperature
+from salience.scores.thresholds import precision_thresholds
+from salience.training.writing import read_finished_run
 
 OPTIONS = ["--method", "plain", "--learning-rate", "0.02", "--steps", "60", "--estimate", "folds:2", "--calibrate"]
 

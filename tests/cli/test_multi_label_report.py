@@ -14,10 +14,10 @@ import salience as library
 from pages import Content
 from salience.cli.main import main
 from salience.explainers.class_words import read_kept_words
-from salience.explainers.explanations import explain_texts
+from salience.explainers.explain import explain_texts
 from salience.explainers.integrated import IntegratedGradients
 from salience.report.run_evidence import spread_rows
-from salience.training.label_metrics import label_calibration_error
+from salience.scores.label_metrics import label_calibration_error
 
 
 @pytest.fixture(scope="module")

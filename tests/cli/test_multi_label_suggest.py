@@ -8,7 +8,7 @@ import pytest
 
 import salience as library
 from labelled import WORDS, rows_of_several, write_csv
-from salience.suggestions.label_entropy import label_entropies
+from salience.suggestions.strategies import label_entropies
 
 TRAINED = {text for text, _ in [*rows_of_several(60, 0), *rows_of_several(24, 1)]}
 NEW = [text for text, _ in rows_of_several(40, 7) if text not in TRAINED]

@@ -8,7 +8,7 @@ from test_bad_input import COMMANDS, refused
 
 from salience.cli.main import app
 from salience.cli.options import AS_IN_TRAINING, help_of, options_of
-from salience.models.attention_options import AttentionOptions
+from salience.papers.attention_classifiers.options import AttentionOptions
 from salience.settings import as_option, settings_of
 from salience.training.procedures import PROCEDURES
 from salience.training.recipe import Recipe

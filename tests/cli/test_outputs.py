@@ -10,7 +10,7 @@ from test_analyse import LABELS, saved_model, tags_of
 from test_bad_input import refused
 
 from labelled import labelled_rows, write_csv
-from salience.reproduce import TABLES
+from salience.papers.tables import TABLES
 
 MODEL, DATA = "MODEL", "DATA"
 COMMANDS = {  # the arguments before the place that is written, and its name
@@ -58,7 +58,7 @@ def command(salience, given, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     small = replace(TABLES["uaftc-table2"](), run=lambda cell, data_dir: {"accuracy": 0.5, "published": 0.5})
     monkeypatch.setitem(TABLES, "uaftc-table2", lambda: small)
-    monkeypatch.setattr("salience.reproduce.running.SOURCES", {})  # no set is read
+    monkeypatch.setattr("salience.papers.table.SOURCES", {})  # no set is read
 
     def run(name, output, *options, there=True):
         values = given if there else {MODEL: tmp_path / "no-model", DATA: tmp_path / "no-texts.csv"}

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from test_bad_input import refused
 
-import salience.training.folder
+import salience.runs.folder
 from labelled import labelled_rows, started, write_csv
 
 
@@ -181,7 +181,7 @@ def test_a_kill_while_an_older_run_is_replaced(options, train, tmp_path, monkeyp
             raise KeyboardInterrupt
         system(source, target)
 
-    monkeypatch.setattr(salience.training.folder.os, "replace", killed)
+    monkeypatch.setattr(salience.runs.folder.os, "replace", killed)
     train(output, "--overwrite", "--seed", "1")
     assert not output.exists()
     monkeypatch.undo()
@@ -255,7 +255,7 @@ def test_data_that_changed_since_a_kill_are_noticed(role, data, train, tmp_path,
     def killed(folder):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(salience.training.folder, "write_manifest", killed)
+    monkeypatch.setattr(salience.runs.folder, "write_manifest", killed)
     train(tmp_path / "run", *options, data=data["train"])
     monkeypatch.undo()
     write_csv(data[role], labelled_rows(24, seed=7))

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from salience import SalienceClassifier, evaluate, explain, load
 from salience.models import precision
-from salience.training.folder import kept_precision, work_of
+from salience.runs.folder import kept_precision, work_of
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_commands_compute_in_it(run, place, salience, tmp_path, monkeypatch):
         asked.append(chosen)
         return precision.computing(model, chosen)
 
-    monkeypatch.setattr("salience.inference.classifier.computing", computing)
+    monkeypatch.setattr("salience.classify.classifier.computing", computing)
     commands = {
         "predict": ["predict", run, place.test, "--output", tmp_path / "out.jsonl"],
         "explain": ["explain", run, place.test, "--output", tmp_path / "out.jsonl"],

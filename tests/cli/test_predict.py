@@ -192,8 +192,8 @@ def test_disk_full(place, data, salience):
 
 
 def test_the_mode_and_the_weights_of_the_model_stay(place):
+    from salience.classify.classifier import predict_probabilities
     from salience.data.encoding import encode_texts
-    from salience.inference.probabilities import predict_probabilities
 
     model, tokenizer = load_trained(place.model)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}

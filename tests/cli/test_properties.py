@@ -19,12 +19,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-import salience.inference.classifier
-import salience.training.estimated_fit
-import salience.training.fold_models
+import salience.classify.classifier
+import salience.training.estimate
+import salience.training.folds
 from salience.cli.main import main
 from salience.models.loading import load_trained
-from salience.training.fitting import Fitted, build_trainer
+from salience.training.fit import Fitted, build_trainer
 from salience.training.recipe import Recipe
 
 EXAMPLES = int(os.environ.get("SALIENCE_EXAMPLES", 15))
@@ -49,7 +49,7 @@ def command(*arguments) -> tuple[int, str]:
 @pytest.fixture
 def loaded_once(monkeypatch):
     """Loading the same tiny model for every example would take most of the time."""
-    monkeypatch.setattr(salience.inference.classifier, "load_trained", cache(load_trained))
+    monkeypatch.setattr(salience.classify.classifier, "load_trained", cache(load_trained))
 
 
 # -------------------------------------------------------------------------------------------------------------- tables
@@ -205,8 +205,8 @@ def trained_at_once(monkeypatch):
     def fit(prepared, checkpoints, listeners):
         return Fitted(prepared.classifier, build_trainer(prepared, checkpoints).state)
 
-    monkeypatch.setattr(salience.training.estimated_fit, "fit", fit)
-    monkeypatch.setattr(salience.training.fold_models, "fit", fit)
+    monkeypatch.setattr(salience.training.estimate, "fit", fit)
+    monkeypatch.setattr(salience.training.folds, "fit", fit)
 
 
 YAML_VALUES = st.recursive(

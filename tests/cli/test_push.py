@@ -12,9 +12,8 @@ from test_bad_input import refused
 import hub as stand_in
 import salience as package
 from salience.commands.push import UPLOADED, base_model_of, without_places
-from salience.training.card import model_card
-from salience.training.card_results import hub_results
 from salience.training.recipe import Recipe
+from salience.training.writing import hub_results, model_card
 
 NAME = "me/reviews"
 

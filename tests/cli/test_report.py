@@ -15,10 +15,10 @@ import salience as package
 from labelled import labelled_rows, write_csv
 from pages import HOSTILE, Content
 from salience.cli.main import main
-from salience.data.words import word_spans
+from salience.data.encoding import word_spans
 from salience.explainers.class_words import read_kept_words
-from salience.training.metrics import calibration_error, equal_mass_calibration_error
-from salience.training.temperature import cross_scaled, with_temperature
+from salience.scores.calibration import cross_scaled, with_temperature
+from salience.scores.metrics import calibration_error, equal_mass_calibration_error
 
 RUNS = {
     "test": ["--estimate", "none", "--test"],

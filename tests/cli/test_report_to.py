@@ -11,7 +11,7 @@ from test_bad_input import refused
 from transformers import TrainerCallback
 from transformers.integrations import integration_utils
 
-import salience.training.trackers as trackers
+import salience.training.callbacks as trackers
 
 METHODS = ["plain", "embedmix"]
 

@@ -10,14 +10,14 @@ import pytest
 from test_bad_input import refused
 
 import families
-from salience.analysis.synthetic import synthetic
-from salience.reproduce import TABLES
-from salience.reproduce.mixing_tables import MixingTable
-from salience.reproduce.uaftc import figures as uaftc_figures
-from salience.reproduce.uaftc import synthetic as uaftc_synthetic
-from salience.reproduce.uaftc import table2 as uaftc_table2
-from salience.reproduce.vat import tables as vat
-from salience.training.word_models import WordRecipe
+from salience.papers.mixing_tables import MixingTable
+from salience.papers.tables import TABLES
+from salience.papers.uaftc import figures as uaftc_figures
+from salience.papers.uaftc import synthetic as uaftc_synthetic
+from salience.papers.uaftc import table2 as uaftc_table2
+from salience.papers.uaftc.synthetic import synthetic
+from salience.papers.uaftc.training import WordRecipe
+from salience.papers.vat import tables as vat
 
 LABELS = ("negative", "positive")
 
@@ -93,7 +93,7 @@ def test_a_table_is_run_and_printed(reproduce, tmp_path):
 
 def test_a_kept_table_is_drawn(reproduce, tmp_path, monkeypatch):
     changed(monkeypatch, "uaftc-table2", run=lambda cell, data_dir: {"accuracy": 0.5, "published": 0.5})
-    monkeypatch.setattr("salience.reproduce.running.SOURCES", {})  # no set is read
+    monkeypatch.setattr("salience.papers.table.SOURCES", {})  # no set is read
     answer = reproduce("uaftc-table2", "--sets", "sst2,imdb-short", "--pictures", tmp_path / "pictures")
     assert answer.code == 0, answer.err
     assert "scales-sst2, scales-imdb-short, each as png and svg" in answer.out

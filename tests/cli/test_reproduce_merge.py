@@ -5,15 +5,15 @@ import json
 import pytest
 from test_bad_input import refused
 
-from salience.reproduce import TABLES
-from salience.reproduce.ssmix.table2 import METHODS
+from salience.papers.ssmix import METHODS
+from salience.papers.tables import TABLES
 
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """Nothing is trained, and no data set is read."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("salience.reproduce.running.SOURCES", {})
+    monkeypatch.setattr("salience.papers.table.SOURCES", {})
     table = TABLES["ssmix-table2"]()
     made = []
 

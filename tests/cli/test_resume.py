@@ -11,7 +11,7 @@ import time
 import pytest
 
 from labelled import labelled_rows, started, write_csv
-from salience.training.checkpoints import last_checkpoint
+from salience.training.callbacks import last_checkpoint
 
 
 def arguments(place, output, *options):

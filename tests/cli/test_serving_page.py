@@ -14,9 +14,9 @@ import pytest
 import salience as package
 from documents import ROOT, blocks_of
 from labelled import labelled_rows
+from salience.classify.abstaining import FILE as THRESHOLDS
 from salience.cli.main import main
 from salience.export.folder import dockerfile
-from salience.inference.abstaining import FILE as THRESHOLDS
 from serving import asked, commands_of, served
 
 PAGE = ROOT / "docs" / "howto" / "serve.md"

@@ -13,7 +13,7 @@ from transformers import AutoTokenizer, PreTrainedModel, pipeline
 from labelled import labelled_rows, write_csv
 from salience.cli.settings import read_yaml
 from salience.errors import InputError
-from salience.training import resuming
+from salience.training import callbacks as resuming
 
 # ------------------------------------------------------------------------------------------ length of texts
 

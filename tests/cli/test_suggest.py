@@ -10,7 +10,7 @@ import pytest
 from test_bad_input import refused
 
 from labelled import labelled_rows, write_csv
-from salience.inference import load
+from salience.classify import load
 from salience.suggestions import DEFAULT, STRATEGIES, suggest
 
 TRAINED = [text for text, _ in labelled_rows(60)]

@@ -14,8 +14,8 @@ from test_bad_input import refused
 
 from labelled import labelled_rows, write_csv
 from salience import SalienceClassifier
-from salience.models.attention_classifier import AttentionClassifier
 from salience.models.loading import load_trained
+from salience.papers.attention_classifiers.classifier import AttentionClassifier
 from salience.training.procedures import Turns
 
 TEXTS, LABELS = zip(*labelled_rows(60), strict=True)
@@ -147,7 +147,7 @@ def test_over_a_transformer_from_a_folder(place, salience, tmp_path):
 
 def test_the_card_says_what_the_checkpoint_needs(place, salience, tmp_path):
     """transformers loads a plain checkpoint by itself, and ours when it has been told of it."""
-    needed = "import salience.models.attention_classifier"
+    needed = "import salience.papers.attention_classifiers.classifier"
     assert salience(*arguments(place, tmp_path / "ours")).code == 0
     card = (tmp_path / "ours" / "README.md").read_text()
     assert needed in card and "on `attention:dot`: " in card and "VAT" not in card

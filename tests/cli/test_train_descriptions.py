@@ -11,10 +11,10 @@ from test_resume import weights
 
 from labelled import WORDS, write_csv
 from salience.files import sha256_of
-from salience.training import preparing
-from salience.training.inputs import task_of
-from salience.training.preparing import prepare
+from salience.training import prepare as preparing
+from salience.training.prepare import prepare
 from salience.training.recipe import Recipe
+from salience.training.task import task_of
 
 
 @pytest.fixture(scope="module")

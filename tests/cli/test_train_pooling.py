@@ -14,7 +14,7 @@ from test_resume import finish, kill, start, wait_for, weights  # noqa: F401  `s
 import salience as package
 from labelled import labelled_rows
 from salience.cli.main import main
-from salience.training.recipe_file import read_recipe
+from salience.runs.folder import read_recipe
 
 TEXTS = [text for text, _ in labelled_rows(12, seed=3)]
 QUICK = ("--steps", "40", "--evaluations", "2", "--learning-rate", "0.01", "--method", "tmix", "--precision", "fp32")

@@ -9,7 +9,7 @@ from test_bad_input import refused
 from labelled import labelled_rows, write_csv
 from salience.cli.main import main
 from salience.data.columns import Columns
-from salience.training.recipe_file import trained_columns
+from salience.runs.folder import trained_columns
 
 ROWS = [(f"note {number}", text, label) for number, (text, label) in enumerate(labelled_rows(30))]
 SINGLE = ("note", "body", "topic")

@@ -9,11 +9,11 @@ import pytest
 
 import families
 from browsing import VIOLATIONS
+from salience.classify import TextClassifier
+from salience.classify.abstaining import Thresholds
 from salience.commands import demo as demo_page
 from salience.errors import InputError
 from salience.explainers.class_words import ClassWord, KeptWords, read_kept_words
-from salience.inference import TextClassifier
-from salience.inference.abstaining import Thresholds
 from salience.report.demo_page import abstaining, classes_table
 
 gradio = pytest.importorskip("gradio")

@@ -6,7 +6,7 @@ import pytest
 
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
-from salience.comparison.budgets import TIMED, UNTIMED, Clock, by_passes, by_time, steps_of
+from salience.comparison.planning import TIMED, UNTIMED, Clock, by_passes, by_time, steps_of
 from salience.training.recipe import Recipe
 
 
@@ -49,7 +49,7 @@ def test_a_step_of_a_method_is_timed_once_and_a_plain_one_too(tmp_path, monkeypa
         timed.append((recipe.method, recipe.method_options))
         return {"plain": 1.0, "ssmix": 3.0}[recipe.method] + recipe.method_options.get("window", 0)
 
-    monkeypatch.setattr("salience.comparison.budgets.seconds_per_step", seconds_per_step)
+    monkeypatch.setattr("salience.comparison.planning.seconds_per_step", seconds_per_step)
     names = ["ssmix:window=0.2", "ssmix", "plain"]
     found = by_time({name: recipe_of(tmp_path, method=name) for name in names})
     assert found == pytest.approx({names[0]: 3.2, "ssmix": 3, "plain": 1})
@@ -67,8 +67,8 @@ def test_a_step_is_timed_after_some_that_do_not_count(tmp_path, monkeypatch):
 
     steps = UNTIMED + TIMED
     times = [value for step in range(steps) for value in (0.0, 100.0 if step < UNTIMED else step - UNTIMED + 1.0)]
-    monkeypatch.setattr("salience.comparison.budgets.Clock", Slower)
-    monkeypatch.setattr("salience.comparison.budgets.moment", lambda: times.pop(0))
+    monkeypatch.setattr("salience.comparison.planning.Clock", Slower)
+    monkeypatch.setattr("salience.comparison.planning.moment", lambda: times.pop(0))
     found = by_time({"plain": recipe_of(tmp_path, method="plain")})
     assert len(clocks[0].seconds) == steps and not times
     assert found == {"plain": (TIMED + 1) / 2}

@@ -6,11 +6,10 @@ import pytest
 import yaml
 
 from salience.comparison import kept_runs
-from salience.comparison.grid import data_sets_of
+from salience.comparison.grid import data_sets_of, setting_variants
 from salience.comparison.kept_runs import is_kept
-from salience.comparison.variants import setting_variants
 from salience.errors import InputError
-from salience.training.folder import work_of
+from salience.runs.folder import work_of
 from salience.training.recipe import Recipe
 
 WANTED = Recipe(data="texts.csv", steps=3)

@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from salience.comparison.label_sets import (
+from salience.comparison.predictions import (
+    OF_ONE,
+    OF_SEVERAL,
     chosen_labels,
     contested_labels,
     label_disagreement,
@@ -13,10 +15,9 @@ from salience.comparison.label_sets import (
     label_reliability,
     label_votes,
     set_in_words,
+    summing_up,
 )
-from salience.comparison.summing_up import OF_ONE, OF_SEVERAL, summing_up
-from salience.explainers.explanation import Explanation
-from salience.explainers.explanation_rows import as_json, explanation_of
+from salience.explainers.explanation import Explanation, as_json, explanation_of
 
 NAMES = ["joy", "fear", "anger"]
 # Two seeds, three rows, three labels.

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import t, ttest_1samp
 
-from salience.comparison.draws import draws_needed
 from salience.comparison.interval import paired_interval, satterthwaite
+from salience.comparison.paired_difference import draws_needed
 
 # Heights of cross-fertilised less self-fertilised maize, in eighths of an inch: Darwin (1876), in R. A. Fisher (1935),
 # The Design of Experiments, chapter III, which gives t = 2.148 with 14 degrees of freedom.

@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import confusion_matrix
 
 from salience.comparison.predictions import disagreement, majority, mean_confusion, reliability, votes
-from salience.training.metrics import equal_mass_calibration_error
+from salience.scores.metrics import equal_mass_calibration_error
 
 SEEDS, ROWS, CLASSES = 4, 57, 3
 

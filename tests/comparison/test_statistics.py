@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from salience.comparison.statistics import difference, spread
+from salience.comparison.variation import difference, spread
 
 
 @pytest.mark.parametrize("comparisons", [1, 3])

@@ -1,7 +1,7 @@
 import pytest
 
-from salience.data.collecting import collect
 from salience.data.columns import Columns
+from salience.data.task import collect
 from salience.data.texts import Texts
 
 SINGLE = Columns("text", label="label")

@@ -2,8 +2,7 @@
 
 import pytest
 
-from salience.data.descriptions import label_descriptions, name_in_words
-from salience.data.task import Task
+from salience.data.task import Task, label_descriptions, name_in_words
 from salience.data.texts import Texts
 from salience.errors import InputError
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salience.data.drawing import draw, drawing_order
+from salience.data.splitting import draw, drawing_order
 from salience.errors import InputError
 
 LABELS = ["a"] * 600 + ["b"] * 300 + ["c"] * 90 + ["d"] * 10

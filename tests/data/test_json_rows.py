@@ -5,8 +5,7 @@ import json
 import pytest
 from written import NAMES, ROWS
 
-from salience.data.json_rows import may_go_on
-from salience.data.reading import column_names, stream
+from salience.data.reading import column_names, may_go_on, stream
 
 
 def test_blank_lines_other_line_ends_and_a_mark_do_no_harm(write):
@@ -19,7 +18,7 @@ def test_columns_that_the_first_row_lacks_are_found(write):
 
 
 def test_an_array_is_read_piece_by_piece(write, monkeypatch):
-    monkeypatch.setattr("salience.data.json_rows.CHUNK", 7)
+    monkeypatch.setattr("salience.data.reading.CHUNK", 7)
     assert list(stream(write("rows.json", json.dumps(ROWS[:-1], indent=1)))) == ROWS[:-1]
 
 
@@ -65,13 +64,13 @@ def test_arrays_name_the_line_too(write, complaint, array, reason):
     ],
 )
 def test_nothing_may_follow_an_array(write, complaint, monkeypatch, name, piece, rest, named):
-    monkeypatch.setattr("salience.data.json_rows.CHUNK", piece)
+    monkeypatch.setattr("salience.data.reading.CHUNK", piece)
     source = write(name, '[\n{"text": "a"}\n]' + rest)
     assert named in complaint(lambda: list(stream(source)))
 
 
 def test_white_space_may_stand_around_an_array(write, monkeypatch):
-    monkeypatch.setattr("salience.data.json_rows.CHUNK", 3)
+    monkeypatch.setattr("salience.data.reading.CHUNK", 3)
     assert list(stream(write("rows.json", " \n" * 20 + '[{"a": 1}]' + "\n \t" * 20))) == [{"a": 1}]
 
 
@@ -119,11 +118,11 @@ def test_an_endless_number_is_one_line(write, complaint):
 
 
 def test_a_fault_in_a_long_array_is_named_without_reading_all_of_it(write, complaint, monkeypatch):
-    monkeypatch.setattr("salience.data.json_rows.CHUNK", 100)
+    monkeypatch.setattr("salience.data.reading.CHUNK", 100)
     source = write("rows.json", '[\n{"a": }' + ', {"a": 1}' * 1000 + "]")
     read = []
     monkeypatch.setattr(
-        "salience.data.json_rows.may_go_on", lambda error, length: read.append(length) or may_go_on(error, length)
+        "salience.data.reading.may_go_on", lambda error, length: read.append(length) or may_go_on(error, length)
     )
     assert "line 2: not valid JSON" in complaint(stream, source)
     assert max(read) < 200

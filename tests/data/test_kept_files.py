@@ -4,11 +4,12 @@ import os
 
 import pytest
 
-from salience.data import kept_files, task
+from salience.data import task
+from salience.data import task as kept_files
 from salience.data.task import read_part
 from salience.data.texts import Texts
 from salience.training.recipe import Recipe
-from salience.training.task_files import read_task
+from salience.training.task import read_task
 
 ROWS = "text,label\none,a\ntwo,b\n"
 

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from salience.data.collecting import collect
 from salience.data.columns import Columns
 from salience.data.labels import check_labels, encode, label_names
 from salience.data.reading import stream
+from salience.data.task import collect
 from salience.errors import InputError
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.utils.class_weight import compute_class_weight
 
-from salience.data.loss_weights import class_weights, label_weights, loss_weights
+from salience.data.labels import class_weights, label_weights, loss_weights
 
 LABELS = ["a"] * 6 + ["b"] * 3 + ["c"]
 NAMES = ["a", "b", "c"]

@@ -9,7 +9,7 @@ from written import parquet
 
 from salience.errors import InputError
 from salience.training.recipe import Recipe
-from salience.training.task_files import read_task
+from salience.training.task import read_task
 
 LABELS = [["joy", "fear"], [], ["joy"], ["anger"], ["fear", "anger"], ["joy", "fear", "anger"]]
 EXPECTED = [[0, 1, 1], [0, 0, 0], [0, 0, 1], [1, 0, 0], [1, 1, 0], [1, 1, 1]]  # anger, fear, joy

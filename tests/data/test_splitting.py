@@ -9,7 +9,7 @@ from salience.data.splitting import group_numbers, shared_rows, split
 from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.training.recipe import Recipe
-from salience.training.task_files import read_task
+from salience.training.task import read_task
 
 ANY = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=40)
 LABELS = ANY.map(lambda labels: labels + sorted(set(labels)))  # two rows of each class at least

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from salience.data.drawing import draw
-from salience.data.splitting import split
-from salience.data.stratifying import held_out_rows, indicators_of, nested_rows, stratified_parts
+from salience.data.splitting import draw, held_out_rows, indicators_of, nested_rows, split, stratified_parts
 from salience.errors import InputError
 
 SHARES = np.array([0.5, 0.3, 0.2, 0.1, 0.05, 0.02])

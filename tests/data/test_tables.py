@@ -7,9 +7,8 @@ import pyarrow
 import pytest
 from written import ROWS, parquet
 
-from salience.data.arrow_values import plain
-from salience.data.parquet import parquet_types
 from salience.data.reading import column_names, stream
+from salience.data.tables import parquet_types, plain
 from salience.data.task import read_part
 
 

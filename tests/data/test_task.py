@@ -6,9 +6,8 @@ import pyarrow
 import pytest
 from written import parquet
 
-from salience.training.inputs import task_of
 from salience.training.recipe import Recipe
-from salience.training.task_files import read_task
+from salience.training.task import read_task, task_of
 
 TRAIN = "text,label\n" + "".join(f"text {number},{'ab'[number % 2]}\n" for number in range(20))
 OTHER = "text,label\nother 1,a\nother 2,b\nother 3,b\n"

@@ -12,8 +12,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from salience.data.arrow_values import python_values
-from salience.data.column_types import json_types
+from salience.data.tables import json_types, python_values
 from salience.data.writing import writing
 
 TEXT = {"text": pyarrow.string()}

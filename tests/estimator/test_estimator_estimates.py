@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score
 
 from salience import SalienceClassifier, SSMix
 from salience.errors import InputError
-from salience.training.calibrating import last_map
+from salience.training.head import last_map
 from salience.training.recipe import Recipe
 
 GROUPS = [f"author {number // 3}" for number in range(24)]
@@ -79,7 +79,7 @@ def test_calibration_divides_the_last_map(short, texts, labels):
 
 
 def test_groups_are_not_divided(short, texts, labels, monkeypatch):
-    from salience.training import estimated_fit
+    from salience.training import estimate as estimated_fit
 
     seen, choose = [], estimated_fit.choose_folds
     monkeypatch.setattr(estimated_fit, "choose_folds", lambda *given: seen.append(choose(*given)) or seen[-1])

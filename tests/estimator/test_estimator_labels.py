@@ -10,7 +10,7 @@ from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.estimator.fitting import parted
+from salience.estimator.classifier import parted
 from salience.training.procedures import Standard, Turns
 from salience.training.recipe import Recipe
 
@@ -147,7 +147,7 @@ def test_a_fit_that_is_interrupted_leaves_the_estimator_as_it_was(short, texts, 
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("salience.training.estimated_fit.fit", interrupted)
+    monkeypatch.setattr("salience.training.estimate.fit", interrupted)
     with pytest.raises(KeyboardInterrupt):
         estimator.fit(texts, renamed(labels, ["x", "y", "z"]))
     assert estimator.predict(texts).tolist() == before

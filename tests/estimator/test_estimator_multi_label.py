@@ -99,7 +99,7 @@ def test_cross_validation_and_searches_with_scores_of_several_labels(short, seve
 def test_thresholds_of_the_estimate_decide(short, several, tmp_path, monkeypatch):
     texts, names = several
     # Two steps teach little, so that whether the thresholds of an estimate help is left to no chance here.
-    monkeypatch.setattr("salience.training.label_thresholds.thresholds_help", lambda *_: True)
+    monkeypatch.setattr("salience.scores.thresholds.thresholds_help", lambda *_: True)
     estimator = short(estimate="folds:2").fit(texts, names)
     thresholds = estimator.classifier_.thresholds
     assert estimator.estimate_["label_thresholds"] and not np.allclose(thresholds, 0.5)

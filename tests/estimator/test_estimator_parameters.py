@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from salience import DropMix, SalienceClassifier, SSMix
 from salience.errors import InputError
-from salience.estimator.fitting import recipe_of
+from salience.estimator.classifier import recipe_of
 from salience.mixing import shuffle
 from salience.mixing.choosing import choose_method
 from salience.training.procedures import Turns

@@ -7,7 +7,7 @@ import families
 from reference import close, ssmix_reference
 from salience import Batch, SSMix
 from salience.explainers import EachTextAlone, Occlusion, gradient, gradient_map
-from salience.mixing.pairing import swap_halves
+from salience.mixing.method import swap_halves
 
 TEXTS, SECONDS = [5, 2, 4, 1, 0], [3, 7, 1, 1, 2]
 every_model = pytest.mark.parametrize("name", families.MODELS)

@@ -13,9 +13,9 @@ from reference import close
 from reference_attention import eager_attention, relevances
 from salience import AttentionMix, Batch, mixed
 from salience.explainers import Attention, ClsAttention
-from salience.hooks.attention_weights import attention, capturing, probabilities
+from salience.hooks.attention import attention, capturing, probabilities
 from salience.hooks.hooks import forward
-from salience.mixing.pairing import swap_halves
+from salience.mixing.method import swap_halves
 
 HEADS = 2
 OWN_ATTENTION = {"deberta-v2": "DebertaV2ForSequenceClassification", "mpnet": "MPNetForSequenceClassification"}
@@ -404,7 +404,7 @@ def test_only_the_head_that_is_asked_for_is_multiplied(head, monkeypatch):
         seen.append((query.shape[1], key.shape[1]))
         return probabilities(query, key, *others)
 
-    monkeypatch.setattr("salience.hooks.attention_weights.probabilities", watching)
+    monkeypatch.setattr("salience.hooks.attention.probabilities", watching)
     Attention(1, head)(model_of("bert"), batch([5, 1, 9]))
     assert seen == [(HEADS, HEADS) if head is None else (1, 1)]
 

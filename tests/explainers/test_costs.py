@@ -7,13 +7,12 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 import families
+from salience.classify import TextClassifier
 from salience.data.texts import Texts
 from salience.explainers import EXPLAINERS
-from salience.explainers.corpus import explain_words
+from salience.explainers.explain import explain_texts, explain_words
 from salience.explainers.explainer import WithLogits
-from salience.explainers.explanations import explain_texts
 from salience.hooks.hooks import forward
-from salience.inference import TextClassifier
 
 TEXTS = ["the film is good", "a film is unseen and", "is the good film"]
 LENGTHS = [7, 7, 7]  # tokens with padding and the two special ones

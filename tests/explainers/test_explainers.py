@@ -14,13 +14,11 @@ import families
 import word_models
 from reference import close
 from salience import EXPLAINERS, AttentionMix, Batch, DropMix, SSMix
-from salience.data.encoding import encode_texts
+from salience.classify import TextClassifier
+from salience.data.encoding import encode_texts, word_spans
 from salience.data.texts import Texts
-from salience.data.words import word_spans
 from salience.explainers import Attention, gradient, gradient_map
-from salience.explainers.corpus import word_scores
-from salience.explainers.explanations import explain_texts
-from salience.inference import TextClassifier
+from salience.explainers.explain import explain_texts, word_scores
 
 CLASSES = 3
 FAMILIES = ["bert", "roberta", "deberta-v2", "modernbert", "albert", "attention"]

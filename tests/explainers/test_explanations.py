@@ -8,15 +8,13 @@ import pytest
 
 import families
 from salience import EXPLAINERS
+from salience.classify import TextClassifier
+from salience.classify.classifier import predict_probabilities
 from salience.data.batching import DIFFERENTIATED, TOKENS
-from salience.data.encoding import encode_texts
+from salience.data.encoding import encode_texts, word_spans
 from salience.data.texts import UNKNOWN, Texts
-from salience.data.words import word_spans
-from salience.explainers.corpus import explain_words
+from salience.explainers.explain import TEXTS, explain_texts, explain_words
 from salience.explainers.explanation import Explanation
-from salience.explainers.explanations import TEXTS, explain_texts
-from salience.inference import TextClassifier
-from salience.inference.probabilities import predict_probabilities
 from salience.report.terminal import explanation_line
 
 

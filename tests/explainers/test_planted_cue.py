@@ -11,14 +11,14 @@ import torch
 import families
 import word_models
 from salience import EXPLAINERS, Batch
+from salience.classify import TextClassifier
 from salience.data.batching import Collator
 from salience.data.texts import Texts
 from salience.explainers import Attention, ClsAttention
 from salience.explainers.chance import random_words
-from salience.explainers.corpus import explain_words
+from salience.explainers.explain import explain_words
 from salience.faithfulness.evaluation import evaluate
-from salience.inference import TextClassifier
-from salience.models.vocabulary import word_tokenizer
+from salience.papers.attention_classifiers.building import word_tokenizer
 
 CUES = ["sun", "moon", "star"]  # a class each
 FILLER = [start + end for start in ("ba", "do", "ki", "lu", "me") for end in "nrst"]

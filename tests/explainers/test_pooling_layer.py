@@ -6,7 +6,7 @@ import torch
 import families
 from salience import EXPLAINERS
 from salience.explainers import Attention, ClsAttention, pooling_attention
-from salience.hooks.attention_weights import attention
+from salience.hooks.attention import attention
 from salience.hooks.stages import depth, stages
 
 

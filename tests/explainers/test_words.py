@@ -5,10 +5,10 @@ import torch
 
 import families
 from salience import EXPLAINERS, Batch
+from salience.classify import TextClassifier
+from salience.data.encoding import word_spans
 from salience.data.texts import Texts
-from salience.data.words import word_spans
-from salience.explainers.explanations import explain_texts
-from salience.inference import TextClassifier
+from salience.explainers.explain import explain_texts
 
 
 def test_words_are_what_white_space_parts():

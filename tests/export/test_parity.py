@@ -6,12 +6,12 @@ import torch
 
 import families
 import word_models
+from salience.classify import TextClassifier
+from salience.classify.onnx_model import FILE, OnnxModel
 from salience.errors import InputError
-from salience.export.parity import TOLERANCE, check_parity, made_up_batch, made_up_batches
+from salience.export.agreement import TOLERANCE, check_parity, made_up_batch, made_up_batches
 from salience.export.tracing import write_onnx
 from salience.hooks.hooks import forward
-from salience.inference import TextClassifier
-from salience.inference.onnx_model import FILE, OnnxModel
 
 
 def tiny_classifier(model=None) -> TextClassifier:

@@ -7,10 +7,10 @@ import torch
 
 import families
 import word_models
+from salience.classify.onnx_model import FILE, OnnxModel
 from salience.errors import InputError
 from salience.export.tracing import needs_two_files, write_onnx
 from salience.hooks.hooks import forward
-from salience.inference.onnx_model import FILE, OnnxModel
 
 BATCHES = [  # lengths of the texts, of the second texts, and columns of padding
     ([3], None, 0),

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from salience.data.encoding import Encoded
-from salience.data.words import Words
-from salience.faithfulness.erasure import Erasure
-from salience.faithfulness.reading import Reading
+from salience.data.encoding import Encoded, Words
+from salience.faithfulness.erasure import Erasure, Reading
 
 EMPTY = 10**6  # the token of a text of which nothing is left
 

@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 
 import families
 from salience.data.batching import padded
-from salience.data.encoding import Encoded, encode_texts
-from salience.data.words import SPECIAL, Words, word_spans
-from salience.explainers.corpus import word_scores
-from salience.faithfulness.erasure import Erasure, ranks
-from salience.faithfulness.reading import Reading
-from salience.models.vocabulary import word_tokenizer
+from salience.data.encoding import SPECIAL, Encoded, Words, encode_texts, word_spans
+from salience.explainers.explain import word_scores
+from salience.faithfulness.erasure import Erasure, Reading, ranks
+from salience.papers.attention_classifiers.building import word_tokenizer
 
 TEXTS = ["a good film, unseen", "bad", "", "the film is good and bad and unheard-of"]
 PAIRS = ["quite so", "the film", "no", ""]

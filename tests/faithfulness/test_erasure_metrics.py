@@ -18,9 +18,8 @@ from salience.faithfulness.aopc import aopc
 from salience.faithfulness.comprehensiveness import comprehensiveness, sufficiency
 from salience.faithfulness.decision_flip import decision_flip
 from salience.faithfulness.detection import detection, detection_by_class, marked_words
-from salience.faithfulness.erasure import Erasure
+from salience.faithfulness.erasure import Erasure, Reading
 from salience.faithfulness.leave_one_out import loo_tau
-from salience.faithfulness.reading import Reading
 from salience.faithfulness.results import interval
 
 

@@ -16,9 +16,8 @@ from salience import METRICS, Metric
 from salience.data.texts import UNKNOWN, Texts
 from salience.errors import InputError
 from salience.explainers.chance import random_words
-from salience.faithfulness.erasure import Erasure
-from salience.faithfulness.evaluation_input import labelled
-from salience.faithfulness.reading import Reading
+from salience.faithfulness.erasure import Erasure, Reading
+from salience.faithfulness.evaluation import labelled
 from salience.faithfulness.results import interval, mean_of
 
 ROWS = labelled_rows(12, seed=6)

@@ -13,12 +13,13 @@ from labelled import FILLER, WORDS, labelled_rows
 from salience import METRICS, Metric
 from salience.data.texts import Texts
 from salience.explainers.chance import random_words
-from salience.explainers.explanations import explain_texts
-from salience.faithfulness import default_metrics, measuring, reading
+from salience.explainers.explain import explain_texts
+from salience.faithfulness import default_metrics
+from salience.faithfulness import erasure as reading
+from salience.faithfulness import evaluation as measuring
 from salience.faithfulness.comprehensiveness import BINS
-from salience.faithfulness.erasure import Erasure
-from salience.faithfulness.measuring import measure
-from salience.faithfulness.reading import Reading
+from salience.faithfulness.erasure import Erasure, Reading
+from salience.faithfulness.evaluation import measure
 
 TEXTS = [text for text, _ in labelled_rows(20, seed=6)]
 TEXTS += [" ".join(TEXTS[:4]), "goal", "soup xylophonists", ""]

@@ -16,8 +16,7 @@ from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.explainers.chance import random_words
 from salience.faithfulness import Metric, default_metrics, metrics_named
-from salience.faithfulness.erasure import Erasure
-from salience.faithfulness.reading import Reading
+from salience.faithfulness.erasure import Erasure, Reading
 
 ALL = default_metrics(2, ("labels", "marks"))
 MOST = 6

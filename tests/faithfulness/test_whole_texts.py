@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import kendalltau
 
 from long_readers import WORDS, classifier
+from salience.classify import TextClassifier
 from salience.data.texts import Texts
-from salience.explainers.explanations import explain
+from salience.explainers.explain import explain
 from salience.faithfulness.evaluation import evaluate
-from salience.inference import TextClassifier
 
 LONG = " ".join(np.random.default_rng(0).choice(WORDS, 40).tolist())
 SINGLE = Texts(["a film", LONG, "told twice", f"{LONG} dogs\n and dogs"], labels=[0, 1, 1, 0])

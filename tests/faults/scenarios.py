@@ -65,16 +65,16 @@ PREDICT = [*PREDICT_ANY, "wide.csv", "--window", "3"]
 
 def checkpoint_every_step() -> None:
     """As in a run whose steps take longer than the time between two checkpoints."""
-    from salience.training import resuming
+    from salience.training import callbacks as resuming
 
     resuming.SECONDS = 0
 
 
 def small_table() -> None:
     """The table of synthetic texts, with few texts and epochs."""
-    from salience.analysis.synthetic import synthetic
-    from salience.reproduce import TABLES
-    from salience.reproduce.uaftc import synthetic as uaftc_synthetic
+    from salience.papers.tables import TABLES
+    from salience.papers.uaftc import synthetic as uaftc_synthetic
+    from salience.papers.uaftc.synthetic import synthetic
 
     uaftc_synthetic.synthetic = lambda *numbers, **settings: synthetic(20, 20)
     small = replace(uaftc_synthetic.TABLE, run=partial(uaftc_synthetic.run, epochs=2))

@@ -5,8 +5,8 @@ import platform
 import pytest
 import torch
 
-from salience.inference import devices
-from salience.inference.devices import device_name, processor_name
+from salience.papers import datasets as devices
+from salience.papers.datasets import device_name, processor_name
 
 TOLD = "processor\t: 0\nmodel name\t: AMD EPYC 7B13\nflags\t\t: avx2\n\nprocessor\t: 1\nmodel name\t: AMD EPYC 7B13\n"
 

@@ -9,11 +9,10 @@ from transformers import AutoModel
 
 import families
 from labelled import FILLER, WORDS, labelled_rows
+from salience.classify.frozen_encoder import load_frozen, mean_vectors
 from salience.data.encoding import Encoded, encode_texts
 from salience.errors import InputError
-from salience.inference.frozen_encoder import load_frozen, mean_vectors
-from salience.models.embedded import EMBEDDED
-from salience.models.sources import model_source
+from salience.models.loading import EMBEDDED, model_source
 
 TEXTS = [text for text, _ in labelled_rows(20)] + [" ".join(FILLER * 8), "a", "Soup!"]
 

@@ -5,10 +5,9 @@ import pytest
 
 import families
 from labelled import FILLER, WORDS, labelled_rows
+from salience.classify import frozen_encoder as kept_vectors
+from salience.classify.frozen_encoder import FrozenEncoder, KeptEncoder, load_frozen
 from salience.data.texts import Texts
-from salience.inference import kept_vectors
-from salience.inference.frozen_encoder import FrozenEncoder, load_frozen
-from salience.inference.kept_vectors import KeptEncoder
 
 TEXTS = [text for text, _ in labelled_rows(12)]
 

@@ -9,8 +9,7 @@ from long_readers import WORDS, classifier
 from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.explainers import EXPLAINERS
-from salience.explainers.explanations import explain_texts
-from salience.explainers.windows import mean_scores
+from salience.explainers.explain import explain_texts, mean_scores
 
 LONG = " ".join(np.random.default_rng(0).choice(WORDS, 60).tolist())
 TEXTS = Texts(["a film", LONG, "told twice", LONG + " dogs and dogs"], labels=[0, 1, 1, 0], rows=[3, 4, 5, 6])

@@ -8,8 +8,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import families
+from salience.classify.onnx_model import FILE, OnnxModel
 from salience.errors import InputError
-from salience.inference.onnx_model import FILE, OnnxModel
 
 CONFIG = families.build("bert").config
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import families
+from salience.classify.classifier import predict_probabilities
+from salience.classify.frozen_encoder import probabilities_and_vectors, sentence_vectors
 from salience.data.encoding import Encoded
-from salience.inference.probabilities import predict_probabilities
-from salience.inference.sentence_vectors import probabilities_and_vectors, sentence_vectors
 from salience.models.problem import SEVERAL
 
 

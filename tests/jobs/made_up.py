@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from salience.reproduce import Table
+from salience.papers.tables import Table
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from jobs import work
+from salience.classify.parts import answers_by_ray
 from salience.errors import InputError
+from salience.files import lock_of, locked
 from salience.jobs import Failure, FailureLog, Job, pool_of, run_jobs
 from salience.jobs.workers import Workers
-from salience.outputs import lock_of, locked
-from salience.prediction.on_ray import answers_by_ray
 
 
 @pytest.fixture

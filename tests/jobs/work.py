@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from salience.errors import InputError
-from salience.jobs.watching import watcher
+from salience.jobs.job import watcher
 
 
 def process_and_threads(folder: Path, name: str) -> tuple[int, str]:

@@ -14,7 +14,7 @@ from reference_attention import attentionmix_reference, eager_attention, mixture
 from salience import AttentionMix, Batch, forward_mixed, mixed
 from salience.explainers import Attention
 from salience.hooks.hooks import forward
-from salience.mixing.pairing import neighbours, shuffle
+from salience.mixing.method import neighbours, shuffle
 
 # DeBERTa-v2 and MPNet say that they compute all heads: tests/explainers/test_attention.py's business.
 pytestmark = pytest.mark.filterwarnings("ignore:.*attention interface")

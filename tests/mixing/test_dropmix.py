@@ -16,7 +16,7 @@ from reference_patches import budget, dropmix_reference, exchanged, window_size
 from salience import METHODS, Batch, DropMix, forward_mixed, mixed, plain
 from salience.explainers.gradient import gradient_map
 from salience.hooks.hooks import forward
-from salience.mixing.pairing import neighbours, shuffle
+from salience.mixing.method import neighbours, shuffle
 
 
 def texts(tokens: list[int], extra_padding: int = 0) -> Batch:

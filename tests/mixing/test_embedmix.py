@@ -7,7 +7,7 @@ from families import FAMILIES, batch, distinct_batch
 from reference import close
 from salience import EmbedMix, forward_mixed, stages
 from salience.hooks.hooks import forward
-from salience.mixing.pairing import neighbours, shuffle, swap_halves
+from salience.mixing.method import neighbours, shuffle, swap_halves
 
 
 def test_gold():

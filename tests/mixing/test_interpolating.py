@@ -29,7 +29,7 @@ from families import (
 from reference import close
 from salience import Batch, DropoutMixup, EmbedMix, MixupEncoding, SenMixup, TMix, WordMixup, forward_mixed, mixed
 from salience.hooks.hooks import forward
-from salience.mixing.pairing import neighbours, shuffle, swap_halves
+from salience.mixing.method import neighbours, shuffle, swap_halves
 
 METHODS = [WordMixup, EmbedMix, TMix, MixupEncoding, SenMixup, DropoutMixup]
 LEVELS = {

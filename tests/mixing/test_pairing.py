@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from families import distinct_batch
-from salience.mixing.pairing import neighbours, shuffle, swap_halves
+from salience.mixing.method import neighbours, shuffle, swap_halves
 
 
 @pytest.mark.parametrize(

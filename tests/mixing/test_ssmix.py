@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from families import FAMILIES, batch, distinct_batch, padded, rearranged
 from reference import best_start, close, span_length, ssmix_reference
 from salience import Batch, SSMix
-from salience.mixing.pairing import neighbours, shuffle, swap_halves
+from salience.mixing.method import neighbours, shuffle, swap_halves
 
 
 def scored(own: Batch, rows: list[list[float]], dtype=torch.float64) -> torch.Tensor:

@@ -13,7 +13,7 @@ from scipy import stats
 from families import distinct_batch, padded
 from reference import close, span_length
 from salience import METHODS, SSMix
-from salience.mixing.pairing import neighbours
+from salience.mixing.method import neighbours
 
 SPANS, PLACES = "ssmix-nosaliency", "ssmix-nospan"
 every_ablation = pytest.mark.parametrize("name", [SPANS, PLACES])

@@ -9,7 +9,7 @@ from families import FAMILIES, LAYERS, batch, build, distinct_batch, layer_modul
 from reference import close
 from salience import EmbedMix, TMix, forward_mixed
 from salience.hooks.hooks import forward
-from salience.mixing.pairing import neighbours, shuffle, swap_halves
+from salience.mixing.method import neighbours, shuffle, swap_halves
 
 LEVELS = ["embeddings", *range(1, LAYERS + 1)]
 

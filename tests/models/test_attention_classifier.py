@@ -14,15 +14,14 @@ from transformers import AutoConfig, AutoModelForSequenceClassification, Trainer
 import families
 from reference import close, soft_cross_entropy
 from salience import METHODS, Batch, forward_mixed, mixed
+from salience.classify.classifier import predict_probabilities
 from salience.data.batching import Collator
 from salience.data.encoding import encode_texts
 from salience.hooks.hooks import forward
-from salience.inference.probabilities import predict_probabilities
-from salience.mixing.pairing import swap_halves
-from salience.models.attention_classifier import AttentionClassifier
-from salience.models.attention_config import ENCODERS, HEADS, AttentionClassifierConfig
-from salience.models.attention_options import POOLINGS
-from salience.models.vocabulary import word_tokenizer
+from salience.mixing.method import swap_halves
+from salience.papers.attention_classifiers.building import word_tokenizer
+from salience.papers.attention_classifiers.classifier import AttentionClassifier
+from salience.papers.attention_classifiers.options import ENCODERS, HEADS, POOLINGS, AttentionClassifierConfig
 from word_models import CLASSES, SEPARATOR, VOCABULARY, bits, padded, torchs_lstm, word_batch, word_classifier
 
 every_encoder = pytest.mark.parametrize("encoder", ENCODERS)

@@ -5,7 +5,7 @@ import torch
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 import families
-from salience.hooks import attention_in_bf16 as ours
+from salience.hooks import attention as ours
 from salience.models.precision import attending, computing
 
 FUSED_BACKWARD = "aten::_scaled_dot_product_flash_attention_for_cpu_backward"

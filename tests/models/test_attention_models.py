@@ -8,16 +8,16 @@ import families
 from reference import close
 from salience.data.encoding import encode_texts
 from salience.errors import InputError
-from salience.models.attention_models import (
+from salience.models.loading import longest_text
+from salience.papers.attention_classifiers.building import (
     PRESETS,
     WORD_ENCODERS,
     AttentionOptions,
     attention_options,
     build_attention_classifier,
 )
-from salience.models.attention_options import POOLINGS
-from salience.models.loading import longest_text
-from salience.models.poolings import Additive, Dot, First, Max
+from salience.papers.attention_classifiers.options import POOLINGS
+from salience.papers.attention_classifiers.poolings import Additive, Dot, First, Max
 from word_models import bits
 
 TEXTS = ["a good film", "a bad film", "bad bad acting, don't go"]

@@ -7,9 +7,8 @@ import families
 from salience.errors import InputError
 from salience.hooks.hooks import forward
 from salience.hooks.stages import stages
-from salience.models.configuration import set_dropout
-from salience.models.loading import load_classifier
-from salience.models.sentence_pooling import with_pooling
+from salience.models.loading import load_classifier, set_dropout
+from salience.training.head import with_pooling
 
 NAMES = [name for name in families.FAMILIES if name != "modernbert-mean"]
 

@@ -9,10 +9,9 @@ from safetensors.torch import load_file, save_file
 
 import families
 from salience.errors import InputError
-from salience.models import embedded
-from salience.models.attention_models import AttentionOptions, build_attention_classifier
-from salience.models.embedded import EMBEDDED, check_hash, embedded_folder
-from salience.models.loading import load_classifier, load_trained, longest_text
+from salience.models import loading as embedded
+from salience.models.loading import EMBEDDED, check_hash, embedded_folder, load_classifier, load_trained, longest_text
+from salience.papers.attention_classifiers.building import AttentionOptions, build_attention_classifier
 
 
 def test_the_embedded_model_is_the_upstream_file():

@@ -8,10 +8,8 @@ import families
 from salience import EXPLAINERS, METHODS, forward_mixed
 from salience.batch import Batch
 from salience.errors import InputError
-from salience.models.problem import OneLabel, SeveralLabels, problem_of
-from salience.models.thresholds import thresholds_in
-from salience.training.loss import BinaryCrossEntropy
-from salience.training.objectives import mixed, plain
+from salience.models.problem import OneLabel, SeveralLabels, problem_of, thresholds_in
+from salience.training.objective import BinaryCrossEntropy, mixed, plain
 
 LABELS = torch.tensor([[1, 0, 1], [0, 0, 0]])
 

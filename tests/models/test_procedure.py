@@ -5,8 +5,7 @@ import torch
 from torch import nn
 
 import families
-from salience.models.attention_options import POOLINGS
-from salience.models.procedure import required_procedure
+from salience.papers.attention_classifiers.options import POOLINGS, required_procedure
 from word_models import word_classifier
 
 

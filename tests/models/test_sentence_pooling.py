@@ -7,10 +7,9 @@ import torch
 
 import families
 from salience.errors import InputError
-from salience.models.embedded import embedded_folder
-from salience.models.loading import load_classifier
+from salience.models.loading import embedded_folder, load_classifier
 from salience.models.mean_pooling import NARROW
-from salience.models.sentence_pooling import declared_modes, is_for_mean, used_pooling, with_pooling
+from salience.training.head import declared_modes, is_for_mean, used_pooling, with_pooling
 
 MODULES = [
     {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},

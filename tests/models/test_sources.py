@@ -8,9 +8,8 @@ import pytest
 
 import families
 from salience.errors import InputError
-from salience.models import sources
-from salience.models.loading import load_trained
-from salience.models.sources import model_source
+from salience.models import loading as sources
+from salience.models.loading import load_trained, model_source
 
 COMMIT = "0" * 40
 

@@ -5,10 +5,10 @@ import torch
 
 import word_models
 from reference import close
+from salience.classify.classifier import predict_probabilities
 from salience.data.encoding import Encoded
 from salience.hooks.hooks import forward
-from salience.inference.probabilities import predict_probabilities
-from salience.models.type_scalars import TypeScalars
+from salience.papers.attention_classifiers.classifier import TypeScalars
 
 
 @pytest.mark.parametrize("classes", [2, 3])

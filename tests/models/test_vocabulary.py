@@ -5,7 +5,7 @@ from transformers import AutoTokenizer
 
 from salience.data.batching import Collator
 from salience.data.encoding import encode_texts
-from salience.models.vocabulary import PADDING, SEPARATOR, SPECIAL, UNKNOWN, word_tokenizer
+from salience.papers.attention_classifiers.building import PADDING, SEPARATOR, SPECIAL, UNKNOWN, word_tokenizer
 
 
 def words(tokenizer, text: str) -> list[str]:

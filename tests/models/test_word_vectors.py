@@ -12,10 +12,14 @@ from safetensors.torch import load_file
 
 from reference import close
 from salience.errors import InputError
-from salience.models.attention_models import minilm_vectors
-from salience.models.embedded import embedded_folder
-from salience.models.loading import load_tokenizer
-from salience.models.word_vectors import fill, glove_vectors, read_word_vectors, word_piece_vectors
+from salience.models.loading import embedded_folder, load_tokenizer
+from salience.papers.attention_classifiers.building import (
+    fill,
+    glove_vectors,
+    minilm_vectors,
+    read_word_vectors,
+    word_piece_vectors,
+)
 
 GLOVE = "the 0.1 0.2 0.3\nfilm -1 2e-1 3\nother 9 9 9\nwell-made 1 1 1\n"
 VOCABULARY = {"the": 3, "film": 4, "unseen": 5, "well-made": 6}

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from salience.prediction.predictor import Predictor
+from salience.classify.predictor import Predictor
 
 DEADLY = "the third window"  # a text
 

@@ -8,9 +8,8 @@ import math
 import numpy as np
 import pytest
 
+from salience.classify.predictor import AddedColumns, lowest_in_set, lowest_of_run
 from salience.errors import InputError
-from salience.prediction.added_columns import AddedColumns
-from salience.prediction.label_sets import lowest_in_set, lowest_of_run
 
 LABELS = ["a", "b", "c"]
 

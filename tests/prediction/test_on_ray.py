@@ -9,11 +9,10 @@ from clusters import two_workers
 from labelled import labelled_rows
 from prediction.killed import DEADLY, KilledOnce
 from salience import Predictor
+from salience.classify.parts import Windows, answers_by_ray
 from salience.cli.main import main
 from salience.commands.predict import answers_here
 from salience.data.columns import Columns
-from salience.prediction.on_ray import answers_by_ray
-from salience.prediction.windows import Windows
 
 TEXTS = [text for text, _ in labelled_rows(120, seed=3)]
 
@@ -74,7 +73,7 @@ def test_an_actor_that_is_killed_in_the_middle(cluster, model, write, tmp_path):
 def test_the_predictor_is_a_function_of_ray_data(cluster, model):
     import ray
 
-    from salience.cluster import connected
+    from salience.processes import connected
 
     with connected(cluster):
         rows = [{"id": number, "text": text} for number, text in enumerate(TEXTS)]

@@ -11,9 +11,9 @@ from transformers import pipeline
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience import Predictor
+from salience.classify import predictor as module
 from salience.cli.main import main
 from salience.errors import InputError
-from salience.prediction import predictor as module
 
 TEXTS = [text for text, _ in labelled_rows(20, seed=3)]
 

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from salience.comparison.evidence import GridEvidence, grid_evidence
-from salience.comparison.finished_grid import FinishedGrid
+from salience.comparison.evidence import GridEvidence, HeatMaps, grid_evidence
 from salience.comparison.grid import Grid
 from salience.comparison.kept_runs import KeptRun
+from salience.comparison.planning import FinishedGrid
 from salience.comparison.results import comparison_of
-from salience.comparison.stored_explanations import HeatMaps
 from salience.explainers.explanation import Explanation
-from salience.training.metrics import detailed_scores
+from salience.scores.metrics import detailed_scores
 from salience.training.recipe import Recipe
 
 SEEDS = (3, 4, 5)

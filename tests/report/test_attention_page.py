@@ -11,20 +11,18 @@ import torch
 from matplotlib.figure import Figure
 
 from labelled import WORDS, labelled_rows, write_csv
-from salience.analysis.association import NEUTRAL
-from salience.analysis.token_scores import TokenScores
+from salience.audit.association import NEUTRAL
 from salience.cli.main import main
-from salience.comparison.attention import Analysis, Words, analyse
-from salience.comparison.attention_sweep import sweep
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.models.attention_models import AttentionOptions
-from salience.report.attention_page import attention_page, category_rows
-from salience.report.attention_pictures import draw_all
-from salience.report.attention_pictures import scores as draw_scores
+from salience.papers.attention_classifiers.building import AttentionOptions
+from salience.papers.uaftc.analysis import Analysis, Words, analyse, sweep
+from salience.papers.uaftc.page import attention_page, category_rows, draw_all
+from salience.papers.uaftc.page import scores as draw_scores
+from salience.papers.uaftc.token_scores import TokenScores
+from salience.papers.uaftc.training import WordRecipe, fit_words
 from salience.training.recipe import Recipe
-from salience.training.task_files import read_task
-from salience.training.word_models import WordRecipe, fit_words
+from salience.training.task import read_task
 
 PICTURES = ["polarity", "attention", "weights", "scales", "training"]
 SENTIMENT = {"sport": "negative", "music": "neutral", "food": "positive"}

@@ -11,12 +11,11 @@ from grids import SEEDS, TEXTS, made_up, with_heat_maps
 from rich.console import Console
 
 from pages import HOSTILE, Content
-from salience.comparison.statistics import spread
+from salience.comparison.variation import spread
 from salience.errors import InputError
 from salience.report.comparison import p_value, show_comparison
-from salience.report.comparison_markdown import comparison_markdown
-from salience.report.comparison_page import comparison_page, cut
-from salience.report.prediction_pictures import MOST_CLASSES
+from salience.report.comparison_page import comparison_markdown, comparison_page, cut
+from salience.report.comparison_pictures import MOST_CLASSES
 
 
 def content_of(evidence) -> Content:

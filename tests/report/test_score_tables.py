@@ -5,11 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from salience.report.run_words import CORRECTED
-from salience.report.score_tables import not_within, score_parts
-from salience.training.calibration_evidence import HALVES, Calibration
-from salience.training.finished_run import JudgedRows
-from salience.training.score_intervals import Score
+from salience.report.run_evidence import HALVES, Calibration
+from salience.report.run_page import CORRECTED, not_within, score_parts
+from salience.scores.intervals import Score
+from salience.training.writing import JudgedRows
 
 
 def parts_of(probabilities, labels):

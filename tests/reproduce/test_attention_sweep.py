@@ -7,12 +7,11 @@ from test_mixing_tables import folder  # noqa: F401  a fixture: SST-2 with tiny 
 
 import families
 from salience.mixing.heads import rank_heads
-from salience.report.attention_sweep import draw_maps
-from salience.reproduce import TABLES
-from salience.reproduce.attentionmix import sweep
-from salience.reproduce.attentionmix.sweep import Cell, Maps, cells, finished_seeds, rank_correlation, report
-from salience.reproduce.mixing_tables import load, mixing_alone, part_of, prepare_equal
-from salience.training.batches import first_batches
+from salience.papers.attentionmix import sweep
+from salience.papers.attentionmix.sweep import Cell, Maps, cells, draw_maps, finished_seeds, rank_correlation, report
+from salience.papers.mixing_tables import load, mixing_alone, part_of, prepare_equal
+from salience.papers.tables import TABLES
+from salience.training.prepare import first_batches
 
 RANDOM = np.random.default_rng(0)
 

@@ -5,9 +5,10 @@ from test_datasets import write
 from test_explained_studies import rows
 
 import families
-from salience.reproduce import TABLES, mixing_tables
-from salience.reproduce.attentionmix.tables import LAYERS, METHODS, as_deep
-from salience.reproduce.mixing_tables import Cell, MixingTable
+from salience.papers import mixing_tables
+from salience.papers.attentionmix.tables import LAYERS, METHODS, as_deep
+from salience.papers.mixing_tables import Cell, MixingTable
+from salience.papers.tables import TABLES
 
 TABLE = TABLES["attentionmix-tables"]()
 OF_LAYERS = [f"AttentionMix, {rank} layer" for rank in ("best", "second", "third")]

@@ -9,9 +9,8 @@ import pytest
 from salience.commands.analyse.attention import read_first_texts
 from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.reproduce import datasets
-from salience.reproduce.datasets import SOURCES, load
-from salience.reproduce.preparation import newsgroups
+from salience.papers import datasets
+from salience.papers.datasets import SOURCES, load, newsgroups
 from salience.training.recipe import Recipe
 
 LABELS = {name: source.labels for name, source in SOURCES.items()}

@@ -10,10 +10,10 @@ from test_paper_tables import lines_of
 
 import families
 from salience.mixing.choosing import choose_method
+from salience.papers.dropmix.tables import CURVES, ENCODERS, METHODS, TABLE_3, TABLE_4
+from salience.papers.mixing_tables import curves_of
+from salience.papers.tables import TABLES
 from salience.report.comparison_pictures import learning_curves
-from salience.reproduce import TABLES
-from salience.reproduce.dropmix.accuracy import CURVES, ENCODERS, METHODS, TABLE_3, TABLE_4
-from salience.reproduce.mixing_curves import curves_of
 
 DROPMIX = ("DropMix-U", "DropMix-C", "DropMix-W", "DropMix-G")
 THREE = TABLES["dropmix-table3"]().published

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from test_datasets import write
 
+from salience.classify import TextClassifier
 from salience.data.texts import Texts
 from salience.faithfulness.erasure import as_judged
-from salience.inference import TextClassifier
-from salience.models.vocabulary import word_tokenizer
-from salience.reproduce.vat import judging
-from salience.reproduce.vat import tables as vat
+from salience.papers.attention_classifiers.building import word_tokenizer
+from salience.papers.vat import tables as judging
+from salience.papers.vat import tables as vat
 from word_models import word_classifier
 
 GOOD, BAD, PLAIN = ("lovely", "great"), ("dull", "awful"), ("film", "plot", "cast", "scene", "story")

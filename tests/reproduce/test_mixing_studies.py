@@ -10,10 +10,10 @@ from test_explained_studies import rows
 import families
 from salience.data.encoding import encode_texts
 from salience.explainers import Attention
-from salience.explainers.corpus import explain_tokens
-from salience.reproduce import training
-from salience.reproduce.attentionmix import figures as attentionmix_figures
-from salience.reproduce.dropmix import table5 as dropmix_table5
+from salience.explainers.explain import explain_tokens
+from salience.papers import datasets as training
+from salience.papers.attentionmix import figures as attentionmix_figures
+from salience.papers.dropmix import table5 as dropmix_table5
 
 LABELS = ("negative", "positive")
 TAGS = {"lovely": "ADJ", "great": "ADJ", "dull": "ADJ", "awful": "VERB", "film": "ADV"}

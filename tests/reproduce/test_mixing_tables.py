@@ -10,16 +10,15 @@ from test_explained_studies import rows
 from test_paper_tables import lines_of
 
 import families
-from salience.comparison.statistics import Difference
+from salience.classify import TextClassifier
+from salience.comparison.variation import Difference
 from salience.data.encoding import encode_texts
 from salience.errors import InputError
-from salience.inference import TextClassifier
-from salience.reproduce import TABLES, mixing_tables
-from salience.reproduce.attentionmix import tables as attentionmix
-from salience.reproduce.dropmix import accuracy as dropmix
-from salience.reproduce.mixing_report import Claim, report
-from salience.reproduce.mixing_tables import FIRST, Cell, MixingTable, part_of, prepare_equal
-from salience.reproduce.ssmix import table2 as ssmix
+from salience.papers import mixing_tables, ssmix
+from salience.papers.attentionmix import tables as attentionmix
+from salience.papers.dropmix import tables as dropmix
+from salience.papers.mixing_tables import FIRST, Cell, Claim, MixingTable, part_of, prepare_equal, report
+from salience.papers.tables import TABLES
 from salience.training.passes import passes_per_step
 
 METHODS = ssmix.METHODS | attentionmix.METHODS | dropmix.METHODS

@@ -10,22 +10,22 @@ import torch
 from test_datasets import write
 
 import families
-from salience.analysis.association import NEUTRAL, NONE
-from salience.analysis.synthetic import synthetic
-from salience.analysis.token_scores import TokenScores
+from salience.audit.association import NEUTRAL, NONE
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.reproduce import TABLES
-from salience.reproduce.attentionmix import figures as attentionmix_figures
-from salience.reproduce.datasets import SOURCES
-from salience.reproduce.dropmix import table5 as dropmix_table5
-from salience.reproduce.uaftc import figures as uaftc_figures
-from salience.reproduce.uaftc import synthetic as uaftc_synthetic
-from salience.reproduce.uaftc import table2 as uaftc_table2
-from salience.reproduce.uaftc import word_categories
-from salience.reproduce.vat import published as vat_published
-from salience.reproduce.vat import tables as vat
-from salience.training.word_models import WordRecipe
+from salience.papers.attentionmix import figures as attentionmix_figures
+from salience.papers.datasets import SOURCES
+from salience.papers.dropmix import table5 as dropmix_table5
+from salience.papers.tables import TABLES
+from salience.papers.uaftc import figures as uaftc_figures
+from salience.papers.uaftc import figures as word_categories
+from salience.papers.uaftc import synthetic as uaftc_synthetic
+from salience.papers.uaftc import table2 as uaftc_table2
+from salience.papers.uaftc.synthetic import synthetic
+from salience.papers.uaftc.token_scores import TokenScores
+from salience.papers.uaftc.training import WordRecipe
+from salience.papers.vat import published as vat_published
+from salience.papers.vat import tables as vat
 
 
 def cells_of(line: str) -> list[str]:

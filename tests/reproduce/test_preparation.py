@@ -4,8 +4,7 @@ from collections import Counter
 
 import pytest
 
-from salience.reproduce.datasets import SOURCES
-from salience.reproduce.preparation import newsgroup_words, newsgroups, short_reviews, stratified
+from salience.papers.datasets import SOURCES, newsgroup_words, newsgroups, short_reviews, stratified
 
 
 @pytest.mark.parametrize(

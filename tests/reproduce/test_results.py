@@ -7,7 +7,7 @@ import os
 import pytest
 
 from salience.errors import InputError
-from salience.reproduce.results import Results
+from salience.papers.table import Results
 
 ROWS = [
     {"set": "sst2", "scale": 0.001, "seed": 0, "accuracy": 0.5, "test": [0.4, 0.5]},

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from salience.errors import InputError
-from salience.inference.devices import processor_name
 from salience.models.precision import has_fast_bf16, resolve_precision
-from salience.reproduce import Table
-from salience.reproduce.running import environment, numbers, run_table
+from salience.papers.datasets import processor_name
+from salience.papers.table import environment, numbers, run_table
+from salience.papers.tables import Table
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 import pytest
 from matplotlib.figure import Figure
 
-from salience.reproduce import TABLES
-from salience.reproduce.attentionmix.figures import TAGS, draw_heads
-from salience.reproduce.uaftc.dynamics import draw_coupling, draw_scores
-from salience.reproduce.uaftc.figures import draw_words
-from salience.reproduce.uaftc.table2 import draw_scales
-from salience.reproduce.vat.report import draw_curves
+from salience.papers.attentionmix.figures import TAGS, draw_heads
+from salience.papers.tables import TABLES
+from salience.papers.uaftc.figures import draw_words
+from salience.papers.uaftc.synthetic import draw_coupling, draw_scores
+from salience.papers.uaftc.table2 import draw_scales
+from salience.papers.vat.tables import draw_curves
 
 
 def lines(axes) -> dict[str, list]:

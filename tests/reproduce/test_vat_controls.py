@@ -8,10 +8,9 @@ from test_datasets import write
 from test_explained_studies import PLAIN, rows
 from test_paper_tables import lines_of
 
-from salience.models import attention_models
-from salience.reproduce.vat import controls
-from salience.reproduce.vat.controls import METHODS, TABLE, TRAININGS, WITHOUT_0, Cell, judged
-from salience.reproduce.vat.iterations import Iterations, chosen
+from salience.papers.attention_classifiers import building as attention_models
+from salience.papers.vat import controls
+from salience.papers.vat.controls import METHODS, TABLE, TRAININGS, WITHOUT_0, Cell, Iterations, chosen, judged
 
 
 @pytest.fixture

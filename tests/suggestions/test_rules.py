@@ -10,10 +10,14 @@ from sklearn.cluster import KMeans
 
 import reference_suggestions
 from salience.suggestions import STRATEGIES, Pool
-from salience.suggestions.centers import nearest_to_centers
-from salience.suggestions.label_entropy import label_entropies
-from salience.suggestions.margin import margin, margins
-from salience.suggestions.uncertain_clusters import FACTOR, uncertain_clusters
+from salience.suggestions.strategies import (
+    FACTOR,
+    label_entropies,
+    margin,
+    margins,
+    nearest_to_centers,
+    uncertain_clusters,
+)
 
 
 def random_pool(seed, texts=60, classes=5, width=7) -> Pool:

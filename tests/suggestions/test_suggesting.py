@@ -8,15 +8,13 @@ from scipy.special import expit, softmax
 
 import families
 from labelled import FILLER, WORDS, labelled_rows
+from salience.classify import TextClassifier, load
+from salience.classify.classifier import OnnxClassifier
+from salience.classify.frozen_encoder import sentence_vectors
 from salience.errors import InputError
-from salience.inference import TextClassifier, load
-from salience.inference.onnx_classifier import OnnxClassifier
-from salience.inference.sentence_vectors import sentence_vectors
 from salience.models.problem import SEVERAL
 from salience.suggestions import STRATEGIES, Suggestion, suggest
-from salience.suggestions.fresh import FreshTexts, digest_of_text
-from salience.suggestions.suggesting import ranked
-from salience.suggestions.view import view_of
+from salience.suggestions.suggesting import FreshTexts, digest_of_text, ranked, view_of
 
 TEXTS = list(dict.fromkeys(text for text, _ in labelled_rows(40, seed=5)))
 

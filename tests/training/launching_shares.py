@@ -6,7 +6,7 @@ import sys
 
 from accelerate import PartialState
 
-from salience.training import estimating
+from salience.training import estimate as estimating
 from salience.training.recipe import Recipe
 from salience.training.run import train
 

@@ -6,16 +6,16 @@ from transformers import TrainingArguments
 
 import families
 from salience import EmbedMix, MixTrainer, SSMix
+from salience.classify import TextClassifier
 from salience.data.encoding import Encoded
-from salience.inference import TextClassifier
 from salience.mixing import neighbours
-from salience.training.alignment import alignment, coupling, penalty
-from salience.training.fitting import fit
-from salience.training.objectives import penalised, plain
-from salience.training.preparing import Prepared
+from salience.papers.uaftc.alignment import alignment, coupling, penalty
+from salience.papers.uaftc.training import WordRecipe
+from salience.training.fit import fit
+from salience.training.objective import penalised, plain
+from salience.training.prepare import Prepared
 from salience.training.procedures import Standard
 from salience.training.recipe import Recipe
-from salience.training.word_models import WordRecipe
 from word_models import bits, word_batch, word_classifier
 
 

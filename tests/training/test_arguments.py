@@ -4,10 +4,8 @@ import pytest
 
 import families
 from salience.errors import InputError
-from salience.training.arguments import check_device, check_parts, training_arguments
-from salience.training.default_settings import default_rates, default_steps
-from salience.training.preparing import width_of
-from salience.training.recipe import Recipe
+from salience.training.prepare import check_device, check_parts, training_arguments, width_of
+from salience.training.recipe import Recipe, default_rates, default_steps
 from word_models import word_classifier
 
 
@@ -21,7 +19,7 @@ def test_the_batch_of_a_step_is_the_same_in_pieces_and_on_processes(tmp_path, mo
     found = arguments(tmp_path, accumulation=2)
     assert (found.per_device_train_batch_size, found.gradient_accumulation_steps) == (16, 2)
     monkeypatch.setenv("WORLD_SIZE", "4")
-    monkeypatch.setattr("salience.training.arguments.TrainingArguments", dict)  # no processes are there to join
+    monkeypatch.setattr("salience.training.prepare.TrainingArguments", dict)  # no processes are there to join
     assert arguments(tmp_path, accumulation=2)["per_device_train_batch_size"] == 4
 
 

@@ -7,9 +7,12 @@ from sklearn.linear_model import LogisticRegression
 
 import families
 from labelled import FILLER, WORDS, labelled_rows
+from salience.classify.frozen_encoder import load_frozen
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.inference.frozen_encoder import load_frozen
+from salience.scores.calibration import cross_fitted, temperature_scores
+from salience.scores.metrics import detailed_scores
+from salience.scores.scoring import scores_with_intervals
 from salience.training.baselines import (
     baseline_scores,
     encoder_probabilities,
@@ -17,11 +20,8 @@ from salience.training.baselines import (
     regression_probabilities,
     tfidf_probabilities,
 )
-from salience.training.held_out import HeldOutPredictions
-from salience.training.metrics import detailed_scores
-from salience.training.results import measure
-from salience.training.scoring import scores_with_intervals
-from salience.training.temperature import cross_fitted, temperature_scores
+from salience.training.prepare import HeldOutPredictions
+from salience.training.writing import measure
 
 NAMES = list(WORDS)
 

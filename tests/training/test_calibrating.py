@@ -17,11 +17,11 @@ import salience
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience.errors import InputError
 from salience.hooks.hooks import evaluating, forward
-from salience.training.calibrating import choose_calibration, divide_logits, divisible
-from salience.training.metrics import calibration_error
+from salience.scores.calibration import cross_fitted, half_of_rows, temperature_of
+from salience.scores.metrics import calibration_error
+from salience.training.head import choose_calibration, divide_logits, divisible
 from salience.training.recipe import Recipe
 from salience.training.run import train
-from salience.training.temperature import cross_fitted, half_of_rows, temperature_of
 from word_models import word_classifier
 
 BATCH = families.batch([3, 5, 1])

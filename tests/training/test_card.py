@@ -5,8 +5,8 @@ import yaml
 from markdown_it import MarkdownIt
 
 from salience.errors import printable
-from salience.training.card import model_card
 from salience.training.recipe import Recipe
+from salience.training.writing import model_card
 
 HOSTILE = {
     "html": "<script>alert(1)</script><img src=x onerror=alert(1)>",

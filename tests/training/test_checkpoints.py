@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from salience.training.checkpoints import using_files
+from salience.training.callbacks import using_files
 
 # The texts are those of torch 2.13, safetensors 0.8 and tokenizers 0.23.
 RAISED = {

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from salience.training.confusion import ConfusedPair, confused_pairs
+from salience.scores.metrics import ConfusedPair, confused_pairs
 
 
 def test_the_largest_come_first_and_right_predictions_are_none():

@@ -9,11 +9,15 @@ import families
 from salience import EmbedMix, SenMixup, TMix, mixed, plain
 from salience.errors import InputError
 from salience.hooks.hooks import forward, reading
-from salience.training.contrastive import Contrastive, contrastive_loss
-from salience.training.loss import CrossEntropy
+from salience.training.objective import (
+    Contrastive,
+    CrossEntropy,
+    check_techniques,
+    contrastive_loss,
+    unmixed_objective,
+)
 from salience.training.passes import passes_per_step
 from salience.training.recipe import Recipe
-from salience.training.techniques import check_techniques, unmixed_objective
 from test_contract import rows_through_layers
 
 LENGTHS = [5, 2, 9, 4, 7, 3]

@@ -3,11 +3,11 @@
 import pytest
 
 import families
+from salience.classify import TextClassifier
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.inference import TextClassifier
 from salience.models.loading import load_classifier
-from salience.training.data_facts import data_facts
+from salience.runs.results import data_facts
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
 

@@ -5,9 +5,9 @@ import pytest
 
 import families
 from labelled import FILLER, WORDS, labelled_rows
+from salience.classify.frozen_encoder import load_frozen
 from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.inference.frozen_encoder import load_frozen
 from salience.training.described import SCALE, described_classifier, prototypes
 
 LABELS = ["sport", "music", "food"]

@@ -8,9 +8,9 @@ import pytest
 
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
-from salience.training.inputs import task_of
-from salience.training.preparing import prepare
+from salience.training.prepare import prepare
 from salience.training.recipe import Recipe
+from salience.training.task import task_of
 
 
 def test_all_classes_count_alike_with_their_descriptions(tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, classification_report
 
-from salience.training.metrics import (
+from salience.scores.metrics import (
     BINS,
     brier_score,
     class_scores,

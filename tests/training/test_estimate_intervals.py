@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import binom, binomtest
 from sklearn.metrics import accuracy_score, f1_score
 
-from salience.training import intervals
-from salience.training.intervals import Confusions, accuracy_interval, macro_f1_interval, wilson_interval
+from salience.scores import intervals
+from salience.scores.intervals import Confusions, accuracy_interval, macro_f1_interval, wilson_interval
 
 LABELS = np.array([0, 0, 1, 2, 1, 0, 2, 1])
 PREDICTED = np.array([0, 1, 1, 2, 2, 0, 0, 1])

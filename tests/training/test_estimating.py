@@ -19,13 +19,14 @@ import families
 from labelled import FILLER, WORDS, labelled_rows, untimed, write_csv
 from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.training import fold_models, resuming
+from salience.scores.metrics import detailed_scores
+from salience.training import callbacks as resuming
+from salience.training import folds as fold_models
 from salience.training.baselines import tfidf_probabilities
 from salience.training.folds import choose_folds
-from salience.training.inputs import task_of
-from salience.training.metrics import detailed_scores
 from salience.training.recipe import Recipe
 from salience.training.run import train
+from salience.training.task import task_of
 from word_models import bits
 
 ROWS = labelled_rows(30)
@@ -226,7 +227,7 @@ def test_the_files_are_in_the_manifest_and_nothing_else_is_left(place, whole, tm
 
 def test_trackers_are_told_of_the_run_alone(place, tmp_path, monkeypatch):
     opened = []
-    monkeypatch.setattr("salience.training.trackers.Tracking.open", tracked(opened))
+    monkeypatch.setattr("salience.training.callbacks.Tracking.open", tracked(opened))
     train(recipe_of(place, estimate="folds:2"), tmp_path / "run", report_to=["tensorboard"], **SILENT)
     assert opened == [(), (), ("tensorboard",)]
 

@@ -17,8 +17,8 @@ from labelled import labelled_rows, write_csv
 from salience import METHODS, mixed, plain
 from salience.errors import InputError
 from salience.hooks.stages import stages
-from salience.training.fitting import Listeners, fit
-from salience.training.freezing import freeze_lowest, frozen_layers
+from salience.training.fit import Listeners, fit
+from salience.training.head import freeze_lowest, frozen_layers
 from salience.training.passes import passes_per_step
 from word_models import bits
 

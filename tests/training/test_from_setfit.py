@@ -11,7 +11,7 @@ import families
 from labelled import FILLER, WORDS, labelled_rows
 from salience.data.texts import Texts
 from salience.training.from_setfit import setfit_probabilities
-from salience.training.reference_runs import equal_steps
+from salience.training.references import equal_steps
 
 NAMES = list(WORDS)
 

@@ -11,14 +11,13 @@ from sklearn.multiclass import OneVsRestClassifier
 
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
+from salience.classify import TextClassifier
+from salience.classify.frozen_encoder import sentence_vectors
 from salience.data.encoding import Encoded
 from salience.errors import InputError
-from salience.inference import TextClassifier
-from salience.inference.sentence_vectors import sentence_vectors
 from salience.models.problem import SEVERAL
-from salience.training import head_start
-from salience.training.calibrating import last_map
-from salience.training.head_start import begin_as_regression, can_begin, regression, regressions
+from salience.training import head as head_start
+from salience.training.head import begin_as_regression, can_begin, last_map, regression, regressions
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files, train
 from word_models import bits, word_classifier

@@ -2,7 +2,7 @@
 
 from math import inf, nan
 
-from salience.training.history import history_of
+from salience.runs.folder import history_of
 
 
 def test_what_is_measured_at_one_step_is_one_point():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from salience.training.judged_scores import baseline_ahead, judge_of, judged_scores
+from salience.runs.results import baseline_ahead, judge_of, judged_scores
 
 BASELINES = {"majority class": {"accuracy": 0.4}}
 ESTIMATE = {

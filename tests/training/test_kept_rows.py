@@ -5,8 +5,8 @@ import torch
 
 import families
 from salience import METHODS, SSMix, mixed
-from salience.training import objectives
-from salience.training.kept_rows import kept_by_rows
+from salience.training import objective as objectives
+from salience.training.objective import kept_by_rows
 
 
 @pytest.fixture

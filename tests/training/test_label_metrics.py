@@ -5,15 +5,15 @@ import pytest
 from scipy.stats import binomtest
 from sklearn import metrics as sk
 
-from salience.training.label_intervals import f1_intervals, label_scores_of_rows
-from salience.training.label_metrics import (
+from salience.scores.intervals import f1_intervals, label_scores_of_rows
+from salience.scores.label_metrics import (
     detailed_label_scores,
     each_label,
     label_calibration_error,
     label_scores,
     label_selection,
 )
-from salience.training.scoring import OF_ONE, OF_SEVERAL, label_scores_with_intervals, scoring_of
+from salience.scores.scoring import OF_ONE, OF_SEVERAL, label_scores_with_intervals, scoring_of
 
 GENERATOR = np.random.default_rng(0)
 LABELS = (GENERATOR.random((80, 4)) < [0.5, 0.3, 0.1, 0.02]).astype(int)

@@ -8,8 +8,8 @@ import yaml
 
 from labelled import labelled_rows, write_csv
 from salience.errors import InputError
-from salience.training.inputs import task_of
 from salience.training.recipe import Recipe
+from salience.training.task import task_of
 
 
 @pytest.fixture

@@ -10,19 +10,19 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import precision_score, recall_score
 
+from salience.classify.predictor import AddedLists
 from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.models.problem import SeveralLabels
-from salience.prediction.added_label_lists import AddedLists
-from salience.training.abstaining import check_target
-from salience.training.folds import Folds
-from salience.training.label_precision import (
+from salience.scores.thresholds import (
     precision_numbers,
     precision_sentences,
     precision_threshold,
     precision_thresholds,
     reachable_precisions,
 )
+from salience.training.estimate import check_target
+from salience.training.folds import Folds
 
 
 def slow_decisions(probabilities: list[float], labels: list[int], target: float, error: float) -> list[bool]:

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from sklearn import metrics as sk
 
-from salience.training.label_metrics import label_scores
-from salience.training.label_row_scores import label_class_scores, label_row_scores, ranking_precisions
-from salience.training.scoring import OF_ONE, OF_SEVERAL
+from salience.scores.label_metrics import label_class_scores, label_row_scores, label_scores, ranking_precisions
+from salience.scores.scoring import OF_ONE, OF_SEVERAL
 
 GENERATOR = np.random.default_rng(1)
 

@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from salience.training.label_temperature import (
+from salience.scores.calibration import (
+    half_of_rows,
     label_cross_fitted,
     label_temperature,
     label_temperature_scores,
     with_label_temperature,
 )
-from salience.training.label_thresholds import (
+from salience.scores.thresholds import (
     best_threshold,
     chosen_decisions,
     cross_decided,
     find_label_thresholds,
 )
-from salience.training.temperature import half_of_rows
 
 GENERATOR = np.random.default_rng(1)
 LABELS = (GENERATOR.random((200, 3)) < [0.4, 0.15, 0.01]).astype(int)

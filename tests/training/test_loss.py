@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 import families
-from salience.training.loss import BinaryCrossEntropy, CrossEntropy, cross_entropy, loss_for
+from salience.training.objective import BinaryCrossEntropy, CrossEntropy, cross_entropy, loss_for
 
 LOGITS = torch.randn(7, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 3
 LABELS = torch.tensor([0, 1, 2, 3, 3, 0, 1])

@@ -9,7 +9,7 @@ from transformers import TrainingArguments
 
 import families
 from salience import MixTrainer
-from salience.training.mean_loss import MeanLoss
+from salience.training.trainer import MeanLoss
 
 STEPS, EVERY = 8, 3  # a last log after two steps
 

@@ -14,7 +14,8 @@ import families
 import reference_faithfulness as reference
 from labelled import labelled_rows
 from salience.batch import Batch
-from salience.data.drawing import drawn
+from salience.classify import TextClassifier
+from salience.data.splitting import drawn
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError
@@ -22,12 +23,9 @@ from salience.explainers import EXPLAINERS, IntegratedGradients
 from salience.faithfulness import METRICS, Metric, metrics_named
 from salience.faithfulness.accuracy import mean_accuracy_drop
 from salience.faithfulness.evaluation import evaluate
-from salience.inference import TextClassifier
 from salience.models.problem import SEVERAL
-from salience.training.faithfulness import Faithfulness
-from salience.training.measured_scores import MeasureOfPredictions
-from salience.training.measures import MEASURES, check_measured, measures_named
-from salience.training.multi_label import check_measures
+from salience.training.measures import MEASURES, Faithfulness, MeasureOfPredictions, check_measured, measures_named
+from salience.training.task import check_measures
 
 EXPLAINED = {
     "gradient": EXPLAINERS["gradient"], "gradient-x-input": EXPLAINERS["gradient-x-input"],

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from torchmetrics.classification import MulticlassCalibrationError
 from transformers import EvalPrediction
 
-from salience.training.fitting import validation_scores
-from salience.training.metrics import calibration_error, scores, selection
+from salience.scores.metrics import calibration_error, scores, selection
+from salience.training.fit import validation_scores
 
 
 def test_a_worked_calibration_error():

@@ -11,16 +11,14 @@ import torch
 
 import families
 from labelled import FILLER, WORDS, labelled_rows, rows_of_several, write_csv
+from salience.classify.frozen_encoder import sentence_vectors
 from salience.errors import InputError
-from salience.inference.sentence_vectors import sentence_vectors
 from salience.mixing import SenMixup
-from salience.training.calibrating import last_map
-from salience.training.checking import check_recipe
-from salience.training.contrastive import Contrastive
-from salience.training.head_start import regressions
+from salience.training.head import last_map, regressions
+from salience.training.objective import Contrastive, unmixed_objective, used_contrast
+from salience.training.prepare import check_recipe
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
-from salience.training.techniques import unmixed_objective, used_contrast
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from salience import METHODS, mixed
 from salience.hooks.stages import stages
 from salience.mixing.method import Method
 from salience.report.cards import read_index
-from salience.training.objectives import plain
+from salience.training.objective import plain
 from salience.training.passes import guide_passes, passes_per_step
 from test_cards import LAYERS, cost
 from test_contract import rows_through_layers

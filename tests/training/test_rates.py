@@ -11,7 +11,7 @@ import families
 from salience import MixTrainer
 from salience.hooks.hooks import forward
 from salience.models.mean_pooling import NARROW, with_mean_pooling
-from salience.training.rates import rate_factors, set_rates
+from salience.training.trainer import rate_factors, set_rates
 
 
 class OnTheMean(torch.nn.Module):

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from salience.errors import InputError
-from salience.training.folder import RunFolder
+from salience.runs.folder import RunFolder
 from salience.training.recipe import RETIRED, Recipe
 
 ITSELF = []

@@ -10,15 +10,20 @@ from sklearn.linear_model import LogisticRegression
 
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
+from salience.classify.frozen_encoder import load_frozen
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.inference.frozen_encoder import load_frozen
+from salience.scores.scoring import scores_with_intervals
 from salience.training.baselines import tfidf_probabilities
 from salience.training.recipe import Recipe
-from salience.training.reference_runs import all_labelled, encoder_of_recipe, make_reference
-from salience.training.references import check_reference, references_of
-from salience.training.scoring import scores_with_intervals
+from salience.training.references import (
+    all_labelled,
+    check_reference,
+    encoder_of_recipe,
+    make_reference,
+    references_of,
+)
 
 
 @pytest.fixture

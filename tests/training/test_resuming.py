@@ -12,12 +12,13 @@ from safetensors.torch import load_file
 from transformers import TrainerCallback
 
 from labelled import FILLER, WORDS, labelled_rows
+from salience.classify import TextClassifier
 from salience.data.encoding import encode_texts
-from salience.inference import TextClassifier
-from salience.models.vocabulary import word_tokenizer
-from salience.training import resuming, scoring
-from salience.training.fitting import Listeners, fit
-from salience.training.preparing import Prepared
+from salience.papers.attention_classifiers.building import word_tokenizer
+from salience.scores import scoring
+from salience.training import callbacks as resuming
+from salience.training.fit import Listeners, fit
+from salience.training.prepare import Prepared
 from salience.training.procedures import Standard
 from salience.training.recipe import Recipe
 from word_models import bits, word_classifier

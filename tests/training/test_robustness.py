@@ -6,7 +6,7 @@ import pytest
 from labelled import labelled_rows
 from salience.data.corruptions import corrupted
 from salience.data.texts import Texts
-from salience.training.robustness import Robustness
+from salience.training.measures import Robustness
 
 
 def test_a_worked_example():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from salience.training.metrics import calibration_error
-from salience.training.score_intervals import REPLICATES, calibration_error_interval, log_loss_interval
+from salience.scores.intervals import RESAMPLES, calibration_error_interval, log_loss_interval
+from salience.scores.metrics import calibration_error
 
 
 def rows(count: int, seed: int, sharper: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -22,7 +22,7 @@ def test_they_are_those_of_a_slow_loop(groups):
     probabilities, labels = rows(60, seed=0, sharper=3.0)
     numbers = np.arange(60) if groups is None else groups
     generator, losses, errors = np.random.default_rng(7), [], []
-    for _ in range(REPLICATES):
+    for _ in range(RESAMPLES):
         drawn = generator.integers(numbers.max() + 1, size=numbers.max() + 1)
         chosen = np.concatenate([np.flatnonzero(numbers == number) for number in drawn])
         losses.append(log_loss(labels[chosen], probabilities[chosen], labels=[0, 1, 2]))

@@ -19,13 +19,18 @@ from sklearn.metrics import log_loss
 
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
-from salience.training import estimating
-from salience.training.estimate_words import estimate_sentences
-from salience.training.label_temperature import label_temperature, with_label_temperature
+from salience.scores.calibration import (
+    half_of_rows,
+    label_temperature,
+    temperature_of,
+    with_label_temperature,
+    with_temperature,
+)
+from salience.training import estimate as estimating
+from salience.training.estimate import estimate_sentences
+from salience.training.folds import SHARES, chosen_share, cross_chosen, standard_error
 from salience.training.recipe import Recipe
 from salience.training.run import train
-from salience.training.shares import SHARES, chosen_share, cross_chosen, standard_error
-from salience.training.temperature import half_of_rows, temperature_of, with_temperature
 
 
 def noisy(labels, classes, noise, seed):

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.special import log_softmax, softmax
 
 from salience.errors import InputError
-from salience.training.metrics import calibration_error, equal_mass_calibration_error
-from salience.training.temperature import LIMITS, fit_temperature, temperature_scores, with_temperature
+from salience.scores.calibration import LIMITS, fit_temperature, temperature_scores, with_temperature
+from salience.scores.metrics import calibration_error, equal_mass_calibration_error
 
 
 def drawn(rows: int, classes: int, temperature: float, seed: int):

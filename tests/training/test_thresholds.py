@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binomtest
 
-from salience.training.thresholds import (
+from salience.scores.thresholds import (
     find_thresholds,
     least_rows,
     lowest_threshold,

@@ -14,9 +14,9 @@ from test_resuming import Killed, fitted, seconds  # noqa: F401  `seconds` is a 
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience.errors import InputError
-from salience.training.checking import check_recipe
-from salience.training.fitting import fit
-from salience.training.head_start import regression
+from salience.training.fit import fit
+from salience.training.head import regression
+from salience.training.prepare import check_recipe
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
 

@@ -24,22 +24,22 @@ import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from reference import close
 from salience import Batch, SSMix
+from salience.classify import TextClassifier
 from salience.data.batching import Collator, LengthGrouped
 from salience.data.encoding import Encoded, encode_texts
 from salience.errors import InputError
 from salience.hooks.hooks import forward
-from salience.inference import TextClassifier
-from salience.models import compressor
-from salience.models.compressor import Compressor, divergence, sample
-from salience.models.procedure import required_procedure
-from salience.models.states import pooled_states
-from salience.models.vocabulary import word_tokenizer
-from salience.training import phases, resuming, turns
-from salience.training.compressing import compress, compression_loss, frozen
-from salience.training.features import encode_features
-from salience.training.fitting import Listeners, build_trainer, fit
-from salience.training.loss import CrossEntropy
-from salience.training.preparing import Prepared
+from salience.papers.attention_classifiers import classifier as compressor
+from salience.papers.attention_classifiers.building import word_tokenizer
+from salience.papers.attention_classifiers.classifier import Compressor, divergence, pooled_states, sample
+from salience.papers.attention_classifiers.options import required_procedure
+from salience.papers.vat import turns
+from salience.papers.vat.turns import compress, compression_loss, encode_features, frozen
+from salience.training import callbacks as phases
+from salience.training import callbacks as resuming
+from salience.training.fit import Listeners, build_trainer, fit
+from salience.training.objective import CrossEntropy
+from salience.training.prepare import Prepared
 from salience.training.procedures import Standard, Turns
 from salience.training.recipe import Recipe
 from salience.training.run import train

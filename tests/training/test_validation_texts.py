@@ -13,14 +13,13 @@ import families
 from labelled import write_csv
 from long_readers import WORDS
 from salience.data.texts import Texts
-from salience.training import turns
-from salience.training.fitting import build_trainer
-from salience.training.inputs import task_of
-from salience.training.metrics import selection
-from salience.training.preparing import prepare
+from salience.papers.vat import turns
+from salience.scores.metrics import selection
+from salience.training.fit import build_trainer, by_length, of_texts
+from salience.training.prepare import prepare
 from salience.training.recipe import Recipe
 from salience.training.run import train
-from salience.training.validation_texts import by_length, of_texts
+from salience.training.task import task_of
 
 
 def made_rows(count: int, seed: int) -> list[tuple[str, str]]:

@@ -11,9 +11,9 @@ import word_models
 from salience.data.encoding import encode_texts
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.models.attention_models import AttentionOptions
-from salience.training import word_models as study
-from salience.training.word_models import KeepBest, WordRecipe, accuracy, adagrad, fit_words
+from salience.papers.attention_classifiers.building import AttentionOptions
+from salience.papers.uaftc import training as study
+from salience.papers.uaftc.training import KeepBest, WordRecipe, accuracy, adagrad, fit_words
 
 OPTIONS = AttentionOptions("embeddings", "dot", scale=10.0, width=8)
 RECIPE = WordRecipe(epochs=8, batch_size=10, learning_rate=0.1)

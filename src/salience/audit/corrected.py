@@ -19,10 +19,9 @@ from salience.audit.edits import Edit, edits_of, opposite, opposite_in_json
 from salience.audit.joined_labels import Joined, Rewritten
 from salience.audit.records import Record, delimited_by, delimited_records, json_records
 from salience.data.columns import Columns
-from salience.data.multilabel import Label
-from salience.data.parquet import classes_in, seekable
 from salience.data.reading import suffix_of
-from salience.data.values import indicator_of, labels_of
+from salience.data.tables import classes_in, seekable
+from salience.data.values import Label, indicator_of, labels_of
 from salience.errors import InputError
 from salience.files import readable, whole_file
 

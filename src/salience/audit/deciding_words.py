@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from salience.analysis.association import LEAST
+from salience.audit.association import LEAST
 from salience.audit.giveaways import SHARE
+from salience.classify import TextClassifier
 from salience.data.texts import Texts
 from salience.explainers.class_words import POINTS, finite_scores, scores_by_word
+from salience.explainers.explain import explain_texts
 from salience.explainers.explanation import Explanation
-from salience.explainers.explanations import explain_texts
 from salience.explainers.integrated import IntegratedGradients
-from salience.inference import TextClassifier
 
 PART = 0.2  # smallest mean part of a word
 EXPLAINED = 200  # rows that are explained

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from salience.audit.finding import Finding, named, rows_of, written
 from salience.data.labels import number_in, separate
-from salience.data.multilabel import Label, listed_values
 from salience.data.reading import stream
 from salience.data.texts import Texts
-from salience.data.writers import FORMULA
+from salience.data.values import Label, listed_values
+from salience.data.writing import FORMULA
 from salience.errors import InputError, listed, quoted, unknown
 
 COLUMNS = ("row", "label", "suggested", "decision", "reason", "text")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from salience.data.multilabel import Label
+from salience.data.values import Label
 
 
 class Edit(NamedTuple):

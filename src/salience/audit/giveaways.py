@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from salience.analysis.association import LEAST, association
+from salience.audit.association import LEAST, association
 from salience.data.texts import Texts
 from salience.training.baselines import joined
 

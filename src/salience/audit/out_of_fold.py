@@ -16,15 +16,13 @@ from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed, one_line, quoted
 from salience.files import sha256_of
+from salience.runs.folder import OUT_OF_FOLD, RECIPE, read_recipe
 from salience.training.baselines import regression_probabilities
-from salience.training.estimating import estimate
-from salience.training.fitting import Listeners
+from salience.training.estimate import estimate
+from salience.training.fit import Listeners
 from salience.training.folds import Folds, fold_numbers, obstacle, unseen_labels
-from salience.training.manifest import RECIPE
-from salience.training.preparing import prepare
+from salience.training.prepare import prepare
 from salience.training.recipe import Recipe
-from salience.training.recipe_file import read_recipe
-from salience.training.results import OUT_OF_FOLD
 
 
 @dataclass(frozen=True)

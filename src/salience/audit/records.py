@@ -15,7 +15,7 @@ from json.decoder import scanstring  # type: ignore[attr-defined]  # typeshed la
 from pathlib import Path
 from typing import NamedTuple
 
-from salience.data.delimited import fields_of, header_delimiter, named_index, quotes_are_text
+from salience.data.reading import fields_of, header_delimiter, named_index, quotes_are_text
 from salience.data.values import well_formed
 
 SPACE = re.compile(r"\s*")
@@ -70,7 +70,7 @@ def delimited_by(path: Path, encoding: str, suffix: str) -> Delimited:
 
 
 def delimited_records(text: str, label: str, delimited: Delimited) -> tuple[list[Record], str]:
-    """The records of a csv or tsv file, as `salience.data.delimited.delimited_rows` reads it, and what follows them.
+    """The records of a csv or tsv file, as `salience.data.reading.delimited_rows` reads it, and what follows them.
 
     Args:
         text: the content of the file.

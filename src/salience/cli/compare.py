@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from salience.assignments import several_with_options
 from salience.cli.options import Debug, Jobs, Part, Ray, ReportTo, options_of
 from salience.cli.settings import merged, read_config
 from salience.errors import InputError
+from salience.settings import several_with_options
 from salience.training.recipe import Recipe
 
 NAMES = [

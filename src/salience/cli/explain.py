@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from salience.assignments import comma_separated
 from salience.cli.options import AS_IN_TRAINING, Debug, Model, Pieces, Precision, catalogue, help_of, options_of
-from salience.settings import settings_of
+from salience.settings import comma_separated, settings_of
 from salience.training.recipe import Recipe
 
 

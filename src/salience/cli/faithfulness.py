@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from salience.assignments import comma_separated
 from salience.cli.options import AS_IN_TRAINING, Debug, Model, Pieces, catalogue, options_of
+from salience.settings import comma_separated
 from salience.training.recipe import Recipe
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from salience.cli.options import Debug, Jobs, Part, Precision, Ray
-from salience.reproduce import TABLES
+from salience.papers.tables import TABLES
 
 
 def reproduce(

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from salience.assignments import read_yaml
 from salience.errors import InputError, one_line, quoted
+from salience.settings import read_yaml
 
 
 def merged(file: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

@@ -8,11 +8,10 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from salience.assignments import assigned, comma_separated
 from salience.cli.options import Debug, ReportTo, options_of
 from salience.cli.settings import grouped, merged, read_config
-from salience.models.attention_options import AttentionOptions
-from salience.settings import settings_of
+from salience.papers.attention_classifiers.options import AttentionOptions
+from salience.settings import assigned, comma_separated, settings_of
 from salience.training.procedures import Standard, Turns
 from salience.training.recipe import Recipe
 

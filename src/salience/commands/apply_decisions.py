@@ -9,11 +9,11 @@ from typing import Any
 from salience.audit.corrected import check_output_kind, label_of_row, write_corrected
 from salience.audit.decisions import DELETED, read_decisions
 from salience.data.columns import Columns, choose_columns
-from salience.data.multilabel import Label, mixed_kinds
 from salience.data.reading import column_names, is_on_hub, stream, suffix_of
-from salience.data.sources import check_not_read
+from salience.data.task import check_not_read
+from salience.data.values import Label, mixed_kinds
 from salience.errors import InputError, counted
-from salience.outputs import check_output_file
+from salience.files import check_output_file
 from salience.report.terminal import say
 from salience.settings import as_option
 

@@ -16,20 +16,19 @@ from salience.audit.finding import KINDS, Finding, kinds_of
 from salience.audit.findings import find_all
 from salience.audit.label_noise import share_of_right
 from salience.audit.out_of_fold import OutOfFold, audit_folds, by_fine_tuning, by_regression, of_run
+from salience.classify import TextClassifier, load
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.data.writers import csv_writer
+from salience.data.writing import csv_writer
 from salience.errors import InputError, counted
 from salience.explainers.explanation import Explanation
-from salience.files import whole_folder, write_lines, write_whole
-from salience.inference import TextClassifier, load
-from salience.outputs import check_folder
+from salience.files import check_folder, whole_folder, write_lines, write_whole
 from salience.report.audit_page import AuditEvidence, audit_page
 from salience.report.terminal import say
-from salience.training.preparing import prepare, silent
+from salience.training.prepare import prepare, silent
 from salience.training.recipe import Recipe
-from salience.training.reference_runs import encoder_of_recipe
-from salience.training.task_files import read_task
+from salience.training.references import encoder_of_recipe
+from salience.training.task import read_task
 
 PAGE, LINES, DECISIONS = "audit.html", "audit.jsonl", "decisions.csv"
 FOLDS, SIMILARITY = 5, 0.95

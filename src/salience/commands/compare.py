@@ -6,19 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from salience.assignments import comma_separated
 from salience.comparison.comparing import compare
 from salience.comparison.evidence import GridEvidence
-from salience.comparison.files import write_reports
 from salience.comparison.grid import data_sets_of, name_of, sizes_of
+from salience.comparison.results import write_reports
 from salience.errors import InputError
-from salience.parts import part_of
+from salience.papers.table import numbers
+from salience.processes import part_of
 from salience.report.comparison import show_comparison
-from salience.report.comparison_markdown import comparison_markdown
-from salience.report.comparison_page import comparison_page
-from salience.report.grid_progress import GridProgress
-from salience.report.terminal import say
-from salience.reproduce.running import numbers
+from salience.report.comparison_page import comparison_markdown, comparison_page
+from salience.report.terminal import GridProgress, say
+from salience.settings import comma_separated
 from salience.training.recipe import Recipe
 from salience.training.references import references_of
 

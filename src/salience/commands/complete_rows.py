@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from salience.commands.label_numbers import several_numbers, single_number
 from salience.data.columns import Columns
+from salience.data.encoding import word_spans
 from salience.data.reading import stream
 from salience.data.values import text_of, value_in
-from salience.data.words import word_spans
 from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed
 from salience.report.terminal import tell
 

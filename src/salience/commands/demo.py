@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from importlib.util import find_spec
 
+from salience.classify import TextClassifier, load
+from salience.classify.abstaining import Thresholds, read_thresholds
 from salience.commands.faithfulness import applicable_explainers
 from salience.commands.local_only import LocalOnly
 from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.explainers import EXPLAINERS
 from salience.explainers.class_words import KeptWords, read_kept_words
-from salience.explainers.explanations import explain_texts
-from salience.inference import TextClassifier, load
-from salience.inference.abstaining import Thresholds, read_thresholds
+from salience.explainers.explain import explain_texts
 from salience.report.demo_page import abstaining, classes_table, decision_line, labels_table, predicting
 
 FONTS = ["system-ui", "sans-serif"]  # installed ones, so that none is downloaded

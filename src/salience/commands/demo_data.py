@@ -6,8 +6,7 @@ import shutil
 from pathlib import Path
 
 from salience.errors import InputError, printable
-from salience.files import whole_folder
-from salience.outputs import check_folder
+from salience.files import check_folder, whole_folder
 
 FILES = {
     "banking_train.csv": "200 rows to train on",

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from salience._version import __version__
+from salience.classify import TextClassifier
 from salience.commands.export import check_replaceable
 from salience.commands.labelled_texts import labelled_texts
-from salience.data.descriptions import label_descriptions, read_descriptions
+from salience.data.task import label_descriptions, read_descriptions
 from salience.errors import counted
 from salience.files import whole_folder, write_json, write_whole
-from salience.inference import TextClassifier
 from salience.report.terminal import say
-from salience.training.card import code, file_name, markdown
+from salience.runs.folder import write_manifest, written_by_run
+from salience.scores.metrics import scores
 from salience.training.described import described_classifier
-from salience.training.manifest import write_manifest, written_by_run
-from salience.training.metrics import scores
+from salience.training.writing import code, file_name, markdown
 
 FILE = "descriptions.json"  # in the folder: what it was made from
 CARD = """---

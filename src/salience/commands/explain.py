@@ -13,24 +13,21 @@ from typing import Any
 
 from rich.console import Console
 
+from salience.classify import load
 from salience.commands.explain_options import chosen_explainers, target_of
 from salience.commands.labelled_texts import cannot, read_texts
 from salience.data.labels import visible
-from salience.data.sources import check_not_read
+from salience.data.task import check_not_read
 from salience.data.texts import Texts
 from salience.data.values import well_formed
 from salience.data.writing import writing
 from salience.errors import InputError, counted, json_printable, unknown
-from salience.explainers.explanation import Explanation
-from salience.explainers.explanation_rows import as_json
-from salience.explainers.explanations import explain_texts
-from salience.explainers.named import check_pieces
-from salience.files import whole_file
-from salience.inference import load
-from salience.outputs import check_output_file
+from salience.explainers.explain import check_pieces, explain_texts
+from salience.explainers.explanation import Explanation, as_json
+from salience.files import check_output_file, whole_file
 from salience.report.explanation_page import explanation_page
 from salience.report.terminal import cut_off, explanation_line, tell
-from salience.training.recipe_file import trained_columns
+from salience.runs.folder import trained_columns
 
 FORMATS = ("terminal", "jsonl", "html")
 

@@ -7,20 +7,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from salience.classify import TextClassifier, load
+from salience.classify.abstaining import FILE as THRESHOLDS
+from salience.classify.classifier import OnnxClassifier
+from salience.classify.onnx_model import FILE, needed
 from salience.commands.labelled_texts import read_texts
 from salience.data.texts import Texts
 from salience.errors import InputError, listed, quoted, unknown
 from salience.export.agreement import ENOUGH, Agreement
 from salience.export.folder import is_served, write_export
-from salience.files import files_in, sha256_of, whole_folder
-from salience.inference import TextClassifier, load
-from salience.inference.abstaining import FILE as THRESHOLDS
-from salience.inference.onnx_classifier import OnnxClassifier
-from salience.inference.onnx_model import FILE, needed
-from salience.outputs import check_folder, resolved
+from salience.files import check_folder, files_in, resolved, sha256_of, whole_folder
 from salience.report.terminal import tell
-from salience.training.manifest import RECIPE, write_manifest, written_by_run
-from salience.training.recipe_file import read_recipe, trained_columns
+from salience.runs.folder import RECIPE, read_recipe, trained_columns, write_manifest, written_by_run
 
 FORMATS = ("onnx",)
 

@@ -13,23 +13,21 @@ import numpy as np
 from rich.console import Console
 from transformers import set_seed
 
+from salience.classify import TextClassifier, load
 from salience.commands.explain_options import chosen_explainers, target_of
 from salience.commands.labelled_texts import cannot, labelled_texts, read_texts
 from salience.data.columns import Columns
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed
 from salience.explainers import EXPLAINERS
-from salience.explainers.explanations import explain_texts
-from salience.explainers.named import check_pieces
+from salience.explainers.explain import check_pieces, explain_texts
 from salience.faithfulness import metrics_named
 from salience.faithfulness.evaluation import DRAWS, LEAVE_ONE_OUT_TEXTS, evaluate
 from salience.faithfulness.results import Evaluation
-from salience.files import whole_folder, write_whole
-from salience.inference import TextClassifier, load
-from salience.outputs import check_folder
+from salience.files import check_folder, whole_folder, write_whole
 from salience.report.faithfulness_page import faithfulness_json, faithfulness_page, marked_table, terminal_tables
 from salience.report.terminal import tell
-from salience.training.recipe_file import trained_columns
+from salience.runs.folder import trained_columns
 
 FILES = TABLE, VALUES, PAGE = ("faithfulness.json", "values.jsonl", "index.html")
 

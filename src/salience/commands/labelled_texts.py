@@ -11,11 +11,11 @@ import numpy as np
 
 from salience.commands.complete_rows import CompleteRows
 from salience.data.columns import LABELS, Columns, choose_as_trained, usual
-from salience.data.multilabel import label_columns
 from salience.data.reading import column_names
 from salience.data.texts import Texts
+from salience.data.values import label_columns
 from salience.errors import InputError, listed, quoted
-from salience.explainers.explanations import TEXTS
+from salience.explainers.explain import TEXTS
 from salience.report.terminal import tell
 
 

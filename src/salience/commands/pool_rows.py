@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from salience.classify import TextClassifier
+from salience.classify.parts import Windows
+from salience.classify.predictor import texts_in
 from salience.data.reading import stream
 from salience.errors import InputError
-from salience.inference import TextClassifier
-from salience.prediction.predictor import texts_in
-from salience.prediction.windows import Windows
-from salience.suggestions.fresh import FreshTexts, digest_of_text
-from salience.suggestions.view import view_of
+from salience.suggestions.suggesting import FreshTexts, digest_of_text, view_of
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,17 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 
+from salience.classify import choose_device
+from salience.classify.parts import Windows, answers_by_ray, check_window, rows_of_part
+from salience.classify.predictor import AddedColumns, Answers, Predictor, written_columns
 from salience.data.columns import choose_as_trained
 from salience.data.reading import column_names
-from salience.data.sources import check_not_read
+from salience.data.task import check_not_read
 from salience.data.writing import check_output, is_stream, writing
 from salience.errors import counted, quoted
-from salience.inference import choose_device
-from salience.parts import WHOLE, file_of, part_of
-from salience.prediction.added_columns import AddedColumns, written_columns
-from salience.prediction.on_ray import answers_by_ray
-from salience.prediction.predictor import Answers, Predictor
-from salience.prediction.windows import Windows, check_window, rows_of_part
+from salience.processes import WHOLE, file_of, part_of
 from salience.report.terminal import cut_off, tell
-from salience.training.recipe_file import trained_columns
+from salience.runs.folder import trained_columns
 
 
 def predict_file(
@@ -37,7 +35,7 @@ def predict_file(
         model: a run folder, or any other trained classifier.
         data: a file of texts.
         output: the file to write; None writes csv to standard output. A part of several is written to a file of its
-            own beside it, see `salience.parts.file_of`.
+            own beside it, see `salience.processes.file_of`.
         text, text_pair: names of the columns; None takes those of the training, or usual names.
         window: number of rows in memory.
         precision: as of `salience.load`.

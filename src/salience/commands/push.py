@@ -10,19 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from salience._version import __version__
+from salience.classify.abstaining import FILE as THRESHOLDS
+from salience.classify.classifier import is_exported
 from salience.commands.hub_errors import hub_error
 from salience.errors import InputError, counted, listed, one_line, quoted
-from salience.inference.abstaining import FILE as THRESHOLDS
-from salience.inference.onnx_classifier import is_exported
-from salience.models.attention_config import AttentionClassifierConfig
-from salience.models.embedded import EMBEDDED
-from salience.models.loading import load_configuration
+from salience.models.loading import EMBEDDED, load_configuration
+from salience.papers.attention_classifiers.options import AttentionClassifierConfig
 from salience.report.terminal import say, tell
-from salience.training.card import model_card
-from salience.training.card_results import is_place
-from salience.training.finished_run import FinishedRun, read_finished_run
-from salience.training.manifest import written_by_run
+from salience.runs.folder import written_by_run
 from salience.training.recipe import RETIRED, Recipe
+from salience.training.writing import FinishedRun, is_place, model_card, read_finished_run
 
 CARD = "README.md"
 # What transformers and `salience predict` load. No texts, predictions, settings and paths: a file that is not named

@@ -9,18 +9,16 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
+from salience.classify import TextClassifier, load
 from salience.errors import InputError
 from salience.explainers.class_words import KEPT, KeptWords
-from salience.files import write_whole
-from salience.inference import TextClassifier, load
-from salience.outputs import locked, resolved
+from salience.files import locked, resolved, write_whole
 from salience.report.run_evidence import run_evidence
-from salience.report.run_page import run_page
-from salience.report.run_words import pair_in_words
+from salience.report.run_page import pair_in_words, run_page
 from salience.report.terminal import say
-from salience.training.confusion import confused_pairs
-from salience.training.finished_run import FinishedRun, read_finished_run
-from salience.training.manifest import MANIFEST, add_to_manifest, written_by_run
+from salience.runs.folder import MANIFEST, add_to_manifest, written_by_run
+from salience.scores.metrics import confused_pairs
+from salience.training.writing import FinishedRun, read_finished_run
 
 REPORT = "report.html"
 

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from salience.assignments import comma_separated
 from salience.errors import InputError, listed, unknown
-from salience.files import whole_folder
-from salience.outputs import check_folder
-from salience.parts import part_of
-from salience.reproduce import TABLES, Table
+from salience.files import check_folder, whole_folder
+from salience.papers.tables import TABLES, Table
+from salience.processes import part_of
+from salience.settings import comma_separated
 
 
 def reproduce(
@@ -56,10 +55,8 @@ def reproduce(
     if name not in TABLES:
         raise unknown("table", name, TABLES)
     # These import torch, which a misspelt name should not wait for.
-    from salience.report.grid_progress import GridProgress
-    from salience.report.terminal import say
-    from salience.reproduce.merging import merge_results
-    from salience.reproduce.running import numbers, run_table
+    from salience.papers.table import merge_results, numbers, run_table
+    from salience.report.terminal import GridProgress, say
 
     table = asked_table(name, model, rows, pictures)
     file = results or Path("results") / f"{name}.jsonl"
@@ -89,7 +86,7 @@ def asked_table(name: str, model: str | None, rows: str | None, pictures: Path |
         InputError: the table does not take an option, or a value is invalid.
     """
     from salience.models.loading import load_configuration
-    from salience.reproduce.running import numbers
+    from salience.papers.table import numbers
 
     table = TABLES[name]()
     if model is not None:

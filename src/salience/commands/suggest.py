@@ -10,23 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from salience.classify import TextClassifier, choose_device, load
+from salience.classify.parts import Windows, check_window
 from salience.commands.pool_rows import ReadPool, chosen_rows, read_pool
 from salience.data.columns import Columns, choose_as_trained
-from salience.data.multilabel import label_columns
 from salience.data.reading import column_names, column_types
-from salience.data.sources import check_not_read
+from salience.data.task import check_not_read
+from salience.data.values import label_columns
 from salience.data.writing import check_output, writing
 from salience.errors import InputError, counted, listed, quoted
-from salience.inference import TextClassifier, choose_device, load
-from salience.prediction.windows import Windows, check_window
 from salience.report.terminal import tell
+from salience.runs.folder import trained_columns
 from salience.suggestions import DEFAULT, Suggestion
-from salience.suggestions.fresh import FreshTexts
-from salience.suggestions.labelled import texts_of_run
-from salience.suggestions.suggested_columns import SuggestedColumns
-from salience.suggestions.suggesting import check_labels, ranked, strategy_named
-from salience.suggestions.view import check_view
-from salience.training.recipe_file import trained_columns
+from salience.suggestions.columns import SuggestedColumns, texts_of_run
+from salience.suggestions.suggesting import FreshTexts, check_labels, check_view, ranked, strategy_named
 
 NOT_FINITE = "with probabilities that are NaN"
 SHOWN = 10  # predicted labels in the summary

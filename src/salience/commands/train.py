@@ -10,22 +10,20 @@ import numpy as np
 from accelerate import PartialState
 from rich.console import Console
 
+from salience.classify import TextClassifier
 from salience.commands.report import REPORT, add_report, confused_lines
-from salience.data.descriptions import worth_describing
+from salience.data.task import worth_describing
 from salience.errors import one_line
-from salience.explainers.explanations import explain_texts
+from salience.explainers.explain import explain_texts
 from salience.explainers.gradient import gradient
-from salience.inference import TextClassifier
 from salience.processes import is_main_process
-from salience.report.progress import Progress
-from salience.report.terminal import explanation_line, literal, score_table
-from salience.training.abstaining import abstention_sentences
-from salience.training.estimate_words import estimate_sentences
-from salience.training.finished_run import read_finished_run
-from salience.training.judged_scores import baseline_ahead, judged_scores
-from salience.training.label_precision import precision_sentences
+from salience.report.terminal import Progress, explanation_line, literal, score_table
+from salience.runs.results import baseline_ahead, judged_scores
+from salience.scores.thresholds import precision_sentences
+from salience.training.estimate import abstention_sentences, estimate_sentences
 from salience.training.recipe import Recipe
 from salience.training.run import Run, train
+from salience.training.writing import read_finished_run
 
 EXAMPLES = 3  # texts that are shown
 
@@ -69,7 +67,7 @@ class ReportOfRun:
     failed = ""
 
     def __call__(self, folder: Path, name: str, classifier: TextClassifier) -> None:
-        """Called with what `salience.training.fitting.Listeners.written` is called with."""
+        """Called with what `salience.training.fit.Listeners.written` is called with."""
         try:
             add_report(folder, name, classifier)
         except OSError:

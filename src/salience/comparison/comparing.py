@@ -10,22 +10,18 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from salience.comparison.cells import cells_of, folder_name, precision_in
 from salience.comparison.evidence import GridEvidence, grid_evidence
-from salience.comparison.files import FAILURES, check_comparison, write_comparison
-from salience.comparison.finished_grid import FinishedGrid
-from salience.comparison.grid import Grid
+from salience.comparison.grid import Grid, check_no_estimate, method_variants, reference_variants, setting_variants
 from salience.comparison.heat_maps import heat_maps_of
-from salience.comparison.planning import plans_of
-from salience.comparison.results import Comparison, comparison_of
-from salience.comparison.variants import check_no_estimate, method_variants, reference_variants, setting_variants
+from salience.comparison.planning import FinishedGrid, cells_of, folder_name, plans_of, precision_in
+from salience.comparison.results import FAILURES, Comparison, check_comparison, comparison_of, write_comparison
 from salience.errors import InputError, quoted
 from salience.jobs import QUIET, Display, Failure, FailureLog, Job, pool_of, run_jobs
-from salience.training.checking import check_recipe
+from salience.training.callbacks import check_trackers
 from salience.training.measures import Measures, measures_named
+from salience.training.prepare import check_recipe
 from salience.training.recipe import Recipe
 from salience.training.references import USUAL, check_reference, is_reference, trained
-from salience.training.trackers import check_trackers
 
 
 def compare(
@@ -87,7 +83,7 @@ def compare(
             own keeps them.
         measures: what is measured of each run beside its scores: names of `salience.training.measures.MEASURES`,
             "robustness" or "faithfulness"; or measures by name, such as {"faithfulness": Faithfulness(texts=50)} or
-            a `salience.training.measured_scores.Measure` of your own; picklable with several jobs.
+            a `salience.training.measures.Measure` of your own; picklable with several jobs.
         heat_maps: whether texts on which methods disagree are explained, by the models of the first seed at the
             largest size, which are then kept in the folders of their runs. All other runs keep no models.
         finished: called with what a report of the comparison shows, after the comparison is written. Without it,

@@ -8,23 +8,24 @@ from pathlib import Path
 
 import numpy as np
 
-from salience.comparison.evidence import DisputedText, GridEvidence
-from salience.comparison.finished_grid import FinishedGrid
-from salience.comparison.grid import Condition, Run
-from salience.comparison.stored_explanations import (
+from salience.classify import load
+from salience.comparison.evidence import (
+    DisputedText,
     ExplainedText,
+    GridEvidence,
     HeatMaps,
     Stored,
     digest_of_run,
     read_explanations,
     write_explanations,
 )
+from salience.comparison.grid import Condition, Run
+from salience.comparison.planning import FinishedGrid
 from salience.data.texts import UNKNOWN, Texts
 from salience.errors import counted, listed, one_line
 from salience.explainers import EXPLAINERS
+from salience.explainers.explain import explain_texts
 from salience.explainers.explanation import Explanation
-from salience.explainers.explanations import explain_texts
-from salience.inference import load
 from salience.models.precision import for_predictions
 from salience.training.recipe import Recipe
 

@@ -30,8 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from salience.comparison.statistics import Difference
-from salience.comparison.variation import Variation, variation
+from salience.comparison.variation import Difference, Variation, variation
 
 LEAST_SPREAD = 1e-12  # differences that are all equal spread by rounding errors only
 

@@ -2,24 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
-from dataclasses import replace
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
 from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
 
-from salience.comparison.budgets import Costs, by_passes, by_time, steps_of
-from salience.comparison.files import Known, read_known, write_known
-from salience.comparison.grid import Condition, Grid, mixed_data_sets, with_method_of
-from salience.comparison.kept_runs import NO_TEST
+import torch
+from transformers import TrainerCallback
+
+from salience.comparison.grid import Condition, Grid, Run, mixed_data_sets, with_method_of
+from salience.comparison.kept_runs import NO_TEST, KeptRun, is_kept, read_run
+from salience.comparison.results import Known, read_known, write_known
 from salience.errors import InputError, unknown
-from salience.outputs import locked
-from salience.training.inputs import checksums
-from salience.training.measured_scores import Measure
-from salience.training.multi_label import check_compared, check_measures
-from salience.training.preparing import silent
+from salience.files import Occupied, locked
+from salience.jobs import Job
+from salience.mixing.choosing import PLAIN, choose_method
+from salience.mixing.method import resolved
+from salience.runs.folder import RunFolder, kept_precision, work_of
+from salience.training.fit import Listeners, build_trainer, run_trainer
+from salience.training.measures import Measure, check_measured
+from salience.training.passes import passes_per_step
+from salience.training.prepare import Prepared, first_batches, silent
 from salience.training.recipe import Recipe
-from salience.training.references import is_reference, trained
-from salience.training.run import prepare_files
+from salience.training.references import is_reference, make_reference, of_predictions, trained
+from salience.training.run import prepare_files, train
+from salience.training.task import check_compared, check_measures, checksums
+
+# Equal budgets: how many steps each method has, so that all of them spend as much as the baseline.
+
+UNTIMED, TIMED = 3, 10  # steps before the clock starts, in which memory is allocated; steps whose median counts
+Costs = dict[str, float]  # of a step of each method, in passes or in seconds
+
+
+def steps_of(steps: int, cost: float, of_baseline: float) -> int:
+    """The steps of a method that spends as much as the baseline: `steps` * of_baseline / cost, rounded.
+
+    Args:
+        steps: of the baseline.
+        cost: of a step of the method, in any unit.
+        of_baseline: of a step of the baseline, in the same unit.
+    """
+    return max(1, round(steps * of_baseline / cost))
+
+
+def by_passes(recipes: Mapping[str, Recipe]) -> Costs:
+    """The passes of each text in a step of each recipe, on average.
+
+    The model is built once for recipes that differ in the method only. Methods that choose a head on the training rows
+    choose it on those of the recipes' seed.
+    """
+    built: list[tuple[Recipe, Prepared]] = []
+
+    def passes(recipe: Recipe) -> float:
+        rest = replace(recipe, method=PLAIN, method_options={})
+        prepared = next((each for before, each in built if before == rest), None)
+        if prepared is None:
+            prepared = prepare_files(recipe)[0]
+            built.append((rest, prepared))
+        classifier, method = prepared.classifier, choose_method(recipe.method, recipe.method_options)
+        batches = first_batches(classifier.tokenizer, prepared.training)
+        whole = resolved(method, classifier.model, classifier.tokenizer, batches)
+        return passes_per_step(whole, recipe.clean, classifier.model)
+
+    return mean_costs(recipes, passes)
+
+
+def by_time(recipes: Mapping[str, Recipe]) -> Costs:
+    """The seconds of a step of each recipe, on average, measured here and now: the median of some steps."""
+    return mean_costs(recipes, seconds_per_step)
+
+
+def mean_costs(recipes: Mapping[str, Recipe], cost: Callable[[Recipe], float]) -> Costs:
+    """What a step of each recipe costs; it is asked once for equal recipes."""
+    known: list[tuple[Recipe, float]] = []
+
+    def once(recipe: Recipe) -> float:
+        found = next((value for before, value in known if before == recipe), None)
+        if found is None:
+            known.append((recipe, found := cost(recipe)))
+        return found
+
+    return {name: once(recipe) for name, recipe in recipes.items()}
+
+
+def seconds_per_step(recipe: Recipe) -> float:
+    """The median seconds of `TIMED` training steps of a recipe, after some that do not count.
+
+    A model that is trained by turns is timed where all of its weights are trained.
+    """
+    prepared = replace(prepare_files(replace(recipe, steps=UNTIMED + TIMED))[0], validation=None)
+    clock = Clock()
+    with TemporaryDirectory() as folder:
+        run_trainer(build_trainer(prepared, Path(folder), Listeners(callbacks=[clock])))
+    return median(clock.seconds[UNTIMED:])
+
+
+class Clock(TrainerCallback):
+    """Measures the seconds of every step, its batch on the device to the updated weights."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.begun = 0.0
+
+    def on_step_begin(self, args, state, control, **_):
+        """Called by the Trainer."""
+        self.begun = moment()
+
+    def on_step_end(self, args, state, control, **_):
+        """Called by the Trainer."""
+        self.seconds.append(moment() - self.begun)
+
+
+def moment() -> float:
+    """The time in seconds, when the device has done all that it was asked to."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
 
 BUDGETS: dict[str, Callable[[Mapping[str, Recipe]], Costs] | None] = {
     "passes": by_passes, "time": by_time, "steps": None
@@ -173,3 +277,160 @@ def with_steps(plan: Plan, own_steps: set[str], costs: Costs, baseline: str) -> 
         ))
         for method, recipe in plan.items()
     }  # fmt: skip
+
+
+# The runs of a comparison as jobs, each of which writes a folder.
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a comparison.
+
+    Args:
+        condition: what it has in common with the runs that it is compared with.
+        method: its name in tables, with its options.
+        seed: its seed.
+        name: what it is called in messages.
+        recipe: as the user gave it, for this run.
+        wanted: the same recipe with nothing left open, with which a kept run is compared.
+        folder: of the run.
+        measures: what is measured beside its scores, by name.
+        keep_model: whether its model is kept.
+    """
+
+    condition: Condition
+    method: str
+    seed: int
+    name: str
+    recipe: Recipe
+    wanted: Recipe
+    folder: Path
+    measures: Mapping[str, Measure] = field(default_factory=dict)
+    keep_model: bool = False
+
+    def is_done(self) -> bool:
+        """Whether the folder has the finished run.
+
+        Raises:
+            InputError: the folder has a run with other settings or data, or without the wanted measures.
+        """
+        kept = is_kept(self.wanted, self.folder)
+        wanted = of_predictions(self.measures) if is_reference(self.recipe) else self.measures
+        if kept and wanted:
+            check_measured(wanted, self.read().metrics, self.folder)
+        if kept and work_of(self.folder).exists():
+            with suppress(Occupied):  # a process is about to remove it, or was killed before it could
+                RunFolder(self.folder).discard_work()
+        return kept
+
+    def read(self) -> KeptRun:
+        """The results of the finished run."""
+        return read_run(self.folder)
+
+    def job(self, callbacks: Sequence[TrainerCallback] = (), report_to: Sequence[str] = ()) -> Job:
+        """The run as a job. What it writes is the folder, so that it has no result of its own to keep."""
+        work = partial(make, self.recipe, self.folder, callbacks, report_to, self.measures, self.keep_model)
+        if is_reference(self.recipe):
+            work = partial(make_reference, self.wanted, self.folder, self.measures)
+        return Job(
+            self.name, work, self.is_done,
+            keep=lambda result: None, lock=self.folder.with_name(f"{self.folder.name}.run"),
+        )  # fmt: skip
+
+
+def make(
+    recipe: Recipe,
+    folder: Path,
+    callbacks: Sequence[TrainerCallback] = (),
+    report_to: Sequence[str] = (),
+    measures: Mapping[str, Measure] | None = None,
+    keep_model: bool = False,
+) -> None:
+    """Makes a run, or continues it where it was interrupted.
+
+    Most models are not kept: ten of them take gigabytes, and each can be trained again by its recipe.
+    """
+    train(
+        recipe, folder, resume=True, note=silent, callbacks=callbacks, keep_model=keep_model, report_to=report_to,
+        measures=measures or (), estimating=False,
+    )  # fmt: skip
+
+
+def cells_of(
+    grid: Grid, plans: Mapping[Condition, Plan], output: Path, measures: Mapping[str, Measure] | None = None,
+    heat_maps: bool = False,
+) -> list[Cell]:  # fmt: skip
+    """The runs of a comparison, seed by seed: an interrupted comparison has all methods for its first seeds.
+
+    The references come last. They take little time, so that parts of the trained runs are equally large.
+
+    Args:
+        plans: for every condition the recipe of each method, with nothing left open but the seed.
+        output: the folder of all runs.
+        measures: what is measured of all runs, by name.
+        heat_maps: whether the models that explain texts are kept: those of the first seed at the largest size.
+    """
+    cells, explained = [], grid.largest() if heat_maps else set()
+    compared = [method for method in grid.recipes if method not in grid.references]
+    for methods, seed in product((compared, grid.references), grid.seeds):
+        for (condition, plan), method in product(plans.items(), methods):
+            wanted, title = replace(plan[method], seed=seed), grid.title(condition)
+            same = {name: getattr(wanted, name) for name in ("checksums", "precision", "steps")}
+            cells.append(Cell(
+                condition, method, seed, f"{title}{', ' if title else ''}{method}, seed {seed}",
+                replace(grid.recipe(condition, method, seed), **same), wanted,
+                folder_of(output / grid.folder(condition), method, seed), measures or {},
+                keep_model=condition in explained and seed == grid.seeds[0],
+            ))  # fmt: skip
+    return cells
+
+
+def folder_of(place: Path, method: str, seed: int) -> Path:
+    """The folder of a run in the folder of its condition."""
+    return place / folder_name(method, seed)
+
+
+def folder_name(method: str, seed: int) -> str:
+    """The name of the folder of a run: of its method, without a character that some file systems refuse."""
+    return f"{method.replace(':', '-')}-{seed}"
+
+
+def precision_in(output: Path, grid: Grid) -> str:
+    """The precision of the runs that a comparison has made already, of those that leave it open; or "auto"."""
+    left_open = [method for method, recipe in grid.recipes.items() if recipe.precision == "auto"]
+    folders = (
+        folder_of(output / grid.folder(condition), method, seed)
+        for seed in grid.seeds for condition in grid.conditions() for method in left_open
+    )  # fmt: skip
+    return next(filter(None, map(kept_precision, folders)), "auto")
+
+
+# The finished runs of a grid, with what their comparison and its report need of them.
+
+
+@dataclass(frozen=True)
+class FinishedGrid:
+    """All runs of a grid.
+
+    Args:
+        grid: the grid.
+        runs: the finished runs.
+        folders: their folders, which have texts and models.
+        filled_in: the baseline's recipe of each condition with nothing left open.
+    """
+
+    grid: Grid
+    runs: Mapping[Run, KeptRun]
+    folders: Mapping[Run, Path]
+    filled_in: Mapping[Condition, Recipe]
+
+    @classmethod
+    def of(cls, grid: Grid, plans: Mapping[Condition, Plan], cells: Iterable[Cell]) -> FinishedGrid:
+        """The runs of all cells, read from their folders."""
+        by_run = {(cell.condition, cell.method, cell.seed): cell for cell in cells}
+        return cls(
+            grid,
+            runs={run: cell.read() for run, cell in by_run.items()},
+            folders={run: cell.folder for run, cell in by_run.items()},
+            filled_in={condition: plan[grid.baseline] for condition, plan in plans.items()},
+        )

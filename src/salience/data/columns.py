@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from salience.data.multilabel import label_columns
+from salience.data.values import label_columns
 from salience.errors import InputError, listed, nearest, quoted
 
 # Usual names in lower case. The first one that a file has is chosen.

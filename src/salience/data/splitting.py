@@ -3,16 +3,187 @@
 from __future__ import annotations
 
 import random
-from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 
-from salience.data.multilabel import is_multi_label
-from salience.data.splitting_units import held_out_units
-from salience.data.stratifying import held_out_rows
 from salience.data.texts import Texts
-from salience.errors import InputError, listed, quoted
+from salience.data.values import is_multi_label
+from salience.errors import InputError, counted, listed, quoted
+
+# Dividing rows with several labels each, so that every part has its share of the rows of each label.
+
+
+def indicators_of(labels: Sequence[Sequence[str]]) -> np.ndarray:
+    """The labels of N rows as 0 and 1 (N, C) int64, one column for each label that occurs."""
+    numbers = {name: number for number, name in enumerate(sorted({each for label in labels for each in label}))}
+    found = np.zeros((len(labels), len(numbers)), np.int64)
+    for index, label in enumerate(labels):
+        found[index, [numbers[each] for each in label]] = 1
+    return found
+
+
+def stratified_parts(
+    indicators: np.ndarray, shares: Sequence[float], seed: int, groups: np.ndarray | None = None
+) -> np.ndarray:
+    """The part of each of N rows (N,), from 0 on.
+
+    Args:
+        indicators: (N, C), 1 where a label applies.
+        shares: of the rows that each part is to have; their sum is 1.
+        seed: of the order in which rows of the same label are placed.
+        groups: (N,) the number of the group of each row; the rows of a group are in one part. None divides all rows.
+    """
+    rows, classes = indicators.shape
+    members = np.arange(rows) if groups is None else np.unique(groups, return_inverse=True)[1].ravel()
+    count = int(members.max(initial=-1)) + 1
+    # A group counts by its rows of each label. The last column counts all its rows: it places those without a label.
+    amounts = np.zeros((count, classes + 1))
+    np.add.at(amounts, members, np.concatenate([indicators, np.ones((rows, 1))], 1))
+    wanted = np.outer(shares, amounts.sum(0))
+    left = np.ones(count, bool)
+    remaining = (amounts > 0).sum(0)[:classes]  # groups of each label that are not placed yet
+    part = np.zeros(count, int)
+    order = np.random.default_rng(seed).permutation(count)
+    order = order[np.argsort(-amounts[order, classes], kind="stable")]  # large groups first, while there is room
+    while left.any():
+        label = int(np.where(remaining > 0, remaining, rows + 1).argmin()) if remaining.any() else classes
+        for unit in order[left[order] & (amounts[order, label] > 0)]:
+            needs = wanted[:, label]
+            ties = np.flatnonzero(needs >= needs.max() - 1e-9)
+            chosen = int(ties[wanted[ties, classes].argmax()])
+            part[unit], left[unit] = chosen, False
+            wanted[chosen] -= amounts[unit]
+            remaining -= amounts[unit, :classes] > 0
+    return part[members]
+
+
+def held_out_rows(
+    labels: Sequence[Sequence[str]], share: float, seed: int, groups: np.ndarray | None = None
+) -> list[int]:
+    """The indices of the rows that are held out for validation, in order; at least one, if one can be.
+
+    Every label keeps a row to train on.
+
+    Args:
+        labels: the labels of each of N rows.
+        share: of the rows that are held out, above 0 and below 1.
+        seed: of the rows that are drawn.
+        groups: as of `stratified_parts`.
+    """
+    indicators = indicators_of(labels)
+    members = np.arange(len(labels)) if groups is None else groups
+    part = stratified_parts(indicators, [1 - share, share], seed, groups)
+    for label in range(indicators.shape[1]):
+        of_label = indicators[:, label] > 0
+        if of_label.any() and (part[of_label] == 1).all():
+            part[members == members[np.flatnonzero(of_label)[0]]] = 0
+    if not part.any():  # fewer rows than one for the share
+        own = np.zeros((int(members.max(initial=-1)) + 1, indicators.shape[1]), np.int64)
+        np.add.at(own, members, indicators)
+        shared = ((own == 0) | (own < indicators.sum(0))).all(1)  # whose labels other groups have too
+        found = np.flatnonzero(shared[members])[-1:]
+        part[np.isin(members, members[found])] = 1
+    return np.flatnonzero(part).tolist()
+
+
+def nested_rows(labels: Sequence[Sequence[str]], size: int, seed: int) -> list[int]:
+    """The indices of `size` of N rows, in order, stratified; for one seed, smaller draws are parts of larger ones.
+
+    A row of each label comes first, as far as there is room. The others are halved by `stratified_parts`, and the half
+    in which the draw ends is halved again.
+
+    Args:
+        labels: the labels of each row.
+        size: at most N.
+        seed: of the drawing.
+    """
+    indicators = indicators_of(labels)
+    drawn = one_of_each(indicators, seed)[:size]
+    rows = np.setdiff1d(np.arange(len(labels)), drawn)
+    while len(drawn) < size:
+        if len(rows) == 1:
+            drawn += rows.tolist()
+            break
+        part = stratified_parts(indicators[rows], [0.5, 0.5], seed)
+        if len(np.unique(part)) == 1:  # halves must be smaller than the whole
+            part[len(part) // 2 :] = 1 - part[0]
+        first = rows[part == 0]
+        if len(drawn) + len(first) <= size:
+            drawn += first.tolist()
+            rows = rows[part == 1]
+        else:
+            rows = first
+    return sorted(drawn)
+
+
+def one_of_each(indicators: np.ndarray, seed: int) -> list[int]:
+    """The indices of rows in which every label occurs, the rarest label first: one row for each that none has yet.
+
+    Args:
+        indicators: (N, C), 1 where a label applies; every label applies to a row.
+        seed: of the rows that are drawn.
+    """
+    order = np.random.default_rng(seed).permutation(len(indicators))
+    chosen: list[int] = []
+    for label in np.argsort(indicators.sum(0), kind="stable"):
+        if not indicators[chosen, label].any():
+            chosen.append(int(order[indicators[order, label].argmax()]))
+    return chosen
+
+
+# Holding rows out in units that are not divided, such as the rows of an author, or those of one text.
+
+
+def held_out_units(
+    labels: Sequence[Hashable], wanted: Mapping[Hashable, int], units: Sequence[int], seed: int
+) -> list[int]:
+    """The rows that are held out, in order: whole units, with as many rows of each class as is wanted, or nearly.
+
+    Units are taken in a random order as long as they fit. What is then still wanted is filled by larger units if that
+    comes nearer to it. Every class keeps a row for training, so a class whose rows are all in one unit is not held
+    out.
+
+    Args:
+        labels: the label of each of N rows.
+        wanted: the number of rows of each class to hold out.
+        units: the unit of each row.
+        seed: of the random order.
+
+    Returns:
+        At least one row, but none if every unit has all rows of a class.
+    """
+    of_units: dict[int, Counter] = {}
+    for label, unit in zip(labels, units, strict=True):
+        of_units.setdefault(unit, Counter())[label] += 1
+    order = list(of_units)
+    random.Random(seed).shuffle(order)
+    left, kept, held = dict(wanted), Counter(labels), set[int]()
+
+    def hold(unit: int) -> None:
+        held.add(unit)
+        for label, rows in of_units[unit].items():
+            left[label] -= rows
+            kept[label] -= rows
+
+    for unit in order:
+        if all(rows <= left[label] for label, rows in of_units[unit].items()):
+            hold(unit)
+
+    def farther(unit: int) -> int:
+        """By how many rows the numbers of rows that are held out would be farther from those that are wanted."""
+        return sum(abs(left[label] - rows) - abs(left[label]) for label, rows in of_units[unit].items())
+
+    while free := [
+        unit for unit in order
+        if unit not in held and all(rows < kept[label] for label, rows in of_units[unit].items())
+    ]:  # fmt: skip
+        best = min(free, key=farther)
+        if held and farther(best) >= 0:
+            break
+        hold(best)
+    return [row for row, unit in enumerate(units) if unit in held]
 
 
 def split(
@@ -121,3 +292,67 @@ def group_numbers(texts: Texts) -> np.ndarray:
 def default_share(rows: int) -> float:
     """The share held out for validation: a fifth of less than 1,000 rows, else a tenth, but 5,000 rows at most."""
     return 0.2 if rows < 1000 else min(0.1, 5000 / rows)
+
+
+# Drawing a part of labelled rows, stratified by class and nested, as learning curves need it; or of any texts.
+
+LEAST = 2  # rows of a class, if there is room for them: one to train on, and one that can be held out
+
+
+def draw(labels: Sequence[Hashable], size: int, seed: int, source: str = "", option: str = "--size") -> list[int]:
+    """The indices of `size` of the N rows, in the order of the rows.
+
+    Every class has about its share of the rows, and at least two of them if `size` is at least twice the number of
+    classes, or else at least one.
+
+    Rows with several labels are drawn by `nested_rows`.
+
+    Args:
+        labels: the label of each row (N,); a tuple where a row has several.
+        size: the number of rows to draw.
+        seed: of the drawing. For one seed, smaller draws are parts of larger ones.
+        source, option: the name of the data and the option that asks for the rows, for error messages.
+
+    Raises:
+        InputError: there are fewer rows than `size`, or more classes.
+    """
+    at = f"{source}: " if source else ""
+    several = is_multi_label(labels)  # type: ignore[arg-type]
+    classes = len({each for label in labels for each in label} if several else set(labels))  # type: ignore[attr-defined]
+    if size > len(labels):
+        raise InputError(f"{at}{option} {size:,} is more than its {counted(len(labels), 'labelled row')}")
+    if size < classes:
+        raise InputError(f"{at}{option} {size:,} is less than its {classes:,} classes: every class needs a row")
+    if several:
+        return nested_rows(labels, size, seed)  # type: ignore[arg-type]
+    return sorted(drawing_order(labels, seed)[:size].tolist())
+
+
+def drawing_order(labels: Sequence[Hashable], seed: int) -> np.ndarray:
+    """The N indices in the order in which rows are drawn (N,).
+
+    The rows of each class are shuffled, and the k-th of the n rows of a class, counted from 0, is placed at
+    (k + 1/2) / n; all rows are then drawn by their places. So every class advances at the same rate. The first row of
+    each class is placed before all others, and the second one behind the first ones.
+
+    Args:
+        labels: the label of each row (N,).
+        seed: of the shuffling, and of the order of rows at the same place.
+    """
+    generator = np.random.default_rng(seed)
+    order = generator.permutation(len(labels))
+    counts: dict[Hashable, int] = {}
+    ranks = np.empty(len(labels), int)  # of each row in its class
+    for row in order:
+        ranks[row] = counts.setdefault(labels[row], 0)
+        counts[labels[row]] += 1
+    sizes = np.array([counts[label] for label in labels])
+    places = np.where(ranks < LEAST, ranks - LEAST, (ranks + 0.5) / sizes)
+    return order[np.argsort(places[order], kind="stable")]
+
+
+def drawn(texts: Texts, most: int, seed: int) -> Texts:
+    """At most `most` texts, drawn at random; all, in their order, if there are no more."""
+    if len(texts) <= most:
+        return texts
+    return texts.take(np.random.default_rng(seed).permutation(len(texts))[:most])

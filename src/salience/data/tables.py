@@ -2,17 +2,93 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import shutil
+import tempfile
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from salience.data.arrow_values import python_values
-from salience.errors import InputError, listed, quoted
+import pyarrow
+
+from salience.data.values import checked_names, well_formed
+from salience.errors import InputError, counted, listed, quoted
+from salience.files import readable
 
 if TYPE_CHECKING:
     import pyarrow
+
+# Values of arrow columns as Python values, also those that have no equivalent in Python.
+
+FAILURES = (ValueError, TypeError, ArithmeticError, LookupError)  # for a value, or a time zone, unknown to Python
+
+
+def python_values(column: pyarrow.Array | pyarrow.ChunkedArray) -> list:
+    """The values of a column. A value without an equivalent in Python, such as a date in the year 20,000, stays an
+    arrow scalar.
+
+    So a column that is not used may hold anything, and is written to parquet unchanged. Texts are valid Unicode.
+    """
+    if has_nanoseconds(column.type):
+        return [scalar if scalar.is_valid else None for scalar in column]
+    try:
+        return column.to_pylist()
+    except FAILURES:  # one value spoils the whole call
+        return [python_value(scalar) for scalar in column]
+
+
+def has_nanoseconds(kind: pyarrow.DataType) -> bool:
+    """Whether a type is a time of day in nanoseconds, which arrow would cut to Python's microseconds silently."""
+    import pyarrow
+
+    return kind == pyarrow.time64("ns")
+
+
+def python_value(scalar: pyarrow.Scalar) -> Any:
+    """The value of a scalar as a Python value, or the scalar itself if there is none."""
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError:  # bytes that are not UTF-8 are replaced, as half characters are
+        return decoded(scalar) if hasattr(scalar, "as_buffer") else scalar
+    except FAILURES:
+        return scalar
+
+
+def decoded(scalar: pyarrow.StringScalar) -> str:
+    """The text of a scalar; bytes that are not UTF-8 are replaced by U+FFFD."""
+    return scalar.as_buffer().to_pybytes().decode("utf-8", "replace")
+
+
+def is_scalar(value: object) -> bool:
+    """Whether a value is an arrow scalar."""
+    return hasattr(value, "as_py")
+
+
+def plain(value: Any) -> Any:
+    """A value for csv and JSON: an arrow scalar becomes Python values of its parts, or a text."""
+    if not is_scalar(value):
+        return value
+    import pyarrow
+
+    if not value.is_valid:
+        return None
+    if isinstance(value, pyarrow.StructScalar):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, (pyarrow.ListScalar, pyarrow.LargeListScalar, pyarrow.FixedSizeListScalar)):
+        return [plain(part) for part in value.values]
+    if not has_nanoseconds(value.type):
+        simple = python_value(value)
+        if not is_scalar(simple):
+            return simple
+    if pyarrow.types.is_timestamp(value.type) and value.type.tz:  # in UTC, which needs no list of time zones
+        value = value.cast(pyarrow.timestamp(value.type.unit, "UTC"))
+    return value.cast(pyarrow.string()).as_py()
+
 
 BATCH = 1000  # rows that are in memory at a time
 
@@ -168,3 +244,193 @@ def class_names(numbers: list, classes: list[str], source: str, column: str, fir
 def brief(error: Exception) -> str:
     """The message of an error in at most 200 characters."""
     return textwrap.shorten(str(error) or type(error).__name__, 200, placeholder=" ...")
+
+
+# The type of every column of a file, which parquet needs before the first row is written.
+
+WINDOW = 1000  # rows that are in memory at a time
+MOST = 10_000  # columns of a table
+EXACT = 2**53  # up to here a float holds every whole number
+DEEPEST = 32  # levels of lists and objects; a parquet file with about 50 can be written, but not read
+PLAIN = {bool: pyarrow.bool_(), str: pyarrow.string(), float: pyarrow.float64()}
+
+
+class ValueTypes:
+    """The types of the values of one column, collected in parts."""
+
+    def __init__(self) -> None:
+        self.kinds: set[type] = set()
+        self.least = self.largest = 0  # of the whole numbers
+        self.nested: pyarrow.DataType | None = pyarrow.null()  # of lists and objects; None if they differ too much
+
+    def add(self, values: list) -> None:
+        """Adds some values of the column."""
+        self.kinds.update(map(type, values))
+        if whole := [value for value in values if type(value) is int]:
+            self.least, self.largest = min(self.least, *whole), max(self.largest, *whole)
+        if self.nested is not None and (inner := [value for value in values if isinstance(value, (list, dict))]):
+            self.nested = common_type(self.nested, inner)
+
+    def type(self) -> pyarrow.DataType:
+        """A type that holds every value unchanged; text if there is no other."""
+        kinds = self.kinds - {type(None)}
+        if not kinds:
+            return pyarrow.null()
+        if kinds <= {int, float} and int in kinds:
+            if kinds == {int} and self.least >= -(2**63) and self.largest < 2**63:
+                return pyarrow.int64()
+            return pyarrow.float64() if float in kinds and self.exact() else pyarrow.string()
+        if kinds in ({list}, {dict}) and self.nested is not None:
+            return self.nested
+        return PLAIN.get(next(iter(kinds)), pyarrow.string()) if len(kinds) == 1 else pyarrow.string()
+
+    def exact(self) -> bool:
+        """Whether a float holds each of the whole numbers."""
+        return self.least >= -EXACT and self.largest <= EXACT
+
+
+def json_types(rows: Iterable[dict[str, Any]], source: str) -> dict[str, pyarrow.DataType]:
+    """The columns of all rows, in order of first appearance, each with a type that holds all of its values.
+
+    Only a window of rows is in memory.
+
+    Raises:
+        InputError: there are more columns than a table can have, or a name that no header can have.
+    """
+    columns: dict[str, ValueTypes] = {}
+    rows = iter(rows)
+    while window := list(islice(rows, WINDOW)):
+        names = dict.fromkeys(name for row in window for name in row)
+        if len(columns.keys() | names) > MOST:
+            raise InputError(
+                f"{source}: the objects have more than {counted(MOST, 'name')}, too many for the columns of a table; "
+                "name an --output that ends in .jsonl"
+            )
+        for name in names:
+            columns.setdefault(name, ValueTypes()).add([row[name] for row in window if name in row])
+    checked_names(list(columns), source)
+    return {name: types.type() for name, types in columns.items()}
+
+
+def common_type(known: pyarrow.DataType, values: list) -> pyarrow.DataType | None:
+    """One type for lists or objects, and for the type known so far; None if parquet has none (see `fits_parquet`)."""
+    try:
+        schemas = [pyarrow.schema([("", kind)]) for kind in (known, pyarrow.array(values).type)]
+        both = pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except (pyarrow.ArrowException, OverflowError):
+        return None
+    return both if fits_parquet(both) else None
+
+
+def fits_parquet(kind: pyarrow.DataType, depth: int = DEEPEST) -> bool:
+    """Whether parquet can hold a type: no object in it is empty, and it has at most `depth` levels."""
+    if depth == 0 or (pyarrow.types.is_struct(kind) and not kind.num_fields):
+        return False
+    return all(fits_parquet(kind.field(number).type, depth - 1) for number in range(kind.num_fields))
+
+
+# Rows and column types of parquet files.
+
+LISTS = ("List", "LargeList", "Sequence")  # the types of lists in the metadata of `datasets`, of several versions
+
+
+def parquet_rows(path: Path, columns: Collection[str] | None = None) -> Iterator[dict]:
+    """Yields the rows of a parquet file.
+
+    Args:
+        columns: the columns to read; None reads all.
+
+    Raises:
+        InputError: as `parquet_table`.
+    """
+    with parquet_table(path) as table:
+        yield from table.rows(str(path), columns)
+
+
+def parquet_types(path: Path) -> dict[str, pyarrow.DataType]:
+    """The columns of a parquet file and their types; no row is read. Raises as `parquet_table`."""
+    with parquet_table(path) as table:
+        types = table.types()
+    assert types is not None  # a parquet file has a schema
+    return types
+
+
+@contextmanager
+def parquet_table(path: Path) -> Iterator[Table]:
+    """Opens a parquet file. (`datasets` takes brackets in a file's name as a pattern, and reads no gzipped file.)
+
+    Raises:
+        InputError: the file is damaged, also where this shows while rows are read; or a column has no valid name.
+    """
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
+
+    with seekable(path) as file:
+        try:
+            parquet = ParquetFile(file)
+            schema = parquet.schema_arrow
+            checked_names(schema.names, path)
+
+            def batches(columns: Collection[str] | None) -> Iterable[pyarrow.RecordBatch]:
+                names = None if columns is None else [name for name in schema.names if name in columns]
+                return parquet.iter_batches(BATCH, columns=names)
+
+            yield Table(schema, classes_in(schema, path), batches)
+        except pyarrow.ArrowException as error:
+            raise InputError(f"{path}: not a whole parquet file ({brief(error)}); fetch or write it again") from error
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: the name of a column is not UTF-8; write the file again") from error
+
+
+def classes_in(schema: pyarrow.Schema, path: Path) -> dict[str, list[str]]:
+    """The names of the classes, by column, that `datasets` has written into the metadata of a file.
+
+    Raises:
+        InputError: the metadata are damaged; numbers would be read instead of names.
+    """
+    import pyarrow
+
+    written = (schema.metadata or {}).get(b"huggingface")
+    if written is None:
+        return {}
+    try:
+        features = json.loads(written).get("info", {}).get("features") or {}
+        labels = {name: label for name, feature in features.items() if (label := class_label_in(feature)) is not None}
+        numbered = {
+            name for name in labels
+            if name in schema.names and pyarrow.types.is_integer(inner_type(schema.field(name).type))
+        }  # fmt: skip
+        return {name: [well_formed(str(label)) for label in names_of(labels[name])] for name in numbered}
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f'{path}: the metadata "huggingface", with the names of the classes, are damaged ({brief(error)}); write '
+            "the file again, with or without them"
+        ) from error
+
+
+def class_label_in(feature: object) -> dict | None:
+    """The `ClassLabel` that a feature in the metadata of `datasets` is, or is a list of; None if it is neither."""
+    if isinstance(feature, dict) and feature.get("_type") in LISTS:
+        feature = feature.get("feature")
+    elif isinstance(feature, list) and len(feature) == 1:
+        feature = feature[0]
+    return feature if isinstance(feature, dict) and feature.get("_type") == "ClassLabel" else None
+
+
+def names_of(label: dict) -> list:
+    """The names of the classes of a `ClassLabel` in the metadata of `datasets`."""
+    names = label.get("names")
+    return list(range(label.get("num_classes") or 0)) if names is None else list(names)
+
+
+@contextmanager
+def seekable(path: Path) -> Iterator[BinaryIO]:
+    """The bytes of a file. A gzipped file is unpacked to disk, since parquet is read from the end of the file."""
+    with readable(path) as file:
+        if not isinstance(file, gzip.GzipFile):
+            yield file
+            return
+        with tempfile.TemporaryFile() as unpacked:
+            shutil.copyfileobj(file, unpacked)
+            unpacked.seek(0)
+            yield unpacked

@@ -2,18 +2,165 @@
 
 from __future__ import annotations
 
+import csv
+import json
+import math
 import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
-from salience.data.writers import OPENERS, Columns, Write, csv_writer, opened_csv
-from salience.errors import InputError, unknown
-from salience.files import whole_file
-from salience.outputs import check_output_file
+from salience.data.tables import is_scalar, plain
+from salience.errors import InputError, counted, quoted, unknown
+from salience.files import check_output_file, whole_file
+
+if TYPE_CHECKING:
+    import pyarrow
+
+# Functions that write rows as csv, jsonl or parquet.
+
+Write = Callable[[list[dict[str, Any]]], None]  # writes some rows
+Columns = Mapping[str, "pyarrow.DataType"]
+Target = Path | int  # a file's name, or the number of one that is open
+Opened = Callable[[Target, Columns, bool, Callable[[str], None]], AbstractContextManager[Write]]
+
+# Spreadsheets take a cell that begins so as a formula and run it, also without the quotation marks of csv. The last
+# four are the wide forms of the first.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+def cells(row: dict[str, Any], columns: Columns) -> list:
+    """The values of a row in the order of the columns; None where it has no value.
+
+    Raises:
+        InputError: the row has a name that is not a column; its value would be lost.
+    """
+    for name in row:
+        if name not in columns:
+            raise InputError(f"the name {quoted(name)} was not there when the columns were read; run again")
+    return [row.get(name) for name in columns]
+
+
+def csv_writer(file: TextIO, columns: Columns, safe: bool) -> Write:
+    """A function that writes rows as csv. The header is written with the first rows, not before they are valid."""
+    writer = csv.writer(file)
+    cell = safe_cell if safe else plain
+    header = [list(columns)]
+
+    def write(rows: list[dict[str, Any]]) -> None:
+        while header:
+            writer.writerow(map(cell, header.pop()))
+        writer.writerows(map(cell, cells(row, columns)) for row in rows)
+
+    return write
+
+
+def safe_cell(value: Any) -> Any:
+    """A value that no spreadsheet takes for a formula: a text that begins like one gets an apostrophe in front."""
+    value = plain(value)
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+
+
+@contextmanager
+def opened_csv(target: Target, columns: Columns, safe: bool, note: Callable[[str], None]) -> Iterator[Write]:
+    """Opens a csv file. With `safe`, no spreadsheet takes a text for a formula."""
+    with open(target, "w", encoding="utf-8", newline="") as file:
+        yield csv_writer(file, columns, safe)
+
+
+@contextmanager
+def opened_jsonl(target: Target, columns: Columns, safe: bool, note: Callable[[str], None]) -> Iterator[Write]:
+    """Opens a file for JSON lines. Each row has its own names. NaN and infinite numbers, unknown to JSON, are null."""
+    nulls = 0
+
+    def line(row: dict[str, Any]) -> str:
+        nonlocal nulls
+        try:
+            return json.dumps(row, ensure_ascii=False, allow_nan=False, default=json_value)
+        except ValueError:  # rare, so that rows are not searched for them beforehand
+            row, count = without_nan(row)
+            nulls += count
+            return json.dumps(row, ensure_ascii=False, allow_nan=False, default=json_value)
+
+    with open(target, "w", encoding="utf-8") as file:
+        yield lambda rows: file.writelines(line(row) + "\n" for row in rows)
+    if nulls:
+        note(f"{counted(nulls, 'value')} NaN or infinite, for which JSON has no number: written as null")
+
+
+def json_value(value: Any) -> Any:
+    """A value that JSON has no type for: the parts of an arrow value, or a text."""
+    return plain(value) if is_scalar(value) else str(value)
+
+
+def without_nan(value: Any) -> tuple[Any, int]:
+    """The value with None for every float that is NaN or infinite, and the number of these."""
+    value = plain(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None, 1
+    if isinstance(value, dict):
+        named = {name: without_nan(part) for name, part in value.items()}
+        return {name: part for name, (part, _) in named.items()}, sum(count for _, count in named.values())
+    if isinstance(value, (list, tuple)):
+        parts = [without_nan(part) for part in value]
+        return [part for part, _ in parts], sum(count for _, count in parts)
+    return value, 0
+
+
+@contextmanager
+def opened_parquet(target: Target, columns: Columns, safe: bool, note: Callable[[str], None]) -> Iterator[Write]:
+    """Opens a parquet file. In a column of texts, a value of another type is written as JSON.
+
+    Raises:
+        InputError: parquet cannot hold a column or a value.
+    """
+    import pyarrow
+    from pyarrow.parquet import ParquetWriter
+
+    try:
+        with ParquetWriter(target, pyarrow.schema(list(columns.items()))) as writer:
+            yield lambda rows: writer.write_table(arrow_table(rows, columns))
+    except pyarrow.ArrowException as error:
+        raise InputError(f"parquet cannot hold a column ({error}): name an --output that ends in .jsonl") from error
+
+
+def arrow_table(rows: list[dict[str, Any]], columns: Columns) -> pyarrow.Table:
+    """The rows as an arrow table.
+
+    Raises:
+        InputError: a value does not fit the type of its column; names the column.
+    """
+    import pyarrow
+
+    arrays = []
+    table = [cells(row, columns) for row in rows]
+    for place, (name, kind) in enumerate(columns.items()):
+        values = [row[place] for row in table]
+        text = pyarrow.types.is_string(kind)
+        try:
+            arrays.append(pyarrow.array(map(text_cell, values) if text else values, kind))
+        except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
+            raise InputError(
+                f"the column {quoted(name)} holds a value that parquet's type {kind} cannot ({error}): name an "
+                "--output that ends in .jsonl"
+            ) from error
+    return pyarrow.table(arrays, schema=pyarrow.schema(list(columns.items())))
+
+
+def text_cell(value: Any) -> str | None:
+    """A value for a column of texts: a text as it is, another value as JSON."""
+    if value is None or isinstance(value, str):
+        return value
+    value, _ = without_nan(value)
+    return json.dumps(value, ensure_ascii=False, default=json_value)
+
+
+OPENERS: dict[str, Opened] = {".csv": opened_csv, ".jsonl": opened_jsonl, ".parquet": opened_parquet}
+
 
 OPEN_ALREADY = re.compile(r"/dev/stdout|/dev/stderr|(?:/dev/fd|/proc/self/fd)/([0-9]+)")
 STANDARD = {"stdout": 1, "stderr": 2}

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.hooks.attention_weights import attention, attention_and_logits
+from salience.hooks.attention import attention, attention_and_logits
 
 
 class OfLayer(ABC):

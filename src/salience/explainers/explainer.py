@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
+import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.hooks.hooks import Reading
+from salience.hooks.hooks import Reading, forward, reading, rewriting
+from salience.models.problem import problem_of
 
 # (model, batch, target=None) -> scores (B, T), or (B, T, D) for the units of a representation; 0 on padding.
 # `target` (B,) long are the classes to explain; the labels if it is None, or the predictions if there are none.
@@ -48,3 +50,45 @@ class CleanPassGuide(Protocol):
             clean: `value` is the representation (B, T, D) at `level`, `gradient` the loss's gradient there.
         """
         ...
+
+
+# The class that a score refers to.
+
+
+def target_of(logits: Tensor, batch: Batch, target: Tensor | None) -> Tensor:
+    """The classes to explain (B,) long: `target`, or else the labels, or else the predictions of `logits` (B, C).
+
+    The labels of texts that can have several are 0 and 1 (B, C). A guide then explains all of them together.
+    """
+    if target is not None:
+        return target.to(logits.device)
+    return logits.argmax(1) if batch.labels is None else batch.labels
+
+
+def log_probability(model: nn.Module, logits: Tensor, target: Tensor) -> Tensor:
+    """ln p(class) of each text (B,), from the `logits` (B, C) of a model and `target` (B,), or labels (B, C)."""
+    return problem_of(model).log_likelihood(logits, target)
+
+
+# The baseline of integrated gradients and of captum's attributions: a text without its words.
+
+
+@torch.no_grad()
+def from_nothing(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+    """The output of the embedding block with word embeddings of zeros and for the text, and the text's logits.
+
+    Positions and special tokens are the same in both. The outputs are taken after the block's LayerNorm, which gives
+    the same result for x and a x: in models that add nothing to word embeddings (DeBERTa, ModernBERT), the points on
+    a straight path before it would not differ.
+
+    Returns:
+        baseline: (B, T, D).
+        embeddings: (B, T, D).
+        logits: (B, C).
+    """
+    words = (batch.segment > 0)[..., None]
+    with reading(model, "embeddings") as usual:
+        logits = forward(model, batch)
+    with rewriting(model, "words", lambda rows: rows.masked_fill(words, 0)), reading(model, "embeddings") as empty:
+        forward(model, batch)
+    return empty.value, usual.value, logits

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from salience.batch import Batch
 from salience.errors import InputError, unknown
-from salience.explainers.baseline import from_nothing
-from salience.explainers.target import target_of
+from salience.explainers.explainer import from_nothing, target_of
 from salience.hooks.hooks import evaluating, forward, rewriting
 from salience.hooks.stages import unwrapped
 from salience.models.problem import problem_of

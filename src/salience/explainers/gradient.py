@@ -12,8 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.explainers.explainer import Explainer
-from salience.explainers.target import log_probability, target_of
+from salience.explainers.explainer import Explainer, log_probability, target_of
 from salience.hooks.hooks import Reading, forward, reading
 from salience.hooks.stages import unwrapped
 

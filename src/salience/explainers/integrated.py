@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.explainers.baseline import from_nothing
-from salience.explainers.target import log_probability, target_of
+from salience.explainers.explainer import from_nothing, log_probability, target_of
 from salience.hooks.hooks import evaluating, forward, rewriting
 from salience.hooks.stages import unwrapped
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.explainers.target import log_probability, target_of
+from salience.explainers.explainer import log_probability, target_of
 from salience.hooks.hooks import evaluating, forward
 from salience.hooks.stages import unwrapped
 from salience.models.precision import exactly

@@ -9,8 +9,7 @@ from salience.batch import Batch
 from salience.explainers.attention import ClsAttention
 from salience.hooks.hooks import evaluating
 from salience.hooks.stages import depth, encoder_of, has_pooling_layer, unwrapped
-from salience.models.attention_classifier import AttentionClassifier
-from salience.models.states import pooled_states
+from salience.papers.attention_classifiers.classifier import AttentionClassifier, pooled_states
 
 
 def pooling_attention(model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
+from salience.batch import Batch
+from salience.classify import TextClassifier
+from salience.classify.onnx_model import OnnxModel
+from salience.data.batching import Collator
 from salience.data.texts import Texts
-from salience.inference import TextClassifier
+from salience.errors import InputError
+from salience.hooks.hooks import evaluating, forward
 from salience.models.problem import Problem
 
 ENOUGH = 0.99  # share of texts with the same label, or set of labels
@@ -88,3 +95,78 @@ def accuracies(problem: Problem, texts: Texts, before: np.ndarray, after: np.nda
     right = problem.right(texts.known_labels, before.shape[1])
     first, second = (float((each == right).all(1)[known].mean()) for each in (before, after))
     return first, second
+
+
+# Whether an exported model computes what the original computes, on made-up texts.
+
+# The largest difference of a logit between a model and its export in float32, relative to the range of the logits.
+TOLERANCE = 1e-4
+# Words of the texts of each batch: one text and many, of equal and of different lengths, up to texts longer than any
+# sliding window or relative position is wide.
+SINGLE = [(1,), (7,), (64,), (2, 3), (9, 9, 9), (40, 1, 12, 5, 26), (3,) * 17, (130, 4), (510, 510)]
+PAIRS = [((1,), (1,)), ((5, 12), (30, 2)), ((80, 3, 20), (60, 1, 20))]
+
+
+def made_up_batches(classifier: TextClassifier) -> Iterator[Batch]:
+    """Yields batches of texts of random tokens: single texts and pairs, with and without padding."""
+    for lengths in SINGLE:
+        yield made_up_batch(classifier, lengths)
+    for first, second in PAIRS:
+        yield made_up_batch(classifier, first, second)
+
+
+def made_up_batch(
+    classifier: TextClassifier, first: Sequence[int], second: Sequence[int] | None = None, seed: int = 0
+) -> Batch:
+    """Texts of random tokens as one batch.
+
+    Args:
+        first: number of words of each text.
+        second: number of words of each second text; None for single texts.
+    """
+    random = np.random.default_rng(seed)
+    tokenizer = classifier.tokenizer
+    vocabulary = sorted(set(range(len(tokenizer))) - set(tokenizer.all_special_ids))
+
+    def made_up(lengths: Sequence[int]) -> list[str]:
+        tokens = (random.choice(vocabulary, words) for words in lengths)
+        return [" ".join(tokenizer.decode([token]).strip() for token in text) for text in tokens]
+
+    texts = Texts(made_up(first), None if second is None else made_up(second))
+    return Batch(**Collator.of(tokenizer)(list(classifier.encode_heads(texts))))
+
+
+def check_parity(classifier: TextClassifier, exported: OnnxModel) -> float:
+    """Checks that an export in float32 computes the logits of the original.
+
+    Returns:
+        The largest difference of a logit, relative to the range of all logits.
+
+    Raises:
+        InputError: it is above `TOLERANCE`, or onnxruntime cannot compute a batch.
+    """
+    kind = classifier.model.config.model_type
+    expected, found = [], []
+    with torch.inference_mode(), evaluating(classifier.model):
+        for batch in made_up_batches(classifier):
+            expected.append(forward(classifier.model, batch).numpy())
+            try:
+                found.append(exported.logits(batch))
+            except Exception as error:  # onnxruntime has an error class of its own for each of its codes
+                shape = "{} texts of {} tokens".format(*batch.input_ids.shape)
+                raise InputError(
+                    f"models of the type {kind} cannot be exported to ONNX: the file fails on {shape}, because a "
+                    "length was fixed when the model was traced"
+                ) from error
+    difference = relative_difference(np.concatenate(expected), np.concatenate(found))
+    if not difference <= TOLERANCE:
+        raise InputError(
+            f"models of the type {kind} cannot be exported to ONNX: the file's logits differ from the model's by "
+            f"{difference:.1e} of their range (at most {TOLERANCE} is accepted)"
+        )
+    return difference
+
+
+def relative_difference(expected: np.ndarray, found: np.ndarray) -> float:
+    """The largest difference of two arrays of logits (N, C), relative to the range of the first."""
+    return float(abs(found - expected).max() / np.ptp(expected))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import platform
 import shutil
 from collections.abc import Callable
@@ -13,16 +14,45 @@ from pathlib import Path
 from typing import Any
 
 from salience._version import __version__
+from salience.classify import TextClassifier
+from salience.classify.classifier import OnnxClassifier, load_exported
+from salience.classify.onnx_model import FILE, needed
 from salience.data.texts import Texts
-from salience.export.agreement import Agreement, agreement
-from salience.export.parity import TOLERANCE, check_parity, made_up_batch
-from salience.export.quantizing import quantize
+from salience.export.agreement import TOLERANCE, Agreement, agreement, check_parity, made_up_batch
 from salience.export.tracing import needs_two_files, write_onnx
 from salience.files import write_json, write_whole
-from salience.inference import TextClassifier
-from salience.inference.onnx_classifier import OnnxClassifier, load_exported
-from salience.inference.onnx_model import FILE
 from salience.templating import render
+
+# Weights in int8: products of matrices are computed with 8-bit numbers, everything else in float32.
+
+
+def quantize(file: Path, external: bool = False) -> None:
+    """Replaces a model by one whose linear layers have weights in int8, and round what they read to 8 bits.
+
+    Every column of a weight matrix has its own scale. Weights are rounded to 7 bits: on processors without VNNI, the
+    products of 8-bit numbers are added in pairs in 16 bits, which would overflow. So the results are the same on all
+    processors.
+
+    Args:
+        file: a model in float32.
+        external: whether its weights are in a second file, `file.data`.
+
+    Raises:
+        InputError: onnxruntime is not installed.
+    """
+    quantization = needed("onnxruntime.quantization")
+    source = file.rename(file.with_name("float32.onnx"))  # a second file keeps its name, to which the model refers
+    logging.disable(logging.WARNING)  # it advises, on the root logger, to infer shapes first, which gains nothing here
+    try:
+        quantization.quantize_dynamic(
+            source, file, weight_type=quantization.QuantType.QInt8, per_channel=True, reduce_range=True,
+            op_types_to_quantize=["MatMul", "Gemm"], use_external_data_format=external,
+            extra_options={"MatMulConstBOnly": True},
+        )  # fmt: skip
+    finally:
+        logging.disable(logging.NOTSET)
+    source.unlink()
+
 
 PACKAGES = ("torch", "transformers", "tokenizers", "onnx", "onnxscript", "onnxruntime")
 

@@ -2,17 +2,151 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from salience.faithfulness.reading import Reading
+if TYPE_CHECKING:
+    from salience.data.encoding import Encoded, Words
+    from salience.faithfulness.evaluation import WholeTexts
 
-if TYPE_CHECKING:  # the command line lists the metrics without waiting for torch
-    from salience.data.words import Words
+# What a classifier says of texts without some of their words; it is asked once for each of them.
+
+Judge = Callable[[Any], np.ndarray]  # probabilities (N, C) of N texts, which are as those of the reading
+Erased = tuple[int, bytes]  # a text's number, and for each of its words a byte: 1 if it is kept
+AT_ONCE = 4096  # erased texts that are encoded at a time
+
+
+@dataclass(eq=False)
+class Reading:
+    """N texts as one classifier reads them.
+
+    An erased text is shorter: nothing stands in the place of the removed words. What the classifier says of it is kept
+    as long as the reading, with a byte for each word of the text. It can differ by rounding (1e-6), as it depends on
+    which texts share a batch.
+
+    Args:
+        texts: the texts, encoded with their words; or the whole texts, for a judge that reads windows of them.
+        judge: gives the classifier's probabilities (N, C) of encoded texts.
+        empty_token: the token that stands for a text of which nothing is left.
+        leave_one_out_rows: the texts whose words are left out one at a time for `leave_one_out`; None is all.
+        targets: (N,) the label that metrics are about, of each text; None is the most probable one of the whole text.
+        decide: from probabilities (..., C) to the labels that are predicted (..., C) bool; None is the most probable.
+        owners: (N,) numbers, equal where the same text is there several times, with different targets. Such a text is
+            asked about once. None: all texts are different.
+    """
+
+    texts: Encoded | WholeTexts
+    judge: Judge
+    empty_token: int
+    leave_one_out_rows: Sequence[int] | np.ndarray | None = None
+    targets: np.ndarray | None = None
+    decide: Callable[[np.ndarray], np.ndarray] | None = None
+    owners: np.ndarray | None = None
+    _known: dict[Erased, np.ndarray] = field(default_factory=dict, repr=False, init=False)
+    _noted: dict[Erased, None] | None = field(default=None, repr=False, init=False)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def part(self, rows: slice) -> Reading:
+        """A reading of some of the texts, of which nothing has been asked yet."""
+        numbers = range(len(self))[rows]
+        left_out = self.leave_one_out_rows
+        if left_out is not None:
+            left_out = [row - numbers.start for row in left_out if row in numbers]
+        targets, owners = (None if each is None else each[rows] for each in (self.targets, self.owners))
+        return Reading(self.texts.take(numbers), self.judge, self.empty_token, left_out, targets, self.decide, owners)
+
+    @cached_property
+    def _first(self) -> np.ndarray:
+        """For each of the N texts, the number of the first one that is the same."""
+        if self.owners is None:
+            return np.arange(len(self))
+        _, firsts, places = np.unique(self.owners, return_index=True, return_inverse=True)
+        return firsts[places]
+
+    @cached_property
+    def whole(self) -> np.ndarray:
+        """The probabilities (N, C) of the whole texts."""
+        firsts, places = np.unique(self._first, return_inverse=True)
+        if len(firsts) == len(self):
+            return self.judge(self.texts)
+        return self.judge(self.texts.take(firsts.tolist()))[places]
+
+    @cached_property
+    def target(self) -> np.ndarray:
+        """The label (N,) that metrics are about: `targets`, or else the most probable one of each whole text."""
+        return self.whole.argmax(1) if self.targets is None else self.targets
+
+    def of_target(self, values: np.ndarray) -> np.ndarray:
+        """The values (..., N) of the label that metrics are about, from those of all labels (..., N, C)."""
+        return values[..., np.arange(len(self)), self.target]
+
+    def decided(self, probabilities: np.ndarray) -> np.ndarray:
+        """Whether the label that metrics are about is predicted (..., N), from probabilities (..., N, C)."""
+        if self.decide is None:
+            return probabilities.argmax(-1) == self.target
+        return self.of_target(self.decide(probabilities))
+
+    def keeping(self, kept: np.ndarray, rows: Sequence[int] | np.ndarray | None = None) -> np.ndarray:
+        """The probabilities (R, C) of the texts at `rows` with some of their words, in the order of the text.
+
+        Args:
+            kept: bool, flat over the words of these R texts.
+            rows: numbers of texts; a text may be named several times. None is all texts.
+        """
+        rows = np.arange(len(self)) if rows is None else np.asarray(rows, int)
+        words, ends = kept.tobytes(), [0, *self.texts.words.counts[rows].cumsum().tolist()]
+        same = self._first[rows].tolist()
+        erased = [(row, words[start:end]) for row, (start, end) in zip(same, pairwise(ends), strict=True)]
+        missing = dict.fromkeys(text for text in erased if 0 in text[1] and text not in self._known)
+        if self._noted is not None:
+            self._noted |= missing
+        if self._noted is not None or not erased:
+            return self.whole[rows]
+        self._ask(missing)
+        return np.array([self._known[text] if 0 in text[1] else self.whole[text[0]] for text in erased])
+
+    def leave_one_out(self) -> dict[int, np.ndarray]:
+        """For each of `leave_one_out_rows`, what each word adds (W,) to ln p of the label that metrics are about."""
+        rows = np.arange(len(self)) if self.leave_one_out_rows is None else np.asarray(self.leave_one_out_rows, int)
+        counts = self.texts.words.counts[rows]
+        kept = [np.zeros(0, bool), *(~np.eye(count, dtype=bool).ravel() for count in counts)]
+        of_words = np.repeat(rows, counts)
+        left, target = self.keeping(np.concatenate(kept), of_words).astype(float), self.target[of_words]
+        whole = self.whole[of_words, target].astype(float)
+        drops = np.log(whole) - np.log(left[np.arange(len(left)), target])
+        return dict(zip(rows.tolist(), np.split(drops, counts.cumsum())[:-1], strict=True))
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Inside the `with`, erased texts are noted and not judged; at its end, all of them are judged together.
+
+        The probabilities of the whole texts stand for the answers that are not known yet. So a computation is run
+        inside the `with` to learn what it asks for, and after it for its result.
+        """
+        outer, self._noted = self._noted, {}
+        try:
+            yield
+            noted = self._noted
+        finally:
+            self._noted = outer
+        self._ask(noted)
+
+    def _ask(self, missing: dict[Erased, None]) -> None:
+        """Asks the judge for erased texts, those with few words first, so that texts of one batch are alike."""
+        order = sorted(missing, key=lambda text: text[1].count(1))
+        for start in range(0, len(order), AT_ONCE):
+            part = order[start : start + AT_ONCE]
+            kept = np.frombuffer(b"".join(words for _, words in part), bool)
+            texts = self.texts.take([row for row, _ in part]).keeping(kept, self.empty_token)
+            self._known.update(zip(part, self.judge(texts), strict=True))
 
 
 @dataclass(frozen=True, eq=False)

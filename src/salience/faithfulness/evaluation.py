@@ -2,22 +2,419 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Integral
 
 import numpy as np
 
-from salience.data.texts import TextsLike
+from salience.classify import TextClassifier
+from salience.classify.classifier import classifier_of
+from salience.data.encoding import Words, word_spans
+from salience.data.labels import WHOLE_NUMBER
+from salience.data.texts import UNKNOWN, Texts, TextsLike
+from salience.errors import InputError, counted, listed, unknown
 from salience.explainers.chance import random_words
-from salience.explainers.named import functions_named
-from salience.faithfulness import default_metrics, metrics_named
+from salience.explainers.explain import (
+    check_pieces,
+    check_target,
+    chosen_labels,
+    explain_windows,
+    explain_words,
+    functions_named,
+)
+from salience.faithfulness import Metric, default_metrics, metrics_named
+from salience.faithfulness.accuracy import right_alone, right_without
 from salience.faithfulness.detection import detection_by_class, marked_words, mean_detection
-from salience.faithfulness.evaluation_input import check_settings, labelled, what_is_known
-from salience.faithfulness.explained_labels import asked_of
-from salience.faithfulness.measuring import Measured, measure
+from salience.faithfulness.erasure import Erasure, Reading
 from salience.faithfulness.results import Evaluation, Row, row_of
-from salience.faithfulness.whole_texts import reading_of, scores_of
-from salience.inference import TextClassifier
-from salience.inference.fitted import classifier_of
+from salience.settings import COUNT, is_whole
+
+# Which labels of texts an evaluation of explanations is about: the predicted class, or some of several labels.
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """N explanations that are evaluated, each of a text and a label.
+
+    Args:
+        texts: the text of each; a text is there once for each of its labels that is explained.
+        owners: (N,) the number of its text.
+        targets: (N,) the number of its label; None for the class that each classifier predicts.
+        marked_as: the name by which words are marked for it; empty if that is not known.
+    """
+
+    texts: Texts
+    owners: np.ndarray
+    targets: np.ndarray | None
+    marked_as: list[str]
+
+    def drawn(self, count: int, generator: np.random.Generator) -> np.ndarray:
+        """The numbers of the explanations of `count` texts, which are drawn at random."""
+        texts = np.unique(self.owners)
+        return np.flatnonzero(np.isin(self.owners, texts[generator.permutation(len(texts))[:count]]))
+
+
+def asked_of(
+    classifier: TextClassifier, texts: Texts, target: int | str, say: Callable[[str], None] = lambda line: None
+) -> Asked:
+    """The explanations to evaluate of some texts.
+
+    Args:
+        texts: with labels, if they are known.
+        target: "predicted", "gold", or the number of a label.
+        say: is told how many texts have no such label.
+
+    Raises:
+        InputError: the target is none of these, or needs labels that are not known; the classifier gives each text one
+            label, and something else than "predicted" is asked for; or no text has such a label.
+    """
+    names = classifier.labels
+    check_target(target, len(names))
+    if not classifier.multi_label:
+        if target != "predicted":
+            raise InputError(
+                "a target is chosen where a text can have several labels; with one label, metrics are about the "
+                "predicted class"
+            )
+        gold = [] if texts.labels is None else [names[number] for number in texts.labels]
+        return Asked(texts, np.arange(len(texts)), None, gold)
+    if target == "gold" and texts.labels is None:
+        raise InputError("the target gold needs the labels of the texts")
+    right = None if texts.labels is None else classifier.problem.right(texts.labels, len(names))
+    decided = classifier.decisions(replace(classifier, precision="fp32").predict_proba(texts))
+    pairs = [
+        (row, label)
+        for row in range(len(texts))
+        for label in chosen_labels(target, decided[row], None if right is None else right[row])
+    ]
+    owners, targets = np.array(pairs, int).reshape(-1, 2).T
+    without = len(texts) - len(np.unique(owners))
+    if not len(owners):
+        which = "right" if target == "gold" else "predicted"
+        raise InputError(
+            f"none of {counted(len(texts), 'text')} has a label that is {which}: give the number of a label as target"
+        )
+    if without:
+        say(f"{without} of {len(texts)} texts are left out: they have no label that is explained")
+    asked = replace(texts, labels=None).take(owners)
+    return Asked(asked, owners, targets, [names[number] for number in targets])
+
+
+# Texts as an evaluation of explanations reads them, and the scores of their words, also by windows of long texts.
+
+
+@dataclass(frozen=True, eq=False)
+class WholeTexts:
+    """N texts, or N pairs of texts, in the place of encoded ones, which are windows of them.
+
+    Args:
+        texts: the N texts.
+        cut: (N,) bool, whether something of a text is not read.
+        empty: the text that stands for one of which nothing is left.
+    """
+
+    texts: Texts
+    cut: np.ndarray
+    empty: str = ""
+
+    @classmethod
+    def of(cls, classifier: TextClassifier, texts: Texts) -> WholeTexts:
+        """Texts as a classifier reads them."""
+        tokenizer = classifier.tokenizer
+        nothing = "" if tokenizer.num_special_tokens_to_add() else tokenizer.unk_token or tokenizer.pad_token
+        return cls(texts, classifier.read(texts).cut_texts, nothing)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def labels(self) -> np.ndarray | None:
+        """The labels of the texts; None if they are not known."""
+        return self.texts.labels
+
+    @cached_property
+    def words(self) -> Words:
+        """The words of the texts, which are parts of no tokens here."""
+        columns = [[[text[start:end] for start, end in word_spans(text)] for text in column]
+                   for column in self.texts.columns]  # fmt: skip
+        names = [[word for of_column in row for word in of_column] for row in zip(*columns, strict=True)]
+        second = [None if self.texts.second is None else len(first) for first in columns[0]]
+        return Words(np.zeros(0, np.int32), np.array(list(map(len, names)), np.int64), names, second)
+
+    def take(self, rows: Sequence[int] | np.ndarray) -> WholeTexts:
+        """The texts at `rows`, in that order."""
+        return replace(self, texts=self.texts.take(rows), cut=self.cut[np.asarray(rows, int)])
+
+    def keeping(self, kept: np.ndarray, empty: int) -> WholeTexts:
+        """The texts with some of their words, in the order of the text.
+
+        Args:
+            kept: bool, flat over the words of all texts.
+            empty: as of `Encoded.keeping`; `self.empty` stands for it.
+        """
+        words, columns = self.words, [list[str]() for _ in self.texts.columns]
+        for row, own in enumerate(np.split(kept, words.counts.cumsum()[:-1])):
+            between = words.second[row]
+            parts = [slice(None)] if between is None else [slice(between), slice(between, None)]
+            for column, part in zip(columns, parts, strict=True):
+                left = [word for word, keeps in zip(words.names[row][part], own[part], strict=True) if keeps]
+                column.append(" ".join(left))
+            if not own.any():
+                columns[0][-1] = self.empty
+        return replace(self, texts=Texts(columns[0], None if len(columns) == 1 else columns[1]))
+
+
+def reading_of(classifier: TextClassifier, asked: Asked, rows: np.ndarray | None = None) -> Reading:
+    """The texts of explanations as a classifier reads them, which judges them in fp32.
+
+    Args:
+        rows: the texts whose words are left out one at a time; None is all.
+    """
+    judge = replace(classifier, precision="fp32")
+
+    def of_whole(whole: WholeTexts) -> np.ndarray:
+        return judge.predict_proba(whole.texts)
+
+    in_windows = classifier.long == "windows"
+    texts = WholeTexts.of(classifier, asked.texts) if in_windows else classifier.encode(asked.texts, words=True)
+    return Reading(
+        texts, of_whole if in_windows else judge.probabilities, classifier.empty_token, rows, asked.targets,
+        classifier.decisions, asked.owners,
+    )  # fmt: skip
+
+
+def scores_of(
+    classifier: TextClassifier, asked: Asked, reading: Reading, explainer: Callable, pieces: str = "sum"
+) -> list[np.ndarray]:
+    """The scores of the words (W,) of each text by an explainer, in the precision of the classifier.
+
+    Args:
+        reading: of the texts by the classifier.
+        pieces: how the scores of a word's tokens become the word's score, "sum" or "max".
+    """
+    if isinstance(reading.texts, WholeTexts):
+        texts = replace(asked.texts, labels=asked.targets)
+        target = "predicted" if asked.targets is None else "gold"
+        return [each.scores[""] for each in explain_windows(classifier, texts, {"": explainer}, target, pieces)]
+    with classifier.computing():
+        return explain_words(classifier.model, reading.texts, explainer, asked.targets, pieces)
+
+
+# The metrics of several scorings of the same texts, with as few questions to the judge as there can be.
+
+WINDOW = 512  # texts that are measured at a time
+Scores = Sequence[np.ndarray]  # of each text's words (W,)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What is measured of N texts whose words one explainer has scored.
+
+    Args:
+        values: each metric's value of each text (N,).
+        without: whether the judge is right (K + 1, N) without the 0, 1, ..., K top words; (0, N) if not asked for.
+        alone: the same on the top words alone, where K = 0 is the whole text.
+    """
+
+    values: dict[str, np.ndarray]
+    without: np.ndarray
+    alone: np.ndarray
+
+    @classmethod
+    def mean(cls, draws: Sequence[Measured]) -> Measured:
+        """The mean over draws of random scores, text by text."""
+        return cls._from(draws, lambda arrays: np.mean(arrays, axis=0))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Measured]) -> Measured:
+        """One after the other."""
+        return cls._from(parts, lambda arrays: np.concatenate(arrays, axis=-1))
+
+    @classmethod
+    def _from(cls, parts: Sequence[Measured], combined: Callable) -> Measured:
+        values = {name: combined([part.values[name] for part in parts]) for name in parts[0].values}
+        return cls(values, *(combined([getattr(part, curve) for part in parts]) for curve in ("without", "alone")))
+
+
+def measure(
+    judging: Reading, explained: Reading, scorings: Sequence[Scores], metrics: Mapping[str, Metric], most: int,
+    marked: Sequence[Sequence[int]] | None = None, curves: bool = False,
+    say: Callable[[str], None] = lambda line: None,
+) -> list[Measured]:  # fmt: skip
+    """What is measured of each scoring of N texts, `WINDOW` texts at a time.
+
+    Metrics are computed twice. The first time they only tell which erased texts they need. Each of these is judged
+    once, in batches of texts of similar length over all scorings, metrics and numbers of words. What the judge says is
+    held for one window at a time: C probabilities for each erased text, of which there are at most about 2 * `most`
+    for each text and scoring, and one for each word.
+
+    Args:
+        judging: the texts as the judge reads them.
+        explained: the texts as the explained classifier reads them; it may be `judging`.
+        scorings: the scores of the words of all texts, by each explainer or draw.
+        metrics: by name.
+        most, marked: as in `Erasure`.
+        curves: also ask whether the judge is right over the number of words.
+        say: is given progress messages.
+    """
+    windows = []
+    for start in range(0, len(judging), WINDOW):
+        rows = slice(start, start + WINDOW)
+        windows.append(
+            _measure_window(
+                judging.part(rows), None if explained is judging else explained.part(rows),
+                [scores[rows] for scores in scorings], metrics, most, None if marked is None else marked[rows], curves,
+            )
+        )  # fmt: skip
+        if len(judging) > WINDOW:
+            what = "texts" if judging.targets is None else "labels of texts"
+            say(f"{min(rows.stop, len(judging))} of {len(judging)} {what} judged")
+    return [Measured.joined(of_scoring) for of_scoring in zip(*windows, strict=True)]
+
+
+def _measure_window(
+    judging: Reading, explained: Reading | None, scorings: Sequence[Scores], metrics: Mapping[str, Metric], most: int,
+    marked: Sequence[Sequence[int]] | None, curves: bool,
+) -> list[Measured]:  # fmt: skip
+    erasures = [Erasure(judging, scores, explained, most, marked) for scores in scorings]
+
+    def measured(erasure: Erasure) -> Measured:
+        none = np.zeros((0, len(judging)))
+        return Measured(
+            {name: metric.compute(erasure) for name, metric in metrics.items()},
+            right_without(erasure) if curves else none, right_alone(erasure) if curves else none,
+        )  # fmt: skip
+
+    with judging.together(), (judging if explained is None else explained).together(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is computed here is no result
+        for erasure in erasures:
+            measured(erasure)
+    return [measured(erasure) for erasure in erasures]
+
+
+# What is given to `salience.evaluate`, checked and brought into one form.
+
+
+def labelled(texts: TextsLike, labels: Sequence | None, classifier: TextClassifier) -> Texts:
+    """The texts with their labels as `Texts` has them; `Texts.labels` is None if no label is known.
+
+    Args:
+        labels: of each text, a name, or the number of a class where no name is a number; where a text can have several
+            labels, names or 0 and 1 for each. None keeps those of the texts.
+
+    Raises:
+        InputError: texts that are none, no texts, an unknown label, too few or too many labels, or lists of labels
+            where a text has one label, and the other way round.
+    """
+    names = classifier.labels
+    given = Texts.of(texts)
+    if not len(given):
+        raise InputError("there are no texts to evaluate explanations on: give at least one")
+    if labels is None:
+        if given.labels is None or (given.labels == UNKNOWN).all():
+            return replace(given, labels=None)
+        shape = (len(given), len(names)) if classifier.multi_label else (len(given),)
+        if given.labels.shape != shape:
+            raise InputError(
+                f"the labels of the texts are numbers of the shape {given.labels.shape}, but this classifier needs "
+                f"{shape}"
+            )
+        return given
+    if isinstance(labels, str) or len(labels) != len(given):
+        raise InputError(f"give a label for each of the {counted(len(given), 'text')}, not {len(labels)}")
+    number = _indicators if classifier.multi_label else _number
+    return replace(given, labels=np.array([number(label, place, names) for place, label in enumerate(labels)]))
+
+
+def _number(label: object, place: int, names: list[str]) -> int:
+    if isinstance(label, str | Integral) and str(label) in names:
+        return names.index(str(label))
+    # A number stands for a place among the classes only if it cannot be meant as a name.
+    if is_whole(label) and 0 <= int(str(label)) < len(names) and not any(map(WHOLE_NUMBER.fullmatch, names)):
+        return int(str(label))
+    raise unknown(f"label in labels[{place}]:", label, names)
+
+
+def _indicators(labels: object, place: int, names: list[str]) -> list[int]:
+    if isinstance(labels, str) or not isinstance(labels, Sequence | np.ndarray):
+        raise InputError(f"labels[{place}] is no list of labels, and this classifier gives a text several labels")
+    if isinstance(labels, np.ndarray) and len(labels) == len(names) and set(labels.tolist()) <= {0, 1}:
+        return [int(value) for value in labels]
+    numbers = [_number(label, place, names) for label in labels if isinstance(label, str)]
+    if len(numbers) < len(labels):
+        raise InputError(f"labels[{place}]: give the names of its labels, or an array with 0 or 1 for each of them")
+    return [int(number in numbers) for number in range(len(names))]
+
+
+def what_is_known(texts: Texts, several: bool = False) -> set[str]:
+    """What is known of all texts: "labels", "marks" of words, both or neither.
+
+    Args:
+        several: whether a text can have several labels. Their words are then marked with any label, whatever the
+            labels of the text are, and the one label of a text is never known.
+
+    Raises:
+        InputError: some texts have a label and others have none.
+    """
+    marks = set() if texts.marks is None else {"marks"}
+    if texts.labels is None:
+        return marks if several else set()
+    unlabelled = np.flatnonzero(~texts.labelled)
+    if len(unlabelled):
+        raise InputError(
+            f"texts[{unlabelled[0]}] has no label, but others have one: give all of them a label, or none"
+        )
+    return marks if several else marks | {"labels"}
+
+
+def check_settings(
+    metrics: Mapping[str, Metric], known: set[str], classifier: TextClassifier, judge: TextClassifier | None,
+    curves: bool, counts: Mapping[str, int], pieces: str,
+) -> None:  # fmt: skip
+    """Refuses settings that do not fit together, before anything is computed.
+
+    Args:
+        known: what is known of the texts, as `what_is_known` gives it.
+        counts: the settings that are numbers of words, by name.
+
+    Raises:
+        InputError: names the setting and what it may be.
+    """
+    if not metrics:
+        raise InputError("name at least one metric, or leave metrics=None for all that apply")
+    for name, metric in metrics.items():
+        if classifier.multi_label and metric.one_label is not None:
+            raise InputError(f"metric {name} has no meaning where a text can have several labels: {metric.one_label}")
+        if metric.needs is not None and metric.needs not in known:
+            marks = metric.needs == "marks" and (classifier.multi_label or "labels" in known)
+            what = "marked words: give a `Texts` with marks" if marks else "labels"
+            raise InputError(f"metric {name} needs {what}")
+    if curves and classifier.multi_label:
+        raise InputError("curves=True: the curves are of accuracy, which counts texts whose one label is right")
+    if curves and "labels" not in known:
+        raise InputError("curves=True needs labels: the curves are of accuracy")
+    for name, count in counts.items():
+        if not COUNT.fits(count):
+            raise InputError(f"{name}={count}: give {COUNT.words}")
+    check_pieces(pieces)
+    marks = any(metric.needs == "marks" for metric in metrics.values())
+    if (judge is not None or marks) and "head-tail" in (classifier.long, judge.long if judge is not None else ""):
+        what = "marks of words need" if marks else "a judge needs"
+        raise InputError(
+            f"{what} models that read texts from the beginning, and with --long head-tail the middle is left out: "
+            f"leave out the {'marks' if marks else 'judge'}"
+        )
+    if judge is not None and judge.multi_label != classifier.multi_label:
+        raise InputError("the judge and the classifier must both give a text one label, or both several")
+    if judge is not None and judge.labels != classifier.labels:
+        raise InputError(
+            f"the judge knows the labels {listed(judge.labels)}, but the classifier {listed(classifier.labels)}: they "
+            "must be the same"
+        )
+
 
 DRAWS = 5  # of random scores; their mean is the baseline
 LEAVE_ONE_OUT_TEXTS = 200

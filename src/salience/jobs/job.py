@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from salience.errors import InputError, one_line
+from salience.errors import InputError, counted, one_line
+from salience.files import locked, write_lines
+
+# How a run that is under way tells its step and its loss, wherever in the code it is trained.
+
+Progress = Callable[[int, int, float | None], None]  # step, number of steps, loss
+
+_progress: ContextVar[Progress | None] = ContextVar("progress", default=None)
+
+
+@contextmanager
+def watched(progress: Progress) -> Iterator[None]:
+    """Inside the `with`, every training of this process tells `progress` its step and its loss."""
+    token = _progress.set(progress)
+    try:
+        yield
+    finally:
+        _progress.reset(token)
+
+
+def watcher() -> Progress | None:
+    """What a training is to tell its progress; None if nobody watches."""
+    return _progress.get()
+
 
 Watch = Callable[[str, int, int, float | None], None]  # name of the job, step, number of steps, loss
 
@@ -119,3 +145,70 @@ def outcome_of(name: str, work: Callable[[], Any]) -> Outcome:
         return Outcome(name, work())
     except Exception as error:
         return Outcome(name, failure=Failure.of(name, error))
+
+
+# The file of failed runs: a line of JSON for each, until the run succeeds.
+
+PATIENCE = 60  # seconds to wait for another command that changes the file
+
+
+class FailureLog:
+    """The runs of a grid that have failed, in a file that several commands may change.
+
+    Args:
+        file: does not exist while there are no failures.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def add(self, failure: Failure) -> None:
+        """Records a failure, in place of an earlier one of the same run."""
+        line = {"run": failure.name, "error": failure.error, "traceback": failure.traceback}
+        self._replace(failure.name, [line])
+
+    def remove(self, name: str) -> None:
+        """Removes the failure of a run that has succeeded since."""
+        if any(row["run"] == name for row in self.rows()):
+            self._replace(name, [])
+
+    def rows(self) -> list[dict[str, str]]:
+        """The failed runs.
+
+        Raises:
+            InputError: the file holds something else.
+        """
+        try:
+            rows = [json.loads(line) for line in self.file.read_text(encoding="utf-8").split("\n") if line]
+            if not all("run" in row for row in rows):
+                raise ValueError("a line names no run")
+        except FileNotFoundError:
+            return []
+        except (ValueError, TypeError) as error:
+            raise InputError(f"{self.file} is not a list of failed runs ({error}): move it elsewhere") from error
+        return rows
+
+    def _replace(self, name: str, lines: list[dict[str, str]]) -> None:
+        with locked(self.file, PATIENCE):
+            rows = [row for row in self.rows() if row["run"] != name] + lines
+            if rows:
+                write_lines(self.file, rows)
+            else:
+                self.file.unlink(missing_ok=True)
+
+    def check(self, failures: Sequence[Failure], runs: int) -> None:
+        """Ends a command some of whose runs have failed.
+
+        Args:
+            failures: the failures of this command.
+            runs: number of its runs.
+
+        Raises:
+            InputError: there are failures.
+        """
+        if failures:
+            first = failures[0]
+            raise InputError(
+                f"{len(failures)} of {counted(runs, 'run')} failed; {first.name}: {first.error}. Every error is in "
+                f"{self.file}; the same command makes only the failed runs again"
+            )

@@ -7,9 +7,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
-from salience.jobs.failures import FailureLog
-from salience.jobs.job import QUIET, Display, Failure, Job, Pool
-from salience.outputs import Occupied, lock_of, locked
+from salience.files import Occupied, lock_of, locked
+from salience.jobs.job import QUIET, Display, Failure, FailureLog, Job, Pool
 
 POLL = 1.0  # seconds between two looks at runs that other commands make
 

@@ -3,13 +3,118 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from multiprocessing import get_context
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
+from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from typing import Any
 
-from salience.jobs.job import Failure, Outcome, Watch
-from salience.jobs.worker import serve
+from salience.errors import InputError
+from salience.jobs.job import Failure, Outcome, Pool, Watch, outcome_of, watched
+from salience.processes import connected, keep_freed_memory, kill_with_parent
+
+# A process that does the work of jobs. It imports nothing heavy before its environment variables are set.
+
+INTERVAL = 0.2  # seconds between two messages on the progress of a run
+
+
+def serve(connection: Connection, variables: Mapping[str, str]) -> None:
+    """Does the work that comes through the connection, and sends progress and outcomes back, until it is closed.
+
+    Args:
+        connection: to the process of the command.
+        variables: environment variables, which are set before any library reads them.
+    """
+    os.environ.update(variables)
+    keep_freed_memory()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the command too, which ends this process
+    end_with_command()
+    while True:
+        try:
+            name, work = connection.recv()
+        except EOFError:
+            return
+        with watched(Reports(connection.send)):
+            outcome = outcome_of(name, work)
+        try:
+            connection.send(outcome)
+        except OSError:
+            return
+        except Exception as error:  # a result that cannot be pickled
+            connection.send(Outcome(name, failure=Failure.of(name, error)))
+
+
+class Reports:
+    """Sends the progress of a run, a few times a second at most.
+
+    Args:
+        send: called with (step, number of steps, loss).
+    """
+
+    def __init__(self, send: Callable[[tuple[int, int, float | None]], object]) -> None:
+        self.send = send
+        self.last = 0.0
+
+    def __call__(self, step: int, steps: int, loss: float | None) -> None:
+        """Sends step, number of steps and loss."""
+        now = time.monotonic()
+        if step >= steps or now - self.last >= INTERVAL:
+            self.last = now
+            self.send((step, steps, loss))
+
+
+def end_with_command() -> None:
+    """Ends this process when the command ends, even if that is killed: its runs are locked no more.
+
+    Linux does it at once, also in the middle of a computation, so that this process cannot write beside a command that
+    goes on with its run. On other systems a thread waits for the end of the command.
+    """
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=exit_after, args=(parent,), daemon=True).start()
+        if kill_with_parent() and os.getppid() != parent.pid:  # it had ended before
+            os._exit(1)
+
+
+def exit_after(parent: BaseProcess) -> None:
+    """Waits until the process has ended, and ends this one."""
+    parent.join()
+    os._exit(1)
+
+
+# One job at a time, in this process.
+
+
+class Here:
+    """A pool of one: the work is done in this process, when its outcome is asked for. It need not be picklable."""
+
+    size = 1
+
+    def __init__(self) -> None:
+        self.submitted: tuple[str, Callable[[], Any]] | None = None
+
+    def submit(self, name: str, work: Callable[[], Any]) -> None:
+        """Keeps the work until `next` is called."""
+        self.submitted = name, work
+
+    def next(self, watch: Watch) -> Outcome:
+        """Does the work."""
+        assert self.submitted is not None
+        name, work = self.submitted
+        with watched(partial(watch, name)):
+            return outcome_of(name, work)
+
+    def __enter__(self) -> Here:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.submitted = None
+
 
 # Libraries that compute in several threads read these variables when they are loaded.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
@@ -119,3 +224,105 @@ def visible_gpus() -> list[str]:
         return []
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     return named.split(",")[:count] if named else [str(number) for number in range(count)]
+
+
+# Jobs as tasks of a Ray cluster, each with the resources of one run: a core, or a GPU where the cluster has some.
+
+RETRIES = 2  # of a run whose process was killed, or whose machine was lost
+POLL = 0.5  # seconds between two looks at the progress
+
+
+class RayTasks:
+    """A pool of tasks of a Ray cluster. A run whose process or machine is lost is made again on another one.
+
+    The files that a run reads and writes must be at the same place on all machines: tasks run in the folder in which
+    the command was started.
+
+    Args:
+        address: of the cluster, as `ray.init` takes it: "auto", "local", or HOST:PORT.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.running: dict[Any, str] = {}  # reference of a task -> name of its job
+
+    def __enter__(self) -> RayTasks:
+        self.connection = ExitStack()
+        self.connection.enter_context(connected(self.address))  # says what to install, if Ray is not there
+        import ray
+        from ray.util.queue import Queue
+
+        found = ray.cluster_resources()
+        gpus = int(found.get("GPU", 0))
+        self.size = max(1, gpus or int(found.get("CPU", 1)))
+        self.progress = Queue(actor_options={"num_cpus": 0})
+        self.task = ray.remote(num_cpus=1, num_gpus=1 if gpus else 0, max_retries=RETRIES)(do)
+        return self
+
+    def submit(self, name: str, work: Callable[[], Any]) -> None:
+        """Sends the work to the cluster."""
+        self.running[self.task.remote(name, work, os.getcwd(), self.progress)] = name
+
+    def next(self, watch: Watch) -> Outcome:
+        """Waits until a task ends."""
+        import ray
+
+        while True:
+            ready, _ = ray.wait(list(self.running), timeout=POLL)
+            for told in self.progress.get_nowait_batch(self.progress.qsize()):
+                watch(*told)
+            for task in ready:
+                name = self.running.pop(task)
+                try:
+                    return ray.get(task)
+                except ray.exceptions.RayError as error:
+                    return Outcome(name, failure=Failure.of(name, InputError(f"Ray: {error}")))
+
+    def __exit__(self, *failure: object) -> None:
+        import ray
+
+        for task in self.running:
+            ray.cancel(task, force=True)
+        self.connection.close()
+
+
+def do(name: str, work: Callable[[], Any], folder: str, progress: Any) -> Outcome:
+    """Does the work of a job on a machine of the cluster, in the folder of the command.
+
+    Args:
+        progress: a queue for the progress.
+    """
+    keep_freed_memory()
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        return Outcome(name, failure=Failure(name, f"{folder} is not on every machine of the cluster ({error})"))
+    with watched(Reports(partial(tell, progress, name))):
+        return outcome_of(name, work)
+
+
+def tell(progress: Any, name: str, told: tuple[int, int, float | None]) -> None:
+    """Puts the progress of a run into the queue."""
+    progress.put_nowait((name, *told))
+
+
+# The choice between this process, several processes, and a cluster.
+
+
+def pool_of(jobs: int = 1, ray: str | None = None) -> Pool:
+    """The pool for `--jobs` and `--ray`.
+
+    Args:
+        jobs: number of processes; 1 does one job after the other in this process.
+        ray: address of a Ray cluster; None for this machine.
+
+    Raises:
+        InputError: `jobs` is less than 1, or given for a cluster.
+    """
+    if jobs < 1:
+        raise InputError(f"--jobs must be at least 1, not {jobs}")
+    if ray is None:
+        return Here() if jobs == 1 else Workers(jobs)
+    if jobs > 1:
+        raise InputError("--jobs is for this machine; --ray runs as many jobs as the cluster has cores or GPUs")
+    return RayTasks(ray)

@@ -5,19 +5,13 @@ from functools import partial
 
 from salience.mixing.attentionmix import AttentionMix
 from salience.mixing.dropmix import DropMix
-from salience.mixing.dropoutmixup import DropoutMixup
-from salience.mixing.embedmix import EmbedMix
 from salience.mixing.forwarding import dry_run, forward_mixed
 from salience.mixing.heads import rank_heads
-from salience.mixing.method import Method
+from salience.mixing.interpolation import DropoutMixup, EmbedMix, MixupEncoding, SenMixup, TMix, WordMixup
+from salience.mixing.method import Method, neighbours, shuffle, swap_halves
 from salience.mixing.mix import Mix
-from salience.mixing.mixupencoding import MixupEncoding
-from salience.mixing.pairing import neighbours, shuffle, swap_halves
 from salience.mixing.randomunk import RandomUNK
-from salience.mixing.senmixup import SenMixup
 from salience.mixing.ssmix import SSMix
-from salience.mixing.tmix import TMix
-from salience.mixing.wordmixup import WordMixup
 
 # Name -> class or factory; called with no arguments it gives the method with the paper's settings.
 METHODS: dict[str, Callable[..., Method]] = {

@@ -13,9 +13,8 @@ from salience.batch import Batch
 from salience.errors import InputError
 from salience.explainers.attention import Attention
 from salience.mixing.heads import rank_heads
-from salience.mixing.method import Method
+from salience.mixing.method import Method, Pairing, shuffle
 from salience.mixing.mix import LEVEL, Mix
-from salience.mixing.pairing import Pairing, shuffle
 from salience.settings import BOOL, FUNCTION, WHOLE, Kind, check_settings, is_whole, one_of, setting
 
 HEAD = Kind("a head's number or auto", lambda value: is_whole(value) or value == "auto")

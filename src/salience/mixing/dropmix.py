@@ -11,9 +11,8 @@ from salience.batch import Batch
 from salience.explainers.explainer import Explainer
 from salience.explainers.gradient import gradient_map
 from salience.mixing.interpolation import draw_weights
-from salience.mixing.method import Method
+from salience.mixing.method import Method, Pairing, shuffle
 from salience.mixing.mix import Mix
-from salience.mixing.pairing import Pairing, shuffle
 from salience.settings import COUNT, FUNCTION, PART, POSITIVE, Kind, check_settings, one_of, setting
 from salience.spans import best_patch, part_length
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from salience.batch import Batch
 from salience.explainers.attention import received
 from salience.explainers.gradient import gradient
-from salience.hooks.attention_weights import attention
+from salience.hooks.attention import attention
 from salience.hooks.hooks import evaluating
 from salience.hooks.stages import depth
 

@@ -5,17 +5,16 @@ x~ = l x_A + (1 - l) x_B        y~ = l y_A + (1 - l) y_B        l ~ Beta(alpha, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from salience.batch import Batch
-from salience.mixing.method import Method
-from salience.mixing.mix import Mix
-from salience.mixing.pairing import Pairing, shuffle
-from salience.settings import BOOL, FUNCTION, PART, POSITIVE, check_settings, setting
+from salience.mixing.method import Method, Pairing, shuffle, swap_halves
+from salience.mixing.mix import LEVEL, Dropout, Mix
+from salience.settings import BOOL, FUNCTION, PART, POSITIVE, SHARE, Kind, check_settings, setting
 
 
 @dataclass(frozen=True)
@@ -68,3 +67,110 @@ def draw_weights(
         return torch.full((count,), float(ratio))
     drawn = torch.distributions.Beta(alpha, alpha).sample((count if per_example else 1,)).expand(count)
     return torch.maximum(drawn, 1 - drawn) if largest else drawn
+
+
+# wordMixup (Guo, Mao and Zhang, 2019, arXiv:1905.08941): Mixup of rows of the word-embedding table.
+
+
+@dataclass(frozen=True)
+class WordMixup(Interpolation):
+    """Interpolates word embeddings, before positions, LayerNorm and dropout; the first baseline of AttentionMix.
+
+    The AttentionMix paper (arXiv:2309.11104) gives no alpha ("same way as Mixup"); 0.2 is the SSMix paper's value.
+    """
+
+    level = "words"
+
+
+# EmbedMix (Yoon, Kim and Park, 2021, arXiv:2106.08062, a baseline of SSMix): Mixup of embeddings with positions.
+
+
+@dataclass(frozen=True)
+class EmbedMix(Interpolation):
+    """Interpolates embeddings after positions and LayerNorm: wordMixup (arXiv:1905.08941) one step later in the model.
+
+    The defaults are those of the SSMix paper (section 3.2): l ~ Beta(0.2, 0.2), its larger side, one l for a batch.
+    """
+
+    largest: bool = True
+    pair: Pairing = swap_halves
+
+    level = "embeddings"
+
+
+# TMix (Chen, Yang and Yang, 2020, MixText, arXiv:2004.12239): Mixup of hidden states at a random layer.
+
+LEVELS = Kind(
+    "a list of levels above the tokens: names, layer numbers, or fractions of the depth from 0 to 1",
+    lambda value: isinstance(value, tuple) and len(value) > 0 and all(map(LEVEL.fits, value)),
+)
+
+
+@dataclass(frozen=True)
+class TMix(Interpolation):
+    """Interpolates the hidden states of one layer, which is drawn for every batch. Later layers attend to both texts.
+
+    The defaults are those of the SSMix paper (section 3.2): alpha 0.2, the larger side, layers 7, 9 and 12 of BERT's
+    12.
+    """
+
+    levels: tuple[int | float | str, ...] = setting(
+        (7 / 12, 9 / 12, 12 / 12), LEVELS, "levels from which one is drawn for each batch; fractions of the depth are "
+        "rounded up to a layer",
+    )  # fmt: skip
+    largest: bool = True
+    pair: Pairing = swap_halves
+
+    def draw_level(self) -> str | int | float:
+        """One of `levels`, all equally likely."""
+        return self.levels[int(torch.randint(len(self.levels), ()))]
+
+
+# MixupEncoding (Lewy and Mańdziuk, 2023, arXiv:2309.11104, section 5.3): Mixup after the last encoder layer.
+
+
+@dataclass(frozen=True)
+class MixupEncoding(Interpolation):
+    """Interpolates the hidden states of the last layer: TMix at layer L, the second baseline of AttentionMix.
+
+    It differs from senMixup where a pooler with an activation, such as BERT's tanh, lies between here and the logits.
+    """
+
+    level = 1.0  # fraction of the model's depth
+
+
+# senMixup (Guo, Mao and Zhang, 2019, arXiv:1905.08941): Mixup of sentence vectors, the last linear map's input.
+
+
+@dataclass(frozen=True)
+class SenMixup(Interpolation):
+    """Interpolates sentence vectors v (B, D).
+
+    Only a linear map follows, so this is the interpolation of the logits:
+    W(l v_A + (1 - l) v_B) + b = l (W v_A + b) + (1 - l)(W v_B + b).
+    """
+
+    level = "sentence"
+
+
+# Dropout+Mixup (a baseline of Kong et al., 2022, DropMix, doi:10.18653/v1/2022.emnlp-main.57, section 5.2).
+
+
+@dataclass(frozen=True)
+class DropoutMixup(Interpolation):
+    """Interpolates embeddings after dropout: x~ = (l M_A * x_A + (1 - l) M_B * x_B) / (1 - dropout).
+
+    Entries of the masks M are 1 with probability 1 - dropout. The paper writes M ~ Bernoulli(p) with a "dropout ratio"
+    p of 0.1, which would drop nine tenths. Its models have no other dropout (set `hidden_dropout_prob` and the like to
+    0), and are trained on mixtures only.
+    """
+
+    alpha: float = 0.1
+    dropout: float = setting(0.1, SHARE, "probability that an entry is set to zero in training mode")
+
+    level = "embeddings"
+
+    def __call__(self, batch: Batch, scores: None = None) -> Mix:
+        """The interpolation of a batch, with the seed of its dropout masks."""
+        seed = int(torch.randint(2**62, ()))
+        return replace(super().__call__(batch), dropout=Dropout(self.dropout, seed))

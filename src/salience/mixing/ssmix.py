@@ -11,9 +11,8 @@ from salience.batch import Batch
 from salience.errors import InputError
 from salience.explainers.explainer import Explainer
 from salience.explainers.gradient import gradient
-from salience.mixing.method import Method
+from salience.mixing.method import Method, Pairing, swap_halves
 from salience.mixing.mix import Mix
-from salience.mixing.pairing import Pairing, swap_halves
 from salience.settings import BOOL, FUNCTION, PART, check_settings, setting
 from salience.spans import best_span, first_place, part_length, random_places, random_span
 

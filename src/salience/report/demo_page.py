@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
+from salience.classify.abstaining import Thresholds
 from salience.explainers.class_words import KeptWords
-from salience.explainers.explanations import Explanation
-from salience.inference.abstaining import Thresholds
+from salience.explainers.explain import Explanation
 from salience.report.page import PACKAGE
-from salience.report.run_page import FOLDED
+from salience.report.run_page import MANY_CLASSES
 from salience.templating import render
 
 
@@ -89,7 +89,7 @@ def classes_table(labels: Sequence[str], thresholds: ThresholdColumn | None, wor
         for label, cell in zip(labels, cells, strict=True)
     ]
     return render(
-        PACKAGE, "demo_classes.html.jinja", rows=rows, folded=FOLDED, thresholds=thresholds,
+        PACKAGE, "demo_classes.html.jinja", rows=rows, folded=MANY_CLASSES, thresholds=thresholds,
         words=words is not None, explainer=words and words.explainer, explained=words and words.explained,
     )  # fmt: skip
 

@@ -13,10 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from salience.faithfulness.results import Estimate, Evaluation, Row
-from salience.report.curves import draw_curves
-from salience.report.inline_svg import Styles, inline
 from salience.report.page import PACKAGE, asset, framed
-from salience.report.pictures import HoverTexts, picture
+from salience.report.pictures import HoverTexts, Styles, draw_curves, inline, picture
 from salience.report.terminal import literal, titled
 from salience.templating import render
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from io import StringIO
 from math import isnan
@@ -13,6 +15,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+from markupsafe import Markup
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection, QuadMesh
@@ -21,7 +24,7 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
-from matplotlib.ticker import FuncFormatter, LogFormatter
+from matplotlib.ticker import FuncFormatter, LogFormatter, MaxNLocator
 
 from salience.errors import printable
 
@@ -181,3 +184,99 @@ def drawable(text: str, longest: int = LONGEST) -> str:
     """A text without control characters, cut to `longest` characters."""
     text = printable(text)
     return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+# Curves of a percentage over a number of words, drawn into axes of matplotlib.
+
+STYLES = ("-", "--", ":", "-.")  # of lines, once the colours are used up
+MANY = 40  # points of a line above which its markers are small
+
+
+def draw_curves(axes: Axes, curves: Mapping[str, Sequence[float]], x_label: str, y_label: str) -> HoverTexts:
+    """Draws a line with markers for each curve, with a legend, and returns the texts of their points.
+
+    Args:
+        curves: by name, shares in [0, 1] for x = 0, 1, 2, ...; a curve named "random" is grey.
+        x_label: what is counted, for example "words removed".
+        y_label: what is measured, for example "accuracy"; its unit, %, is added.
+    """
+    texts: dict[Marks, list[str]] = {}
+    for number, (name, shares) in enumerate(curves.items()):
+        percentages = [100 * share for share in shares]
+        (line,) = axes.plot(
+            range(len(percentages)), percentages, STYLES[number // len(COLOURS) % len(STYLES)], marker="o",
+            markersize=5 if len(percentages) <= MANY else 3, label=name, clip_on=False,
+            color=GREY if name == "random" else COLOURS[number % len(COLOURS)],
+        )  # fmt: skip
+        texts[line] = [
+            f"{name}: {count} {x_label}, {y_label} {percentage:.1f} %" for count, percentage in enumerate(percentages)
+        ]
+    values = [100 * share for shares in curves.values() for share in shares]
+    margin = max(0.05 * (max(values) - min(values)), 1)
+    axes.set_ylim(max(min(values) - margin, 0), min(max(values) + margin, 100))
+    axes.set(xlabel=x_label, ylabel=f"{y_label} (%)")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+    legend_beside(axes)
+    return texts
+
+
+# SVG pictures inside a page whose content security policy allows no style attributes.
+
+REFERENCE = re.compile(r"^(?:url\()?#([^)]*)\)?$")
+
+
+@dataclass
+class Styles:
+    """The styles of all pictures and coloured words of a page, as classes of one style sheet."""
+
+    rules: list[str] = field(default_factory=list)
+    classes: dict[str, str] = field(default_factory=dict)  # declarations -> name of the class
+
+    def class_of(self, declarations: str) -> str:
+        """The name of the class that replaces a style attribute."""
+        return self.classes.setdefault(declarations, f"svg-{len(self.classes)}")
+
+    def add(self, rules: str) -> None:
+        """Takes over the content of a `<style>` element."""
+        if rules not in self.rules:
+            self.rules.append(rules)
+
+    def sheet(self) -> str:
+        """The style sheet as CSS.
+
+        The rules come first: a class then overrides a rule for all elements, as the style attribute did.
+        """
+        classes = (f".{name} {{ {declarations} }}\n" for declarations, name in self.classes.items())
+        return "".join([*(f"{rule}\n" for rule in self.rules), *classes])
+
+
+def inline(svg: str, styles: Styles, description: str) -> Markup:
+    """An SVG file of matplotlib as an element of an HTML page.
+
+    Style attributes and `<style>` elements move to `styles`. Comments, metadata, and ids that nothing refers to are
+    dropped, so that several pictures fit into one page.
+
+    Args:
+        description: what the picture shows, for readers who do not see it.
+    """
+    root = ElementTree.fromstring(svg)
+    used = {
+        match[1] for element in root.iter() for value in element.attrib.values() if (match := REFERENCE.match(value))
+    }
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag == f"{{{SVG}}}style":
+                styles.add(child.text or "")
+            if child.tag in (f"{{{SVG}}}style", f"{{{SVG}}}metadata"):
+                parent.remove(child)
+        if "style" in parent.attrib:
+            parent.set("class", styles.class_of(parent.attrib.pop("style")))
+        if parent.get("id") not in used:
+            parent.attrib.pop("id", None)
+    root.set("role", "img")
+    root.set("aria-label", description)
+    markup = ElementTree.tostring(root, encoding="unicode")
+    for declaration in (f' xmlns="{SVG}"', f' xmlns:xlink="{XLINK}"'):  # HTML needs none
+        markup = markup.replace(declaration, "", 1)
+    return Markup(markup)

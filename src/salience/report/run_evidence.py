@@ -8,18 +8,111 @@ from typing import Any
 
 import numpy as np
 
+from salience.classify import TextClassifier
 from salience.comparison.kept_runs import read_rows
 from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.explainers.class_words import POINTS, ClassWord, words_by_class
+from salience.explainers.explain import explain_texts
 from salience.explainers.explanation import Explanation
-from salience.explainers.explanations import explain_texts
 from salience.explainers.gradient import gradient
 from salience.explainers.integrated import IntegratedGradients
-from salience.inference import TextClassifier
-from salience.training.calibration_evidence import Calibration, calibration_of
-from salience.training.confident_errors import confident_errors, decision_thresholds
-from salience.training.finished_run import FinishedRun, JudgedRows
+from salience.models.problem import HALF
+from salience.scores.scoring import scoring_of
+from salience.scores.thresholds import cross_thresholds
+from salience.training.writing import FinishedRun, JudgedRows
+
+# What the rows that a run is judged on say of its probabilities, before and after the temperature.
+
+# How "after" was obtained, or "before" where the model has the temperature already.
+FOLDED, VALIDATION, HALVES = "folded into the model", "validation rows", "halves"
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Probabilities of the judged rows, all (N, C).
+
+    Attributes:
+        before: without the temperature.
+        after: with it; None if there are too few rows.
+        temperature: of the run; None if each half of the rows has its own and none is stored.
+        source: `FOLDED`, the model of the run has the temperature of the estimate, which was taken out again for
+            `before`; `VALIDATION`, it was fitted on the validation rows; `HALVES`, each half of the rows is scaled by
+            the temperature of the other half.
+        deployed: the probabilities that stand for those of the model in the run folder.
+    """
+
+    before: np.ndarray
+    after: np.ndarray | None
+    temperature: float | None
+    source: str
+    deployed: np.ndarray
+
+
+def calibration_of(run: FinishedRun) -> Calibration:
+    """The probabilities of the judged rows before and after the temperature.
+
+    Raises:
+        ValueError: the run is judged on no rows.
+    """
+    judged, metrics = run.judged, run.metrics
+    if judged is None:
+        raise ValueError("the run is judged on no rows")
+    own, labels = judged.probabilities, judged.labels
+    scoring, estimate = scoring_of(labels), metrics.get("estimate", {})
+    calibrated = bool(estimate.get("calibrated"))
+    if judged.kind == "estimate":
+        after = scoring.cross_scaled(own, labels, judged.groups, int(run.recipe["seed"]))
+        deployed = after if calibrated and after is not None else own
+        return Calibration(own, after, estimate["temperature_scaling"]["temperature"], HALVES, deployed)
+    if calibrated:
+        temperature = estimate["temperature_scaling"]["temperature"]
+        return Calibration(scoring.with_temperature(own, 1 / temperature), own, temperature, FOLDED, own)
+    if judged.kind == "test" and "validation" in metrics:
+        temperature = metrics["temperature_scaling"]["temperature"]
+        return Calibration(own, scoring.with_temperature(own, temperature), temperature, VALIDATION, own)
+    temperature = metrics.get("temperature_scaling", {}).get("temperature")
+    return Calibration(own, scoring.cross_scaled(own, labels), temperature, HALVES, own)
+
+
+# Which predictions of a run are wrong, the most confident first.
+
+
+def confident_errors(judged: JudgedRows, thresholds: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The places of the rows (E,) and the numbers of the labels (E,) of all errors, the most confident first.
+
+    Where a text has one label, an error is a wrong prediction, and its confidence the probability of the predicted
+    class. Where it can have several, each wrong decision about a label is an error, and its confidence the distance of
+    the probability from the threshold of the label.
+
+    Args:
+        thresholds: as of `decision_thresholds`.
+    """
+    if thresholds is None:
+        wrong = judged.decisions & (judged.predicted != judged.labels)[:, None]
+        confidence = judged.probabilities
+    else:
+        wrong, confidence = judged.decisions != judged.labels, np.abs(judged.probabilities - thresholds)
+    rows, labels = np.nonzero(wrong)
+    order = np.argsort(-confidence[rows, labels], kind="stable")
+    return rows[order], labels[order]
+
+
+def decision_thresholds(run: FinishedRun, judged: JudgedRows) -> np.ndarray | None:
+    """The thresholds (N, C) that decided about each label of each judged row; None where a text has one label.
+
+    In an estimate, the thresholds of a row are those that are best on the other half of the rows; for a target
+    precision, those that all rows have found.
+    """
+    if judged.decided is None:
+        return None
+    if judged.kind != "estimate" or "label_precision" in run.metrics["estimate"]:
+        own = [run.metrics["labels"][label]["threshold"] for label in run.labels]
+        return np.broadcast_to(np.array(own), judged.labels.shape)
+    if not run.metrics["estimate"]["label_thresholds"]:
+        return np.full(judged.labels.shape, HALF)
+    return cross_thresholds(judged.probabilities, judged.labels, judged.groups, int(run.recipe["seed"]))
+
 
 ERRORS, EXPLAINED, WORDS = 20, 200, 8  # errors that are shown, rows that are explained for the words, words of a class
 

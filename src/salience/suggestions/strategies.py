@@ -5,11 +5,154 @@ docs/suggest.md has the measurement, and the strategies that were not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from salience.suggestions.margin import margin
-from salience.suggestions.strategy import Choose
-from salience.suggestions.uncertain_clusters import uncertain_clusters
+import numpy as np
+from scipy.special import entr
+
+# What a strategy gets and gives: a classifier's view of texts without labels in, an order of some of them out.
+
+
+@dataclass(frozen=True)
+class Pool:
+    """N texts without labels, as a classifier sees them.
+
+    Args:
+        probabilities: (N, C), the classifier's for the texts without labels; finite.
+        vectors: (N, D), of the same texts, as the last linear map of the classifier reads them. None for strategies
+            that read no vectors.
+        several: whether a text can have several labels, so that there is a decision about each label.
+    """
+
+    probabilities: np.ndarray
+    vectors: np.ndarray | None = None
+    several: bool = field(default=False, kw_only=True)
+
+    def __len__(self) -> int:
+        return len(self.probabilities)
+
+    @property
+    def known_vectors(self) -> np.ndarray:
+        """`vectors` (N, D).
+
+        Raises:
+            ValueError: there are none.
+        """
+        if self.vectors is None:
+            raise ValueError("the vectors of the texts are needed, but not known")
+        return self.vectors
+
+
+# (pool, count, generator) -> places (K,) of K = min(count, N) texts, all different, the first to label first. Ties go
+# to the first place. The memory needed beside the pool is linear in N.
+Choose: TypeAlias = Callable[[Pool, int, np.random.Generator], np.ndarray]
+
+
+def highest(scores: np.ndarray, count: int) -> np.ndarray:
+    """The places of the `count` highest scores (N,), the highest first; of equal scores, the first place first."""
+    return np.argsort(-scores, kind="stable")[:count]
+
+
+def completed(chosen: np.ndarray, preferred: np.ndarray, count: int) -> np.ndarray:
+    """The chosen places, and then the first of the `preferred` ones that are not among them, `count` in all."""
+    rest = preferred[~np.isin(preferred, chosen)]
+    return np.concatenate([chosen, rest])[:count].astype(np.int64)
+
+
+# The texts whose two most probable labels are closest in probability.
+
+
+def margin(pool: Pool, count: int, generator: np.random.Generator | None = None) -> np.ndarray:
+    """The texts with the smallest margin, the smallest first."""
+    return highest(-margins(pool.probabilities), count)
+
+
+def margins(probabilities: np.ndarray) -> np.ndarray:
+    """The highest probability minus the second one (N,), from 0 to 1; with a single class, its probability.
+
+    Args:
+        probabilities: (N, C).
+    """
+    if probabilities.shape[1] == 1:
+        return probabilities[:, 0]
+    two = np.partition(probabilities, -2, axis=1)[:, -2:]
+    return two[:, 1] - two[:, 0]
+
+
+# How uncertain the decisions about the labels of a text are, where a text can have several.
+
+
+def label_entropies(probabilities: np.ndarray) -> np.ndarray:
+    """The entropy of the decision about each label (N, C), from 0 to 1 bit.
+
+    Args:
+        probabilities: (N, C), of each label by itself.
+    """
+    yes = probabilities.astype(np.float64)
+    return (entr(yes) + entr(1 - yes)) / np.log(2)
+
+
+# The texts nearest to the centers of k-means.
+
+
+def nearest_to_centers(
+    vectors: np.ndarray, weights: np.ndarray | None, count: int, generator: np.random.Generator
+) -> np.ndarray:
+    """The place of the vector nearest to each center of k-means, that of the heaviest cluster first.
+
+    Of vectors with fewer than `count` different values, there are fewer clusters. The vectors nearest to their own
+    centers complete the choice.
+
+    Args:
+        vectors: (N, D).
+        weights: (N,) of the vectors in k-means; None weighs all alike.
+        count: number of clusters.
+        generator: of the initial centers.
+    """
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    count = min(count, len(vectors))
+    if not count:
+        return np.zeros(0, np.int64)
+    means = KMeans(count, n_init=1, random_state=int(generator.integers(2**31)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # equal vectors give fewer clusters
+        own = means.fit_predict(vectors, sample_weight=weights)
+    distances = np.linalg.norm(vectors - means.cluster_centers_[own], axis=1)
+    by_distance = np.argsort(distances, kind="stable")
+    found, first = np.unique(own[by_distance], return_index=True)
+    sizes = np.bincount(own, weights, minlength=count)[found]
+    chosen = by_distance[first][np.argsort(-sizes, kind="stable")]
+    return completed(chosen, by_distance, count)
+
+
+# One text of each cluster of the most uncertain texts: weighted k-means.
+
+FACTOR = 10  # beta: as many uncertain texts for each text that is wanted
+
+
+def uncertain_clusters(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray:
+    """The text nearest to the center of each of `count` clusters of the `FACTOR` times as many uncertain texts.
+
+    The uncertainty of a text is 1 minus its margin; where it can have several labels, the mean entropy of the
+    decisions about them. It also weighs the texts in k-means. The text of the heaviest cluster is the first.
+    """
+    uncertainty = uncertainties(pool)
+    kept = highest(uncertainty, FACTOR * count)
+    if not uncertainty[kept].any():  # k-means needs a weight above 0
+        return kept[:count]
+    return kept[nearest_to_centers(pool.known_vectors[kept], uncertainty[kept], count, generator)]
+
+
+def uncertainties(pool: Pool) -> np.ndarray:
+    """How uncertain the classifier is of each text (N,), from 0 to 1."""
+    if pool.several:
+        return label_entropies(pool.probabilities).mean(1)
+    return 1 - margins(pool.probabilities).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -17,7 +160,7 @@ class Strategy:
     """A way to choose texts to label.
 
     Args:
-        choose: (pool, count, generator) -> places; see `salience.suggestions.strategy.Choose`.
+        choose: (pool, count, generator) -> places; see `salience.suggestions.strategies.Choose`.
         reads_vectors: whether it reads the vectors of the pool, not the probabilities alone.
         several: whether it also chooses among texts that can have several labels.
         reference: the paper, with its arXiv id or DOI.

@@ -2,21 +2,119 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Set
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 
-from salience.data.multilabel import Label
+from salience.classify import TextClassifier
+from salience.classify.classifier import OnnxClassifier, classifier_of
+from salience.classify.frozen_encoder import probabilities_and_vectors
+from salience.data.long_texts import merged
 from salience.data.splitting import stripped
 from salience.data.texts import Texts, TextsLike
+from salience.data.values import Label
 from salience.errors import InputError, unknown
-from salience.inference import TextClassifier
-from salience.inference.fitted import classifier_of
 from salience.settings import is_whole
-from salience.suggestions.fresh import FreshTexts
-from salience.suggestions.strategies import DEFAULT, STRATEGIES, Strategy
-from salience.suggestions.strategy import Pool
-from salience.suggestions.view import view_of
+from salience.suggestions.strategies import DEFAULT, STRATEGIES, Pool, Strategy
+
+# Texts that are worth a label: not empty, without one so far, and not a repetition of another one.
+
+EMPTY, LABELLED, REPEATED = "without a text", "labelled already", "repeated"
+
+
+class FreshTexts:
+    """Tells texts that it has not met from others. It keeps 16 bytes of each.
+
+    Args:
+        labelled: texts, or pairs of texts, that have a label, without the space around them.
+
+    Attributes:
+        left_out: how many texts were not fresh, by the reason.
+    """
+
+    def __init__(self, labelled: Set[tuple[str, ...]] = frozenset()) -> None:
+        self.labelled = labelled
+        self.met: set[bytes] = set()
+        self.left_out: Counter[str] = Counter()
+
+    def is_fresh(self, row: tuple[str | None, ...]) -> bool:
+        """Whether a text, or a pair of texts, is met for the first time; space around it is ignored.
+
+        Args:
+            row: the parts; None or blank where one is missing.
+        """
+        parts = stripped_parts(row)
+        met = len(self.met)
+        if not all(parts):
+            reason = EMPTY
+        elif parts in self.labelled:
+            reason = LABELLED
+        else:
+            self.met.add(digest_of_text(row))
+            if len(self.met) > met:
+                return True
+            reason = REPEATED
+        self.left_out[reason] += 1
+        return False
+
+
+def stripped_parts(row: tuple[str | None, ...]) -> tuple[str, ...]:
+    """The parts of a text without the space around them; "" for one that is missing."""
+    return tuple((part or "").strip() for part in row)
+
+
+def digest_of_text(row: tuple[str | None, ...]) -> bytes:
+    """16 bytes that stand for a text, whatever space is around it; BLAKE2."""
+    found = blake2b(digest_size=16)
+    for part in stripped_parts(row):
+        content = part.encode("utf-8", "surrogatepass")
+        found.update(len(content).to_bytes(8, "little") + content)
+    return found.digest()
+
+
+# What a classifier says of texts: probabilities, and the vectors that its head reads.
+
+
+def check_view(classifier: TextClassifier, with_vectors: bool) -> None:
+    """Checks that a classifier can give the vectors of texts.
+
+    Raises:
+        InputError: they are wanted, and it has none.
+    """
+    if with_vectors and isinstance(classifier, OnnxClassifier):
+        other = "" if classifier.multi_label else ", or a --strategy that reads probabilities alone, such as margin"
+        raise InputError(
+            "a classifier that was exported to ONNX gives no vectors, which this strategy reads: name the run "
+            f"that was exported{other}"
+        )
+
+
+def view_of(classifier: TextClassifier, texts: TextsLike, with_vectors: bool) -> tuple[np.ndarray, np.ndarray | None]:
+    """The probabilities (N, C) of N texts, and their vectors (N, D), both in float32.
+
+    Of a text that is read in windows, the vector is the mean over the windows. Through a linear map it gives the mean
+    of their logits, from which the probabilities are.
+
+    Args:
+        with_vectors: whether vectors are wanted; without, they are None.
+
+    Raises:
+        InputError: as of `check_view` and `TextClassifier.predict_proba`.
+    """
+    check_view(classifier, with_vectors)
+    if not with_vectors:
+        return classifier.predict_proba(texts), None
+    encoded = classifier.read(texts)
+    probabilities, vectors = probabilities_and_vectors(classifier.model, encoded, classifier.precision)
+    if encoded.owners is None:
+        return probabilities, vectors
+    counts = np.bincount(encoded.owners)
+    starts = np.cumsum(counts) - counts
+    means = np.add.reduceat(vectors, starts, axis=0) / counts[:, None]
+    return merged(probabilities, encoded.owners, classifier.multi_label), means.astype(np.float32)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from salience.data.texts import Texts, TextsLike
-from salience.training.scoring import scoring_of
+from salience.scores.scoring import scoring_of
 
 FEATURES = 200_000  # most frequent words and word pairs used: they fit into a laptop's memory for 500,000 texts
 # Inverse strength of the regressions' L2 penalty. It was chosen once and is not tuned: scikit-learn's 1 is strong for
@@ -22,7 +22,7 @@ C = 10
 
 
 class GivesVectors(Protocol):
-    """A frozen encoder, such as `salience.inference.frozen_encoder.FrozenEncoder`."""
+    """A frozen encoder, such as `salience.classify.frozen_encoder.FrozenEncoder`."""
 
     def vectors(self, texts: TextsLike) -> np.ndarray:
         """The vectors (N, D) of N texts, each of length 1."""

@@ -13,14 +13,12 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from salience.classify import TextClassifier, choose_device
+from salience.classify.frozen_encoder import sentence_vectors
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed, quoted
-from salience.inference import TextClassifier, choose_device
-from salience.inference.sentence_vectors import sentence_vectors
 from salience.models.loading import load_classifier, longest_text
-from salience.models.sentence_pooling import with_pooling
-from salience.training.calibrating import last_map
-from salience.training.head_start import can_begin
+from salience.training.head import can_begin, last_map, with_pooling
 
 # Of cosines in logits, as in the loss of sentence-transformers for such encoders. No label depends on it.
 SCALE = 20.0

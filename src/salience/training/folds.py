@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
+from accelerate import PartialState
 
-from salience.data.splitting import group_numbers
-from salience.data.stratifying import stratified_parts
+from salience.data.splitting import group_numbers, stratified_parts
 from salience.data.task import Task, all_labelled
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed, quoted
+from salience.files import replacing
+from salience.processes import is_main_process
+from salience.scores.calibration import half_of_rows
+from salience.scores.scoring import scoring_of
+from salience.training.callbacks import Beginning
+from salience.training.fit import Listeners, fit
+from salience.training.passes import text_passes
+from salience.training.prepare import Prepared
 from salience.training.recipe import Recipe
 
 HOLDOUT_FOLDS = 5  # of which the first one is held out
@@ -177,3 +188,161 @@ def recipe_of_folds(recipe: Recipe, rows: int, classes: int) -> Recipe:
     """
     usual = replace(recipe, steps=None).resolved(rows, classes, None).steps
     return replace(recipe, steps=None if recipe.steps == usual else recipe.steps)
+
+
+# The share of the trained weights that is kept, chosen by rows that the models of an estimate have not seen.
+
+SHARES = (0.5, 0.75, 1.0)  # the last one are the trained weights
+
+
+def chosen_share(probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None) -> int:
+    """The number of the share that is kept.
+
+    Args:
+        probabilities: (S, N, C) of the shares, the trained weights last.
+        labels: (N,), class numbers, or (N, C), 0 and 1.
+        groups: (N,) the group of each row, whose rows are often right or wrong together; None for rows that are
+            independent.
+    """
+    scoring = scoring_of(labels)
+    losses = np.stack([scoring.row_scores(scoring.scaled(each, labels), labels)["log_loss"] for each in probabilities])
+    best = int(losses.mean(1).argmin())
+    gain = losses[-1] - losses[best]
+    return best if gain.mean() > standard_error(gain, groups) else len(losses) - 1
+
+
+def standard_error(values: np.ndarray, groups: np.ndarray | None = None) -> float:
+    """The standard error of a mean over rows, or over rows that are independent between groups only.
+
+    That of groups is the cluster-robust one of Liang and Zeger (1986, Biometrika 73(1), 13-22) for a mean, with
+    G / (G - 1) for G groups. With one row a group it is the standard deviation over the root of N.
+
+    Args:
+        values: (N,).
+        groups: (N,) the group of each row; None for one row a group.
+
+    Returns:
+        Infinity for a single group, which says nothing about other ones.
+    """
+    numbers = np.arange(len(values)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    sums = np.bincount(numbers, values - values.mean())
+    if len(sums) < 2:
+        return np.inf
+    return float(np.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum()) / len(values))
+
+
+def cross_chosen(
+    probabilities: np.ndarray, labels: np.ndarray, kept: int, groups: np.ndarray | None = None, seed: int = 0
+) -> np.ndarray:
+    """The probabilities (N, C) of the rows, each half with the share that the other half chooses.
+
+    So no row is scored by a share that it has chosen, but where all rows are of one group. Shares differ in how
+    confident they are: a share near the regression needs another temperature than the trained weights. The
+    probabilities of another share than the one that is kept are therefore brought to its confidence, so that the
+    temperature and the thresholds that are found on all rows suit the model that is kept.
+
+    Args:
+        probabilities: (S, N, C) of the shares, the trained weights last.
+        labels: (N,), class numbers, or (N, C), 0 and 1.
+        kept: the number of the share that the model of the run has.
+        groups: (N,) the group of each row, which is in one half; None for rows that are independent.
+        seed: of the halves.
+    """
+    scoring, first = scoring_of(labels), half_of_rows(len(labels) if groups is None else groups, seed)
+    found = probabilities[kept].copy()
+    if not first.any():
+        return found
+    temperatures = [scoring.temperature(each, labels) for each in probabilities]
+    for rows in (first, ~first):
+        others = ~rows
+        chosen = chosen_share(probabilities[:, others], labels[others], None if groups is None else groups[others])
+        if chosen != kept:
+            ratio = temperatures[chosen] / temperatures[kept]
+            found[rows] = scoring.with_temperature(probabilities[chosen, rows], ratio)
+    return found
+
+
+# Models that are each trained on a part of the labelled rows, and what they predict of the others.
+
+
+@dataclass(frozen=True)
+class FoldResult:
+    """What the model of one fold gave.
+
+    Args:
+        rows: (R,) the numbers of the predicted rows among the labelled ones.
+        probabilities: (S, R, C) float32, of each share of the trained weights among which the estimate chooses, or of
+            one share.
+        numbers: number of training rows, steps, passes of texts, and seconds.
+    """
+
+    rows: np.ndarray
+    probabilities: np.ndarray
+    numbers: tuple[int, int, float, float]
+
+
+def fold_result(
+    place: Path, rows: np.ndarray, classes: int, ready: Callable[[], Prepared], listeners: Listeners, announcement: str
+) -> FoldResult:
+    """What the model of a fold predicts: as it was stored, or after it is trained. Every process trains.
+
+    Args:
+        place: a folder for checkpoints, which is removed in the end; what is predicted is stored beside it.
+        rows: (R,) the numbers of the rows to predict.
+        classes: number of labels.
+        ready: prepares the model, its training rows, and the predicted rows as its test rows.
+        listeners: what is called during training.
+        announcement: told before the training.
+
+    Raises:
+        InputError: the loss or the weights of the model are not finite.
+    """
+    file = place.with_name(f"{place.name}.npz")
+    finished = read_fold(file, rows, classes)
+    if finished is None:
+        listeners.note(announcement)
+        finished = fit_fold(ready, rows, place, listeners)
+        if is_main_process():
+            write_fold(file, finished)
+            shutil.rmtree(place, ignore_errors=True)
+        PartialState().wait_for_everyone()  # the others may look for the file of the fold
+    return finished
+
+
+def fit_fold(ready: Callable[[], Prepared], rows: np.ndarray, checkpoints: Path, listeners: Listeners) -> FoldResult:
+    """Trains the model of a fold and predicts its rows, which are the test rows of what `ready` prepares."""
+    started = time.time()
+    prepared = ready()
+    assert prepared.test is not None  # no fold is empty
+    beginning = Beginning(prepared.model) if prepared.recipe.trained_share is None else None
+    fitted = fit(prepared, checkpoints, listeners)
+    seen = prepared.rows
+    if not is_main_process():
+        return FoldResult(rows, np.zeros((0, 0, 0), np.float32), (seen, fitted.steps, 0.0, 0.0))
+    shares = [1.0] if beginning is None else beginning.at(SHARES)
+    probabilities = np.stack([fitted.classifier.probabilities(prepared.test) for _ in shares])
+    numbers = (seen, fitted.steps, text_passes(prepared, fitted), time.time() - started)
+    return FoldResult(rows, probabilities, numbers)
+
+
+def write_fold(file: Path, result: FoldResult) -> None:
+    """Writes a finished fold, in one step."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(file) as unfinished, open(unfinished, "wb") as opened:
+        np.savez(opened, rows=result.rows, probabilities=result.probabilities, numbers=np.array(result.numbers))
+
+
+def read_fold(file: Path, rows: np.ndarray, classes: int) -> FoldResult | None:
+    """A finished fold; None if it is not finished, or was one of other rows.
+
+    Args:
+        rows: (R,) the rows that it must have predicted.
+        classes: number of labels.
+    """
+    if not file.is_file():
+        return None
+    with np.load(file, allow_pickle=False) as arrays:
+        if not np.array_equal(arrays["rows"], rows) or arrays["probabilities"].shape[1:] != (len(rows), classes):
+            return None
+        seen, steps, passes, seconds = arrays["numbers"].tolist()
+        return FoldResult(rows, arrays["probabilities"], (int(seen), int(steps), passes, seconds))

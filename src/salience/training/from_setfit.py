@@ -14,7 +14,7 @@ import numpy as np
 
 from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.models.sources import model_source
+from salience.models.loading import model_source
 from salience.training.baselines import joined, with_all_columns
 
 PAIRS = 16  # in a step, of two texts each: the package's default

@@ -2,13 +2,316 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
+from salience.classify import TextClassifier
+from salience.data.corruptions import CORRUPTIONS, corrupted
+from salience.data.splitting import drawn
+from salience.data.task import Task
+from salience.data.texts import Texts
 from salience.errors import InputError, unknown
-from salience.training.faithfulness import Faithfulness
-from salience.training.measured_scores import Measure
-from salience.training.robustness import Robustness
+from salience.explainers import EXPLAINERS, IntegratedGradients
+from salience.explainers.chance import random_words
+from salience.explainers.explain import functions_named
+from salience.faithfulness import Metric, metrics_named
+from salience.faithfulness.evaluation import DRAWS, Measured, asked_of, measure, reading_of, scores_of
+from salience.faithfulness.results import mean_of
+from salience.scores.scoring import OF_ONE, OF_SEVERAL, scoring_of
+from salience.settings import COUNT
+
+# What a measure is: numbers of a trained run beside its scores on test rows, and how a comparison shows them.
+
+
+@dataclass(frozen=True)
+class Column:
+    """A number of a measure as comparisons show it.
+
+    Attributes:
+        score: what is measured, such as "accuracy".
+        of: of what, such as "typing errors".
+        unit: what the shown values count.
+        scale: the shown value of a measured 1, such as 100 for percent.
+        higher_is_better: whether a larger value is better.
+        table: the title of the table that shows it.
+        apart: whether that table is apart from the other scores, and shows differences from the baseline.
+    """
+
+    score: str
+    of: str
+    unit: str
+    scale: int
+    higher_is_better: bool
+    table: str
+    apart: bool = False
+
+    @property
+    def title(self) -> str:
+        """Both names: "accuracy, typing errors"."""
+        return f"{self.score}, {self.of}"
+
+    @property
+    def direction(self) -> str:
+        """The unit and which values are better, in words: "%, higher is better"."""
+        return f"{self.unit}, {'higher' if self.higher_is_better else 'lower'} is better"
+
+
+class Measure(Protocol):
+    """Measures a trained classifier. `salience.training.measures.MEASURES` is the catalogue.
+
+    A measure that has no meaning where a text can have several labels says why, in a `one_label`.
+    """
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the numbers depend on, as JSON holds it.
+
+        It is kept with the numbers. A finished run with other settings is not taken for one that was measured.
+        """
+        ...
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """The numbers that a comparison shows, by their names in metrics.json."""
+        ...
+
+    def __call__(self, classifier: TextClassifier, task: Task, seed: int) -> dict[str, Any]:
+        """The numbers by name, and the settings.
+
+        Args:
+            classifier: of the run.
+            task: its labelled texts; there are test rows.
+            seed: of the run.
+        """
+        ...
+
+
+@runtime_checkable
+class MeasureOfPredictions(Measure, Protocol):
+    """A measure for which predictions are enough. The references of a comparison have it too."""
+
+    def further_texts(self, test: Texts) -> dict[str, Texts]:
+        """Texts beside the test rows that are predicted, by name."""
+        ...
+
+    def of_predictions(self, probabilities: Mapping[str, np.ndarray], labels: np.ndarray) -> dict[str, Any]:
+        """The numbers and the settings.
+
+        Args:
+            probabilities: name to the probabilities (N, C) of the texts that `further_texts` gives.
+            labels: (N,), class numbers of the test rows.
+        """
+        ...
+
+
+# How faithful the explanations of a trained model are, in excess over random scores of the same model.
+
+EXPLAINED: dict[str, Callable] = {
+    "gradient": EXPLAINERS["gradient"], "integrated-gradients": IntegratedGradients(8)
+}  # fmt: skip
+ERASER = ("comprehensiveness", "sufficiency")
+DRAWN_BY = 0  # the seed of the texts: every run is judged on the same ones
+
+
+@dataclass(frozen=True)
+class Faithfulness:
+    """The measure "faithfulness": a model judges its own explanations of test texts by `salience.METRICS`.
+
+    The number of an explainer and a metric is the excess: the mean over the texts, minus the same of random scores,
+    which is the mean over 5 draws. So a model that fails as soon as any words are removed does not count as better
+    explained. For a metric of which lower values are better, such as sufficiency, a lower excess is better.
+
+    As in `salience.evaluate`, the class that the model predicts is explained, explanations are computed in the
+    precision of the classifier, and the judge computes in fp32. Where a text can have several labels, its right ones
+    are explained, each by itself, so that the explanations of all models are of the same texts and labels.
+
+    Args:
+        explainers: names of `salience.EXPLAINERS`, or functions by name; those of a comparison with several jobs must
+            be picklable. The default is the gradient and integrated gradients with 8 steps.
+        metrics: names of `salience.METRICS`, with a number in place of `k`, or metrics by name.
+        texts: number of test texts, drawn at random, the same for every run. A smaller test set is taken whole.
+        most: the largest number of words that metrics over all numbers of words remove.
+        leave_one_out_texts: number of these texts for which "loo-tau" is computed.
+
+    Raises:
+        InputError: an unknown explainer or metric, none at all, a metric that needs marks of words, or a number that
+            is no count.
+    """
+
+    explainers: Sequence[str] | Mapping[str, Callable] = field(default_factory=lambda: dict(EXPLAINED))
+    metrics: Sequence[str] | Mapping[str, Metric] = ERASER
+    texts: int = 200
+    most: int = 20
+    leave_one_out_texts: int = 100
+
+    def __post_init__(self):
+        if not self.explainers or not self.metrics:
+            raise InputError("faithfulness: name at least one explainer and one metric")
+        functions_named(self.explainers)  # refuses unknown names
+        for name, metric in self.chosen_metrics.items():
+            if metric.needs == "marks":
+                raise InputError(f"faithfulness: metric {name} needs marked words, which the texts of a run lack")
+        for name in ("texts", "most", "leave_one_out_texts"):
+            if not COUNT.fits(getattr(self, name)):
+                raise InputError(f"faithfulness: {name}={getattr(self, name)}: give {COUNT.words}")
+
+    @property
+    def functions(self) -> dict[str, Callable]:
+        """The explainers by name."""
+        return functions_named(self.explainers)
+
+    @property
+    def chosen_metrics(self) -> dict[str, Metric]:
+        """The metrics by name."""
+        return dict(self.metrics) if isinstance(self.metrics, Mapping) else metrics_named(self.metrics)
+
+    @property
+    def one_label(self) -> str | None:
+        """Why a metric has no meaning where a text can have several labels; None if all have one."""
+        reasons = (f"{name}: {metric.one_label}" for name, metric in self.chosen_metrics.items() if metric.one_label)
+        return next(reasons, None)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All settings, with explainers and metrics in words."""
+        return {
+            "explainers": [described(name, function) for name, function in self.functions.items()],
+            "metrics": list(self.chosen_metrics), "texts": self.texts, "most": self.most,
+            "leave_one_out_texts": self.leave_one_out_texts,
+        }  # fmt: skip
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """The excess of each metric and explainer; probabilities in points."""
+        table = "faithfulness of the explanations: excess over random scores of the same model"
+        return {
+            excess_of(name, explainer): Column(
+                name, explainer, "points" if metric.unit == "probability" else metric.unit,
+                100 if metric.unit == "probability" else 1, metric.higher_is_better, table, apart=True,
+            )
+            for name, metric in self.chosen_metrics.items() for explainer in self.functions
+        }  # fmt: skip
+
+    def __call__(self, classifier: TextClassifier, task: Task, seed: int) -> dict[str, Any]:
+        """The excess of each metric and explainer, and what it is made of.
+
+        Args:
+            seed: of the random scores.
+
+        Returns:
+            The names of `columns` to numbers, None where a metric is undefined for all texts; "judged", the number of
+            texts; "means", the means over texts by metric of "random" and of each explainer; and the settings.
+        """
+        texts = drawn(task.test, self.texts, DRAWN_BY)
+        asked = asked_of(classifier, texts, "gold" if classifier.multi_label else "predicted")
+        reading = reading_of(classifier, asked, np.flatnonzero(asked.owners < self.leave_one_out_texts))
+        generator = np.random.default_rng(seed)
+        draws = [random_words(reading.texts.words.counts, generator) for _ in range(DRAWS)]
+        scores = [scores_of(classifier, asked, reading, function) for function in self.functions.values()]
+        measured = measure(reading, reading, [*scores, *draws], self.chosen_metrics, self.most)
+        chance = [self.means(each) for each in measured[len(scores) :]]
+        random = {name: float(np.mean([draw[name] for draw in chance])) for name in self.chosen_metrics}
+        means = {name: self.means(each) for name, each in zip(self.functions, measured, strict=False)}
+        found = {
+            excess_of(name, explainer): of_explainer[name] - random[name]
+            for name in self.chosen_metrics for explainer, of_explainer in means.items()
+        }  # fmt: skip
+        of_each = {"random": random} | means
+        return (
+            defined(found)
+            | {
+                "judged": len(np.unique(asked.owners)),
+                "means": {name: defined(each) for name, each in of_each.items()},
+            }
+            | self.settings
+        )
+
+    def means(self, measured: Measured) -> dict[str, float]:
+        """The mean of each metric over the texts for which it is defined; NaN where there is none."""
+        return {name: mean_of(measured.values[name]) for name in self.chosen_metrics}
+
+
+def excess_of(metric: str, explainer: str) -> str:
+    """The name of an excess: "comprehensiveness_gradient_over_random"."""
+    return f"{metric}_{explainer}_over_random".replace("-", "_")
+
+
+def described(name: str, function: Callable) -> str:
+    """An explainer in words: its name, with its settings if they are not the catalogue's."""
+    usual = EXPLAINERS.get(name) == function
+    return name if usual else f"{name}: {getattr(function, '__qualname__', None) or function!r}"
+
+
+def defined(values: Mapping[str, float]) -> dict[str, float | None]:
+    """The values with None, which JSON knows, in place of NaN."""
+    return {name: value if isfinite(value) else None for name, value in values.items()}
+
+
+# Accuracy on corrupted test rows: with typing errors, and with words left out.
+
+RATE = 0.1  # the share of words that are corrupted, on average
+SEED = 0  # with the number of a row it determines its corruption: every run is tested on the same texts
+NAMES = {"typos": "typing errors", "dropped-words": "words left out"}
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """The measure "robustness": the main score on the test rows with each corruption of `CORRUPTIONS`.
+
+    It is the accuracy, or the ranking precision where a text can have several labels.
+    """
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The share of words that are corrupted."""
+        return {"rate": RATE}
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """The scores of either kind of labels for each corruption, in percent."""
+        return {
+            score_on(scoring.main, name): Column(
+                scoring.main_title, NAMES[name], "%", 100, True, f"{scoring.main_title} on corrupted test rows"
+            )
+            for scoring in (OF_ONE, OF_SEVERAL) for name in CORRUPTIONS
+        }  # fmt: skip
+
+    def __call__(self, classifier: TextClassifier, task: Task, seed: int) -> dict[str, Any]:
+        """The scores, see `of_predictions`. The seed has no effect."""
+        texts = self.further_texts(task.test)
+        predicted = {name: classifier.predict_proba(each) for name, each in texts.items()}
+        return self.of_predictions(predicted, task.test.known_labels)
+
+    def further_texts(self, test: Texts) -> dict[str, Texts]:
+        """The test rows with each corruption, the same for every run on these rows."""
+        return {corruption: corrupted(test, corruption, RATE, SEED) for corruption in CORRUPTIONS}
+
+    def of_predictions(self, probabilities: Mapping[str, np.ndarray], labels: np.ndarray) -> dict[str, Any]:
+        """The scores on corrupted test rows, from 0 to 1, and the rate.
+
+        Args:
+            probabilities: corruption to the probabilities (N, C) of the rows with it.
+            labels: (N,), class numbers, or (N, C) 0 and 1.
+
+        Returns:
+            "accuracy_typos", "accuracy_dropped_words", and "rate", the share of words that are corrupted; with several
+            labels "ranking_precision_typos" and so on.
+        """
+        scoring = scoring_of(labels)
+        return {
+            score_on(scoring.main, name): float(scoring.row_scores(each, labels)[scoring.main].mean())
+            for name, each in probabilities.items()
+        } | self.settings
+
+
+def score_on(score: str, corruption: str) -> str:
+    """The name of a score on rows with a corruption: "accuracy_dropped_words"."""
+    return f"{score}_{corruption.replace('-', '_')}"
+
 
 # Name -> measure. The name is that of an option of the command line, and of the numbers in metrics.json.
 MEASURES: dict[str, Measure] = {"robustness": Robustness(), "faithfulness": Faithfulness()}
@@ -47,12 +350,12 @@ def check_measured(measures: Mapping[str, Measure], metrics: Mapping[str, Any], 
     Raises:
         InputError: a measure is missing, or has other settings.
     """
-    for name, measure in measures.items():
+    for name, wanted in measures.items():
         if name not in metrics:
             raise InputError(
                 f"{folder} was run without --{name}, which is measured during a run: choose another --output"
             )
-        for setting, value in measure.settings.items():
+        for setting, value in wanted.settings.items():
             if (found := metrics[name].get(setting)) != value:
                 raise InputError(
                     f"{folder} was run with {name}: {setting}={found!r}, not {value!r}: choose another --output"

@@ -21,12 +21,11 @@ from salience.explainers.explainer import CleanPassGuide
 from salience.explainers.gradient import Gradient
 from salience.hooks.shared_layers import trunk_level
 from salience.hooks.stages import depth, layers_of
-from salience.training.freezing import frozen_layers
-from salience.training.head_start import MOST
+from salience.training.head import MOST, frozen_layers
 
 if TYPE_CHECKING:
-    from salience.training.fitting import Fitted
-    from salience.training.preparing import Prepared
+    from salience.training.fit import Fitted
+    from salience.training.prepare import Prepared
 
 FORWARD = 1 / 3  # of a pass
 

@@ -17,8 +17,8 @@ from salience.settings import as_option, between, check_settings, one_of, settin
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-    from salience.training.fitting import Fitted, Listeners
-    from salience.training.preparing import Prepared
+    from salience.training.fit import Fitted, Listeners
+    from salience.training.prepare import Prepared
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Standard:
     """Trains all weights together, once.
 
     An attention classifier can pay for the alignment of attention and polarity (Sun and Lu, ACL 2020, section 5.3):
-    `alignment` times |V^T W|, or times (V^T W)^2, is added to the loss. See `salience.training.alignment`.
+    `alignment` times |V^T W|, or times (V^T W)^2, is added to the loss. See `salience.papers.uaftc.alignment`.
 
     Raises:
         InputError: a value does not fit, or a form of the penalty is given without a weight.
@@ -44,20 +44,20 @@ class Standard:
 
     def check(self, model: PreTrainedModel) -> None:
         """Raises an `InputError` if the settings do not fit the model."""
-        from salience.training.alignment import check_alignment
+        from salience.papers.uaftc.alignment import check_alignment
 
         check_alignment(self, model)
 
     def fit(self, prepared: Prepared, checkpoints: Path, listeners: Listeners) -> Fitted:
-        """Trains the prepared model. See `salience.training.fitting.fit`."""
-        from salience.training.fitting import fit_once
+        """Trains the prepared model. See `salience.training.fit.fit`."""
+        from salience.training.fit import fit_once
 
         return fit_once(prepared, self, checkpoints, listeners)
 
 
 @dataclass(frozen=True)
 class Turns:
-    """Trains compressor and learner by turns (VAT; Zhou et al., Findings of ACL 2021). See `salience.training.turns`.
+    """Trains compressor and learner by turns (VAT; Zhou et al., Findings of ACL 2021). See `papers.vat.turns`.
 
     Raises:
         InputError: a value does not fit, or no iteration can be kept.
@@ -81,13 +81,13 @@ class Turns:
 
     def check(self, model: PreTrainedModel) -> None:
         """Raises an `InputError` if the settings do not fit the model."""
-        from salience.training.turns import check_turns
+        from salience.papers.vat.turns import check_turns
 
         check_turns(self, model)
 
     def fit(self, prepared: Prepared, checkpoints: Path, listeners: Listeners) -> Fitted:
-        """Trains the prepared model. See `salience.training.fitting.fit`."""
-        from salience.training.turns import fit_by_turns
+        """Trains the prepared model. See `salience.training.fit.fit`."""
+        from salience.papers.vat.turns import fit_by_turns
 
         return fit_by_turns(prepared, self, checkpoints, listeners)
 

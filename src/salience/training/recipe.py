@@ -2,16 +2,188 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, fields, replace
+from numbers import Integral, Real
 from typing import Any
 
-from salience.assignments import name_and_options
 from salience.errors import InputError, unknown
-from salience.settings import SHARE, TEXT, as_option, between, check_settings, one_of, setting, whole_between
-from salience.training.data_settings import DataSettings
-from salience.training.default_settings import default_batch_size, default_method, default_rates, default_steps
-from salience.training.recipe_kinds import CHECKSUMS, OPTIONS, WEIGHTS
+from salience.settings import (
+    BOOL,
+    SHARE,
+    TEXT,
+    Kind,
+    as_option,
+    between,
+    check_settings,
+    is_number,
+    name_and_options,
+    one_of,
+    setting,
+    whole_between,
+)
+
+# The kinds of values that only recipes have: options of a method or a model, weights of classes, checksums.
+
+
+def is_scalar(value: object) -> bool:
+    """Whether a value is null, true or false, a number, or a text."""
+    return value is None or isinstance(value, bool | str) or is_number(value)
+
+
+def is_option(value: object) -> bool:
+    """Whether a value is one that a field of a method or a model can have: a scalar, or a list of scalars."""
+    return is_scalar(value) or (isinstance(value, list | tuple) and all(map(is_scalar, value)))
+
+
+def is_estimate(value: object) -> bool:
+    """Whether a value is none, holdout, or folds:K with K from 2 to 20."""
+    if not isinstance(value, str):
+        return False
+    folds = re.fullmatch("folds:([0-9]{1,2})", value)
+    return value in ("none", "holdout") or (folds is not None and 2 <= int(folds[1]) <= 20)
+
+
+def plain_value(value: Any) -> Any:
+    """A value that yaml can hold: tuples as lists, and NumPy's numbers as Python's, in mappings too."""
+    if isinstance(value, Mapping):
+        return {plain_value(key): plain_value(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_value(each) for each in value]
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
+OPTIONS = Kind(
+    "names with a value each, or with a list of values",
+    lambda value: (
+        isinstance(value, Mapping)
+        and all(isinstance(name, str) and is_option(option) for name, option in value.items())
+    ),
+    normal=plain_value,
+)
+WEIGHTS = Kind(
+    "a text such as none or auto, or names with a number each",
+    lambda value: (
+        isinstance(value, str)
+        or (
+            isinstance(value, Mapping)  # the names are labels, which may be numbers
+            and all(is_scalar(name) and (isinstance(each, str) or is_number(each)) for name, each in value.items())
+        )
+    ),
+    normal=plain_value,
+)
+CHECKSUMS = Kind(
+    "names of files with the SHA-256 of each",
+    lambda value: isinstance(value, Mapping) and all(isinstance(text, str) for item in value.items() for text in item),
+)
+ESTIMATE = Kind("none, holdout, or folds:K with a whole number K from 2 to 20, such as folds:5", is_estimate)
+
+
+# The settings of a recipe that are about its data: which rows are read, and which ones measure the model.
+
+
+@dataclass(frozen=True)
+class DataSettings:
+    """The first settings of a `Recipe`."""
+
+    data: str = setting(MISSING, TEXT, "labelled texts: csv, tsv, jsonl or parquet, also .gz, or a hub data set")
+    validation: str | None = setting(None, TEXT, "rows on which the best checkpoint is selected", "none")
+    test: str | None = setting(None, TEXT, "rows for the final test; nothing is selected on them", "none")
+    text: str | None = setting(None, TEXT, "column of the text", "guessed")
+    text_pair: str | None = setting(None, TEXT, "column of a second text, for pairs of texts", "guessed")
+    label: str | None = setting(
+        None, TEXT, "column of the label, or of a list of labels; or columns of 0 and 1, one for each label, as "
+        "joy,fear,anger", "guessed",
+    )  # fmt: skip
+    label_separator: str | None = setting(
+        None, TEXT, 'what divides the labels of a text in the label column, such as "|"', "none: one label, or a list"
+    )
+    group: str | None = setting(
+        None, TEXT, "column of groups, such as authors, that the estimate and --validation-share do not divide", "none"
+    )
+    encoding: str = setting("utf-8", TEXT, "character encoding of csv and tsv files")
+    bad_rows: str = setting("error", one_of("error", "skip"), "how rows without a text or a label are treated")
+    # None is 0.2, and 0.1 from 1,000 rows on; see `default_share`.
+    validation_share: float | None = setting(
+        0.0, between(0, 0.9).or_none(),
+        "fraction of the training rows held out to select the best checkpoint; 0 trains on all rows",
+    )  # fmt: skip
+    estimate: str | None = setting(
+        None, ESTIMATE, "further models that estimate the scores on new rows, each trained on a part of the labelled "
+        "rows: none, holdout (one model), or folds:K (K models)",
+        "folds:2; none with validation rows, or with test rows and 5,000 labelled rows",
+    )  # fmt: skip
+    calibrate: bool | None = setting(
+        None, BOOL, "fold a temperature into the model, fitted on the rows of the estimate", "yes if there is one"
+    )
+    target_precision: float | None = setting(
+        None, between(0.5, 0.999), "precision for which predict abstains below thresholds, of texts with "
+        "several labels that of each label; the models of the estimate reach it with 95 % certainty",
+        "none: predict decides every text",
+    )  # fmt: skip
+
+    long: str = setting(
+        "head", one_of("head", "head-tail", "windows"), "what is read of texts longer than --max-length: the head; "
+        "head-tail, half of it from either end; windows over the whole text, whose logits are averaged",
+    )  # fmt: skip
+    label_descriptions: str | None = setting(
+        None, TEXT, "yaml file with a text or a list of texts that describe each label, on which the model is trained "
+        "too; names takes the names of the labels", "none",
+    )  # fmt: skip
+
+    size: int | None = setting(
+        None, whole_between(1, 10**9), "number of rows of the data that are drawn, stratified by class", "all"
+    )
+    label_noise: float | None = setting(
+        None, between(0, 1), "fraction of the training and validation labels that are replaced by wrong ones, "
+        "of texts with several labels of the decisions about each label", "none",
+    )  # fmt: skip
+
+
+# The settings of a recipe that follow from the data and the model, where they are left open.
+
+CONTRAST = 0.6  # weight of the contrastive loss where the head reads a mean; docs/recipe.md has the measurement
+
+
+def default_batch_size(rows: int) -> int:
+    """Small data sets need many small steps, large ones fewer large ones."""
+    return 16 if rows < 2000 else 32
+
+
+def default_steps(rows: int, classes: int, batch_size: int) -> int:
+    """The number of steps follows the data: 100 / sqrt(rows of a class) epochs, at least 3 and at most 60.
+
+    Few rows a class need to be seen often, and 77 classes need more steps than 6. `docs/recipe.md` shows what twice
+    as many steps bring.
+    """
+    epochs = min(max(100 / math.sqrt(rows / classes), 3), 60)
+    return max(1, round(epochs * rows / batch_size))
+
+
+def default_method(mean: bool) -> tuple[str, dict[str, Any]]:
+    """The mixing method and its options: mixtures of sentence vectors for an encoder whose mean the head reads.
+
+    `docs/recipe.md` has the measurement. Other heads were not measured, and have none.
+    """
+    return ("senmixup", {"alpha": 1.0}) if mean else ("plain", {})
+
+
+def default_rates(width: int | None, mean: bool = False) -> tuple[float, float]:
+    """The learning rate, and the multiple of it by which the head learns.
+
+    5e-5 for an encoder of width 768, as BERT's authors advise, and for its head. Narrower models need larger steps.
+    Models over words are trained from scratch and have no width here; their rate is that of a width of 100.
+
+    An encoder whose mean the head reads learns at a quarter of the rate, and the head at ten times that: the means are
+    sentence vectors that many texts have made, and few labels spoil them. `docs/recipe.md` has the measurement.
+    """
+    rate = 5e-5 * (768 / (100 if width is None else width)) ** 2
+    return (rate / 4, 10.0) if mean else (rate, 1.0)
+
 
 # Settings that recipes of earlier runs hold, with the values that ask for nothing, and what to do instead.
 RETIRED: dict[str, tuple[tuple[Any, ...], str]] = {

@@ -7,31 +7,94 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from accelerate import PartialState
 from transformers import TrainerCallback
 
+from salience.classify import TextClassifier
 from salience.data.task import Task
-from salience.inference import TextClassifier
 from salience.processes import is_main_process
-from salience.training.checking import check_recipe
-from salience.training.checkpoints import using_files
-from salience.training.data_facts import FACTS, data_facts
-from salience.training.estimated_fit import EstimatePlan, fit_with_estimate, plan_estimate
-from salience.training.fitting import Listeners
-from salience.training.folder import RunFolder, kept_precision
-from salience.training.held_out import HeldOutPredictions
-from salience.training.history import HISTORY
-from salience.training.inputs import checksums, input_files, task_of
-from salience.training.measured_scores import Measure
-from salience.training.measures import Measures, measures_named
-from salience.training.multi_label import check_measures
-from salience.training.preparing import Prepared, prepare, silent
+from salience.runs.folder import HISTORY, RunFolder, kept_precision
+from salience.runs.results import FACTS, data_facts, judge_of
+from salience.scores.label_metrics import each_label
+from salience.training.callbacks import Tracking, check_trackers, using_files
+from salience.training.estimate import (
+    Estimated,
+    EstimatedFit,
+    EstimatePlan,
+    decided_scores,
+    fit_with_estimate,
+    plan_estimate,
+)
+from salience.training.fit import Listeners
+from salience.training.measures import Measure, Measures, measures_named
+from salience.training.passes import text_passes
+from salience.training.prepare import HeldOutPredictions, Prepared, check_recipe, prepare, silent
 from salience.training.recipe import Recipe
-from salience.training.results import RunResults, write_results, write_scores
-from salience.training.run_metrics import run_metrics
-from salience.training.trackers import Tracking, check_trackers
+from salience.training.task import check_measures, checksums, input_files, task_of
+from salience.training.writing import RunResults, measure, write_results, write_scores
+
+# The scores of every label on the rows that a run is judged on.
+
+
+def judged_labels(
+    task: Task, metrics: dict, predictions: HeldOutPredictions, estimated: Estimated | None, thresholds: np.ndarray
+) -> dict[str, dict]:
+    """The scores of every label on the rows that a run is judged on, as of `each_label`; empty if there are none.
+
+    Args:
+        task, metrics, predictions, estimated: as of `salience.training.writing.RunResults`.
+        thresholds: of the labels (C,).
+    """
+    judge = judge_of(metrics)
+    if judge in ("test", "validation"):
+        part = task.test if judge == "test" else task.validation
+        probabilities, decided = predictions.probabilities[judge], predictions.decided[judge]
+        return each_label(probabilities, part.known_labels, decided, task.labels, thresholds)
+    if estimated is None or estimated.decided is None:
+        return {}
+    return each_label(
+        estimated.probabilities, estimated.texts.known_labels, estimated.decided, task.labels, thresholds
+    )
+
+
+# What metrics.json says of a run: its scores, its counts, and what its estimate found.
+
+
+def run_metrics(
+    prepared: Prepared, task: Task, found: EstimatedFit, predictions: HeldOutPredictions, seconds: float
+) -> dict[str, Any]:
+    """The metrics of a run, without the measures beside its scores.
+
+    Args:
+        found: the trained classifier and its estimate.
+        predictions: of the held-out parts.
+        seconds: since the run began.
+    """
+    fitted, estimated = found.fitted, found.estimated
+    metrics: dict[str, Any] = measure(task, predictions, prepared.recipe.seed) | {
+        "rows": {role: rows.texts for role, rows in prepared.parts.items()} | {"training": prepared.rows},
+        "steps": fitted.steps,
+        "best_step": fitted.best_step,
+        "text_passes": text_passes(prepared, fitted),
+        "seconds": round(seconds, 1),
+    }
+    if fitted.iterations:
+        metrics["iterations"] = fitted.iterations
+    if estimated is not None:
+        metrics["estimate"] = estimated.metrics
+    if found.abstention is not None:
+        metrics["abstention"] = dict(found.abstention.found)
+        if "test" in predictions.probabilities:
+            metrics["abstention"]["test"] = decided_scores(
+                predictions.probabilities["test"], task.test.known_labels, found.abstention.thresholds, task.labels
+            )
+    if task.multi_label:
+        thresholds = fitted.classifier.thresholds
+        metrics["labels"] = judged_labels(task, metrics, predictions, estimated, thresholds)
+    return metrics
 
 
 @dataclass(frozen=True)
@@ -82,10 +145,10 @@ def train(
         config: the file from which the recipe was read; it must not be inside `output`.
         keep_model: whether to write the model, its tokenizer and its card, besides metrics, predictions and recipe.
         report_to: trackers of experiments that follow the run: "tensorboard", "mlflow", "wandb", "trackio"; see
-            `salience.training.trackers.Tracking`.
+            `salience.training.callbacks.Tracking`.
         measures: what is measured beside the scores if there are test rows: names of
             `salience.training.measures.MEASURES`, or such names with measures of other settings.
-        estimating: whether the recipe's estimate is made, see `salience.training.estimating`. If not, none is.
+        estimating: whether the recipe's estimate is made, see `salience.training.estimate`. If not, none is.
         written: adds files to the folder before it gets its name, see `Listeners`.
 
     Raises:

@@ -2,30 +2,209 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence, Sized
 from functools import partial
+from typing import Any
 
 import torch
+from accelerate import Accelerator
 from torch import Tensor, nn
+from torch.optim import Optimizer
 from torch.utils.data import Dataset, Sampler
-from transformers import PreTrainedModel, Trainer, TrainingArguments
+from transformers import PreTrainedModel, Trainer, TrainerCallback, TrainingArguments
+from transformers.trainer_callback import ExportableState
 from transformers.trainer_utils import TrainOutput
 
 from salience.batch import Batch
-from salience.data.batching import Collator
+from salience.data.batching import Collator, LengthGrouped
+from salience.data.encoding import Encoded
+from salience.errors import InputError
 from salience.hooks.hooks import forward
+from salience.hooks.stages import has_pooling_layer, stages, unwrapped
+from salience.jobs.job import watcher
 from salience.mixing import Method
 from salience.mixing.method import resolved
+from salience.models.mean_pooling import NARROW, head
 from salience.models.precision import attending
-from salience.training.checkpoints import using_files
-from salience.training.diverging import OVERFLOWS, FiniteLosses
-from salience.training.loss import loss_for
-from salience.training.mean_loss import MeanLoss
-from salience.training.objectives import Unmixed, labels_of, penalised, plain
-from salience.training.progress import TellProgress
-from salience.training.rates import set_rates
-from salience.training.sampling import EpochOfSampler, length_grouped
-from salience.training.techniques import whole_objective
+from salience.training.callbacks import using_files
+from salience.training.head import parts_below
+from salience.training.objective import Unmixed, labels_of, loss_for, penalised, plain, whole_objective
+
+# The learning rate of the head, as a multiple of that of the encoder.
+
+
+def set_rates(optimizer: Optimizer, model: nn.Module, head_rate: float = 1.0) -> None:
+    """Puts weights whose learning rate differs from the optimiser's into groups of their own.
+
+    Args:
+        optimizer: has one learning rate for all weights of the model so far.
+        model: the classifier. Models without layers of their own are not changed unless they are asked to.
+        head_rate: of all weights behind the encoder's layers, as a multiple of the rate of the encoder.
+
+    Raises:
+        ValueError: the model's layers are not recognised, and a rate is given.
+    """
+    if head_rate == 1 and not has_pooling_layer(model):
+        return
+    factors = rate_factors(model, head_rate)
+    for group in list(optimizer.param_groups):
+        by_factors: defaultdict[tuple[float, float], list[nn.Parameter]] = defaultdict(list)
+        for weight in group["params"]:
+            by_factors[factors[id(weight)]].append(weight)
+        settings: dict[str, Any] = {name: value for name, value in group.items() if name != "params"}
+        group["params"] = by_factors.pop((1.0, 1.0), [])
+        for (rate, decay), weights in by_factors.items():
+            own = settings | {"lr": group["lr"] * rate, "weight_decay": group["weight_decay"] * decay}
+            optimizer.add_param_group({"params": weights, **own})
+
+
+def rate_factors(model: nn.Module, head_rate: float) -> dict[int, tuple[float, float]]:
+    """For each weight, by its id: the factors of its learning rate and of its weight decay."""
+    model = unwrapped(model)
+    factors = dict.fromkeys(map(id, model.parameters()), (head_rate, 1.0))
+    below = [module for level, module in stages(model).items() if level != "sentence"]
+    for module in (*parts_below(model), *below):
+        factors |= dict.fromkeys(map(id, module.parameters()), (1.0, 1.0))
+    if has_pooling_layer(model):
+        _, linear = head(model)
+        factors[id(linear.weight)] = (head_rate / NARROW, NARROW)
+    return factors
+
+
+# The order of the training texts: batches of texts of similar length, shuffled in every epoch.
+
+
+def length_grouped(dataset: Any, args: TrainingArguments) -> LengthGrouped:
+    """A sampler of training steps whose texts have similar length.
+
+    Args:
+        dataset: a data set of texts, each a dictionary with `input_ids`; its length is known.
+        args: give the number of texts in a step and the seed.
+    """
+    # Counting the tokens of a large data set takes time, and `Encoded` knows their number.
+    lengths = dataset.lengths if isinstance(dataset, Encoded) else [len(row["input_ids"]) for row in dataset]
+    rows = args.train_batch_size * args.gradient_accumulation_steps * args.world_size
+    return LengthGrouped(lengths, rows, args.seed if args.data_seed is None else args.data_seed)
+
+
+class EpochOfSampler(TrainerCallback):
+    """Sets the epoch of a sampler, on which its order depends.
+
+    Not every version of accelerate does so with several processes.
+    """
+
+    def __init__(self, sampler: LengthGrouped):
+        self.sampler = sampler
+
+    def on_epoch_begin(self, args, state, control, **_):
+        """Called by the Trainer."""
+        self.sampler.set_epoch(int(state.epoch))
+
+
+# The training loss over the steps since it was last logged, which a resumed run continues.
+
+
+class MeanLoss(TrainerCallback, ExportableState):
+    """The mean of the losses of the steps since it was last taken.
+
+    The Trainer forgets these losses when a run is resumed, and would then log another mean than that of an undisturbed
+    run. Here they are in the state that each checkpoint has.
+
+    Args:
+        sum: the sum of the losses, a scalar.
+        steps: the number of steps.
+    """
+
+    def __init__(self, sum: Tensor | float = 0.0, steps: int = 0):
+        self.sum, self.steps = sum, steps
+
+    def add(self, loss: Tensor) -> None:
+        """Adds the loss of a step, or of a part of it, a scalar. It counts as 0 if fp16 has to skip the step."""
+        self.sum = self.sum + loss.nan_to_num(0.0, 0.0, 0.0)
+
+    def on_step_end(self, args, state, control, **_):
+        """Called by the Trainer."""
+        self.steps += 1
+
+    def take(self, accelerator: Accelerator) -> float:
+        """The mean over the steps and processes. The next one begins after the current step."""
+        self.share(accelerator)
+        mean = float(self.sum) / max(self.steps, 1)
+        self.sum, self.steps = 0.0, 0
+        return mean
+
+    def share(self, accelerator: Accelerator) -> None:
+        """Takes the mean over the processes, because a checkpoint has the state of the main one alone."""
+        if accelerator.num_processes > 1:
+            own = torch.as_tensor(self.sum, device=accelerator.device)
+            self.sum = accelerator.gather(own[None]).mean()
+
+    def state(self) -> dict[str, Any]:
+        """What the Trainer writes with a checkpoint, and gives to a new object when the run is resumed."""
+        return {"args": {"sum": float(self.sum), "steps": self.steps}, "attributes": {}}
+
+
+# Training that has diverged: how it is noticed, and its error.
+
+OVERFLOWS = 20  # largest number of consecutive steps that fp16 may skip
+
+
+def diverged(trainer: Trainer, what: str) -> InputError:
+    """The error for training that has diverged.
+
+    Args:
+        what: what is not finite, such as "loss".
+    """
+    # `global_step` counts finished steps; after the last one there is no next one.
+    step = min(trainer.state.global_step + 1, trainer.state.max_steps)
+    precision = "" if not (trainer.args.bf16 or trainer.args.fp16) else ", or use --precision fp32"
+    return InputError(
+        f"the {what} is not finite at step {step} of {trainer.state.max_steps}: lower --learning-rate, which is "
+        f"{trainer.args.learning_rate:.2g}{precision}"
+    )
+
+
+class FiniteLosses:
+    """Stops training if losses are not finite, before the weights are updated.
+
+    Args:
+        admitted: number of consecutive losses that may be infinite or NaN. With fp16, single steps overflow and the
+            gradient scaler skips them.
+    """
+
+    def __init__(self, admitted: int):
+        self.admitted = admitted
+        self.consecutive = 0
+
+    def check(self, loss: Tensor, trainer: Trainer) -> None:
+        """Looks at the loss of a step, a scalar.
+
+        Raises:
+            InputError: too many losses were not finite; it names the step, and what to change.
+        """
+        self.consecutive = 0 if loss.isfinite() else self.consecutive + 1
+        if self.consecutive > self.admitted:
+            raise diverged(trainer, "loss")
+
+
+# Tells whoever watches this process how far a training is.
+
+
+class TellProgress(TrainerCallback):
+    """Tells step, number of steps and the last logged loss after every step, if `salience.jobs.job` is used."""
+
+    def __init__(self) -> None:
+        self.loss: float | None = None
+
+    def on_log(self, args, state, control, logs, **_):
+        """Called by the Trainer."""
+        self.loss = logs.get("loss", self.loss)
+
+    def on_step_end(self, args, state, control, **_):
+        """Called by the Trainer."""
+        if (progress := watcher()) is not None:
+            progress(state.global_step, state.max_steps, self.loss)
 
 
 class MixTrainer(Trainer):
@@ -39,7 +218,7 @@ class MixTrainer(Trainer):
         args: as for the Trainer. `label_smoothing_factor` is applied to hard and mixed labels alike.
         class_weights: one weight a class or label (C,), as of the loss.
         penalty: maps the model to a scalar that is added to the loss of every step, such as
-            `salience.training.alignment.penalty`.
+            `salience.papers.uaftc.alignment.penalty`.
         group_by_length: whether batches consist of texts of similar length (`LengthGrouped`); all batches are full
             then.
         head_rate: learning rate of the head, as a multiple of that of the encoder.

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from salience.cli.options import Debug, options_of
-from salience.models.attention_options import AttentionOptions
+from salience.papers.attention_classifiers.options import AttentionOptions
+from salience.papers.uaftc.training import WordRecipe
 from salience.training.recipe import Recipe
-from salience.training.word_recipe import WordRecipe
 
 TRAINING = ["embeddings", "epochs", "batch_size", "alignment", "alignment_form", "seed"]
 READING = ["text", "label", "encoding", "bad_rows", "max_length"]
@@ -50,7 +50,7 @@ def attention(
     debug: Debug = False,
 ) -> None:
     """Attention and polarity scores of words by class, as a table, pictures and a page (Sun and Lu, ACL 2020)."""
-    from salience.outputs import check_folder
+    from salience.files import check_folder
 
     check_folder(output, overwrite)
 

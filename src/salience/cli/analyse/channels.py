@@ -32,7 +32,7 @@ def channels(
 ) -> None:
     """How often each channel matters to each class, and the words it reacts to (DropMix, section 5.7)."""
     from salience.commands.analyse.channels import analyse_channels
-    from salience.outputs import check_folder
+    from salience.files import check_folder
 
     check_folder(output, overwrite)
     analyse_channels(

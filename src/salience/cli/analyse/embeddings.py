@@ -30,7 +30,7 @@ def embeddings(
 ) -> None:
     """t-SNE maps of texts, and the silhouette of the classes before the projection (VAT, Figures 3 and 6)."""
     from salience.commands.analyse.embeddings import analyse_embeddings
-    from salience.outputs import check_folder
+    from salience.files import check_folder
 
     check_folder(output, overwrite)
     analyse_embeddings([model, *(beside or [])], data, most=most, columns=columns, output=output, **settings)

@@ -42,7 +42,7 @@ def pos(
 ) -> None:
     """Parts of speech that attention heads attend to (AttentionMix, section 6.5), also in mixtures of two texts."""
     from salience.commands.analyse.parts_of_speech import analyse_parts_of_speech
-    from salience.outputs import check_folder
+    from salience.files import check_folder
 
     check_folder(output, overwrite)
     analyse_parts_of_speech(

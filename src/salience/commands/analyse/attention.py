@@ -8,24 +8,21 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from salience.classify import TextClassifier
+from salience.classify.classifier import with_one_label
 from salience.commands.labelled_texts import cannot
-from salience.comparison.attention import Analysis, analyse
-from salience.comparison.attention_sweep import sweep
 from salience.data.task import Task
 from salience.errors import InputError, nearest, quoted, unknown
 from salience.files import whole_folder
-from salience.inference import TextClassifier
-from salience.inference.classifier import with_one_label
-from salience.models.attention_models import WORD_ENCODERS, AttentionOptions
 from salience.models.loading import load_trained, longest_text
-from salience.report.attention_page import attention_page, category_rows, word_rows
-from salience.report.attention_pictures import draw_all
+from salience.papers.attention_classifiers.building import WORD_ENCODERS, AttentionOptions
+from salience.papers.table import numbers
+from salience.papers.uaftc.analysis import Analysis, analyse, sweep
+from salience.papers.uaftc.page import attention_page, category_rows, draw_all, word_rows
+from salience.papers.uaftc.training import WordRecipe
 from salience.report.terminal import say
-from salience.reproduce.running import numbers
-from salience.training.multi_label import check_one_label
 from salience.training.recipe import Recipe
-from salience.training.task_files import read_task
-from salience.training.word_recipe import WordRecipe
+from salience.training.task import check_one_label, read_task
 
 MODEL = {"pooling": "dot", "encoder": "embeddings", "embeddings": None}  # defaults of the model that is trained
 SCORED = ("dot", "additive")  # poolings with one attention score for each word

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from salience.analysis.channels import scan_channels
 from salience.batch import Batch
+from salience.classify import TextClassifier, load
+from salience.classify.classifier import with_one_label
 from salience.commands.labelled_texts import cannot, labelled_texts
 from salience.data.batching import Collator
 from salience.data.labels import visible
@@ -19,13 +20,11 @@ from salience.data.values import well_formed
 from salience.errors import InputError
 from salience.files import whole_folder
 from salience.hooks.hooks import evaluating
-from salience.inference import TextClassifier, load
-from salience.inference.classifier import with_one_label
 from salience.mixing import METHODS
-from salience.report.channels import draw_importance, draw_patches
+from salience.papers.dropmix.channels import draw_importance, draw_patches, scan_channels
 from salience.report.pictures import numbers, save
 from salience.report.terminal import say
-from salience.training.recipe_file import trained_columns
+from salience.runs.folder import trained_columns
 
 SHAPES = "UCWG"  # of the windows in Figure 3a
 WORDS = 15  # tokens listed for each channel

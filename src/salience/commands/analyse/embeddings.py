@@ -9,16 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from salience.analysis.representations import map_of, representations, silhouette
+from salience.classify import load
+from salience.classify.classifier import with_one_label
 from salience.commands.labelled_texts import labelled_texts
 from salience.errors import InputError, counted, listed
 from salience.files import whole_folder
-from salience.inference import load
-from salience.inference.classifier import with_one_label
-from salience.report.embeddings import TextMap, draw_maps
+from salience.papers.vat.representations import TextMap, draw_maps, map_of, representations, silhouette
 from salience.report.pictures import save
 from salience.report.terminal import say
-from salience.training.recipe_file import trained_columns
+from salience.runs.folder import trained_columns
 
 
 def analyse_embeddings(

@@ -13,16 +13,28 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from salience.analysis.parts_of_speech import ByTag, Meetings, meetings, tagged_attention
-from salience.analysis.tagging import SpacyTagger, Tagged, Tagger, given_tags
+from salience.classify import load
+from salience.classify.classifier import with_one_label
 from salience.commands.labelled_texts import cannot, read_texts
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, quoted
 from salience.explainers import Attention
 from salience.files import whole_folder
-from salience.inference import load
-from salience.inference.classifier import with_one_label
-from salience.report.parts_of_speech import Head, bars, head_table, meeting_map, named
+from salience.papers.attentionmix.parts_of_speech import (
+    ByTag,
+    Head,
+    Meetings,
+    SpacyTagger,
+    Tagged,
+    Tagger,
+    bars,
+    given_tags,
+    head_table,
+    meeting_map,
+    meetings,
+    named,
+    tagged_attention,
+)
 from salience.report.pictures import numbers, save
 from salience.report.terminal import say, tell
 from salience.settings import is_whole

@@ -1,1 +1,0 @@
-"""Analyses of what a trained model attends to in a corpus."""

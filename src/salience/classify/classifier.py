@@ -1,0 +1,308 @@
+"""A trained classifier as one object: a model, its tokenizer, and the number of tokens that it reads of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from salience.batch import Batch
+from salience.classify.onnx_model import FILE, TOKENS, OnnxModel
+from salience.data.batching import like_length
+from salience.data.encoding import Encoded, encode_texts, word_spans
+from salience.data.long_texts import LONG, Passages, merged, passages
+from salience.data.texts import Texts, TextsLike
+from salience.errors import InputError, unknown
+from salience.hooks.hooks import evaluating, forward
+from salience.models.loading import load_configuration, load_tokenizer, load_trained, longest_text
+from salience.models.precision import check_precision, computing
+from salience.models.problem import Problem, is_multi_label, problem_in, problem_of, thresholds_in
+from salience.papers.attention_classifiers.classifier import TypeScalars
+
+# Predicted probabilities of encoded texts, in batches of texts of similar length.
+
+
+@torch.inference_mode()
+def predict_probabilities(model: PreTrainedModel, encoded: Encoded, precision: str = "auto") -> np.ndarray:
+    """The class probabilities of texts, predicted in evaluation mode; the model's mode is restored afterwards.
+
+    Args:
+        model: the classifier.
+        encoded: N encoded texts.
+        precision: "fp32", "bf16", or "auto"; see `salience.models.precision.resolve_precision`.
+
+    Returns:
+        Probabilities (N, C) in float32, in the order of the texts.
+    """
+    classes = cast(int, model.config.num_labels)  # None stands for a configuration without labels
+    probabilities = np.empty((len(encoded), classes), np.float32)
+    problem = problem_of(model)
+    with evaluating(model), computing(model, precision):
+        logits_of: Callable[[Batch], Tensor] = partial(forward, model)
+        # The scalars cost one pass over the vocabulary: worthwhile if the texts have more tokens than that.
+        if TypeScalars.fits(model) and encoded.lengths.sum() > model.config.vocab_size:
+            logits_of = TypeScalars(model).logits
+        for rows, batch in like_length(model, encoded):
+            probabilities[rows] = problem.probabilities(logits_of(batch).float()).cpu().numpy()
+    return probabilities
+
+
+@dataclass(frozen=True)
+class TextClassifier:
+    """A classifier of texts and of pairs of texts.
+
+    Args:
+        model: a sequence classifier of Hugging Face. Its configuration may have a `long_texts`, see `long`.
+        tokenizer: its fast tokenizer.
+        max_length: number of tokens that are read at once, special tokens included.
+        precision: number format of the computation: "fp32", "bf16", or "auto", which is bf16 where the device computes
+            it faster. Predictions and explanations are computed in it.
+    """
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    max_length: int
+    precision: str = "auto"
+
+    @property
+    def labels(self) -> list[str]:
+        """The C labels, in the order of the columns of `predict_proba`."""
+        return [self.model.config.id2label[number] for number in range(self.model.config.num_labels)]
+
+    @property
+    def multi_label(self) -> bool:
+        """Whether a text can have several labels, or none."""
+        return is_multi_label(self.model.config)
+
+    @property
+    def problem(self) -> Problem:
+        """Whether a text has one label or any number of them, and what follows from it."""
+        return problem_in(self.model.config)
+
+    @property
+    def thresholds(self) -> np.ndarray:
+        """The probabilities (C,) float64 from which on labels are predicted, where a text can have several.
+
+        They are `label_thresholds` of the model's configuration, one for each label; 0.5 where it has none.
+
+        Raises:
+            InputError: the configuration has something else there.
+        """
+        return thresholds_in(self.model.config, self.labels)
+
+    @property
+    def long(self) -> str:
+        """What is read of longer texts: "head", "head-tail" or "windows"; see `salience.data.long_texts`."""
+        found = getattr(self.model.config, "long_texts", "head")
+        return found if found in LONG else "head"
+
+    @property
+    def empty_token(self) -> int:
+        """The id of the token that stands for an empty text: [UNK], or the padding token if there is no [UNK]."""
+        unknown_token = self.tokenizer.unk_token_id
+        return self.tokenizer.pad_token_id if unknown_token is None else unknown_token
+
+    def encode(self, texts: TextsLike, words: bool = False) -> Encoded:
+        """N texts, or N pairs of texts, as token ids, each read at once; with labels if `texts` has them.
+
+        Args:
+            words: also find the word that each token is a part of. Words are separated by white space.
+
+        Raises:
+            InputError: `texts` is one string, or mixes single texts with pairs; or the classifier reads long texts in
+                windows.
+        """
+        if self.long == "windows":
+            raise InputError(
+                "this model reads long texts in windows, and here every text is read at once: train a model with "
+                "--long head or --long head-tail"
+            )
+        return self.read(texts, words)
+
+    def read(self, texts: TextsLike, words: bool = False) -> Encoded:
+        """As `encode`, but a long text may be windows, whose `owners` then say of which text each is.
+
+        `probabilities` gives the prediction of each text.
+        """
+        given = Texts.of(texts)
+        if self.long == "head":
+            return self.encode_heads(given, words)
+        found = self.passages(given)
+        encoded = self.encode_heads(found.texts, words)
+        encoded.cut = encoded.cut | found.shortened[found.owners]
+        if self.long == "windows":
+            encoded.owners = found.owners
+        return encoded
+
+    def encode_heads(self, texts: Texts, words: bool = False) -> Encoded:
+        """N texts, or N pairs of texts, cut at `max_length`."""
+        spans = word_spans if words else None
+        return encode_texts(self.tokenizer, texts.texts, texts.second, texts.labels, self.max_length, spans)
+
+    def passages(self, texts: Texts) -> Passages:
+        """The passages that are read of N texts, or N pairs of texts, where `long` is not "head"."""
+        return passages(self.tokenizer, texts, self.max_length, self.long)
+
+    def computing(self) -> AbstractContextManager[None]:
+        """A context in which the model computes in the classifier's precision."""
+        return computing(self.model, self.precision)
+
+    def probabilities(self, encoded: Encoded) -> np.ndarray:
+        """The probabilities of the labels (N, C) in float32 for N encoded texts; see `predict_proba`."""
+        found = predict_probabilities(self.model, encoded, self.precision)
+        return found if encoded.owners is None else merged(found, encoded.owners, self.multi_label)
+
+    def predict_proba(self, texts: TextsLike) -> np.ndarray:
+        """The probabilities of the labels (N, C) in float32, in the order of the texts.
+
+        Args:
+            texts: N texts, or N pairs of texts.
+
+        Raises:
+            InputError: `texts` is one string, or mixes single texts with pairs.
+        """
+        return self.probabilities(self.read(texts))
+
+    def decisions(self, probabilities: np.ndarray) -> np.ndarray:
+        """The labels that are predicted (..., C) bool from probabilities (..., C): one, or by the thresholds."""
+        return self.problem.decisions(probabilities, self.thresholds)
+
+    def predict(self, texts: TextsLike) -> list[str] | list[list[str]]:
+        """The most probable label of each text; of several labels, the list of those at or above their threshold.
+
+        Raises as `predict_proba`.
+        """
+        labels = np.array(self.labels, object)
+        chosen = [labels[row].tolist() for row in self.decisions(self.predict_proba(texts))]
+        return chosen if self.multi_label else [only for (only,) in chosen]
+
+
+def load(
+    folder: str | Path, max_length: int | None = None, device: str = "auto", precision: str = "auto"
+) -> TextClassifier:
+    """Loads a trained classifier: a run folder of `salience train`, an export of it, or any other text classifier.
+
+    Args:
+        folder: a folder, or a name on the Hugging Face hub. For a folder of `salience export`, the result is an
+            `OnnxClassifier`.
+        max_length: number of tokens read of a text; None reads as many as in training.
+        device: "auto", "cpu" or "cuda".
+        precision: "auto", "fp32" or "bf16", see `TextClassifier`.
+
+    Raises:
+        InputError: there is no such model, device or precision, or the model was not trained to classify.
+    """
+
+    check_precision(precision)
+    if is_exported(folder):
+        return load_exported(folder, max_length, device, precision)
+    chosen = choose_device(device)
+    model, tokenizer = load_trained(folder)
+    return TextClassifier(model.to(chosen).eval(), tokenizer, longest_text(model, tokenizer, max_length), precision)
+
+
+def with_one_label(classifier: TextClassifier, doing: str, model: object = "the model") -> None:
+    """Checks that a classifier gives each text one label.
+
+    Args:
+        doing, model: what is only defined for such classifiers, and the name of this one, for the message.
+
+    Raises:
+        InputError: it can give a text several labels.
+    """
+    if classifier.multi_label:
+        raise InputError(
+            f"{model} gives a text several labels at once, and {doing} needs a classifier that gives it one"
+        )
+
+
+def choose_device(device: str) -> torch.device:
+    """The device that "auto", "cpu" or "cuda" stands for.
+
+    Raises:
+        InputError: it is none of these, or the machine has no CUDA device.
+    """
+    if device not in ("auto", "cpu", "cuda"):
+        raise unknown("--device", device, ["auto", "cpu", "cuda"])
+    available = torch.cuda.is_available()
+    if device == "cuda" and not available:
+        raise InputError("--device cuda: this machine has no CUDA device that torch sees; use --device cpu or auto")
+    return torch.device("cuda" if available and device != "cpu" else "cpu")
+
+
+# A text classifier that was exported to ONNX.
+
+
+@dataclass(frozen=True)
+class OnnxClassifier(TextClassifier):
+    """A `TextClassifier` whose model is a file of ONNX. It predicts; what needs gradients or hidden states refuses it.
+
+    Args:
+        model: the exported model.
+        tokenizer: its fast tokenizer.
+        max_length: number of tokens read of a text, special tokens included.
+    """
+
+    model: OnnxModel
+
+    def logits(self, encoded: Encoded) -> np.ndarray:
+        """The logits (N, C) in float32 for encoded texts."""
+        logits = np.empty((len(encoded), len(self.labels)), np.float32)
+        for rows, batch in like_length(self.model, encoded, tokens={"cpu": TOKENS * self.model.threads}):
+            logits[rows] = self.model.logits(batch)
+        return logits
+
+    def probabilities(self, encoded: Encoded) -> np.ndarray:
+        """The probabilities of the labels (N, C) in float32 for N encoded texts, of which some may be windows."""
+        found = self.problem.probabilities(torch.from_numpy(self.logits(encoded))).numpy()
+        return found if encoded.owners is None else merged(found, encoded.owners, self.multi_label)
+
+
+def is_exported(folder: str | Path) -> bool:
+    """Whether a folder holds a model in ONNX, and no weights that torch reads."""
+    path = Path(folder).expanduser()
+    return (path / FILE).is_file() and not (path / "model.safetensors").exists()
+
+
+def load_exported(
+    folder: str | Path, max_length: int | None = None, device: str = "auto", precision: str = "auto"
+) -> OnnxClassifier:
+    """Loads a classifier that `salience export` has written.
+
+    Args:
+        folder: a folder with `model.onnx`, `config.json` and a tokenizer.
+        max_length: number of tokens read of a text, at most the number that the folder was exported with; None is
+            that number.
+        device: "auto" or "cpu".
+        precision: "auto" or "fp32": the file says itself how it is computed.
+
+    Raises:
+        InputError: the optional packages are not installed, the folder is damaged, or device or precision are others.
+    """
+    if device not in ("auto", "cpu"):
+        raise InputError(f"--device {device}: {folder} was exported to ONNX and is computed on the CPU")
+    if precision not in ("auto", "fp32"):
+        raise InputError(
+            f"--precision {precision}: {folder} was exported, and is computed as its file says; leave --precision out"
+        )
+    path = Path(folder).expanduser()
+    tokenizer = load_tokenizer(str(path))
+    model = OnnxModel(path, load_configuration(str(path)))
+    longest = tokenizer.model_max_length
+    return OnnxClassifier(model, tokenizer, longest if max_length is None else min(longest, max_length))
+
+
+# The classifier inside a fitted estimator.
+
+
+def classifier_of(given: Any) -> TextClassifier:
+    """A classifier as it is, and that of a fitted `SalienceClassifier`, which works on texts alone too."""
+    return getattr(given, "classifier_", given)

@@ -1,0 +1,205 @@
+"""Texts as vectors of a frozen encoder: the mean of its last hidden states, as sentence-transformers computes it."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from salience.classify.classifier import choose_device
+from salience.data.batching import in_order, like_length
+from salience.data.encoding import Encoded, encode_texts
+from salience.data.texts import Texts, TextsLike
+from salience.hooks.hooks import evaluating, forward, inputs_of, reading
+from salience.hooks.stages import encoder_of
+from salience.models.loading import load_encoder, longest_text, model_source
+from salience.models.precision import check_precision, computing
+from salience.models.problem import problem_of
+
+
+@dataclass(frozen=True)
+class FrozenEncoder:
+    """An encoder that gives texts vectors and is not trained.
+
+    Args:
+        model: an encoder, or a classifier, of which only the encoder is used.
+        tokenizer: its fast tokenizer.
+        max_length: number of tokens read of a text, special tokens included; the rest of a longer text is cut off.
+        precision: "fp32", "bf16" or "auto", see `salience.models.precision.resolve_precision`.
+    """
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    max_length: int
+    precision: str = "auto"
+
+    def vectors(self, texts: TextsLike) -> np.ndarray:
+        """The mean vectors (N, D) of N texts or pairs of texts, scaled to length 1, in float32.
+
+        Raises:
+            InputError: `texts` is one string, or mixes single texts with pairs.
+        """
+        given = Texts.of(texts)
+        encoded = encode_texts(self.tokenizer, given.texts, given.second, max_length=self.max_length)
+        vectors = mean_vectors(self.model, encoded, self.precision)
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+
+
+def load_frozen(
+    name: str = "minilm", max_length: int | None = None, device: str = "auto", precision: str = "auto"
+) -> FrozenEncoder:
+    """Loads a pretrained encoder that gives texts vectors.
+
+    Args:
+        name: "minilm", a folder, or a name on the hub.
+        max_length: number of tokens read of a text; None reads as many as the tokenizer says, at most 512.
+        device: "auto", "cpu" or "cuda".
+        precision: "auto", "fp32" or "bf16".
+
+    Raises:
+        InputError: there is no such model, device or precision, or the model has no safetensors weights.
+    """
+    check_precision(precision)
+    chosen = choose_device(device)
+    model, tokenizer = load_encoder(name)
+    return FrozenEncoder(model.to(chosen).eval(), tokenizer, longest_text(model, tokenizer, max_length), precision)
+
+
+@torch.inference_mode()
+def mean_vectors(model: PreTrainedModel, encoded: Encoded, precision: str = "auto") -> np.ndarray:
+    """The mean over each text's tokens of the encoder's last hidden states.
+
+    Special tokens count and padding does not, as in the mean pooling of sentence-transformers (Reimers and Gurevych,
+    2019, arXiv:1908.10084, Sec. 3). The mean is computed in float32. The model's mode is restored afterwards.
+
+    Args:
+        model: an encoder, or a classifier, of which only the encoder is used.
+        encoded: N encoded texts.
+        precision: "fp32", "bf16" or "auto"; see `salience.models.precision.resolve_precision`.
+
+    Returns:
+        Vectors (N, D) in float32, in the order of the texts.
+    """
+    encoder = encoder_of(model)
+    vectors = np.zeros((len(encoded), encoder.config.hidden_size), np.float32)
+    with evaluating(model), computing(model, precision):
+        for rows, batch in like_length(model, encoded):
+            states = encoder(**inputs_of(encoder, batch)).last_hidden_state.float()
+            mask = batch.attention_mask[..., None].float()
+            vectors[rows] = ((states * mask).sum(1) / mask.sum(1).clamp(min=1)).cpu().numpy()
+    return vectors
+
+
+# Vectors of a frozen encoder, computed once in a process for texts that are wanted again.
+
+LIMIT = 256 * 2**20  # bytes of vectors that are kept: 170,000 texts of MiniLM
+_kept: OrderedDict[tuple, tuple[np.ndarray, float]] = OrderedDict()  # the key to the vectors and their seconds
+
+
+@dataclass
+class KeptEncoder:
+    """An encoder as `load_frozen` loads it, which is loaded only for texts whose vectors are not kept.
+
+    Args:
+        name, max_length, device, precision: as of `load_frozen`.
+        saved: seconds that computing the kept vectors took when they were computed.
+    """
+
+    name: str = "minilm"
+    max_length: int | None = None
+    device: str = "auto"
+    precision: str = "auto"
+    saved: float = 0.0
+    loaded: FrozenEncoder | None = None
+
+    def vectors(self, texts: TextsLike) -> np.ndarray:
+        """The vectors (N, D), as `FrozenEncoder.vectors` gives them; not to be written to.
+
+        Raises:
+            InputError: as `load_frozen` and `FrozenEncoder.vectors`.
+        """
+        given = Texts.of(texts)
+        key = (stamp(self.name), self.max_length, self.device, self.precision, digest_of_texts(given))
+        if key in _kept:
+            _kept.move_to_end(key)
+            vectors, seconds = _kept[key]
+            self.saved += seconds
+            return vectors
+        started = time.perf_counter()
+        if self.loaded is None:
+            self.loaded = load_frozen(self.name, self.max_length, self.device, self.precision)
+        vectors = self.loaded.vectors(given)
+        vectors.setflags(write=False)
+        keep(key, vectors, time.perf_counter() - started)
+        return vectors
+
+
+def keep(key: tuple, vectors: np.ndarray, seconds: float, limit: int | None = None) -> None:
+    """Keeps vectors, and forgets those that were not wanted for the longest time until all fit into `limit` bytes."""
+    _kept[key] = vectors, seconds
+    while sum(each.nbytes for each, _ in _kept.values()) > (LIMIT if limit is None else limit):
+        _kept.popitem(last=False)
+
+
+def stamp(name: str) -> tuple:
+    """What changes if the files of a model change: its place, and name, size and time of every file in a folder."""
+    source = Path(model_source(name))
+    files = sorted(file for file in source.iterdir() if file.is_file()) if source.is_dir() else []
+    return (str(source), *((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files))
+
+
+def digest_of_texts(texts: Texts) -> str:
+    """The SHA-256 of texts or pairs, in their order."""
+    found = sha256(b"single" if texts.second is None else b"pairs")
+    for column in (texts.texts, texts.second or []):
+        for text in column:
+            content = text.encode("utf-8", "surrogatepass")
+            found.update(len(content).to_bytes(8, "little") + content)
+    return found.hexdigest()
+
+
+# The vectors of texts that the last linear map of a classifier's head reads.
+
+
+@torch.no_grad()
+def sentence_vectors(model: nn.Module, texts: Encoded) -> np.ndarray:
+    """The vectors (N, D) of N texts in float32, in the order of the texts.
+
+    Args:
+        model: a classifier with a level "sentence", see `salience.stages`. Its mode is restored afterwards.
+    """
+    vectors = []
+    with evaluating(model):
+        for rows, batch in like_length(model, texts):
+            with reading(model, "sentence") as sentence:
+                forward(model, batch)
+            vectors.append((rows, sentence.value.float().cpu().numpy()))
+    return in_order(vectors)
+
+
+@torch.no_grad()
+def probabilities_and_vectors(
+    model: PreTrainedModel, texts: Encoded, precision: str = "auto"
+) -> tuple[np.ndarray, np.ndarray]:
+    """The probabilities (N, C) and the vectors (N, D) of N texts, both in float32, from one pass.
+
+    Args:
+        model: a classifier with a level "sentence", see `salience.stages`. Its mode is restored afterwards.
+        texts: N encoded texts, in whose order the rows are.
+        precision: "fp32", "bf16", or "auto"; see `salience.models.precision.resolve_precision`.
+    """
+    probabilities, vectors = [], []
+    with evaluating(model), computing(model, precision):
+        for rows, batch in like_length(model, texts):
+            with reading(model, "sentence") as sentence:
+                logits = forward(model, batch)
+            probabilities.append((rows, problem_of(model).probabilities(logits.float()).cpu().numpy()))
+            vectors.append((rows, sentence.value.float().cpu().numpy()))
+    return in_order(probabilities), in_order(vectors)

@@ -1,0 +1,458 @@
+"""A trained classifier as a function of columns, which can be sent to other processes and machines."""
+
+from __future__ import annotations
+
+import json
+import math
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from salience.classify import TextClassifier, load
+from salience.classify.abstaining import Thresholds, read_thresholds
+from salience.classify.classifier import is_exported
+from salience.data.columns import Columns, choose_as_trained
+from salience.data.reading import column_names, column_types
+from salience.data.values import text_of, value_in, well_formed
+from salience.errors import InputError, listed, one_line, quoted
+from salience.models.precision import check_precision
+from salience.runs.folder import OUT_OF_FOLD, trained_columns
+from salience.scores.calibration import with_temperature
+from salience.scores.thresholds import one_row_of_each
+
+if TYPE_CHECKING:
+    from pyarrow import DataType
+
+# The columns that `salience predict` adds to a file: their names, values and types.
+
+MOST_PROBABLE, LABEL_SET = "most_probable", "label_set"
+TEXTS = ("predicted", MOST_PROBABLE, LABEL_SET)
+
+
+@dataclass(frozen=True)
+class AddedColumns:
+    """What is added to a row: the predicted label, its probability, and the probabilities of all labels.
+
+    In a table these are one column for each label, in JSON lines one object. With thresholds, the predicted label is
+    missing where its probability is not above its threshold, and the most probable label is added to every row. With
+    sets, a list of labels is added, in a table as JSON.
+    """
+
+    labels: list[str]
+    prefix: str  # begins every name
+    as_columns: bool  # a table, not JSON lines
+    thresholds: list[float] | None = None  # of the labels
+    lowest: float | None = None  # probability of a label in a set
+
+    @classmethod
+    def of(
+        cls, labels: Iterable[str], prefix: str, as_columns: bool, thresholds: list[float] | None = None,
+        lowest: float | None = None,
+    ) -> AddedColumns:  # fmt: skip
+        """For the labels of a model.
+
+        Args:
+            thresholds: one for each label, see `salience.classify.abstaining`; None if every text is decided.
+            lowest: the lowest probability of a label in a set, see `salience.classify.predictor`; None adds none.
+
+        Raises:
+            InputError: two labels have the same name.
+        """
+        labels = [well_formed(str(label)) for label in labels]
+        if twice := [label for label in labels if labels.count(label) > 1]:
+            raise InputError(
+                f"two labels of the model are named {quoted(twice[0])}: rename one of them in its config.json"
+            )
+        return cls(labels, prefix, as_columns, thresholds, lowest)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the added columns, or keys."""
+        each = [f"probability_{label}" for label in self.labels] if self.as_columns else ["probabilities"]
+        guess = [MOST_PROBABLE] * (self.thresholds is not None)
+        names = ["predicted", *guess, "probability", *[LABEL_SET] * (self.lowest is not None), *each]
+        return [self.prefix + name for name in names]
+
+    @property
+    def limits(self) -> list[float] | None:
+        """The probabilities that those of undecided texts are not above; None if every text is decided."""
+        return self.thresholds
+
+    @property
+    def texts(self) -> list[str]:
+        """The names of the added columns that hold texts; the others hold numbers."""
+        return [name for name in self.names if name in {self.prefix + each for each in TEXTS}]
+
+    def named(self, probabilities: list[float] | None) -> dict[str, Any]:
+        """The added values of one row by name.
+
+        Args:
+            probabilities: one for each label; None for a row without a text. NaN becomes None.
+        """
+        predicted = label = highest = found = None
+        each: list[Any] = [None] * len(self.labels)
+        if probabilities is not None and all(map(isfinite, probabilities)):
+            best = max(range(len(probabilities)), key=probabilities.__getitem__)
+            label, highest, each = self.labels[best], probabilities[best], list(probabilities)
+            predicted = label if self.thresholds is None or highest > self.thresholds[best] else None
+            found = self.set_of(probabilities, best)
+        guess, sets = [label] * (self.thresholds is not None), [found] * (self.lowest is not None)
+        if not self.as_columns:
+            each = [None if probabilities is None else dict(zip(self.labels, each, strict=True))]
+        return dict(zip(self.names, [predicted, *guess, highest, *sets, *each], strict=True))
+
+    def set_of(self, probabilities: list[float], best: int) -> list[str] | str | None:
+        """The labels of a set, the most probable first; it always holds that one."""
+        if self.lowest is None:
+            return None
+        order = sorted(range(len(probabilities)), key=lambda place: -probabilities[place])
+        found = [self.labels[place] for place in order if place == best or probabilities[place] >= self.lowest]
+        return json.dumps(found, ensure_ascii=False) if self.as_columns else found
+
+    def check_free(self, names: Iterable[str], source: str) -> None:
+        """Checks that no column would be overwritten.
+
+        Raises:
+            InputError: one of `names` is the name of an added column.
+        """
+        names = set(names)
+        if clash := [name for name in self.names if name in names]:
+            many = len(clash) > 1
+            raise InputError(
+                f"{source}: the column{'s' if many else ''} {listed(map(quoted, clash))} {'have' if many else 'has'} "
+                f"the name of what is added to the rows; rename {'them' if many else 'it'}, or put something before "
+                "the names that are added, for example --prefix model_"
+            )
+
+
+def written_columns(data: str, encoding: str, added: AddedColumns) -> dict[str, DataType] | None:
+    """The names and types of all columns of the file to write; None for JSON lines, where each row has its own names.
+
+    Raises:
+        InputError: a column of the data has the name of one that is added.
+    """
+    import pyarrow
+
+    if not added.as_columns:
+        added.check_free(column_names(data, encoding), data)
+        return None
+    types = column_types(data, encoding)
+    added.check_free(types, data)
+    texts = set(added.texts)
+    return types | {name: pyarrow.string() if name in texts else pyarrow.float64() for name in added.names}
+
+
+# What `salience predict` adds to a file where a text can have several labels: a list, and their probabilities.
+
+
+@dataclass(frozen=True)
+class AddedLists(AddedColumns):
+    """As `AddedColumns`, but the predicted labels are a list, in a table as JSON: [] if no label applies.
+
+    `thresholds` has the probability of each label from which on it is predicted; with 1 it never is. There is no
+    column of the highest probability.
+    """
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the added columns, or keys."""
+        each = [f"probability_{label}" for label in self.labels] if self.as_columns else ["probabilities"]
+        return [self.prefix + name for name in ["predicted", *each]]
+
+    @property
+    def limits(self) -> None:
+        """None: every text is decided."""
+
+    def named(self, probabilities: list[float] | None) -> dict[str, Any]:
+        """The added values of one row by name.
+
+        Args:
+            probabilities: one for each label; None for a row without a text. NaN becomes None.
+        """
+        predicted: Any = None
+        each: list[Any] = [None] * len(self.labels)
+        if probabilities is not None and all(map(isfinite, probabilities)):
+            assert self.thresholds is not None  # `Predictor.added` gives them
+            each = list(probabilities)
+            chosen = zip(self.labels, each, self.thresholds, strict=True)
+            predicted = [label for label, probability, threshold in chosen if probability >= threshold < 1]
+            if self.as_columns:
+                predicted = json.dumps(predicted, ensure_ascii=False)
+        if not self.as_columns:
+            each = [None if probabilities is None else dict(zip(self.labels, each, strict=True))]
+        return dict(zip(self.names, [predicted, *each], strict=True))
+
+
+# Sets of labels that hold the right one with a given probability: conformal prediction.
+
+
+def lowest_in_set(probabilities: np.ndarray, labels: np.ndarray, level: float) -> float:
+    """The lowest probability of a label in a set: the k-th highest score of N rows, k = ceil((N + 1) level).
+
+    If a new row is exchangeable with the N rows, its label has at least this probability with a probability of at
+    least `level`.
+
+    Args:
+        probabilities: (N, C).
+        labels: (N,), class numbers.
+        level: between 0 and 1.
+
+    Raises:
+        InputError: there are too few rows for this level.
+    """
+    rows = len(labels)
+    place = math.ceil((rows + 1) * level - 1e-9)  # 30 * 0.9 is above 27 in floating point
+    if place > rows:
+        least = math.ceil(level / (1 - level) - 1e-9)
+        raise InputError(
+            f"--sets {level:g} needs at least {least:,} rows of an estimate, and there are {rows:,}: choose a lower "
+            "level, or train on more rows"
+        )
+    scores = np.sort(probabilities[np.arange(rows), labels].astype(float))[::-1]
+    return float(scores[place - 1])
+
+
+def lowest_of_run(model: str | Path, labels: Sequence[str], level: float) -> float:
+    """`lowest_in_set` for the out-of-fold predictions in a run folder, scaled as the run's model is.
+
+    Of rows of one group, one counts.
+
+    Args:
+        model: the folder of the run.
+        labels: those of the model.
+        level: between 0 and 1.
+
+    Raises:
+        InputError: the level is not between 0 and 1, the run has no estimate, its files are damaged, or there are too
+            few rows.
+    """
+    if not 0 < level < 1:
+        raise InputError(f"--sets {level:g}: give the share of the sets that hold the right label, such as 0.9")
+    folder = Path(model).expanduser()
+    file = folder / OUT_OF_FOLD[1]
+    if not file.is_file() and is_exported(folder):
+        raise InputError(
+            f"--sets needs the out-of-fold predictions of a run, which an export has not: name the run that {model} "
+            "was exported from"
+        )
+    if not file.is_file():
+        raise InputError(
+            f"--sets needs the out-of-fold predictions of a run, and {model} has no {OUT_OF_FOLD[1]}: train it with "
+            "--estimate folds:5"
+        )
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            probabilities, numbers = arrays["probabilities"], arrays["labels"]
+            names = arrays["names"].tolist()
+            groups = arrays.get("group")
+        estimate = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["estimate"]
+        temperature = float(estimate["temperature_scaling"]["temperature"]) if estimate["calibrated"] else 1.0
+        fits = (
+            names == list(labels)
+            and probabilities.shape == (len(numbers), len(names))
+            and probabilities.dtype.kind == "f"
+            and numbers.dtype.kind in "iu"
+            and bool(((numbers >= 0) & (numbers < len(names))).all())
+            and bool((np.isfinite(probabilities) & (probabilities >= 0)).all())
+            and (groups is None or groups.shape == numbers.shape)
+            and 0 < temperature < math.inf
+        )
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"{file} or metrics.json beside it is damaged: {one_line(error, 200)}") from error
+    if not fits:
+        raise InputError(f"{file} is not about this model, or is damaged: train the model again, or leave out --sets")
+    if groups is not None:
+        rows = one_row_of_each(groups, seed=0)
+        probabilities, numbers = probabilities[rows], numbers[rows]
+    return lowest_in_set(with_temperature(probabilities, temperature), numbers, level)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a classifier of C labels says about N rows.
+
+    Args:
+        probabilities: (N, C) float32, NaN for rows without a text.
+        has_text: (N,) bool; False where a text is missing or blank.
+        cut: (N,) bool, whether a text is longer than what the classifier reads of it.
+    """
+
+    probabilities: np.ndarray
+    has_text: np.ndarray
+    cut: np.ndarray
+
+    def lists(self) -> list[list[float] | None]:
+        """The probabilities of each row as a list; None for a row without a text."""
+        rows = zip(self.probabilities.tolist(), self.has_text, strict=True)
+        return [probabilities if has_text else None for probabilities, has_text in rows]
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Adds a predicted label and its probabilities to batches of columns.
+
+    A predictor is called with a mapping from names to columns of one length: lists, arrays, or a pandas frame. This is
+    the batch of `ray.data.Dataset.map_batches`, and what Spark's `mapInPandas` gives. It returns the same columns and,
+    behind them, `predicted`, `probability`, and `probability_LABEL` for every label. Rows without a text keep their
+    place: their label is None and their probabilities are NaN.
+
+    It can be pickled. Only its settings are sent; each process loads the model once, when it is first needed, from a
+    folder that all machines see.
+
+    Args:
+        model: a run folder of `salience train`, or any other text classifier.
+        text: the column of the texts; None takes that of the training, or a usual name.
+        text_pair: the column of the second texts of pairs; None likewise.
+        precision: "auto", "fp32" or "bf16", see `TextClassifier`; found out in the process that predicts.
+        max_length: number of tokens read of a text; None reads as many as in training.
+        device: "auto", "cpu" or "cuda"; found out in the process that predicts.
+        prefix: begins the names of the added columns.
+        abstain: whether the thresholds of the run apply, if it has any: `predicted` is then None where the probability
+            is not above the threshold, and `most_probable` is added.
+        threshold: takes the place of the run's thresholds, for all labels. Where a text can have several labels, these
+            are the probabilities from which on labels are predicted; `predicted` then holds lists as JSON.
+        sets: adds `label_set`, sets that hold the right label with this probability; see docs/abstaining.md.
+
+    Raises:
+        InputError: the precision is unknown, or a threshold does not fit. When it is called: the model cannot be
+            loaded, a column is missing, a value is no text, or a column has the name of an added one.
+
+    Example:
+        >>> predictor = Predictor("runs/reviews")
+        >>> predictor({"id": [1, 2], "text": ["a lovely song", None]})["predicted"]
+        array(['positive', None], dtype=object)
+    """
+
+    model: str | Path
+    text: str | None = None
+    text_pair: str | None = None
+    precision: str = "auto"
+    max_length: int | None = None
+    device: str = "auto"
+    prefix: str = ""
+    abstain: bool = True
+    threshold: float | None = None
+    sets: float | None = None
+
+    def __post_init__(self) -> None:
+        check_precision(self.precision)
+        if self.threshold is not None and not 0 <= self.threshold < 1:
+            raise InputError(f"--threshold {self.threshold:g}: give a probability from 0 to below 1, such as 0.9")
+        if self.threshold is not None and not self.abstain:
+            raise InputError("--no-abstain decides every text, and --threshold does not: leave out one of them")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        """The columns of the batch, and the added ones: labels as objects (N,), probabilities as float64 (N,)."""
+        given = dict(batch)
+        added = self.added()
+        added.check_free(given, "the batch")
+        columns = self.columns_of(list(given))
+        if len({len(values) for values in given.values()}) > 1:
+            raise InputError("the columns of the batch have different lengths")
+        names = sorted(columns.names)
+        read = [dict(zip(names, row, strict=True)) for row in zip(*(given[name] for name in names), strict=True)]
+        texts = texts_in(read, columns, "the batch")
+        rows = [added.named(answer) for answer in self.answers(texts).lists()]
+        kinds = {name: object if name in added.texts else np.float64 for name in added.names}
+        return given | {name: np.array([row[name] for row in rows], kind) for name, kind in kinds.items()}
+
+    @cached_property
+    def classifier(self) -> TextClassifier:
+        """The model, loaded once in this process, also for other predictors with the same settings."""
+        folder = Path(self.model).expanduser()
+        version = folder.stat().st_mtime_ns if folder.exists() else 0
+        return loaded(str(self.model), version, self.max_length, self.device, self.precision)
+
+    @cached_property
+    def trained_columns(self) -> Columns | None:
+        """The columns on which the model was trained; None if they are not known."""
+        return trained_columns(self.model)
+
+    def added(self, as_columns: bool = True) -> AddedColumns:
+        """What is added to the rows."""
+        labels = self.classifier.labels
+        if self.classifier.multi_label:
+            self.check_one_label_options()
+            each = self.classifier.thresholds.tolist() if self.threshold is None else [self.threshold] * len(labels)
+            return AddedLists.of(labels, well_formed(self.prefix), as_columns, each)
+        thresholds = None if self.thresholds is None else [self.thresholds.values[label] for label in labels]
+        return AddedColumns.of(labels, well_formed(self.prefix), as_columns, thresholds, self.lowest_in_set)
+
+    def check_one_label_options(self) -> None:
+        """Raises an `InputError` if an option was given that needs a model with one label for each text."""
+        for option, given in (("--sets", self.sets is not None), ("--no-abstain", not self.abstain)):
+            if given:
+                raise InputError(f"{option}: {self.model} gives a text several labels at once; leave {option} out")
+
+    @cached_property
+    def lowest_in_set(self) -> float | None:
+        """The lowest probability of a label in a set; None if there are no sets."""
+        return None if self.sets is None else lowest_of_run(self.model, self.classifier.labels, self.sets)
+
+    @cached_property
+    def thresholds(self) -> Thresholds | None:
+        """The thresholds below which nothing is predicted; None if every text is decided."""
+        labels = self.classifier.labels
+        if self.threshold is not None:
+            return Thresholds(dict.fromkeys(labels, self.threshold))
+        return read_thresholds(self.model, labels) if self.abstain else None
+
+    def columns_of(self, names: Sequence[str]) -> Columns:
+        """The columns of the texts among `names`."""
+        named = {"text": self.text, "text_pair": self.text_pair}
+        return choose_as_trained(names, self.trained_columns, named, need_label=False, text_option="text")[0]
+
+    def answers(self, texts: Sequence[tuple[str | None, ...]]) -> Answers:
+        """The probabilities of N rows.
+
+        Args:
+            texts: for each row its text, or the two texts of a pair; None for a text that is missing.
+        """
+        has_text = np.array([None not in row for row in texts], bool)
+        complete: list[Any] = [row if len(row) > 1 else row[0] for row in texts if None not in row]
+        encoded = self.classifier.read(complete)
+        probabilities = np.full((len(texts), len(self.classifier.labels)), np.nan, np.float32)
+        probabilities[has_text] = self.classifier.probabilities(encoded)
+        cut = np.zeros(len(texts), bool)
+        cut[has_text] = encoded.cut_texts
+        return Answers(probabilities, has_text, cut)
+
+
+@lru_cache(maxsize=1)
+def loaded(model: str, version: int, max_length: int | None, device: str, precision: str) -> TextClassifier:
+    """The classifier; the last one is kept in memory.
+
+    Args:
+        version: when the model's folder was written, so that a model that was trained again is loaded again.
+    """
+    return load(model, max_length, device, precision)
+
+
+def texts_in(
+    rows: Sequence[Mapping[str, Any]], columns: Columns, source: str, first: int = 1
+) -> list[tuple[str | None, ...]]:
+    """The text of each row, or the two texts of a pair; None for a text that is missing or blank.
+
+    Args:
+        source: the name of the data, for error messages.
+        first: the number of the first row in the data.
+
+    Raises:
+        InputError: a value is no text.
+    """
+    names = [name for name in (columns.text, columns.text_pair) if name is not None]
+    return [
+        tuple(value_in(row, name, text_of, number, source) for name in names) for number, row in enumerate(rows, first)
+    ]
+
+
+# Labels for any number of texts: columns in, columns out, in this process or by many.

@@ -1,0 +1,274 @@
+"""Attention that is computed by a function of this library, which transformers' attention interface calls by a name.
+
+Hooks do not see queries, keys and values; the interface passes them to the function.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+
+from salience.batch import Batch
+from salience.hooks.hooks import evaluating, forward, observing
+from salience.hooks.stages import depth, encoder_of, has_pooling_layer, unwrapped
+
+
+def has_interface(encoder: nn.Module) -> bool:
+    """Whether the encoder uses transformers' attention interface, as most encoders of transformers do."""
+    return getattr(type(encoder), "_can_set_attn_implementation", lambda: False)()
+
+
+def register(name: str, function: Callable) -> None:
+    """Registers a function of attention, with the mask that fused attention takes.
+
+    Args:
+        name: never saved with a model.
+        function: as those of the interface; the mask is bool, or None if nothing is padded.
+    """
+    AttentionInterface.register(name, function)
+    AttentionMaskInterface.register(name, sdpa_mask)  # otherwise the mask is None, and padding is attended to
+
+
+@contextmanager
+def attending_by(encoder: PreTrainedModel, name: str) -> Iterator[None]:
+    """Inside the `with`, the attention of an encoder that has the interface is computed by a registered function."""
+    usual = encoder.config._attn_implementation
+    encoder.set_attn_implementation(name)
+    try:
+        yield
+    finally:
+        encoder.set_attn_implementation(usual)
+
+
+# Attention in bf16 on processors, with a backward pass that is not slower than that of fp32.
+
+BF16_ATTENTION = "salience_attention_in_bf16"
+SHORT = 128  # tokens; up to this length two products are faster than fused attention in float32
+
+
+def differentiating_in_bf16(model: nn.Module) -> AbstractContextManager:
+    """Inside the `with`, bf16's autocast on a processor computes attention so that its backward pass is fast.
+
+    Models that do not use fused attention through transformers' attention interface stay as they are.
+    """
+    encoder = encoder_of(unwrapped(model))
+    if not has_interface(encoder) or encoder.config._attn_implementation != "sdpa":
+        return nullcontext()
+    return attending_by(encoder, BF16_ATTENTION)
+
+
+def attention_in_bf16(
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **others
+) -> tuple[Tensor, None]:
+    """Fused attention, or the same by other operations where a gradient is needed in bf16 on a processor.
+
+    The signature is that of transformers' attention interface; `query`, `key` and `value` are (B, H, T, D / H), the
+    result is (B, T, H, D / H).
+    """
+    others.pop("output_attentions", None)
+    if not (is_slow(query) and is_plain(module, query, key, attention_mask, others)):
+        return sdpa_attention_forward(module, query, key, value, attention_mask, **others)
+    dropout = others.get("dropout", 0.0)
+    if query.shape[2] > SHORT and not dropout:
+        with torch.autocast("cpu", enabled=False):
+            wide = (part.float() for part in (query, key, value))
+            return sdpa_attention_forward(module, *wide, attention_mask, **others)
+    scaling = others.get("scaling")
+    scores = (query @ key.transpose(2, 3)).float() * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    if attention_mask is not None:
+        scores = scores.masked_fill(~attention_mask, torch.finfo(scores.dtype).min)
+    weights = nn.functional.dropout(scores.softmax(3).to(torch.bfloat16), dropout)
+    return (weights @ value).transpose(1, 2).contiguous(), None
+
+
+def is_slow(query: Tensor) -> bool:
+    """Whether fused attention would have a slow backward pass here."""
+    return query.requires_grad and query.device.type == "cpu" and torch.is_autocast_enabled("cpu")
+
+
+def is_plain(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor | None, others: dict) -> bool:
+    """Whether every token attends to all others but those that a bool mask excludes, with as many keys as queries."""
+    causal = others.get("is_causal")
+    causal = getattr(module, "is_causal", True) if causal is None else causal
+    return (
+        query.shape[1] == key.shape[1]
+        and (not causal or mask is not None)
+        and (mask is None or mask.dtype == torch.bool)
+        and others.get("position_bias") is None
+    )
+
+
+register(BF16_ATTENTION, attention_in_bf16)
+
+
+# The attention probabilities of one layer, at the cost of the layers below it.
+
+CAPTURED_ATTENTION = "salience_attention"
+
+
+class Reached(Exception):
+    """Ends a forward pass once the attention has been read."""
+
+
+@dataclass
+class Capture:
+    """A request for the attention of one layer, and its result.
+
+    Attributes:
+        layer: the layer's number; 0 is the first.
+        head: one head, or None for all.
+        stops: whether the forward pass ends at the layer.
+        calls: number of layers that have run.
+        probabilities: (B, H, T, T) or (B, 1, T, T), once the layer is reached.
+    """
+
+    layer: int
+    head: int | None
+    stops: bool = True
+    calls: int = 0
+    probabilities: Tensor | None = None
+
+
+capturing: ContextVar[Capture] = ContextVar("capturing")
+
+
+def attention(model: nn.Module, batch: Batch, layer: int, head: int | None = None) -> Tensor:
+    """Attention probabilities of one layer (B, H, T, T), or of one head (B, 1, T, T); rows are queries.
+
+    They are computed in evaluation mode (no dropout) and without a gradient. Rows of padding are arbitrary.
+
+    Args:
+        layer: the layer's number; 0 is the first, negative numbers count from the last. L is the pooling layer of a
+            model that has one; negative numbers do not count it.
+        head: the head's number in the layer, from 0; None for all heads.
+
+    Raises:
+        ValueError: the model has no such layer or head, or cannot show its attention.
+    """
+    layer = checked_layer(model, layer, head)
+    model = unwrapped(model)
+    with torch.no_grad(), evaluating(model):
+        if has_interface(encoder_of(model)):
+            return from_interface(model, batch, Capture(layer, head))[0]
+        return from_output(model, batch, layer, head)
+
+
+def attention_and_logits(model: nn.Module, batch: Batch, layer: int, head: int | None = None) -> tuple[Tensor, Tensor]:
+    """What `attention` gives, and the model's logits (B, C), from one pass where the attention interface is used.
+
+    Raises:
+        ValueError: as `attention`.
+    """
+    layer = checked_layer(model, layer, head)
+    model = unwrapped(model)
+    with torch.no_grad(), evaluating(model):
+        if has_interface(encoder_of(model)):
+            return from_interface(model, batch, Capture(layer, head, stops=False))
+        return from_output(model, batch, layer, head), forward(model, batch)
+
+
+def checked_layer(model: nn.Module, layer: int, head: int | None) -> int:
+    """The layer's number, counted from the first one.
+
+    Raises:
+        ValueError: the model has no such layer or head, or no attention.
+    """
+    model, encoder = unwrapped(model), encoder_of(model)
+    layers, heads = depth(model), getattr(encoder.config, "num_attention_heads", 0)
+    if not heads:
+        raise ValueError(f"{type(model).__name__} has no self-attention to read: its encoder is no transformer")
+    if layer == layers and has_pooling_layer(model):
+        return layer
+    if not -layers <= layer < layers:
+        raise ValueError(f"{type(model).__name__} has the layers 0 to {layers - 1}, not {layer}")
+    if head is not None and not 0 <= head < heads:
+        raise ValueError(f"{type(model).__name__} has the heads 0 to {heads - 1} in a layer, not {head}")
+    return layer % layers
+
+
+def from_interface(model: nn.Module, batch: Batch, capture: Capture) -> tuple[Tensor, Tensor]:
+    """Attention probabilities from queries and keys, for models that use the attention interface.
+
+    With them come the logits (B, C), which are empty if the pass stops at the layer.
+    """
+    logits = torch.empty(0)
+    token = capturing.set(capture)
+    try:
+        with attending_by(encoder_of(model), CAPTURED_ATTENTION), suppress(Reached):
+            logits = forward(model, batch)
+    finally:
+        capturing.reset(token)
+    if capture.probabilities is not None:
+        return capture.probabilities, logits
+    raise ValueError(f"{type(model).__name__} does not call transformers' attention interface once a layer")
+
+
+def captured_attention(module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **others):
+    """Fused attention, and at the requested layer stores its probabilities; the forward pass may end there.
+
+    The signature is that of transformers' attention interface; `query`, `key` and `value` are (B, H, T, D / H).
+    """
+    capture = capturing.get()
+    if capture.calls == capture.layer:
+        one = slice(None) if capture.head is None else slice(capture.head, capture.head + 1)
+        scaling = others.get("scaling")
+        capture.probabilities = probabilities(
+            query[:, one], key[:, one], attention_mask, query.shape[-1] ** -0.5 if scaling is None else scaling
+        )
+        if capture.stops:
+            raise Reached
+    capture.calls += 1
+    others.pop("output_attentions", None)
+    return sdpa_attention_forward(module, query, key, value, attention_mask, **others)
+
+
+def probabilities(query: Tensor, key: Tensor, mask: Tensor | None, scaling: float) -> Tensor:
+    """softmax(Q K^T scaling): (B, H, T, T), computed in float32 at least.
+
+    Args:
+        query, key: (B, H, T, D / H).
+        mask: broadcasts over (B, H, T, T); bool (True may be attended to) or additive. None if nothing is padded.
+    """
+    wide = torch.promote_types(query.dtype, torch.float32)
+    with torch.autocast(query.device.type, enabled=False):
+        scores = query.to(wide) @ key.to(wide).transpose(2, 3) * scaling
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
+    return scores.softmax(3).nan_to_num()  # in ModernBERT's local layers, padding far from the text attends to nothing
+
+
+register(CAPTURED_ATTENTION, captured_attention)
+
+
+def from_output(model: nn.Module, batch: Batch, layer: int, head: int | None) -> Tensor:
+    """Attention probabilities that a layer returns with its output, for models without the attention interface."""
+    warnings.warn(
+        f"{type(model).__name__} does not use transformers' attention interface: the attention of all heads is "
+        "computed, which takes longer",
+        stacklevel=4,
+    )
+    returned: list[Tensor] = []
+    config = encoder_of(model).config
+    usual = config._attn_implementation
+
+    def see(result) -> None:
+        returned.extend(part.nan_to_num() for part in result[1:] if torch.is_tensor(part) and part.dim() == 4)
+        raise Reached
+
+    try:
+        with observing(model, layer + 1, see), suppress(Reached):
+            forward(model, batch, output_attentions=True)
+    finally:
+        config._attn_implementation = usual  # ModernBERT in transformers 5.0 changes it permanently
+    if not returned:
+        raise ValueError(f"{type(model).__name__} does not return its attention")
+    return returned[0] if head is None else returned[0][:, head : head + 1]

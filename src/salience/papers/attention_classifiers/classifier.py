@@ -1,0 +1,304 @@
+"""The compressor of VAT (Zhou et al., 2021, Findings of ACL-IJCNLP, "Attending via both Fine-tuning and Compressing").
+
+A variational information bottleneck on the pooled vector.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, TypeGuard, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForSequenceClassification,
+    PreTrainedModel,
+)
+from transformers import initialization as init
+from transformers.modeling_outputs import SequenceClassifierOutput
+
+from salience.batch import Batch
+from salience.hooks.attention import Reached
+from salience.hooks.hooks import evaluating, forward, rewriting_arguments
+from salience.papers.attention_classifiers.encoders import Dropout, WordEncoder
+from salience.papers.attention_classifiers.options import AttentionClassifierConfig, Procedure
+from salience.papers.attention_classifiers.poolings import Additive, Attention, Dot, attend, pooling
+
+SMALLEST = 1e-6  # lower bound of a standard deviation
+
+
+class Compressor(nn.Module):
+    """Compresses the pooled vector R (B, D) into z = u + sigma * epsilon (B, Z), epsilon ~ N(0, I), and classifies z.
+
+    Zhou et al. (2021, section 3.3, Eq. 9). u and sigma are computed from R by a perceptron with one hidden layer each,
+    and z is classified by another one. The paper leaves open how sigma, a standard deviation here, is kept positive;
+    here it is the softplus of a perceptron's output.
+
+    Args:
+        width: D, the width of R.
+        latent: Z, the width of z.
+        classes: C, the number of classes; None builds no classifier, and z is classified by the learner's head.
+    """
+
+    def __init__(self, width: int, latent: int, classes: int | None):
+        super().__init__()
+        self.latent = latent
+        self.mean = perceptron(width, latent)
+        self.deviation = perceptron(width, latent)
+        self.classifier = None if classes is None else perceptron(latent, classes)
+
+    def forward(self, pooled: Tensor) -> tuple[Tensor, Tensor]:
+        """One sample of z for each text (B, Z), and its KL divergence from the prior N(0, I) in nats (B,)."""
+        mean, deviation = self.mean(pooled), F.softplus(self.deviation(pooled)) + SMALLEST
+        return sample(mean, deviation), divergence(mean, deviation)
+
+
+def sample(mean: Tensor, deviation: Tensor) -> Tensor:
+    """One sample of N(mean, diag(deviation^2)), reparametrised; all three have the shape (B, Z)."""
+    return mean + deviation * torch.randn_like(mean)
+
+
+def divergence(mean: Tensor, deviation: Tensor) -> Tensor:
+    """KL(N(mean, diag(deviation^2)) || N(0, I)) in nats (B,), for `mean` and `deviation` (B, Z).
+
+    It is 1/2 sum (u^2 + sigma^2 - 1 - ln sigma^2), the KL term of Zhou et al. (2021, Eq. 8).
+    """
+    square = deviation.square()
+    return 0.5 * (mean.square() + square - 1 - square.log()).sum(-1)
+
+
+def perceptron(inputs: int, outputs: int) -> nn.Sequential:
+    """A perceptron with one hidden layer of tanh units, which is as wide as the input."""
+    return nn.Sequential(nn.Linear(inputs, inputs), nn.Tanh(), nn.Linear(inputs, outputs))
+
+
+# Attention classifiers: an encoder, a pooling and a head, as in two papers.
+
+
+class AttentionClassifier(PreTrainedModel):
+    """A classifier that consists of an encoder, a pooling and a head.
+
+    `attentions` of its output is a tuple with the attention weights of the pooling (B, H, T), or None for the pooling
+    "max", which has no weights.
+    """
+
+    config: AttentionClassifierConfig
+    config_class = AttentionClassifierConfig
+    base_model_prefix = "encoder"  # hooks find the levels of mixing inside this module
+    reads_word_mask = True  # the mark of `salience.hooks.hooks.ReadsWordMask`
+    supports_gradient_checkpointing = True
+    _supports_sdpa = _supports_flash_attn = _supports_attention_backend = True
+    accepts_loss_kwargs = False  # the loss is a batch mean, so a Trainer must divide it when it accumulates gradients
+
+    def __init__(self, config: AttentionClassifierConfig):
+        super().__init__(config)
+        width, classes = config.hidden_size, config.num_labels
+        self.encoder: PreTrainedModel | WordEncoder
+        if config.encoder == "transformer":
+            self.encoder = without_pooler(AutoModel.from_config(config.encoder_config, trust_remote_code=False))
+        else:
+            self.encoder = WordEncoder(config)
+        self.pooling = pooling(config.pooling, width, config.pooling_heads, config.scale)
+        self.compressor = (
+            Compressor(width, config.latent_size or width, None if config.shared_head else classes)
+            if config.pooling == "variational"
+            else None
+        )
+        self.dropout = Dropout(config.dropout)
+        self.head: nn.Sequential | nn.Linear
+        if config.head == "perceptron":
+            self.head = perceptron(width, classes)
+        else:  # one vector W serves two classes: s = R . W
+            self.head = nn.Linear(width, 1 if classes == 2 else classes, bias=False)
+        self.post_init()
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        word_mask: Tensor | None = None,
+        labels: Tensor | None = None,
+        **others,
+    ) -> SequenceClassifierOutput:
+        """Logits (B, C) of texts (B, T), and the mean cross-entropy if there are labels.
+
+        Args:
+            input_ids: token ids (B, T).
+            attention_mask: (B, T), 1 where there is a token; None stands for texts without padding.
+            word_mask: (B, T), true for the tokens that the pooling may read; None stands for all tokens but the
+                special ones.
+            labels: class indices (B,).
+            others: further arguments of a transformer encoder, such as `token_type_ids`; word encoders ignore them.
+        """
+        if attention_mask is None:
+            attention_mask = torch.ones_like(input_ids)
+        if word_mask is None:
+            word_mask = attention_mask.bool() & (input_ids[..., None] != self.special).all(-1)
+        arguments = others if self.config.encoder == "transformer" else {}
+        encoded = self.encoder(input_ids=input_ids, attention_mask=attention_mask, **arguments)
+        pooled, attention = self.pooling(encoded.last_hidden_state, word_mask & attention_mask.bool())
+        if self.compressor is not None and self.predicts_compressed and not self.training:
+            logits = self.classify_compressed(self.compressor.mean(pooled))
+        else:
+            logits = self.classify(pooled)
+        return SequenceClassifierOutput(
+            loss=None if labels is None else F.cross_entropy(logits, labels),
+            logits=logits,
+            attentions=None if attention is None else (attention,),
+        )
+
+    def classify(self, pooled: Tensor) -> Tensor:
+        """Logits (B, C) of pooled vectors (B, D)."""
+        return as_logits(self.head(self.dropout(pooled)), self.config.num_labels)
+
+    def classify_compressed(self, compressed: Tensor) -> Tensor:
+        """Logits (B, C) of VAT's compressed vectors z (B, Z).
+
+        Raises:
+            ValueError: the model has no compressor.
+        """
+        if self.compressor is None:
+            raise ValueError(f"{self.config.pooling} pooling has no compressor; only variational pooling has one")
+        if self.compressor.classifier is None:
+            return as_logits(self.head(compressed), self.config.num_labels)
+        return self.compressor.classifier(compressed)
+
+    @property
+    def procedure(self) -> Procedure:
+        """The training procedure that the model needs: "turns" for variational pooling (VAT), otherwise "standard"."""
+        return "standard" if self.compressor is None else "turns"
+
+    @property
+    def predicts_compressed(self) -> bool:
+        """Whether the model in evaluation mode predicts from VAT's compressed vector."""
+        return self.compressor is not None and self.config.inference == "compressor"
+
+    @property
+    def special(self) -> Tensor:
+        """The ids of special tokens (S,), on the model's device."""
+        return torch.tensor(self.config.special_token_ids, dtype=torch.long, device=self.device)
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        """The word-embedding table (V, E)."""
+        return cast(nn.Embedding, self.encoder.get_input_embeddings())
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        """Replaces the word-embedding table."""
+        self.encoder.set_input_embeddings(value)
+
+    def _init_weights(self, module: nn.Module) -> None:
+        # As in the papers and their code. The attention vector V is drawn from N(0, 1) by Sun and Lu, and from
+        # U(-0.1, 0.1) by Zhou et al., whose models are those with a compressor or a perceptron. Linear maps and LSTMs
+        # have torch's defaults.
+        if isinstance(module, nn.Embedding):
+            init.uniform_(module.weight, -0.1, 0.1)
+            if module.padding_idx is not None and not getattr(module.weight, "_is_hf_initialized", False):
+                init.zeros_(module.weight[module.padding_idx])
+        elif isinstance(module, Dot):
+            init.normal_(module.query)
+        elif isinstance(module, Additive):
+            if self.config.pooling == "variational" or self.config.head == "perceptron":
+                init.uniform_(module.query, -0.1, 0.1)
+            else:
+                init.normal_(module.query)
+        elif isinstance(module, nn.Linear | nn.LSTM):
+            bound = module.weight.shape[1] if isinstance(module, nn.Linear) else module.hidden_size
+            for weight in module.parameters(recurse=False):
+                init.uniform_(weight, -(bound**-0.5), bound**-0.5)
+
+
+def as_logits(scores: Tensor, classes: int) -> Tensor:
+    """Logits (B, C) of a head's scores (B, C), or (B, 1) for two classes.
+
+    A single score s of two classes becomes the logits (-s/2, s/2), whose softmax is the sigmoid of s.
+    """
+    return torch.cat([-scores / 2, scores / 2], 1) if scores.shape[1] < classes else scores
+
+
+def without_pooler(encoder: Any) -> Any:
+    """An encoder of transformers without its pooler layer, whose weights an attention classifier would never train."""
+    if getattr(encoder, "pooler", None) is not None:
+        encoder.pooler = None
+    return encoder
+
+
+AutoConfig.register(AttentionClassifierConfig.model_type, AttentionClassifierConfig, exist_ok=True)
+AutoModelForSequenceClassification.register(AttentionClassifierConfig, AttentionClassifier, exist_ok=True)
+
+
+def is_over_words(model: PreTrainedModel) -> bool:
+    """Whether a model reads words, by embeddings or an LSTM, and not the tokens of a transformer."""
+    return isinstance(model, AttentionClassifier) and model.config.encoder != "transformer"
+
+
+# The states that the pooling of an attention classifier reads.
+
+
+def pooled_states(model: AttentionClassifier, batch: Batch) -> tuple[Tensor, Tensor]:
+    """The arguments of the model's pooling, in a forward pass that ends there.
+
+    Returns:
+        The encoder's states (B, T, D), and the mask of the tokens that the pooling may read (B, T).
+    """
+    arguments: dict[str, Tensor] = {}
+
+    def keep(given: dict) -> dict:
+        arguments.update(given)
+        raise Reached
+
+    with suppress(Reached), rewriting_arguments(model.pooling, keep):
+        forward(model, batch)
+    return arguments["states"], arguments["mask"]
+
+
+# Fast inference for attention classifiers in which every word type has two scalars (Sun and Lu, 2020, section 3).
+
+
+class TypeScalars:
+    """The attention score and the polarity scores of every word type, which determine the logits of any text.
+
+    If a token's state depends on its type alone, the score of a text is s = sum_j alpha_j s_j, where alpha is the
+    softmax of the attention scores of its tokens and s_j the polarity of token j. The D numbers of a state are then
+    needed once for each type instead of once for each token.
+
+    Args:
+        model: a model for which `fits` is true.
+
+    Attributes:
+        scores: attention scores (V,), divided by the scale.
+        polarity: polarity scores (V, K), with K = 1 for two classes and K = C otherwise.
+        classes: C, the number of classes.
+    """
+
+    @torch.no_grad()
+    def __init__(self, model: AttentionClassifier):
+        if not isinstance(model.pooling, Attention):
+            raise ValueError(f"{model.config.pooling} pooling has no attention scores")
+        with evaluating(model):
+            types = torch.arange(model.config.vocab_size, device=model.device)[:, None]
+            states = model.encoder(types).last_hidden_state  # (V, 1, D)
+            self.scores = model.pooling.scores(states)[:, 0, 0]
+            self.polarity = model.head(states[:, 0])
+        self.classes = model.config.num_labels
+
+    @staticmethod
+    def fits(model: nn.Module) -> TypeGuard[AttentionClassifier]:
+        """Whether the states of a model depend on word types alone, and its logits on two scalars of each type."""
+        return (
+            isinstance(model, AttentionClassifier)
+            and model.config.encoder in ("embeddings", "affine")
+            and model.config.head == "linear"
+            and isinstance(model.pooling, Attention)
+            and model.pooling.heads == 1
+            and not model.predicts_compressed
+        )
+
+    def logits(self, batch: Batch) -> Tensor:
+        """The logits (B, C) of the model in evaluation mode, computed without its encoder."""
+        words = (batch.segment > 0) & batch.attention_mask.bool()
+        attention = attend(self.scores[batch.input_ids], words)
+        scores = torch.einsum("bt,btk->bk", attention, self.polarity[batch.input_ids])
+        return as_logits(scores, self.classes)

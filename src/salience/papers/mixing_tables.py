@@ -1,0 +1,425 @@
+"""Tables that compare mixing methods by accuracy, as all three mixing papers have them.
+
+The papers fine-tune BERT-base on whole data sets. Here MiniLM, or another encoder that is named, is fine-tuned on a
+part of each, so that a table fits a small machine. As in the papers, the head reads [CLS]. All trainings of a table
+make equal passes of texts (a step that reads each text twice counts as two), keep the last checkpoint, and see the
+same rows with the same seed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import fmean
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from transformers import set_seed
+
+from salience.classify import TextClassifier
+from salience.comparison.evidence import LearningCurves
+from salience.comparison.paired_difference import PairedDifference, paired_difference
+from salience.comparison.variation import Difference, difference, spread
+from salience.data.splitting import draw, drawn
+from salience.data.task import Task
+from salience.data.texts import Texts
+from salience.models.loading import load_classifier, load_configuration
+from salience.papers import mixing_tables as mixing_report
+from salience.papers.datasets import load
+from salience.papers.table import Row, Table, sets_of
+from salience.papers.uaftc.training import accuracy
+from salience.report.comparison_pictures import learning_curves
+from salience.report.pictures import save
+from salience.training.fit import fit
+from salience.training.passes import passes_per_step, text_passes
+from salience.training.prepare import Prepared, prepare
+from salience.training.recipe import Recipe
+
+# How a table of mixing methods is printed: accuracies, differences from the baseline, and the paper's claims.
+
+Published = Mapping[str, Mapping[str, float]]  # data set to method to accuracy in percent
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says: one method is better than another.
+
+    Attributes:
+        text: the claim in words.
+        better, worse: methods as the table names them.
+    """
+
+    text: str
+    better: str
+    worse: str
+
+    def verdict(self, found: Difference, told: float | None = None) -> str:
+        """What the difference in accuracy says of the claim, by its interval.
+
+        Args:
+            found: in points.
+            told: the paper's difference in points, if it is known. A gain that would fit into the interval leaves the
+                claim open.
+        """
+        if found.beyond_chance:
+            return "confirmed" if found.mean > 0 else "contradicted"
+        if told is None or told <= 0:
+            return "not seen"
+        return "open" if found.low is None or found.high is None or found.low <= told <= found.high else "not seen"
+
+
+def report(
+    methods: Sequence[str], published: Published, claims: Sequence[Claim], rows: list[Row],
+    told: Callable[[int], str] = "{:,} training rows".format,
+) -> str:  # fmt: skip
+    """The claims first, then for each number of training rows the accuracies and the differences from the baseline.
+
+    Methods without a run are left out, and tables without a line.
+
+    Args:
+        methods: of the table; the first is the baseline.
+        published: of the paper.
+        claims: of the paper.
+        rows: the runs.
+        told: a number of training rows in words.
+    """
+    parts = []
+    for size in sorted({row["rows"] for row in rows}):
+        of_size = [row for row in rows if row["rows"] == size]
+        names = [name for name in published if any(row["set"] == name for row in of_size)]
+        measured = [method for method in methods if any(row["method"] == method for row in of_size)]
+        title = told(size)
+        tables = {
+            f"Claims, {title}": claimed(claims, names, published, of_size),
+            f"Accuracy in percent, {title}; in brackets the paper's": accuracies(measured, names, published, of_size),
+            f"Difference from {methods[0]} in points, {title}":
+                differences(methods[0], measured, names, published, of_size),
+        }  # fmt: skip
+        parts += [part for heading, found in tables.items() if found for part in (heading, "", found, "")]
+    return "\n".join(parts).strip()
+
+
+def claimed(claims: Sequence[Claim], names: Sequence[str], published: Published, rows: list[Row]) -> str:
+    """A line for each claim: the paper's mean difference and ours, over the data sets for which both are known.
+
+    If there are none, ours is over all data sets that have both methods, and the paper's is left out.
+    """
+    lines = []
+    for claim in claims:
+        told = [name for name in names if {claim.better, claim.worse} <= {*published[name]}]
+        found, sets = over_sets(claim.better, claim.worse, told, rows)
+        if found is None:
+            found, sets = over_sets(claim.better, claim.worse, names, rows)
+        if found is not None:
+            gains = [published[name][claim.better] - published[name][claim.worse] for name in sets if name in told]
+            gain = fmean(gains) if gains else None
+            paper = "" if gain is None else f"{gain:+.2f}"
+            lines.append([claim.text, paper, str(found), str(len(sets)), claim.verdict(found, gain)])
+    return table("claim", ["paper", "here", "data sets", "verdict"], lines)
+
+
+def accuracies(methods: Sequence[str], names: Sequence[str], published: Published, rows: list[Row]) -> str:
+    """Mean and standard deviation over the seeds of each method on each set."""
+
+    def cell(method: str, name: str) -> str:
+        values = list(by_seed(method, name, rows).values())
+        told = published[name].get(method)
+        return " ".join([spread(values) if values else "", "" if told is None else f"({told:.1f})"]).strip()
+
+    return table("method", names, [[method, *(cell(method, name) for name in names)] for method in methods])
+
+
+def differences(
+    baseline: str, methods: Sequence[str], names: Sequence[str], published: Published, rows: list[Row]
+) -> str:
+    """Differences from the baseline, paired by seed, with 95 % intervals; and their mean over the sets."""
+    lines = []
+    for method in [method for method in methods if method != baseline]:
+        cells = []
+        for name in names:
+            own, base = by_seed(method, name, rows), by_seed(baseline, name, rows)
+            seeds = [seed for seed in own if seed in base]
+            found = difference([own[seed] for seed in seeds], [base[seed] for seed in seeds]) if seeds else None
+            told = published[name]
+            paper = f" ({told[method] - told[baseline]:+.1f})" if {method, baseline} <= {*told} else ""
+            cells.append(f"{found}{paper}" if found else paper.strip())
+        overall, _ = over_sets(method, baseline, names, rows)
+        lines.append([method, *cells, str(overall or "")])
+    return table("method", [*names, "mean over the sets"], lines)
+
+
+def over_sets(
+    method: str, baseline: str, names: Sequence[str], rows: list[Row]
+) -> tuple[PairedDifference | None, list[str]]:
+    """The mean over data sets of the difference of two methods, of other sets like these; and the sets that have both.
+
+    Only seeds that both methods have on a set count.
+    """
+    pairs = {name: (by_seed(method, name, rows), by_seed(baseline, name, rows)) for name in names}
+    common = {name: sorted({*own} & {*base}) for name, (own, base) in pairs.items()}
+    sets = [name for name in names if common[name]]
+    if not sets:
+        return None, []
+    own, base = ([[pairs[name][side][seed] for seed in common[name]] for name in sets] for side in (0, 1))
+    return paired_difference(own, base), sets
+
+
+def by_seed(method: str, name: str, rows: list[Row]) -> dict[int, float]:
+    """The accuracies in percent of a method on a set, by seed."""
+    return {
+        row["seed"]: 100 * row["accuracy"]
+        for row in sorted(rows, key=lambda row: row["seed"]) if (row["method"], row["set"]) == (method, name)
+    }  # fmt: skip
+
+
+def table(title: str, columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A table in markdown; nothing without lines."""
+    if not lines:
+        return ""
+    return "\n".join(
+        [f"| {title} | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+        + [f"| {' | '.join(line)} |" for line in lines]
+    )
+
+
+LONGEST = 128  # tokens read of a text
+TESTED = 1000  # largest number of test rows
+FIRST = "first without mixing"  # as Yoon et al. (2021, SSMix, arXiv:2106.08062) train, section 3.4
+RATE = 1e-5 / 5e-5  # learning rate of the second training there, relative to that of the first
+MINILM = "minilm"  # the encoder, if no other is named
+Settings = Mapping[str, Any]
+Choice = Settings | Callable[[str, int], Settings]  # of a data set, and of the encoder's number of layers
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A training with one method."""
+
+    set: str
+    method: str  # as the table names it
+    rows: int  # training rows; all, if the set has fewer
+    seed: int
+    model: str = MINILM  # the encoder, as `--model` names it
+
+
+@dataclass(frozen=True)
+class MixingTable:
+    """A comparison of methods on several data sets.
+
+    Args:
+        methods: name in the table to the settings of its recipe, or to a function that gives them for a data set and
+            a number of layers. The first is the baseline. `FIRST` among them is the part of the steps that train
+            without mixing before; the method then goes on from the last weights, at `RATE` of the learning rate.
+        published: data set to method to the accuracy in the paper, in percent; methods that the paper lacks are left
+            out.
+        claims: what the paper says of its methods.
+        sizes: numbers of training rows.
+        model: the encoder.
+        of_encoders: by encoder, `published` of a paper that has several; other encoders take `published`.
+    """
+
+    methods: Mapping[str, Choice]
+    published: Published
+    claims: tuple[Claim, ...]
+    sizes: tuple[int, ...] = (500,)
+    model: str = MINILM
+    of_encoders: Mapping[str, Published] = field(default_factory=dict)
+
+    def cells(self, sets: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
+        """Every method on every set, seed by seed, so that an interrupted table has compared all methods."""
+        return [
+            Cell(name, method, rows, seed, self.model)
+            for seed in seeds for rows in self.sizes for name in sets for method in self.methods
+        ]  # fmt: skip
+
+    def settings(self, cell: Cell) -> Settings:
+        """The settings of the cell's training."""
+        chosen = self.methods[cell.method]
+        return chosen(cell.set, load_configuration(cell.model).num_hidden_layers) if callable(chosen) else chosen
+
+    def run(self, cell: Cell, data_dir: Path | None) -> Row:
+        """Trains one model and measures its accuracy on test rows."""
+        started = time.time()
+        data = part_of(load(cell.set, data_dir, cell.seed), cell.rows, cell.seed)
+        part = self.settings(cell).get(FIRST, 0.0)
+        settings = {name: value for name, value in self.settings(cell).items() if name != FIRST}
+        prepared = prepare_equal(data, cell.set, settings, cell.seed, cell.model, part)
+        steps, made = 0, 0.0
+        for training in in_turn(prepared, part) if part else [prepared]:
+            with TemporaryDirectory() as folder:
+                fitted = fit(training, Path(folder))
+            steps, made = steps + fitted.steps, made + text_passes(training, fitted)
+        classifier = prepared.classifier
+        return {
+            "accuracy": accuracy(classifier.model, classifier.encode(data.test)), "training_rows": len(data.training),
+            "test_rows": len(data.test), "steps": steps, "text_passes": round(made, 3),
+            "seconds": round(time.time() - started, 1),
+        }  # fmt: skip
+
+    def report(self, rows: list[Row]) -> str:
+        """The table in words, and the passes of texts that its runs made, of one encoder after the other."""
+        parts = []
+        for model in dict.fromkeys(row["model"] for row in rows):
+            own = [row for row in rows if row["model"] == model]
+            published = self.of_encoders.get(model, self.published)
+            parts += [f"Encoder: {model}"] * (model != MINILM) + [self.told(published, own), *passes(own)]
+        return "\n\n".join(parts).strip()
+
+    def told(self, published: Published, rows: list[Row]) -> str:
+        """The claims, accuracies and differences of one encoder."""
+        return mixing_report.report(list(self.methods), published, self.claims, rows)
+
+    def table(self, name: str, paper: str) -> Table[Cell]:
+        """The table as `salience reproduce` runs it."""
+        return Table(
+            name=name, paper=paper, published=self.published, cell=Cell, keys=("accuracy", "text_passes"),
+            cells=self.cells, run=self.run, report=self.report, known={"set": self.published, "method": self.methods},
+            resized=lambda sizes: replace(self, sizes=tuple(dict.fromkeys(sizes))).table(name, paper),
+            of_model=lambda model: replace(self, model=model).table(name, paper),
+        )  # fmt: skip
+
+
+def part_of(data: Task, rows: int, seed: int) -> Task:
+    """Training rows that the seed draws, at most so many, stratified and nested; test rows; no validation rows.
+
+    Raises:
+        InputError: there are more classes than rows.
+    """
+    training = data.training
+    if rows < len(training):
+        training = training.take(draw(training.known_labels.tolist(), rows, seed, option="--rows"))
+    return replace(data, training=training, validation=Texts([]), test=drawn(data.test, TESTED, seed=0))
+
+
+def passes(rows: Sequence[Row]) -> list[str]:
+    """A line for each number of training rows: the passes of texts in a run, and by how much the methods differ."""
+    lines = []
+    for size in sorted({row["rows"] for row in rows}):
+        of_size = [row for row in rows if row["rows"] == size]
+        told = []
+        for name in sets_of(of_size):
+            found = [row["text_passes"] for row in of_size if row["set"] == name]
+            told.append(f"{name} {fmean(found):,.0f} (± {50 * (max(found) - min(found)) / fmean(found):.1f} %)")
+        lines.append(f"Passes of texts in a run, {size:,} training rows: {', '.join(told)}")
+    return lines
+
+
+def prepare_equal(
+    data: Task, name: str, settings: Settings, seed: int, encoder: str = MINILM, part: float = 0.0
+) -> Prepared:
+    """An encoder, ready for a training with as many passes of texts as plain training has by default.
+
+    Args:
+        data: the rows.
+        name: of the data set.
+        settings: of the recipe.
+        seed: of the training.
+        encoder: its name, as of `--model`.
+        part: of the steps that train without mixing first, at one pass each.
+    """
+    set_seed(seed)
+    recipe = Recipe(data=name, seed=seed, validation_share=0.0, estimate="none", **settings)
+    model, tokenizer = load_classifier(encoder, data.labels, recipe.dropout)
+    classifier = TextClassifier(model, tokenizer, LONGEST)
+    prepared = prepare(recipe, replace(data, test=Texts([])), classifier=classifier)
+    recipe = prepared.recipe
+    assert recipe.steps is not None  # a prepared recipe has nothing left open
+    cost = passes_per_step(prepared.method, recipe.clean, prepared.model)
+    return replace(prepared, recipe=replace(recipe, steps=max(1, round(recipe.steps / (part + (1 - part) * cost)))))
+
+
+def in_turn(prepared: Prepared, part: float) -> list[Prepared]:
+    """A training of the model without mixing, for a part of the steps, and one with the method, by the next seed."""
+    recipe = prepared.recipe
+    assert recipe.steps is not None and recipe.learning_rate is not None  # nothing is left open
+    first = min(max(1, round(recipe.steps * part)), recipe.steps - 1)
+    plain = replace(recipe, method="plain", method_options={}, steps=first)
+    mixed = replace(
+        recipe, steps=recipe.steps - first, learning_rate=recipe.learning_rate * RATE, seed=(recipe.seed + 1) % 2**32
+    )
+    return [replace(prepared, recipe=plain, method=None), replace(prepared, recipe=mixed)]
+
+
+def mixing_alone(method: str, **options: Any) -> dict[str, Any]:
+    """The settings of a training on mixtures only, as AttentionMix and DropMix train."""
+    return {"method": method, "method_options": options, "clean": 0.0}
+
+
+# Tables that compare mixing methods over several numbers of training rows, and their curves.
+
+
+@dataclass(frozen=True)
+class MixingCurves(MixingTable):
+    """A comparison of methods on several data sets with growing parts of the training rows."""
+
+    def told(self, published: Published, rows: list[Row]) -> str:
+        """The claims by the number of training rows, then the accuracies on each data set."""
+        parts = {"Claims, differences in points, means over the data sets": claims_by_rows(self.claims, rows)}
+        for name in sets_of(rows):
+            parts[f"Accuracy in percent, {name}"] = accuracies_by_rows(list(self.methods), name, rows)
+        return "\n\n".join(f"{heading}\n\n{found}" for heading, found in parts.items() if found)
+
+    def pictures(self, rows: list[Row], folder: Path) -> Iterator[str]:
+        """A curve for each method on each data set of each encoder, over the sizes at which all of them have runs."""
+        for model in dict.fromkeys(row["model"] for row in rows):
+            own = [row for row in rows if row["model"] == model]
+            for name in sets_of(own):
+                of_set = [row for row in own if row["set"] == name]
+                curves = curves_of(list(self.methods), name, of_set)
+                if len(curves.rows) > 1:
+                    drawing = learning_curves(curves)
+                    file = folder / f"curves-{name}-{Path(model).name}"
+                    save(drawing.draw, file, drawing.size, drawing.panels)
+                    yield file.name
+
+    def table(self, name: str, paper: str) -> Table[Cell]:
+        """The table as `salience reproduce` runs it, with pictures."""
+        return replace(super().table(name, paper), pictures=self.pictures)
+
+
+def sizes_of(rows: Sequence[Row]) -> list[int]:
+    """The numbers of training rows, ascending."""
+    return sorted({row["rows"] for row in rows})
+
+
+def of_size(rows: Sequence[Row], size: int) -> list[Row]:
+    """The runs with so many training rows."""
+    return [row for row in rows if row["rows"] == size]
+
+
+def claims_by_rows(claims: Sequence[Claim], rows: list[Row]) -> str:
+    """A line for each claim: at each number of training rows, our difference and what it says of the claim."""
+    sizes = sizes_of(rows)
+    lines = []
+    for claim in claims:
+        found = [over_sets(claim.better, claim.worse, sets_of(rows), of_size(rows, size))[0] for size in sizes]
+        if any(found):
+            lines.append([claim.text, *(f"{each}, {claim.verdict(each)}" if each else "" for each in found)])
+    return table("claim", [f"{size:,} rows" for size in sizes], lines)
+
+
+def accuracies_by_rows(methods: Sequence[str], name: str, rows: list[Row]) -> str:
+    """A line for each method that has a run on a set: its accuracy at each number of training rows."""
+    own = [row for row in rows if row["set"] == name]
+    sizes = sizes_of(own)
+    lines = [[method, *(cell(method, name, of_size(own, size)) for size in sizes)]
+             for method in methods if any(row["method"] == method for row in own)]  # fmt: skip
+    return table("method", [f"{size:,} rows" for size in sizes], lines)
+
+
+def cell(method: str, name: str, rows: list[Row]) -> str:
+    """Mean and standard deviation over the seeds; empty without a run."""
+    values = list(by_seed(method, name, rows).values())
+    return spread(values) if values else ""
+
+
+def curves_of(methods: Sequence[str], name: str, rows: list[Row]) -> LearningCurves:
+    """The accuracies in percent at the numbers of training rows at which every method of the set has a run."""
+    measured = [method for method in methods if any(row["method"] == method for row in rows)]
+    complete = [size for size in sizes_of(rows) if all(by_seed(each, name, of_size(rows, size)) for each in measured)]
+    values = {
+        method: [list(by_seed(method, name, of_size(rows, size)).values()) for size in complete] for method in measured
+    }
+    return LearningCurves(name, complete, values)

@@ -1,0 +1,345 @@
+"""VAT: learner and compressor train the same attention by turns.
+
+Iteration 0 trains encoder, attention and head together, which is the ATT of the paper. Every later iteration first
+trains attention and compressor while the encoder is frozen, then encoder and head while the attention is frozen. The
+iteration with the best validation accuracy is selected, from the first on that can be kept. The accuracy is that of
+what the model predicts by: the learner (attention, pooled vector, head), or its compressor. A model that predicts by
+its compressor is trained in the same way, but its iteration 0, whose compressor is untrained, is never selected.
+
+Without the compressor's turns, encoder and head are trained further with the attention of iteration 0. It is the
+control that tells what the turns of the learner gain by themselves.
+
+Zhou et al. (Findings of ACL-IJCNLP 2021), "Attending via both Fine-tuning and Compressing", section 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate import PartialState
+from torch import Tensor, nn
+from transformers import PreTrainedModel, TrainerState, set_seed
+
+from salience.classify.classifier import predict_probabilities
+from salience.data.batching import LengthGrouped, like_length
+from salience.data.encoding import Encoded
+from salience.errors import InputError
+from salience.hooks.hooks import evaluating
+from salience.papers.attention_classifiers.classifier import AttentionClassifier, pooled_states
+from salience.processes import is_main_process
+from salience.training.callbacks import read_phase, write_phase
+from salience.training.fit import Fitted, Listeners, build_trainer, of_texts, run_trainer
+from salience.training.objective import Loss, cross_entropy
+from salience.training.prepare import Prepared
+from salience.training.procedures import Turns
+from salience.training.recipe import Recipe
+from salience.training.trainer import MixTrainer
+
+# The states of a frozen encoder for all texts, computed once and kept in memory or, if they are large, on disk.
+
+IN_MEMORY = 2**30  # bytes; larger features are memory-mapped from a file
+
+
+class Features:
+    """The encoder's states (T, D) of every text at the tokens that the pooling may read.
+
+    Args:
+        states: (sum of lengths, D), the states of all texts one after another.
+        lengths: (N,), number of tokens of each text.
+        labels: (N,) long.
+        device: where batches are put.
+    """
+
+    def __init__(self, states: np.ndarray, lengths: np.ndarray, labels: Tensor, device: torch.device):
+        self.states, self.labels, self.device = states, labels, device
+        self.lengths, self.starts = lengths, np.concatenate([[0], lengths.cumsum()])
+
+    def __len__(self) -> int:
+        """The number of texts."""
+        return len(self.labels)
+
+    def batch(self, rows: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
+        """States (B, T, D) padded with zeros, their mask (B, T), and labels (B,) of the texts with these numbers."""
+        indices = np.asarray(rows)
+        positions = np.arange(self.lengths[indices].max())
+        mask = positions < self.lengths[indices, None]
+        states = self.states[np.where(mask, self.starts[indices, None] + positions, 0)]  # one copy for all texts
+        states[~mask] = 0
+        return (
+            torch.from_numpy(states).to(self.device),
+            torch.from_numpy(mask).to(self.device),
+            torch.from_numpy(self.labels.numpy()[indices]).to(self.device),  # torch's indexing takes longer
+        )
+
+
+@torch.inference_mode()
+def encode_features(
+    model: AttentionClassifier, encoded: Encoded, folder: Path, in_memory: int = IN_MEMORY
+) -> Features:
+    """Runs the encoder once over all texts, in evaluation mode.
+
+    Args:
+        encoded: N texts with labels.
+        folder: where `features.npy` is written if the features take more than `in_memory` bytes.
+        in_memory: largest number of bytes that are kept in memory.
+    """
+    words_before = np.concatenate([[0], (encoded.segments > 0).cumsum()])
+    lengths = np.diff(words_before[encoded.starts])
+    width, starts = model.config.hidden_size, np.concatenate([[0], lengths.cumsum()])
+    shape = (int(lengths.sum()), width)
+    if 4 * shape[0] * width <= in_memory:
+        states = np.empty(shape, np.float32)
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        states = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float32, shape)
+    with evaluating(model):
+        for rows, batch in like_length(model, encoded):
+            batch_states, mask = pooled_states(model, batch)
+            states[in_turn(starts[rows], lengths[rows])] = batch_states[mask].float().cpu().numpy()
+    return Features(states, lengths, torch.as_tensor(encoded.labels), model.device)
+
+
+def in_turn(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The numbers starts[i], starts[i] + 1, ... of every i in turn, as many as `lengths` says: (sum of lengths,)."""
+    before = lengths.cumsum() - lengths
+    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
+
+
+# The compressor phase of VAT: attention and compressor are trained to keep only the information the label needs.
+
+LEARNING_RATE = 1e-3  # of Adam, as the paper gives for its LSTM; the modules trained here are as small
+
+
+def compression_loss(
+    model: AttentionClassifier,
+    states: Tensor,
+    mask: Tensor,
+    labels: Tensor,
+    beta: float,
+    loss: Loss = cross_entropy,
+) -> Tensor:
+    """The classification loss of one sample of z per text, plus beta times the mean KL term: a scalar.
+
+    This is the negative of the lower bound in Eq. 8. The text of the paper says that the expected log-likelihood is
+    minimised, which is an error of sign.
+
+    Args:
+        states: (B, T, D), the encoder's states.
+        mask: (B, T) bool, the tokens that the pooling may read.
+        labels: (B,) long.
+        beta: weight of the KL term, the mean over texts of the nats that z keeps.
+        loss: maps logits (B, C) and labels (B,) to a scalar.
+    """
+    pooled, _ = model.pooling(states, mask)
+    assert model.compressor is not None  # only models of VAT are trained with this loss
+    compressed, divergence = model.compressor(pooled)
+    return loss(model.classify_compressed(compressed), labels) + beta * divergence.mean()
+
+
+def compress(
+    model: AttentionClassifier,
+    features: Features,
+    steps: int,
+    batch_size: int,
+    beta: float,
+    loss: Loss = cross_entropy,
+    learning_rate: float = LEARNING_RATE,
+) -> list[float]:
+    """Trains attention and compressor on features, and the head if the compressor shares it. Nothing else changes.
+
+    Args:
+        features: the encoder's states of the training texts.
+        steps: number of training steps.
+        batch_size: texts in a step.
+        beta: weight of the KL term.
+        loss: maps logits (B, C) and labels (B,) to a scalar.
+        learning_rate: of Adam.
+
+    Returns:
+        The loss of every step.
+
+    Raises:
+        InputError: the loss is not finite; names the step.
+    """
+    losses: list[float] = []
+    assert model.compressor is not None  # only models of VAT are trained by turns
+    head = [model.head] if model.config.shared_head else []
+    with training_only(model, model.pooling, model.compressor, *head) as weights:
+        optimizer = torch.optim.Adam(weights, learning_rate, fused=True)
+        for rows in batches(features.lengths, batch_size, steps):
+            states, mask, labels = features.batch(rows)
+            for weight in weights:
+                weight.grad = None  # as `optimizer.zero_grad`, whose bookkeeping takes a thirtieth of a step
+            step_loss = compression_loss(model, states, mask, labels, beta, loss)
+            losses.append(step_loss.item())
+            if not math.isfinite(losses[-1]):
+                raise InputError(
+                    f"the compressor's loss is not finite at its step {len(losses)} of {steps}: lower --beta, which "
+                    f"is {beta:.2g}"
+                )
+            step_loss.backward()
+            optimizer.step()
+    return losses
+
+
+def batches(lengths: np.ndarray, size: int, steps: int) -> Iterator[list[int]]:
+    """Batches of row numbers of texts of similar length, shuffled in every epoch, for a number of steps."""
+    sampler = LengthGrouped(lengths, size, seed=int(torch.randint(2**31, ())))
+    for epoch in range(math.ceil(steps / sampler.batches)):
+        sampler.set_epoch(epoch)
+        rows = iter(sampler)
+        for _ in range(min(sampler.batches, steps - epoch * sampler.batches)):
+            yield list(islice(rows, sampler.batch_size))
+
+
+@contextmanager
+def training_only(model: nn.Module, *parts: nn.Module) -> Iterator[list[nn.Parameter]]:
+    """Inside the `with`, only these parts of the model are trained. Gives their parameters."""
+    before = {weight: weight.requires_grad for weight in model.parameters()}
+    trained = list(chain.from_iterable(part.parameters() for part in parts))
+    model.requires_grad_(False)
+    for weight in trained:
+        weight.requires_grad = before[weight]
+    try:
+        yield trained
+    finally:
+        for weight, requires_grad in before.items():
+            weight.requires_grad = requires_grad
+
+
+@contextmanager
+def frozen(*parts: nn.Module) -> Iterator[None]:
+    """Inside the `with`, these parts are not trained. Gradients still flow through them to other parts."""
+    weights = [weight for part in parts for weight in part.parameters()]
+    before = [weight.requires_grad for weight in weights]
+    for weight in weights:
+        weight.requires_grad = False
+    try:
+        yield
+    finally:
+        for weight, requires_grad in zip(weights, before, strict=True):
+            weight.requires_grad = requires_grad
+
+
+def check_turns(procedure: Turns, model: PreTrainedModel) -> None:
+    """Checks the settings of a training by turns against the model, before anything is written.
+
+    Raises:
+        InputError: there are no iterations that train the compressor, but the model predicts by it.
+    """
+    if not model.predicts_compressed:
+        return
+    if procedure.iterations == 0:
+        raise InputError(
+            "--iterations 0 trains no compressor, but inference=compressor predicts by it: use --iterations 1 or "
+            "more, or inference=learner"
+        )
+    if procedure.compressor == "none":
+        raise InputError(
+            "--compressor none trains no compressor, but inference=compressor predicts by it: leave one of them out"
+        )
+
+
+def fit_by_turns(prepared: Prepared, procedure: Turns, checkpoints: Path, listeners: Listeners) -> Fitted:
+    """As `salience.training.fit.fit`, by turns. Finished phases are stored in `checkpoints`.
+
+    The phases of later iterations have half as many steps as iteration 0, because they begin with a trained model.
+    """
+    recipe = prepared.recipe
+    assert recipe.steps is not None  # nothing is left open in the recipe of a prepared run
+    iterations: list[dict[str, Any]] = []
+    best: tuple[dict[str, Tensor], TrainerState, dict[str, Any]] | None = None
+    for iteration in range(procedure.iterations + 1):
+        # Every iteration has its own seed, so that a resumed run draws the same numbers.
+        steps = recipe.steps if iteration == 0 else math.ceil(recipe.steps / 2)
+        phase = replace(prepared, recipe=replace(recipe, seed=(recipe.seed + iteration) % 2**32, steps=steps))
+        folder = checkpoints / f"iteration-{iteration}"
+        trainer = build_trainer(phase, folder / "learner", listeners)
+        model = trainer.model
+        label = f"iteration {iteration} of {procedure.iterations}"
+        if iteration > 0 and procedure.compressor == "trained":
+            listeners.note(f"{label}: the compressor trains the attention")
+            compressor_phase(phase, beta_of(procedure, model), trainer, folder)
+        listeners.note(f"{label}: {'encoder and head' if iteration else 'encoder, attention and head'} are trained")
+        state = learner_phase(phase.recipe, trainer, folder, joint=iteration == 0)
+        listeners.iteration(model)
+        accuracy = validation_accuracy(trainer)
+        row = {"iteration": iteration, "steps": state.global_step, "validation_accuracy": accuracy}
+        untrained = iteration == 0 and model.predicts_compressed
+        can_be_kept = iteration >= procedure.earliest and not untrained
+        if can_be_kept and (accuracy is None or best is None or accuracy > best[2]["validation_accuracy"]):
+            best = {name: weight.detach().clone() for name, weight in model.state_dict().items()}, state, row
+        iterations.append(row)
+    assert best is not None  # `check_turns` refuses models for which no iteration can be selected
+    weights, state, selected = best
+    model.load_state_dict(weights)
+    return Fitted(
+        replace(prepared.classifier, model=model), state, [row | {"kept": row is selected} for row in iterations]
+    )
+
+
+def beta_of(procedure: Turns, model: PreTrainedModel) -> float:
+    """The weight of the KL term as a sum over the dimensions of z."""
+    return procedure.beta / (model.compressor.latent if procedure.divergence == "mean" else 1)
+
+
+def compressor_phase(phase: Prepared, beta: float, trainer: MixTrainer, folder: Path) -> None:
+    """Trains attention and compressor on the states of the frozen encoder, which are computed once.
+
+    Only the main process trains, and the others read the weights from `folder`: the phase is a small part of the whole
+    training.
+    """
+    recipe = phase.recipe
+    assert recipe.steps is not None and recipe.batch_size is not None
+    with PartialState().main_process_first():
+        if read_phase(trainer.model, folder / "compressed") is not None:
+            return
+        set_seed(recipe.seed)
+        features = encode_features(trainer.model, phase.training, folder)
+        compress(trainer.model, features, recipe.steps, recipe.batch_size, beta, trainer.loss)
+        write_phase(trainer.model, folder / "compressed", {"global_step": recipe.steps})
+        (folder / "features.npy").unlink(missing_ok=True)
+
+
+def learner_phase(recipe: Recipe, trainer: MixTrainer, folder: Path, joint: bool) -> TrainerState:
+    """Trains encoder and head, and also the attention if `joint`; gives the Trainer's state."""
+    model = trainer.model
+    if (finished := read_phase(model, folder / "learnt")) is not None:
+        return TrainerState(**finished)
+    set_seed(recipe.seed)  # the same numbers are drawn if the compressor phase is skipped in a resumed run
+    with frozen(model.compressor, *([] if joint else [model.pooling])), predicting_as_learner(model):
+        state = run_trainer(trainer)
+    if is_main_process():
+        names = ("global_step", "best_global_step", "log_history")
+        write_phase(model, folder / "learnt", {name: getattr(state, name) for name in names})
+    PartialState().wait_for_everyone()
+    return state
+
+
+@contextmanager
+def predicting_as_learner(model: PreTrainedModel) -> Iterator[None]:
+    """Inside the `with`, the model predicts by its learner, so that checkpoints are selected by what is trained."""
+    before = model.config.inference
+    model.config.inference = "learner"
+    try:
+        yield
+    finally:
+        model.config.inference = before
+
+
+def validation_accuracy(trainer: MixTrainer) -> float | None:
+    """The accuracy on the validation rows, from 0 to 1; None if there are none."""
+    rows = trainer.eval_dataset
+    if rows is None:
+        return None
+    of_rows = predict_probabilities(trainer.model, rows, "fp32")
+    probabilities, labels = of_texts(of_rows, np.asarray(rows.labels), rows.owners)
+    return float((probabilities.argmax(1) == labels).mean())

@@ -1,1 +1,0 @@
-"""Zhou et al., "Attending via both Fine-tuning and Compressing" (VAT, Findings of ACL 2021)."""

@@ -1,0 +1,345 @@
+"""The folder of a run: written under a temporary name and renamed, so that it is complete once it exists."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from math import isfinite
+from pathlib import Path, PurePath
+from types import MappingProxyType
+from typing import Any
+
+import yaml
+
+from salience._version import __version__
+from salience.data.columns import Columns
+from salience.errors import InputError, listed, one_line, quoted
+from salience.files import files_in, locked, resolved, write_json, write_whole
+from salience.training.recipe import without_retired
+
+# The manifest of a run folder lists the files that the run wrote. Only these files are ever removed.
+
+RECIPE = "recipe.yaml"
+MANIFEST = "manifest.json"
+# Of the rows in predictions.jsonl (N, C), with their class numbers (N,), and the names of the classes (C,).
+PREDICTIONS, PROBABILITIES = "predictions.jsonl", "probabilities.npz"
+OUT_OF_FOLD = ("out_of_fold.jsonl", "out_of_fold.npz")  # the same of the rows of an estimate, with their folds
+
+
+def write_manifest(folder: Path) -> None:
+    """Writes a manifest of all files in a folder, and gives them the file mode of new files (the umask)."""
+    manifest = folder / MANIFEST
+    write_json(manifest, {"written by": f"salience {__version__}", "files": sorted({*files_in(folder), MANIFEST})})
+    for file in files_in(folder):
+        shutil.copymode(manifest, folder / file)
+
+
+def add_to_manifest(folder: Path, *names: str) -> None:
+    """Adds files to the manifest of a run folder."""
+    content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    files = {*content["files"], *names}
+    if len(files) > len(content["files"]):
+        write_json(folder / MANIFEST, content | {"files": sorted(files)})
+
+
+def written_by_run(folder: Path) -> set[str]:
+    """The files that a run wrote to its folder, as relative paths; an empty set if the folder is not a run folder.
+
+    Folders are fetched from elsewhere, too: names of files outside the folder are left out.
+    """
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        written = manifest["written by"].startswith("salience ")  # other tools write files of this name, too
+        return {MANIFEST, *filter(is_inside, manifest["files"])} if written else set()
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return set()
+
+
+def is_inside(file: str) -> bool:
+    """Whether a relative path stays in its folder."""
+    return not PurePath(file).is_absolute() and ".." not in PurePath(file).parts
+
+
+# The recipe file of a run: reading it, and comparing its settings with those of another recipe.
+
+QUICK = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # a grid of 1,000 runs has 1,000 recipes
+
+
+def read_recipe(file: Path) -> dict[str, Any]:
+    """The settings in a recipe file, of which some may be retired.
+
+    Raises:
+        InputError: the file is damaged.
+        OSError: the file cannot be read.
+    """
+    try:
+        recipe = yaml.load(file.read_text(encoding="utf-8"), Loader=QUICK)
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"{file} is damaged: {one_line(error, 200)}") from error
+    if not isinstance(recipe, dict):
+        raise InputError(f"{file} is damaged: settings are lines of the form name: value")
+    return recipe
+
+
+def trained_columns(model: str | Path) -> Columns | None:
+    """The columns on which a run was trained; None for other models, and for recipes that name no columns."""
+    try:
+        recipe = read_recipe(Path(model).expanduser() / RECIPE)
+        text, text_pair, label = (recipe[role] for role in ("text", "text_pair", "label"))
+        separator = recipe.get("label_separator")
+    except (OSError, InputError, KeyError):
+        return None
+    if not isinstance(text, str) or not all(isinstance(name, str | None) for name in (text_pair, label, separator)):
+        return None
+    return Columns(text, text_pair, label, separator=separator)
+
+
+def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The names in `now` whose values in `before` are different or missing."""
+    return [name for name in now if before.get(name) != now[name]]
+
+
+def check_same_recipe(before: Mapping[str, Any], now: Mapping[str, Any], output: str | Path) -> None:
+    """Checks that an interrupted run is resumed with its own settings and data.
+
+    Args:
+        before: the settings of the interrupted run.
+        now: the settings of the run that resumes it.
+        output: the folder of the run, as messages name it.
+
+    Raises:
+        InputError: a setting or a data file has changed; names it.
+    """
+    for name in changed(before, now):
+        if name == "checksums":
+            files = changed(before.get(name) or {}, now[name])
+            raise InputError(
+                f"{output}: {listed(files)} changed after the interrupted run had begun: restore the earlier file to "
+                "resume, or start again with --overwrite"
+            )
+        raise InputError(
+            f"{output}: the interrupted run had {name}={before.get(name)!r}, not {now[name]!r}: "
+            "resume it with the same settings, or --overwrite it"
+        )
+
+
+WORK = {RECIPE, "checkpoints", "model", "replaced"}  # names in a working folder
+
+
+class RunFolder:
+    """The output folder of a run, and the hidden folder beside it (`work`) that holds an unfinished run.
+
+    `work` holds the checkpoints and then the trained model. It remains after a run is killed, so that the run can be
+    resumed, and is removed when the run is done.
+
+    Args:
+        output: the folder to write; if it is a link, the target of the link.
+        overwrite: whether an earlier run there is replaced.
+        resume: whether an interrupted run is resumed.
+        inputs: files and folders that the run reads, by the options that name them.
+
+    Raises:
+        InputError: the output cannot be replaced (the current folder, a mount point), or contains an input of the
+            run.
+    """
+
+    def __init__(
+        self,
+        output: str | Path,
+        overwrite: bool = False,
+        resume: bool = False,
+        inputs: Mapping[str, Path] = MappingProxyType({}),
+    ):
+        self.output = resolved(Path(output))
+        self.name = output  # for messages
+        self.overwrite = overwrite
+        self.resume = resume
+        self.work = work_of(self.output)
+        self.checkpoints = self.work / "checkpoints"
+        self.model = self.work / "model"
+        self.replaced = self.work / "replaced"
+        if self.output in (Path.cwd(), *Path.cwd().parents) or os.path.ismount(self.output):
+            raise InputError(
+                f"{output} cannot be replaced by a run: name a folder inside it, as --output {output}/run"
+            )
+        for option, place in inputs.items():
+            if self.output in (resolved(place), *resolved(place).parents):
+                raise InputError(f"{output} contains {place}, which {option} reads: choose another --output")
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Inside the `with`, this process holds the lock of the output.
+
+        Raises:
+            InputError: another process holds it, the output exists and may not be replaced, or there is an
+                interrupted run that is neither to be resumed nor to be replaced.
+        """
+        with locked(self.output):
+            self.restore_replaced()
+            self.check_output()
+            self.check_work()
+            yield
+
+    def restore_replaced(self) -> None:
+        """Restores the earlier run that a killed process had moved away, unless the new run has replaced it."""
+        if not self.replaced.is_dir():
+            return
+        if self.output.exists():
+            shutil.rmtree(self.replaced)
+        else:
+            os.replace(self.replaced, self.output)
+
+    def check_output(self) -> None:
+        """Raises an `InputError` if the output exists and may not be replaced by a run."""
+        if not os.path.lexists(self.output):
+            return
+        if not self.overwrite:
+            raise InputError(f"{self.name} exists: choose another --output, or --overwrite it")
+        if not self.output.is_dir():
+            raise InputError(f"{self.name} is a file, not a run, and is not overwritten: choose another --output")
+        files, written = set(files_in(self.output)), written_by_run(self.output)
+        if files and not written:
+            raise InputError(f"{self.name} is not a run of salience and is not overwritten: choose another --output")
+        if foreign := sorted(files - written):
+            raise InputError(
+                f"{self.name} contains files that no run wrote ({listed(map(quoted, foreign), 3)}) and is not "
+                "overwritten: "
+                "choose another --output, or move these files elsewhere"
+            )
+
+    def check_work(self) -> None:
+        """Raises an `InputError` if `work` was not written by a run, or holds a run that is not to be touched."""
+        if not os.path.lexists(self.work):
+            return
+        if self.work.is_symlink() or not self.work.is_dir():
+            raise InputError(
+                f"{self.work} is in the way and was not written by a run: move it, or choose another --output"
+            )
+        names = {path.name for path in self.work.iterdir() if not path.name.startswith(f".{RECIPE}.")}
+        if names - WORK or (names and RECIPE not in names):
+            raise InputError(
+                f"{self.work} is in the way and contains files that no run wrote: move it, or choose another --output"
+            )
+        if names and not (self.overwrite or self.resume):
+            raise InputError(f"an interrupted run of {self.name} exists: --resume it, or --overwrite it")
+
+    def open(self, recipe: dict[str, Any]) -> None:
+        """Prepares `work` for a run. The files of an interrupted run are removed unless it is resumed.
+
+        Args:
+            recipe: the settings of the run.
+
+        Raises:
+            InputError: the run that is to be resumed had other settings, or its recipe is damaged.
+        """
+        file = self.work / RECIPE
+        if file.is_file() and self.resume:
+            check_same_recipe(without_retired(read_recipe(file), str(self.name)), recipe, self.name)
+            self.checkpoints.mkdir(exist_ok=True)
+            return
+        self.remove_work()
+        self.work.mkdir()
+        write_whole(file, yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True))
+        self.checkpoints.mkdir()
+
+    def publish(self) -> None:
+        """Moves the finished model folder to the output, in place of an earlier run if `overwrite` is set.
+
+        Raises:
+            InputError: the output exists by now and may not be replaced.
+        """
+        write_manifest(self.model)
+        self.check_output()
+        if self.output.exists():
+            os.replace(self.output, self.replaced)
+        os.replace(self.model, self.output)
+        self.remove_work()
+
+    def discard_work(self) -> None:
+        """Removes the files of an interrupted run.
+
+        Raises:
+            InputError: another process holds the lock of the output.
+        """
+        with locked(self.output):
+            self.restore_replaced()
+            self.remove_work()
+
+    def remove_work(self) -> None:
+        """Removes `work`, the recipe last: by it, a later run recognises what remains after an interruption."""
+        if not self.work.exists():
+            return
+        for folder in (self.checkpoints, self.model, self.replaced):
+            if folder.exists():
+                shutil.rmtree(folder)
+        for file in sorted(self.work.iterdir(), key=lambda path: path.name == RECIPE):
+            file.unlink()
+        self.work.rmdir()
+
+
+def work_of(output: Path) -> Path:
+    """The hidden folder that holds an unfinished run of `output`."""
+    return output.absolute().parent / f".{output.name}.partial"
+
+
+def kept_precision(folder: Path) -> str | None:
+    """The precision of a run, finished or interrupted; None if there is no run, or if its recipe names none.
+
+    A run that is continued keeps its precision, also on a machine on which "auto" is another one.
+
+    Args:
+        folder: of the run.
+    """
+    for place in (work_of(folder), folder):  # where both are there, the interrupted run replaces the finished one
+        try:
+            precision = read_recipe(place / RECIPE).get("precision")
+        except (OSError, InputError):
+            continue
+        if precision in ("fp32", "bf16", "fp16"):
+            return precision
+    return None
+
+
+# The loss and the validation scores over the steps of a run, kept as history.json in its folder.
+
+HISTORY = "history.json"
+# What the Trainer calls the values that are kept, and their names in the file.
+KEPT = {
+    "loss": "loss",
+    "eval_accuracy": "validation_accuracy",
+    "eval_macro_f1": "validation_macro_f1",
+    "eval_micro_f1": "validation_micro_f1",
+    "eval_ranking_precision": "validation_ranking_precision",
+    "eval_log_loss": "validation_log_loss",
+}
+
+
+def history_of(logs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The points of the curves, one for each step at which something was measured, in order.
+
+    Times and learning rates are left out: the file is the same if the run is repeated.
+
+    Args:
+        logs: the `log_history` of the Trainer's state.
+
+    Returns:
+        For each point "step", and what was measured there of "loss" (the training loss, mean over the steps since the
+        point before), "validation_accuracy", "validation_macro_f1" and "validation_log_loss"; where a text can have
+        several labels, "validation_micro_f1" and "validation_ranking_precision" in place of the accuracy. Numbers that
+        are not finite are None.
+    """
+    points: dict[int, dict[str, Any]] = {}
+    for log in logs:
+        found = {name: finite(log[logged]) for logged, name in KEPT.items() if logged in log}
+        if found:
+            step = int(log["step"])
+            points.setdefault(step, {"step": step}).update(found)
+    return [points[step] for step in sorted(points)]
+
+
+def finite(value: float) -> float | None:
+    """None for NaN and infinity, which JSON cannot write."""
+    return float(value) if isfinite(value) else None

@@ -1,0 +1,325 @@
+"""Checkpoints: the one from which an interrupted run is resumed, and errors of writing one."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate.utils import broadcast
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from transformers import (
+    EarlyStoppingCallback,
+    PreTrainedModel,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
+
+from salience.errors import InputError, unknown
+
+STATE = "trainer_state.json"  # the last file of a checkpoint that the Trainer writes
+# Parts of torch.save's messages about a failed write, which do not name the error of the operating system.
+WRITE_FAILURES = ("PytorchStreamWriter failed", "inline_container", "iostream error")
+
+
+def read_state(checkpoint: Path) -> TrainerState | None:
+    """The Trainer's state in a checkpoint; None if the checkpoint is incomplete because the run was killed."""
+    try:
+        return TrainerState.load_from_json(str(checkpoint / STATE))
+    except (OSError, ValueError):
+        return None
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """The newest complete checkpoint in `folder`; None if there is none. Newer, incomplete ones are removed."""
+    checkpoints = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]), reverse=True)
+    for checkpoint in checkpoints:
+        if read_state(checkpoint) is not None:
+            return checkpoint
+        shutil.rmtree(checkpoint, ignore_errors=True)  # another process may be removing it, too
+    return None
+
+
+@contextmanager
+def using_files(folder: str | Path) -> Iterator[None]:
+    """Inside the `with`, errors of torch, safetensors and tokenizers about a file are turned into an `OSError`.
+
+    These libraries raise exceptions of their own, whose message names the error of the operating system. torch does
+    not even name it if the disk is full.
+
+    Raises:
+        OSError: no permission, a read-only file system, a full disk or quota; `folder` is its file name.
+    """
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        unnamed = any(words in str(error) for words in WRITE_FAILURES)
+        for number in (errno.EACCES, errno.EROFS, errno.EDQUOT, errno.ENOSPC):
+            if os.strerror(number) in str(error) or (unnamed and number == errno.ENOSPC):
+                raise OSError(number, os.strerror(number), str(folder)) from error
+        raise
+
+
+# Finished phases of a training that has several, stored so that a killed run goes on with the next phase.
+
+
+def write_phase(model: PreTrainedModel, phase: Path, state: dict[str, Any]) -> None:
+    """Writes a finished phase: its weights, and then its state, whose presence marks the phase as finished.
+
+    Args:
+        phase: the folder of the phase.
+        state: what is to be known of the phase later, as values of JSON.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    phase.mkdir(parents=True, exist_ok=True)
+    # Copies, because safetensors refuses tensors that share their memory, such as tied embeddings.
+    weights = {name: weight.contiguous() for name, weight in copied_weights(model).items()}
+    with using_files(phase):
+        save_file(weights, phase / "weights.safetensors")
+    (phase / "unfinished.json").write_text(json.dumps(state), encoding="utf-8")
+    (phase / "unfinished.json").rename(phase / "state.json")
+
+
+def copied_weights(model: nn.Module) -> dict[str, Tensor]:
+    """The weights of a model by their names, copied to the CPU."""
+    return {name: weight.to("cpu", copy=True) for name, weight in model.state_dict().items()}
+
+
+def read_phase(model: PreTrainedModel, phase: Path) -> dict[str, Any] | None:
+    """Loads the weights of a finished phase into the model and gives its state; None if the phase is not finished."""
+    if not (phase / "state.json").is_file():
+        return None
+    model.load_state_dict(load_file(phase / "weights.safetensors", device=str(model.device)))
+    return json.loads((phase / "state.json").read_text(encoding="utf-8"))
+
+
+# Checkpoints of an interrupted run, written at intervals of time, and the best weights, which are kept in memory.
+
+SECONDS = 60.0  # of training between two checkpoints
+now = time.monotonic
+
+
+class ResumePoints(TrainerCallback):
+    """Has the Trainer write a checkpoint after the first step that ends `SECONDS` after the last checkpoint.
+
+    None is written after the last step, because training is done then. A run that is killed later, while its results
+    are written, is resumed from its last checkpoint.
+    """
+
+    def on_train_begin(self, args: TrainingArguments, state, control, **_):
+        """Called by the Trainer."""
+        self.saved = now()
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_):
+        """Called by the Trainer. It has decided to save by the number of the step, which is not the rule here."""
+        control.should_save = state.global_step < state.max_steps and self.due(args)
+
+    def on_save(self, args, state, control, **_):
+        """Called by the Trainer."""
+        self.saved = now()
+
+    def due(self, args: TrainingArguments) -> bool:
+        """Whether a checkpoint is to be written; of several processes the clock of the main one decides."""
+        due = torch.tensor(int(now() - self.saved >= SECONDS), device=args.device)
+        return bool(broadcast(due) if args.world_size > 1 else due)
+
+
+class BestWeights(EarlyStoppingCallback):
+    """Early stopping that keeps the weights of the best evaluation in memory, on the CPU.
+
+    The model has them when training ends. They are also written beside a checkpoint, because a resumed run may not
+    find better ones: once for each checkpoint that has new ones, before it, so that what a complete checkpoint needs
+    is complete. No checkpoint is written where training stops early.
+
+    It comes after `ResumePoints` in the list of callbacks. The evaluation's metric is `args.metric_for_best_model`,
+    whose highest value is the best.
+
+    Args:
+        early_stopping_patience: number of evaluations without improvement before training stops.
+        early_stopping_threshold: difference that counts as an improvement.
+    """
+
+    def __init__(self, early_stopping_patience: int = 1, early_stopping_threshold: float = 0.0):
+        super().__init__(early_stopping_patience, early_stopping_threshold)
+        self.weights: dict[str, Tensor] | None = None
+        self.step = self.written = 0  # of the best evaluation; of the one whose weights lie on the disk
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control, **_):
+        """Called by the Trainer, which has loaded the state of the checkpoint if a run is resumed."""
+        if state.best_global_step:
+            self.step = self.written = state.best_global_step
+            if not self.file(args).is_file():
+                raise InputError(
+                    f"{args.output_dir} lacks {self.file(args).name}, the best weights so far: train again with "
+                    "--overwrite"
+                )
+            self.weights = load_file(self.file(args))
+
+    def on_step_end(self, args: TrainingArguments, state, control: TrainerControl, **_):
+        """Called by the Trainer."""
+        if control.should_save and not control.should_evaluate:
+            self.write(args)
+
+    def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, metrics, **others):
+        """Called by the Trainer, before it updates `state.best_metric`."""
+        super().on_evaluate(args, state, control, metrics, **others)
+        if state.best_metric is None or metrics[f"eval_{args.metric_for_best_model}"] > state.best_metric:
+            self.step = state.global_step
+            self.weights = copied_weights(others["model"])
+        control.should_save = control.should_save and not control.should_training_stop
+        if control.should_save:
+            self.write(args)
+
+    def on_save(self, args: TrainingArguments, state, control, **_):
+        """Called by the Trainer when a checkpoint is complete: weights that no checkpoint needs are removed."""
+        if args.should_save:
+            for file in Path(args.output_dir).glob("best-*"):
+                if file != self.file(args):
+                    file.unlink()
+
+    def on_train_end(self, args, state, control, *, model: nn.Module, **_):
+        """Called by the Trainer."""
+        if self.weights is not None:
+            model.load_state_dict(self.weights)
+
+    def file(self, args: TrainingArguments) -> Path:
+        """The file of the best weights."""
+        return Path(args.output_dir) / f"best-{self.step}.safetensors"
+
+    def write(self, args: TrainingArguments) -> None:
+        """Writes the weights, unless they are written, or there has been no evaluation yet."""
+        if self.weights is not None and self.written != self.step and args.should_save:
+            save_file({name: weight.contiguous() for name, weight in self.weights.items()}, self.file(args))
+        self.written = self.step
+
+
+# Weights between those before and after a training: WiSE-FT (Wortsman et al., 2022, arXiv:2109.01903, Eq. 1).
+
+
+class Beginning:
+    """The weights of a model that need a gradient, as they are before a training.
+
+    Args:
+        model: the model that will be trained; its weights are copied.
+    """
+
+    def __init__(self, model: nn.Module):
+        self.weights = [weight for weight in model.parameters() if weight.requires_grad]
+        self.before = [weight.detach().clone() for weight in self.weights]
+
+    def keep(self, share: float) -> None:
+        """Gives the model, once it is trained, the weights that have this share of the trained ones, from 0 to 1."""
+        self.mix([weight.detach() for weight in self.weights], share)
+
+    def at(self, shares: Sequence[float]) -> Iterator[float]:
+        """Yields each share while the model has its weights; in the end the model has the trained ones again."""
+        after = [weight.detach().clone() for weight in self.weights]
+        for share in shares:
+            self.mix(after, share)
+            yield share
+        self.mix(after, 1.0)
+
+    @torch.no_grad()
+    def mix(self, after: Sequence[Tensor], share: float) -> None:
+        """Gives the model a share of the weights `after` a training."""
+        for weight, before, trained in zip(self.weights, self.before, after, strict=True):
+            weight.copy_(torch.lerp(before.to(trained), trained, share))
+
+
+class InterpolatedWeights(TrainerCallback):
+    """Puts the weights of a model between those that it has now and those that it ends with.
+
+    It is made before the training, also before one that is resumed, when the model has its first weights. Of several
+    callbacks that set weights at the end, it is the last.
+
+    Args:
+        model: the model that is trained.
+        share: of the trained weights, from 0 to 1.
+    """
+
+    def __init__(self, model: nn.Module, share: float):
+        self.beginning, self.share = Beginning(model), share
+
+    def on_train_end(self, args, state, control, **kwargs):
+        """Called by the Trainer after the last step."""
+        self.beginning.keep(self.share)
+
+
+# Trackers of experiments, such as TensorBoard, which show the losses and scores of runs while they are made.
+
+# Name -> the modules of which the Trainer needs one.
+TRACKERS = {
+    "tensorboard": ["tensorboard", "tensorboardX"],
+    "mlflow": ["mlflow"],
+    "wandb": ["wandb"],
+    "trackio": ["trackio"],
+}
+PLACE = "TENSORBOARD_LOGGING_DIR"  # the environment variable from which the Trainer's callback takes the folder
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """Where a run is reported.
+
+    Args:
+        trackers: names in `TRACKERS`.
+        output: the folder of the run. Its name is the name of the run. TensorBoard's files go to logs/NAME beside it,
+            or to the folder in TENSORBOARD_LOGGING_DIR. The other trackers have settings of their own for their place,
+            and project: MLFLOW_TRACKING_URI, WANDB_DIR, TRACKIO_DIR.
+    """
+
+    trackers: Sequence[str] = ()
+    output: Path = Path()
+
+    @property
+    def run(self) -> str | None:
+        """The name of the run; None where nothing is reported."""
+        return self.output.name if self.trackers else None
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """A context in which the Trainer is made and trains. At its end the run is finished in every tracker."""
+        before = os.environ.get(PLACE)
+        if "tensorboard" in self.trackers and before is None:
+            os.environ[PLACE] = str(self.output.parent / "logs" / self.output.name)
+        try:
+            yield
+        finally:
+            if before is None:
+                os.environ.pop(PLACE, None)
+            if "wandb" in self.trackers:  # the others finish with the Trainer; wandb would go on with the same run
+                import wandb
+
+                wandb.finish()
+
+
+UNTRACKED = Tracking()
+
+
+def check_trackers(names: Sequence[str]) -> None:
+    """Checks that trackers are known and installed.
+
+    Raises:
+        InputError: one is not; says what to install.
+    """
+    for name in names:
+        if name not in TRACKERS:
+            raise unknown("--report-to", name, TRACKERS)
+        if not any(find_spec(module) for module in TRACKERS[name]):
+            raise InputError(f"--report-to {name}: the package {name} is not installed: pip install {name}")

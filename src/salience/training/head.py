@@ -1,0 +1,390 @@
+"""How a classifier pools its tokens: as it is, by the mean, or as its encoder was trained to be used.
+
+Encoders of sentence-transformers come with a list of modules, `modules.json`, and the settings of their pooling in a
+folder beside it, usually `1_Pooling`. MiniLM's says `pooling_mode_mean_tokens: true`; since version 6 of
+sentence-transformers it is written `pooling_mode: mean`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers.utils import cached_file
+
+from salience.batch import Batch
+from salience.classify import TextClassifier
+from salience.classify.frozen_encoder import sentence_vectors
+from salience.data.encoding import Encoded
+from salience.errors import InputError, quoted
+from salience.hooks.hooks import evaluating, forward
+from salience.hooks.stages import depth, encoder_of, has_pooling_layer, layers_of, stages, unwrapped
+from salience.models.loading import load_configuration, model_source
+from salience.models.mean_pooling import fresh_head, settle, supports_mean, with_mean_pooling
+from salience.papers.attention_classifiers.classifier import AttentionClassifier
+from salience.training.recipe import Recipe
+
+# Encoders for the mean over tokens, by the beginnings of their names, where the settings of the pooling are missing.
+BY_NAME = ("all-minilm-", "all-roberta-large-", "all-distilroberta-", "e5-", "multilingual-e5-")
+
+
+def with_pooling(model: PreTrainedModel, name: str, pooling: str) -> PreTrainedModel:
+    """The classifier that is trained: with mean pooling where it is asked for.
+
+    Args:
+        model: the classifier as it was loaded. A pooling layer that it already has is kept.
+        name: what it was loaded from.
+        pooling: "cls" leaves the model as it is; "mean" as in `mean_pooling`; "auto" is "mean" for encoders that were
+            trained for it, where the architecture admits it, else "cls".
+
+    Raises:
+        InputError: mean pooling is not possible for the architecture, or its pooling layer was trained, which is
+            retired.
+    """
+    if has_pooling_layer(model):
+        if model.config.pooling_layer != "mean":
+            raise InputError(
+                f"--model {quoted(name)} has the pooling {model.config.pooling_layer}, which is retired: it predicts, "
+                "but is not trained further; begin from its encoder, with --pooling mean"
+            )
+        if load_configuration(name).num_labels != model.config.num_labels:  # then the head was drawn anew
+            fresh_head(model)
+        settle(model)
+        return model
+    if pooling == "auto":
+        pooling = "mean" if supports_mean(model) and is_for_mean(name) else "cls"
+    return with_mean_pooling(model) if pooling == "mean" else model
+
+
+def used_pooling(model: PreTrainedModel) -> str:
+    """The value of `pooling` that a classifier stands for: "mean", or "cls" for its own head."""
+    own_mean = getattr(model.config, "classifier_pooling", None) == "mean"
+    return "mean" if own_mean or getattr(model.config, "pooling_layer", None) else "cls"
+
+
+def is_for_mean(name: str) -> bool:
+    """Whether an encoder was trained for the mean over its tokens, by its files, or else by its name.
+
+    Args:
+        name: "minilm", a folder, or a name on the hub.
+    """
+    modes = declared_modes(model_source(name))
+    if modes is not None:
+        return modes == {"mean"}
+    trained = any("Classification" in kind for kind in load_configuration(name).architectures or [])
+    return not trained and Path(name).name.lower().startswith(BY_NAME)
+
+
+def declared_modes(source: str) -> set[str] | None:
+    """The ways of pooling that sentence-transformers uses for an encoder, such as {"mean"}; None if no file says it.
+
+    Args:
+        source: a folder, or a name on the hub.
+    """
+    modules = read_json(source, "modules.json")
+    folders = [
+        module.get("path")
+        for module in (modules if isinstance(modules, list) else [])
+        if isinstance(module, dict) and str(module.get("type", "")).endswith("Pooling")
+    ]
+    folder = folders[0] if folders else "1_Pooling"
+    if not isinstance(folder, str) or Path(folder).name != folder:
+        return None
+    settings = read_json(source, f"{folder}/config.json")
+    if not isinstance(settings, dict):
+        return None
+    modes = settings.get("pooling_mode")
+    if modes is None:
+        prefix = "pooling_mode_"
+        return {key.removeprefix(prefix).removesuffix("_tokens") for key in settings if settings[key] is True
+                and key.startswith(prefix)}  # fmt: skip
+    return {str(mode) for mode in (modes if isinstance(modes, list) else [modes])}
+
+
+def read_json(source: str, file: str) -> Any:
+    """The content of a JSON file of a model; None if there is no such file, or it is damaged."""
+    found = cached_file(
+        source, file, _raise_exceptions_for_gated_repo=False, _raise_exceptions_for_missing_entries=False,
+        _raise_exceptions_for_connection_errors=False,
+    )  # fmt: skip
+    try:
+        return None if found is None else json.loads(Path(found).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+# Freezing the lower part of an encoder: its weights stay as they are, and no gradient is computed for them.
+
+# Parts of encoders between embeddings and layers: of ELECTRA, ALBERT, and DeBERTa's norm of relative positions.
+BELOW = ("embeddings_project", "encoder.embedding_hidden_mapping_in", "encoder.LayerNorm")
+
+
+def freeze_lowest(model: nn.Module, layers: int) -> None:
+    """Excludes the embeddings and the lowest layers of an encoder from training, until it is loaded again.
+
+    A part that no trained weight lies below has a forward pass and no backward pass.
+
+    Args:
+        layers: number of the lowest layers, from 0 to L. A pooling layer is none of them.
+
+    Raises:
+        InputError: the encoder has fewer layers, its layers are not recognised, or it has one layer at several levels.
+    """
+    modules = recognised_stages(model, f"--freeze {layers}")
+    if layers > depth(model):
+        raise InputError(f"--freeze {layers}: the encoder has {depth(model)} layers; give a number up to that")
+    of_layers = layers_of(model)
+    frozen = [module for level, module in of_layers.items() if isinstance(level, int) and level <= layers]
+    trained = [module for level, module in of_layers.items() if level not in range(1, layers + 1)]
+    if any(module is other for module in frozen for other in trained):
+        raise InputError(f"--freeze {layers}: the encoder has one layer at several levels; use --freeze 0")
+    for module in (*frozen, *parts_below(model), modules["embeddings"]):
+        module.requires_grad_(False)
+
+
+def parts_below(model: nn.Module) -> list[nn.Module]:
+    """The parts of an encoder, beside its embedding block, that belong to the embeddings.
+
+    They are the tables of relative positions, which MPNet and DeBERTa share between all layers, and what lies between
+    the embeddings and the first layer.
+    """
+    inside = {id(part) for module in layers_of(model).values() for part in module.modules()}
+    outside = {name: part for name, part in encoder_of(model).named_modules() if id(part) not in inside}
+    return [part for name, part in outside.items() if isinstance(part, nn.Embedding) or name in BELOW]
+
+
+def recognised_stages(model: nn.Module, option: str) -> dict[str | int, nn.Module]:
+    """As `salience.hooks.stages.stages`, for a model that an option needs the levels of.
+
+    Raises:
+        InputError: the model's embedding block or layers are not recognised.
+    """
+    try:
+        return stages(model)
+    except ValueError as error:
+        raise InputError(f"{option} cannot be used with this model: {error}") from error
+
+
+def frozen_layers(model: nn.Module) -> int:
+    """The number of the lowest layers, a pooling layer included, below and in which no weight is trained.
+
+    It is 0 for a model whose layers are not recognised: `freeze_lowest` refuses it.
+    """
+    try:
+        modules, layers = stages(model), layers_of(model).values()
+    except ValueError:
+        return 0
+    if is_trained(modules["embeddings"]):
+        return 0
+    return sum(1 for _ in takewhile(lambda layer: not is_trained(layer), layers))
+
+
+def is_trained(module: nn.Module) -> bool:
+    """Whether any weight of a module is trained."""
+    return any(weight.requires_grad for weight in module.parameters())
+
+
+# Calibration of a trained classifier by its estimate: a temperature that is folded into the last linear map.
+
+
+def last_map(model: PreTrainedModel) -> nn.Linear:
+    """The linear map whose outputs are the logits that the model predicts by.
+
+    Of an attention classifier with a compressor, it is that of the learner or of the compressor, by which it predicts.
+    """
+    head: nn.Module = unwrapped(model)
+    if isinstance(head, AttentionClassifier):
+        own = head.compressor.classifier if head.compressor is not None and head.predicts_compressed else None
+        head = head.head if own is None else own
+    return [module for module in head.modules() if isinstance(module, nn.Linear)][-1]
+
+
+@torch.no_grad()
+def divide_logits(model: PreTrainedModel, temperature: float) -> None:
+    """Divides the weights and biases of the last linear map, and so the logits.
+
+    Args:
+        temperature: T, above 0.
+    """
+    for weight in last_map(model).parameters(recurse=False):
+        weight.div_(temperature)
+
+
+def choose_calibration(asked: bool | None, model: PreTrainedModel, batch: Batch, note: Callable[[str], None]) -> bool:
+    """Whether the temperature of an estimate is folded into a model: if asked, and by default if it can be.
+
+    Args:
+        asked: None for the default.
+        batch: some texts, on any device.
+        note: called with a line of text if a model cannot be calibrated.
+
+    Raises:
+        InputError: it is asked, and the model is not `divisible`.
+    """
+    if asked is False or divisible(model, batch):
+        return asked is not False
+    reason = (
+        f"the logits of {type(unwrapped(model)).__name__} are not those of its last linear map, so no temperature can "
+        "be folded into it"
+    )
+    if asked:
+        raise InputError(f"--calibrate: {reason}: leave --calibrate out")
+    note(f"not calibrated: {reason}")
+    return False
+
+
+@torch.no_grad()
+def divisible(model: PreTrainedModel, batch: Batch) -> bool:
+    """Whether `divide_logits` divides the logits of a model, which is unchanged afterwards.
+
+    It does not if the model computes its logits in another way, or shares its last map with another part.
+
+    Args:
+        batch: some texts, on any device.
+    """
+
+    def logits() -> Tensor:
+        with evaluating(model):
+            return forward(model, batch.to(model.device)).float()
+
+    before = logits()
+    divide_logits(model, 2.0)  # which changes no bit but the exponents
+    after = logits()
+    divide_logits(model, 0.5)
+    return torch.allclose(2 * after, before, rtol=1e-3, atol=1e-4)
+
+
+def calibration_sentence(scaling: Mapping[str, Any]) -> str:
+    """What was folded into the model, in one line.
+
+    Args:
+        scaling: what `cross_fitted` gives.
+    """
+    before, after = scaling["calibration_error"], scaling["calibration_error_scaled"]
+    errors = "" if after is None else f": calibration error {before:.3f} without, {after:.3f} with it (cross-fitted)"
+    return f"calibrated by the temperature {scaling['temperature']:.3g}{errors}"
+
+
+# How a fresh head begins: as the logistic regression of the labels on the vectors that it reads.
+
+MOST = 10_000  # texts that the regression is fitted on: with as many, more of them change little and cost time
+
+
+def can_begin(model: PreTrainedModel) -> bool:
+    """Whether the head of a classifier can begin as a regression: its last linear map reads a vector of the text."""
+    return not isinstance(model, AttentionClassifier) and stages(model).get("sentence") is last_map(model)
+
+
+def used_head_start(recipe: Recipe, model: PreTrainedModel) -> str:
+    """How the fresh head of a run begins by default: as a regression where it reads a mean, which was measured.
+
+    Args:
+        recipe: its pooling is not "auto".
+        model: as it was loaded by the name that the recipe has.
+
+    Returns:
+        "logistic" or "random". A head that was trained already stays as it is, which is "random" too.
+    """
+    if not recipe.reads_mean or not can_begin(model):
+        return "random"
+    loaded = load_configuration(recipe.model)
+    is_classifier = any(name.endswith("ForSequenceClassification") for name in loaded.architectures or [])
+    return "random" if is_classifier and loaded.num_labels == model.config.num_labels else "logistic"
+
+
+def check_head_start(head_start: str | None, model: PreTrainedModel) -> None:
+    """Raises an `InputError` if the head of the model is to begin as a regression and cannot."""
+    if head_start == "logistic" and not can_begin(model):
+        raise InputError(f"--head-start logistic is not available for {type(model).__name__}: use --head-start random")
+
+
+@torch.no_grad()
+def begin_as_regression(
+    classifier: TextClassifier, training: Encoded, class_weights: Sequence[float] | None = None, strength: float = 1.0
+) -> None:
+    """Sets the last linear map of a classifier; nothing is done if all texts that are read are of one class.
+
+    Of more than `MOST` training texts, `MOST` are drawn, the same in every call.
+
+    Args:
+        classifier: its model `can_begin`. The encoder is not changed.
+        training: N encoded texts with labels, one each or several.
+        class_weights: of the C classes or labels in the loss; None for equal ones.
+        strength: inverse strength of the L2 penalty, for vectors whose mean length is 1.
+    """
+    if len(training) > MOST:
+        training = training.take(np.sort(np.random.default_rng(0).permutation(len(training))[:MOST]))
+    labels = np.asarray(training.labels)
+    if labels.ndim == 1 and len(np.unique(labels)) < 2:
+        return
+    with classifier.computing():
+        vectors = sentence_vectors(classifier.model, training)
+    linear: nn.Linear = last_map(classifier.model)
+    if labels.ndim == 1:
+        weights, biases = regression(vectors, labels, linear.out_features, class_weights, strength)
+    else:
+        weights, biases = regressions(vectors, labels, class_weights, strength)
+    linear.weight.copy_(torch.from_numpy(weights))
+    if linear.bias is not None:
+        linear.bias.copy_(torch.from_numpy(biases))
+
+
+def regression(
+    vectors: np.ndarray, labels: np.ndarray, classes: int, class_weights: Sequence[float] | None = None,
+    strength: float = 1.0,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """The weights (C, D) and biases (C,) of a logistic regression in float64, for vectors of their own length.
+
+    A class without a row has weights of 0 and the lowest of the biases.
+
+    Args:
+        vectors: (N, D).
+        labels: (N,), class numbers, of at least two classes.
+        classes: number of classes C.
+        class_weights: of the C classes; None for equal ones.
+        strength: inverse strength of the L2 penalty, for vectors whose mean length is 1.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    length = np.linalg.norm(vectors.astype(np.float64), axis=1).mean()
+    of_rows = None if class_weights is None else np.asarray(class_weights)[labels]
+    fitted = LogisticRegression(C=strength, max_iter=1000).fit(vectors / length, labels, of_rows)
+    found, offsets = fitted.coef_ / length, fitted.intercept_
+    if len(found) == 1:  # two classes: the logits are those of the second one against the first
+        found, offsets = np.concatenate([-found, found]) / 2, np.concatenate([-offsets, offsets]) / 2
+    weights, biases = np.zeros((classes, vectors.shape[1])), np.full(classes, offsets.min())
+    weights[fitted.classes_], biases[fitted.classes_] = found, offsets
+    return weights, biases
+
+
+def regressions(
+    vectors: np.ndarray, labels: np.ndarray, label_weights: Sequence[float] | None = None, strength: float = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """The weights (C, D) and biases (C,) of a logistic regression of each of several labels, in float64.
+
+    A label that no row has, or every row, has weights of 0 and the log odds of its rows, half a row added to either
+    side.
+
+    Args:
+        vectors: (N, D).
+        labels: (N, C), 0 and 1.
+        label_weights: of the texts that have each label (C,); None for weights of 1.
+        strength: as of `regression`.
+    """
+    weights, biases = np.zeros((labels.shape[1], vectors.shape[1])), np.zeros(labels.shape[1])
+    for number, of_label in enumerate(labels.T):
+        if of_label.min() == of_label.max():
+            biases[number] = np.log((of_label.sum() + 0.5) / (len(of_label) - of_label.sum() + 0.5))
+        else:
+            # Of the two classes "no" and "yes": the logit of a label is the difference of both.
+            of_both = None if label_weights is None else (1.0, label_weights[number])
+            both, offsets = regression(vectors, of_label, 2, of_both, strength)
+            weights[number], biases[number] = both[1] - both[0], offsets[1] - offsets[0]
+    return weights, biases
