@@ -20,8 +20,7 @@ from transformers import PreTrainedTokenizerFast
 
 from salience import Batch
 from salience.models.mean_pooling import with_mean_pooling
-from salience.papers.attention_classifiers.classifier import AttentionClassifier
-from salience.papers.attention_classifiers.options import AttentionClassifierConfig
+from salience.papers.attention_classifiers.classifier import AttentionClassifier, AttentionClassifierConfig
 
 VOCABULARY = 104  # more than BERT's [UNK], which is 100
 POSITIONS = 64

@@ -11,8 +11,7 @@ import torch
 
 import families
 from salience import Batch
-from salience.papers.attention_classifiers.classifier import AttentionClassifier
-from salience.papers.attention_classifiers.options import AttentionClassifierConfig
+from salience.papers.attention_classifiers.classifier import AttentionClassifier, AttentionClassifierConfig
 
 PADDING, UNKNOWN, SEPARATOR, FIRST_WORD = 0, 1, 2, 3
 VOCABULARY = 104  # more than BERT's [UNK], which random-UNK takes where it knows no tokenizer

@@ -253,6 +253,18 @@ def comma_separated(text: str) -> list[str]:
     return [part.strip() for part in re.split(r",(?![^\[\]{}]*[\]}])", text)]
 
 
+def numbers(text: str, separator: str, example: str, kind: type = int) -> list:
+    """The numbers of a text, which `separator` separates.
+
+    Raises:
+        InputError: Something else stands there; the message shows the example.
+    """
+    try:
+        return [kind(number) for number in text.split(separator)]
+    except ValueError:
+        raise InputError(f"{text!r} are no numbers; write {example}") from None
+
+
 def read_yaml(text: str, source: str) -> Any:
     """The value that a yaml text stands for, with 1e-4 read as the number that it is.
 

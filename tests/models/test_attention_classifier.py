@@ -20,8 +20,8 @@ from salience.data.encoding import encode_texts
 from salience.hooks.hooks import forward
 from salience.mixing.method import swap_halves
 from salience.papers.attention_classifiers.building import word_tokenizer
-from salience.papers.attention_classifiers.classifier import AttentionClassifier
-from salience.papers.attention_classifiers.options import ENCODERS, HEADS, POOLINGS, AttentionClassifierConfig
+from salience.papers.attention_classifiers.classifier import ENCODERS, AttentionClassifier, AttentionClassifierConfig
+from salience.papers.attention_classifiers.options import HEADS, POOLINGS
 from word_models import CLASSES, SEPARATOR, VOCABULARY, bits, padded, torchs_lstm, word_batch, word_classifier
 
 every_encoder = pytest.mark.parametrize("encoder", ENCODERS)

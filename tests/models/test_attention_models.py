@@ -8,15 +8,17 @@ import families
 from reference import close
 from salience.data.encoding import encode_texts
 from salience.errors import InputError
+from salience.models.architectures import NAMES, own_settings
 from salience.models.loading import longest_text
-from salience.papers.attention_classifiers.building import (
+from salience.papers.attention_classifiers.building import build_attention_classifier
+from salience.papers.attention_classifiers.options import (
+    POOLINGS,
+    PREFIX,
     PRESETS,
     WORD_ENCODERS,
     AttentionOptions,
     attention_options,
-    build_attention_classifier,
 )
-from salience.papers.attention_classifiers.options import POOLINGS
 from salience.papers.attention_classifiers.poolings import Additive, Dot, First, Max
 from word_models import bits
 
@@ -59,9 +61,9 @@ def test_every_pooling_has_a_name(name):
     ],
 )
 def test_presets_are_the_rows_of_the_papers_table(name, encoder, pooling):
-    found = attention_options(name, {})
+    found = own_settings(name, {})
     assert (found.encoder, found.pooling, found.head, found.scale) == (encoder, pooling, "perceptron", 1.0)
-    assert list(PRESETS) == ["lstm-base", "lstm-att", "lstm-vat", "bert-base", "bert-att", "bert-vat"]
+    assert [PREFIX, *PRESETS] == list(NAMES)
 
 
 def test_options_replace_what_a_name_stands_for():
@@ -71,9 +73,9 @@ def test_options_replace_what_a_name_stands_for():
 
 @pytest.mark.parametrize("name", ["minilm", "./folder", "distilbert-base-uncased", "attention"])
 def test_other_models_are_none_of_ours_and_take_no_options(name):
-    assert attention_options(name, {}) is None
+    assert own_settings(name, {}) is None
     with pytest.raises(InputError, match=f"--model {name} takes no encoder, scale") as refusal:
-        attention_options(name, {"encoder": "lstm", "scale": 2})
+        own_settings(name, {"encoder": "lstm", "scale": 2})
     assert "attention:dot" in str(refusal.value) and "lstm-vat" in str(refusal.value)
 
 

@@ -10,7 +10,8 @@ import transformers.modeling_utils
 import families
 from salience.errors import InputError
 from salience.models.loading import load_classifier, load_trained
-from salience.papers.attention_classifiers.building import AttentionOptions, build_attention_classifier
+from salience.papers.attention_classifiers.building import build_attention_classifier
+from salience.papers.attention_classifiers.options import AttentionOptions
 
 KERNELS = ["evil/kernel", "evil/kernel@main:attention", "kernels-community/flash-attn2", "flash_attention_2"]
 

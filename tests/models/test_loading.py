@@ -11,7 +11,8 @@ import families
 from salience.errors import InputError
 from salience.models import loading as embedded
 from salience.models.loading import EMBEDDED, check_hash, embedded_folder, load_classifier, load_trained, longest_text
-from salience.papers.attention_classifiers.building import AttentionOptions, build_attention_classifier
+from salience.papers.attention_classifiers.building import build_attention_classifier
+from salience.papers.attention_classifiers.options import AttentionOptions
 
 
 def test_the_embedded_model_is_the_upstream_file():

@@ -15,7 +15,7 @@ from salience.audit.association import NEUTRAL
 from salience.cli.main import main
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.papers.attention_classifiers.building import AttentionOptions
+from salience.papers.attention_classifiers.options import AttentionOptions
 from salience.papers.uaftc.analysis import Analysis, Words, analyse, sweep
 from salience.papers.uaftc.page import attention_page, category_rows, draw_all
 from salience.papers.uaftc.page import scores as draw_scores

@@ -9,7 +9,7 @@ from salience import EmbedMix, MixTrainer, SSMix
 from salience.classify import TextClassifier
 from salience.data.encoding import Encoded
 from salience.mixing import neighbours
-from salience.papers.uaftc.alignment import alignment, coupling, penalty
+from salience.models.architectures import alignment_penalty, architecture
 from salience.papers.uaftc.training import WordRecipe
 from salience.training.fit import fit
 from salience.training.objective import penalised, plain
@@ -17,6 +17,10 @@ from salience.training.prepare import Prepared
 from salience.training.procedures import Standard
 from salience.training.recipe import Recipe
 from word_models import bits, word_batch, word_classifier
+
+
+def alignment(model, form: str = "absolute") -> torch.Tensor:
+    return architecture(model).alignment(form)
 
 
 def by_loops(model) -> float:
@@ -62,10 +66,10 @@ def test_the_alignment_is_its_formula(encoder, pooling, classes):
 def test_the_squares_form_is_a_sum_of_squares(classes):
     model = word_classifier("affine", classes=classes).double()
     found = alignment(model, "square")
-    assert found.item() == pytest.approx(sum(value**2 for value in coupling(model).tolist()), abs=1e-12)
+    assert found.item() == pytest.approx(sum(value**2 for value in model.coupling().tolist()), abs=1e-12)
     assert found.item() != pytest.approx(alignment(model).item(), rel=0.01)
-    assert penalty(0.3, "square")(model).item() == pytest.approx(0.3 * found.item(), abs=1e-12)
-    assert penalty(0.0) is None
+    assert alignment_penalty(0.3, "square")(model).item() == pytest.approx(0.3 * found.item(), abs=1e-12)
+    assert alignment_penalty(0.0) is None
 
 
 @pytest.mark.parametrize(("price", "form"), [(1.0, "cube"), (0.0, "cube"), (0.0, "square")])

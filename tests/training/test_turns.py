@@ -32,7 +32,6 @@ from salience.hooks.hooks import forward
 from salience.papers.attention_classifiers import classifier as compressor
 from salience.papers.attention_classifiers.building import word_tokenizer
 from salience.papers.attention_classifiers.classifier import Compressor, divergence, pooled_states, sample
-from salience.papers.attention_classifiers.options import required_procedure
 from salience.papers.vat import turns
 from salience.papers.vat.turns import compress, compression_loss, encode_features, frozen
 from salience.training import callbacks as phases
@@ -75,7 +74,7 @@ def ready(
 ) -> Prepared:
     """A run that is prepared to train the model, by turns with these settings if it needs them."""
     everything = encoded()
-    procedure = Turns(iterations, **settings) if required_procedure(model) == "turns" else Standard()
+    procedure = Turns(iterations, **settings) if model.procedure == "turns" else Standard()
     return Prepared(
         recipe, TextClassifier(model, TOKENIZER, 100), method, procedure, everything.take(range(20)),
         everything.take(range(20, 30)) if validation else None, None, class_weights,

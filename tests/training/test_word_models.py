@@ -11,7 +11,7 @@ import word_models
 from salience.data.encoding import encode_texts
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.papers.attention_classifiers.building import AttentionOptions
+from salience.papers.attention_classifiers.options import AttentionOptions
 from salience.papers.uaftc import training as study
 from salience.papers.uaftc.training import KeepBest, WordRecipe, accuracy, adagrad, fit_words
 

@@ -22,10 +22,10 @@ from salience.data.long_texts import LONG, Passages, merged, passages
 from salience.data.texts import Texts, TextsLike
 from salience.errors import InputError, unknown
 from salience.hooks.hooks import evaluating, forward
+from salience.models.architectures import architecture
 from salience.models.loading import load_configuration, load_tokenizer, load_trained, longest_text
 from salience.models.precision import check_precision, computing
 from salience.models.problem import Problem, is_multi_label, problem_in, problem_of, thresholds_in
-from salience.papers.attention_classifiers.classifier import TypeScalars
 
 # Predicted probabilities of encoded texts, in batches of texts of similar length.
 
@@ -46,10 +46,8 @@ def predict_probabilities(model: PreTrainedModel, encoded: Encoded, precision: s
     probabilities = np.empty((len(encoded), classes), np.float32)
     problem = problem_of(model)
     with evaluating(model), computing(model, precision):
-        logits_of: Callable[[Batch], Tensor] = partial(forward, model)
-        # The scalars cost one pass over the vocabulary: worthwhile if the texts have more tokens than that.
-        if TypeScalars.fits(model) and encoded.lengths.sum() > model.config.vocab_size:
-            logits_of = TypeScalars(model).logits
+        fast = architecture(model).fast_logits(int(encoded.lengths.sum()))
+        logits_of: Callable[[Batch], Tensor] = fast or partial(forward, model)
         for rows, batch in like_length(model, encoded):
             probabilities[rows] = problem.probabilities(logits_of(batch).float()).cpu().numpy()
     return probabilities

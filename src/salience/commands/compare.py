@@ -11,12 +11,11 @@ from salience.comparison.evidence import GridEvidence
 from salience.comparison.grid import data_sets_of, name_of, sizes_of
 from salience.comparison.results import write_reports
 from salience.errors import InputError
-from salience.papers.table import numbers
 from salience.processes import part_of
 from salience.report.comparison import show_comparison
 from salience.report.comparison_page import comparison_markdown, comparison_page
 from salience.report.terminal import GridProgress, say
-from salience.settings import comma_separated
+from salience.settings import comma_separated, numbers
 from salience.training.recipe import Recipe
 from salience.training.references import references_of
 

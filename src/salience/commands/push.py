@@ -14,8 +14,8 @@ from salience.classify.abstaining import FILE as THRESHOLDS
 from salience.classify.classifier import is_exported
 from salience.commands.hub_errors import hub_error
 from salience.errors import InputError, counted, listed, one_line, quoted
+from salience.models.architectures import MODEL_TYPES
 from salience.models.loading import EMBEDDED, load_configuration
-from salience.papers.attention_classifiers.options import AttentionClassifierConfig
 from salience.report.terminal import say, tell
 from salience.runs.folder import written_by_run
 from salience.training.recipe import RETIRED, Recipe
@@ -102,7 +102,7 @@ def card_for(run: FinishedRun, repository: str, license: str | None) -> str:
     if chosen := run.metrics.get("choice", {}).get("chosen"):  # by the retired --method auto
         settings |= {"method": chosen, "method_options": {}}
     recipe = Recipe.from_mapping(settings, str(run.folder))
-    ours = isinstance(config, AttentionClassifierConfig)
+    ours = config.model_type in MODEL_TYPES
     return model_card(
         without_places(recipe), labels, run.metrics, run.metrics, ours, repository, base_model_of(recipe), license,
         facts=run.facts,

@@ -10,7 +10,7 @@ from salience.errors import InputError, listed, unknown
 from salience.files import check_folder, whole_folder
 from salience.papers.tables import TABLES, Table
 from salience.processes import part_of
-from salience.settings import comma_separated
+from salience.settings import comma_separated, numbers
 
 
 def reproduce(
@@ -55,7 +55,7 @@ def reproduce(
     if name not in TABLES:
         raise unknown("table", name, TABLES)
     # These import torch, which a misspelt name should not wait for.
-    from salience.papers.table import merge_results, numbers, run_table
+    from salience.papers.table import merge_results, run_table
     from salience.report.terminal import GridProgress, say
 
     table = asked_table(name, model, rows, pictures)
@@ -86,7 +86,6 @@ def asked_table(name: str, model: str | None, rows: str | None, pictures: Path |
         InputError: the table does not take an option, or a value is invalid.
     """
     from salience.models.loading import load_configuration
-    from salience.papers.table import numbers
 
     table = TABLES[name]()
     if model is not None:

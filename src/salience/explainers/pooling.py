@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
 from salience.explainers.attention import ClsAttention
-from salience.hooks.hooks import evaluating
 from salience.hooks.stages import depth, encoder_of, has_pooling_layer, unwrapped
-from salience.papers.attention_classifiers.classifier import AttentionClassifier, pooled_states
+from salience.models.architectures import Architecture
 
 
 def pooling_attention(model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
@@ -26,12 +24,6 @@ def pooling_attention(model: nn.Module, batch: Batch, target: Tensor | None = No
         if encoder_of(model).config.pooling_layer == "mean":
             raise ValueError("mean pooling weights all tokens alike; use another explainer")
         return ClsAttention(layer=depth(model))(model, batch)
-    if not isinstance(model, AttentionClassifier):
+    if not isinstance(model, Architecture):
         raise ValueError(f"{type(model).__name__} has no attention pooling; train one with --model attention:additive")
-    if model.config.pooling == "first":
-        raise ValueError("first pooling reads the first token only, which is not a word")
-    with torch.no_grad(), evaluating(model):
-        _, attention = model.pooling(*pooled_states(model, batch))
-    if attention is None:
-        raise ValueError(f"{model.config.pooling} pooling has no attention to show")
-    return attention.mean(1)
+    return model.pooling_attention(batch)

@@ -7,12 +7,14 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from salience.errors import InputError, nearest, one_line, quoted
 from salience.files import sha256_of
+from salience.models.architectures import MODEL_TYPES
 from salience.models.mean_pooling import without_pooling_layer
 from salience.models.problem import ONE, SEVERAL
 
@@ -190,8 +192,11 @@ def read_configuration(source: str, **changes) -> PreTrainedConfig:
         ValueError: the weights are quantised.
         Exception: whatever transformers raises for a file that is not a configuration.
     """
-    from transformers import AutoConfig
+    from transformers import AutoConfig, PreTrainedConfig
 
+    stored, _ = PreTrainedConfig.get_config_dict(source)
+    if (module := MODEL_TYPES.get(stored.get("model_type", ""))) is not None:
+        import_module(module)
     config = AutoConfig.from_pretrained(source, trust_remote_code=False, **changes)
     for part in _nested(config):
         if getattr(part, "quantization_config", None) is not None:
@@ -272,8 +277,6 @@ def load_classifier(
     """
     from transformers import AutoModelForSequenceClassification
 
-    import salience.papers.attention_classifiers.classifier  # noqa: F401  registers the model type
-
     source = model_source(name)
     id2label = dict(enumerate(labels))
 
@@ -326,8 +329,6 @@ def load_trained(folder: str | Path) -> WithTokenizer:
     """
     from transformers import AutoModelForSequenceClassification
 
-    import salience.papers.attention_classifiers.classifier  # noqa: F401  registers the model type
-
     name = str(folder)
     source = model_source(name)
     model, loading_info = _loaded(
@@ -345,8 +346,6 @@ def load_trained(folder: str | Path) -> WithTokenizer:
 
 def load_configuration(name: str) -> PreTrainedConfig:
     """Loads the configuration of a model. Raises as `load_tokenizer`."""
-    import salience.papers.attention_classifiers.classifier  # noqa: F401  registers the model type
-
     return _loaded(name, lambda: read_configuration(model_source(name)))
 
 

@@ -18,7 +18,7 @@ from transformers import PreTrainedModel
 
 from salience.errors import unknown
 from salience.hooks.attention import differentiating_in_bf16
-from salience.papers.attention_classifiers.classifier import is_over_words
+from salience.models.architectures import architecture
 
 PRECISIONS = ("auto", "fp32", "bf16")
 GAIN = 0.8  # bf16 must take less than this share of the time of fp32
@@ -71,7 +71,7 @@ def resolve_precision(precision: str, device: torch.device, model: PreTrainedMod
     """
     if precision != "auto":
         return precision
-    if model is not None and is_over_words(model):
+    if model is not None and architecture(model).reads_words:
         return "fp32"
     if _default.get() != "auto":
         return _default.get()

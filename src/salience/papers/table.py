@@ -361,18 +361,6 @@ def measured(table: Table[Any], cell: Any, data_dir: Path | None, precision: str
         return table.row(cell, data_dir) | environment()
 
 
-def numbers(text: str, separator: str, example: str, kind: type = int) -> list:
-    """The numbers of a text, which `separator` separates.
-
-    Raises:
-        InputError: Something else stands there; the message shows the example.
-    """
-    try:
-        return [kind(number) for number in text.split(separator)]
-    except ValueError:
-        raise InputError(f"{text!r} are no numbers; write {example}") from None
-
-
 def environment() -> dict[str, str]:
     """The device, the machine, the precision and the versions of a run, which every row records."""
     device = choose_device("auto")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,8 @@ from transformers import (
 from salience.classify import TextClassifier
 from salience.data.encoding import Encoded
 from salience.data.long_texts import merged
+from salience.models.architectures import alignment_penalty, architecture
 from salience.models.problem import problem_of
-from salience.papers.uaftc.alignment import penalty
 from salience.runs.folder import history_of
 from salience.scores.scoring import scoring_of
 from salience.training.callbacks import (
@@ -37,7 +38,7 @@ from salience.training.callbacks import (
 )
 from salience.training.objective import unmixed_objective
 from salience.training.prepare import Prepared, silent, training_arguments
-from salience.training.procedures import Standard
+from salience.training.procedures import Standard, Turns
 from salience.training.trainer import MixTrainer, diverged
 
 
@@ -140,13 +141,16 @@ def fit(prepared: Prepared, checkpoints: Path, listeners: Listeners = Listeners(
         InputError: the loss, the outputs or the weights are not finite.
     """
     with listeners.tracking.open():
-        return prepared.procedure.fit(prepared, checkpoints, listeners)
+        if isinstance(prepared.procedure, Turns):
+            fit_by_turns = resolve_name(architecture(prepared.model).by_turns)
+            return fit_by_turns(prepared, prepared.procedure, checkpoints, listeners)
+        return fit_once(prepared, prepared.procedure, checkpoints, listeners)
 
 
 def fit_once(prepared: Prepared, procedure: Standard, checkpoints: Path, listeners: Listeners) -> Fitted:
     """As `fit`, by the standard procedure: all weights are trained together, once."""
-    alignment = penalty(procedure.alignment, procedure.alignment_form)
-    trainer = build_trainer(prepared, checkpoints, listeners, alignment)
+    penalty = alignment_penalty(procedure.alignment, procedure.alignment_form)
+    trainer = build_trainer(prepared, checkpoints, listeners, penalty)
     return Fitted(prepared.classifier, run_trainer(trainer))
 
 

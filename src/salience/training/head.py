@@ -26,9 +26,9 @@ from salience.data.encoding import Encoded
 from salience.errors import InputError, quoted
 from salience.hooks.hooks import evaluating, forward
 from salience.hooks.stages import depth, encoder_of, has_pooling_layer, layers_of, stages, unwrapped
+from salience.models.architectures import USUAL, architecture
 from salience.models.loading import load_configuration, model_source
 from salience.models.mean_pooling import fresh_head, settle, supports_mean, with_mean_pooling
-from salience.papers.attention_classifiers.classifier import AttentionClassifier
 from salience.training.recipe import Recipe
 
 # Encoders for the mean over tokens, by the beginnings of their names, where the settings of the pooling are missing.
@@ -199,10 +199,7 @@ def last_map(model: PreTrainedModel) -> nn.Linear:
 
     Of an attention classifier with a compressor, it is that of the learner or of the compressor, by which it predicts.
     """
-    head: nn.Module = unwrapped(model)
-    if isinstance(head, AttentionClassifier):
-        own = head.compressor.classifier if head.compressor is not None and head.predicts_compressed else None
-        head = head.head if own is None else own
+    head = architecture(model).predicting_head or unwrapped(model)
     return [module for module in head.modules() if isinstance(module, nn.Linear)][-1]
 
 
@@ -279,7 +276,7 @@ MOST = 10_000  # texts that the regression is fitted on: with as many, more of t
 
 def can_begin(model: PreTrainedModel) -> bool:
     """Whether the head of a classifier can begin as a regression: its last linear map reads a vector of the text."""
-    return not isinstance(model, AttentionClassifier) and stages(model).get("sentence") is last_map(model)
+    return architecture(model) is USUAL and stages(model).get("sentence") is last_map(model)
 
 
 def used_head_start(recipe: Recipe, model: PreTrainedModel) -> str:

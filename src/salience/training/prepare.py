@@ -24,11 +24,9 @@ from salience.errors import InputError
 from salience.mixing import dry_run
 from salience.mixing.choosing import choose_method
 from salience.mixing.method import resolved
+from salience.models.architectures import architecture, build, own_settings
 from salience.models.loading import load_classifier, longest_text
 from salience.models.precision import for_predictions, resolve_precision
-from salience.papers.attention_classifiers.building import attention_options, build_attention_classifier
-from salience.papers.attention_classifiers.classifier import is_over_words
-from salience.papers.attention_classifiers.options import required_procedure
 from salience.processes import check_launcher, world_size
 from salience.training.callbacks import UNTRACKED, Tracking
 from salience.training.head import (
@@ -77,13 +75,13 @@ def encode_part(classifier: TextClassifier, texts: Texts, role: str, note: Calla
 
 def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) -> TextClassifier:
     """The recipe's model with a fresh head. The tokenizer's `model_max_length`, saved with it, is the length read."""
-    options = attention_options(recipe.model, recipe.model_options)
+    own = own_settings(recipe.model, recipe.model_options)
     set_seed(recipe.seed)  # the fresh head, then everything that is drawn
-    if options is None:
+    if own is None:
         model, tokenizer = load_classifier(recipe.model, task.labels, recipe.dropout, task.multi_label)
         model = with_pooling(model, recipe.model, recipe.pooling)
     else:
-        model, tokenizer = build_attention_classifier(options, task.labels, all_texts(task.to_train_on), note)
+        model, tokenizer = build(own, task.labels, all_texts(task.to_train_on), note)
     if recipe.long != "head":
         model.config.long_texts = recipe.long  # predictions read texts as training does
     longest = tokenizer.model_max_length = longest_text(model, tokenizer, recipe.max_length)
@@ -199,18 +197,18 @@ def check_recipe(recipe: Recipe) -> None:
     """
     check_device(recipe)
     method = choose_method(recipe.method, recipe.method_options)
-    options = attention_options(recipe.model, recipe.model_options)
-    if options is not None and recipe.pooling not in ("auto", "cls"):
+    own = own_settings(recipe.model, recipe.model_options)
+    if own is not None and recipe.pooling not in ("auto", "cls"):
         raise InputError(
             f"--pooling {recipe.pooling}: {recipe.model} has a pooling of its own; leave --pooling out, or choose the "
             "pooling by the name of the model, such as attention:mean"
         )
-    if options is not None and recipe.dropout is not None:
+    if own is not None and recipe.dropout is not None:
         raise InputError(
             f"--dropout {recipe.dropout:g}: {recipe.model} has a dropout of its own; set it with --set-model dropout="
             f"{recipe.dropout:g}"
         )
-    by_turns = options is not None and options.pooling == "variational"
+    by_turns = own is not None and own.procedure == "turns"
     check_techniques(recipe, method is not None, by_turns)
 
 
@@ -311,7 +309,7 @@ def prepare(
     if recipe.head_start == "logistic":
         begin_as_regression(classifier, training, weights, recipe.head_strength)
     note(in_words(recipe, texts_of_step(recipe, training)))
-    procedure = choose_procedure(required_procedure(model), recipe.procedure_options)
+    procedure = choose_procedure(architecture(model).procedure, recipe.procedure_options)
     by_turns = isinstance(procedure, Turns)
     check_techniques(recipe, method is not None, by_turns, validation is not None)
     if recipe.freeze is not None:
@@ -379,7 +377,7 @@ def in_words(recipe: Recipe, batch: int) -> str:
 
 def width_of(model: PreTrainedModel) -> int | None:
     """The number of hidden units of a transformer, on which its learning rate depends; None for models over words."""
-    return None if is_over_words(model) else model.config.hidden_size
+    return None if architecture(model).reads_words else model.config.hidden_size
 
 
 # What a trained classifier says of the rows that it was not trained on.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from salience.errors import InputError, unknown
@@ -17,16 +16,13 @@ from salience.settings import as_option, between, check_settings, one_of, settin
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-    from salience.training.fit import Fitted, Listeners
-    from salience.training.prepare import Prepared
-
 
 @dataclass(frozen=True)
 class Standard:
     """Trains all weights together, once.
 
     An attention classifier can pay for the alignment of attention and polarity (Sun and Lu, ACL 2020, section 5.3):
-    `alignment` times |V^T W|, or times (V^T W)^2, is added to the loss. See `salience.papers.uaftc.alignment`.
+    `alignment` times |V^T W|, or times (V^T W)^2, is added to the loss. V is the query of the attention, W the head.
 
     Raises:
         InputError: a value does not fit, or a form of the penalty is given without a weight.
@@ -44,20 +40,19 @@ class Standard:
 
     def check(self, model: PreTrainedModel) -> None:
         """Raises an `InputError` if the settings do not fit the model."""
-        from salience.papers.uaftc.alignment import check_alignment
+        if not self.alignment:
+            return
+        from salience.models.architectures import architecture
 
-        check_alignment(self, model)
-
-    def fit(self, prepared: Prepared, checkpoints: Path, listeners: Listeners) -> Fitted:
-        """Trains the prepared model. See `salience.training.fit.fit`."""
-        from salience.training.fit import fit_once
-
-        return fit_once(prepared, self, checkpoints, listeners)
+        try:
+            architecture(model).alignment(self.alignment_form)
+        except ValueError as error:
+            raise InputError(f"--alignment: {error}") from error
 
 
 @dataclass(frozen=True)
 class Turns:
-    """Trains compressor and learner by turns (VAT; Zhou et al., Findings of ACL 2021). See `papers.vat.turns`.
+    """Trains compressor and learner by turns (VAT; Zhou et al., Findings of ACL 2021).
 
     Raises:
         InputError: a value does not fit, or no iteration can be kept.
@@ -81,15 +76,20 @@ class Turns:
 
     def check(self, model: PreTrainedModel) -> None:
         """Raises an `InputError` if the settings do not fit the model."""
-        from salience.papers.vat.turns import check_turns
+        from salience.models.architectures import architecture
 
-        check_turns(self, model)
-
-    def fit(self, prepared: Prepared, checkpoints: Path, listeners: Listeners) -> Fitted:
-        """Trains the prepared model. See `salience.training.fit.fit`."""
-        from salience.papers.vat.turns import fit_by_turns
-
-        return fit_by_turns(prepared, self, checkpoints, listeners)
+        if not architecture(model).predicts_compressed:
+            return
+        if self.iterations == 0:
+            raise InputError(
+                "--iterations 0 trains no compressor, but inference=compressor predicts by it: use --iterations 1 or "
+                "more, or inference=learner"
+            )
+        if self.compressor == "none":
+            raise InputError(
+                "--compressor none trains no compressor, but inference=compressor predicts by it: leave one of them "
+                "out"
+            )
 
 
 PROCEDURES: dict[str, type[Standard] | type[Turns]] = {"standard": Standard, "turns": Turns}

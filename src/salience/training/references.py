@@ -19,9 +19,9 @@ from salience.data.task import all_labelled
 from salience.data.texts import Texts
 from salience.errors import InputError, unknown
 from salience.mixing.choosing import PLAIN
+from salience.models.architectures import own_settings
 from salience.models.precision import for_predictions
 from salience.models.problem import HALF
-from salience.papers.attention_classifiers.options import WORD_ENCODERS, attention_options
 from salience.runs.folder import RunFolder
 from salience.training.baselines import encoder_probabilities, majority_probabilities, tfidf_probabilities
 from salience.training.callbacks import using_files
@@ -178,10 +178,8 @@ def equal_steps(rows: int, classes: int) -> int:
 
 def encoder_name(recipe: Recipe) -> str:
     """The pretrained encoder of a recipe; "minilm" for models over words, which have none."""
-    options = attention_options(recipe.model, recipe.model_options)
-    if options is None:
-        return recipe.model
-    return "minilm" if options.encoder in WORD_ENCODERS else options.encoder
+    own = own_settings(recipe.model, recipe.model_options)
+    return recipe.model if own is None else own.pretrained or "minilm"
 
 
 def encoder_of_recipe(recipe: Recipe) -> KeptEncoder:

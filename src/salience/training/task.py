@@ -18,7 +18,7 @@ from salience.data.texts import Texts
 from salience.data.values import Label, check_same_kind
 from salience.errors import InputError, counted, listed, quoted
 from salience.files import sha256_of
-from salience.papers.attention_classifiers.building import attention_options
+from salience.models.architectures import own_settings
 from salience.settings import as_option
 from salience.training.measures import Measure
 from salience.training.recipe import Recipe
@@ -41,10 +41,9 @@ def check_multi_label(recipe: Recipe, task: Task) -> None:
     """
     if not task.multi_label:
         return
-    options = attention_options(recipe.model, recipe.model_options)
-    if options is not None:
-        needed = "VAT" if options.pooling == "variational" else "an attention classifier with polarities (UAFTC)"
-        raise refused(f"--model {recipe.model}", f"{needed} is built for classes that exclude each other")
+    own = own_settings(recipe.model, recipe.model_options)
+    if own is not None:
+        raise refused(f"--model {recipe.model}", own.one_label)
     for name, (usual, reason) in ONE_LABEL_ONLY.items():
         value = getattr(recipe, name)
         if value is not None and value != usual:

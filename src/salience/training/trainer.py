@@ -217,8 +217,7 @@ class MixTrainer(Trainer):
         clean: weight of the loss on the unmixed texts, at least 0 and below 1; 0 trains on mixtures only.
         args: as for the Trainer. `label_smoothing_factor` is applied to hard and mixed labels alike.
         class_weights: one weight a class or label (C,), as of the loss.
-        penalty: maps the model to a scalar that is added to the loss of every step, such as
-            `salience.papers.uaftc.alignment.penalty`.
+        penalty: maps the model to a scalar that is added to the loss of every step.
         group_by_length: whether batches consist of texts of similar length (`LengthGrouped`); all batches are full
             then.
         head_rate: learning rate of the head, as a multiple of that of the encoder.

@@ -32,7 +32,7 @@ from salience.data.texts import Texts
 from salience.errors import InputError, one_line, printable
 from salience.files import replacing, write_json, write_lines, write_whole
 from salience.mixing.choosing import PLAIN
-from salience.papers.attention_classifiers.classifier import AttentionClassifier
+from salience.models.architectures import MODEL_TYPES
 from salience.runs.folder import HISTORY, OUT_OF_FOLD, PREDICTIONS, PROBABILITIES, RECIPE, read_recipe
 from salience.runs.results import FACTS, at_thresholds, judge_of, judged_scores, training_rows_among
 from salience.scores.scoring import scoring_in, scoring_of
@@ -317,7 +317,7 @@ def write_results(folder: Path, classifier: TextClassifier, results: RunResults,
     tokenizer.save_pretrained(folder)
     for name, content in more.items():
         write_json(folder / name, content)
-    ours = isinstance(model, AttentionClassifier)
+    ours = model.config.model_type in MODEL_TYPES
     card = model_card(recipe, results.task.labels, results.metrics, about, ours, facts=more.get(FACTS))
     write_whole(folder / "README.md", card)
 

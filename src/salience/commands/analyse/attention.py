@@ -15,12 +15,12 @@ from salience.data.task import Task
 from salience.errors import InputError, nearest, quoted, unknown
 from salience.files import whole_folder
 from salience.models.loading import load_trained, longest_text
-from salience.papers.attention_classifiers.building import WORD_ENCODERS, AttentionOptions
-from salience.papers.table import numbers
+from salience.papers.attention_classifiers.options import WORD_ENCODERS, AttentionOptions
 from salience.papers.uaftc.analysis import Analysis, analyse, sweep
 from salience.papers.uaftc.page import attention_page, category_rows, draw_all, word_rows
 from salience.papers.uaftc.training import WordRecipe
 from salience.report.terminal import say
+from salience.settings import numbers
 from salience.training.recipe import Recipe
 from salience.training.task import check_one_label, read_task
 

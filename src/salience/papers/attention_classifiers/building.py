@@ -19,14 +19,15 @@ from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 from salience.errors import InputError, one_line
 from salience.files import readable_text
 from salience.models.loading import load_encoder, load_tokenizer, model_source
-from salience.papers.attention_classifiers.classifier import AttentionClassifier, without_pooler
+from salience.papers.attention_classifiers.classifier import (
+    AttentionClassifier,
+    AttentionClassifierConfig,
+    without_pooler,
+)
 from salience.papers.attention_classifiers.options import (
     PREFIX,
-    PRESETS,
     WORD_ENCODERS,
-    AttentionClassifierConfig,
     AttentionOptions,
-    attention_options,
 )
 
 PADDING, UNKNOWN, SEPARATOR = "[PAD]", "[UNK]", "[SEP]"
@@ -170,8 +171,6 @@ def fill(table: Tensor, vectors: Mapping[int, Tensor]) -> None:
 
 
 # Building attention classifiers from their settings.
-
-__all__ = ["PRESETS", "WORD_ENCODERS", "AttentionOptions", "attention_options", "build_attention_classifier"]
 
 
 def build_attention_classifier(

@@ -1,12 +1,15 @@
-"""The compressor of VAT (Zhou et al., 2021, Findings of ACL-IJCNLP, "Attending via both Fine-tuning and Compressing").
+"""Attention classifiers: an encoder, a pooling and a head, as in two papers.
 
-A variational information bottleneck on the pooled vector.
+Xiaobing Sun and Wei Lu (ACL 2020), "Understanding Attention for Text Classification", doi
+10.18653/v1/2020.acl-main.312; Zhou et al. (Findings of ACL-IJCNLP 2021), "Attending via both Fine-tuning and
+Compressing", whose compressor (VAT) is a variational information bottleneck on the pooled vector.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +18,7 @@ from transformers import (
     AutoConfig,
     AutoModel,
     AutoModelForSequenceClassification,
+    PreTrainedConfig,
     PreTrainedModel,
 )
 from transformers import initialization as init
@@ -23,8 +27,9 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 from salience.batch import Batch
 from salience.hooks.attention import Reached
 from salience.hooks.hooks import evaluating, forward, rewriting_arguments
+from salience.models.architectures import NO_ALIGNMENT, Architecture
 from salience.papers.attention_classifiers.encoders import Dropout, WordEncoder
-from salience.papers.attention_classifiers.options import AttentionClassifierConfig, Procedure
+from salience.papers.attention_classifiers.options import HEADS, INFERENCES, POOLINGS, WORD_ENCODERS
 from salience.papers.attention_classifiers.poolings import Additive, Attention, Dot, attend, pooling
 
 SMALLEST = 1e-6  # lower bound of a standard deviation
@@ -75,10 +80,102 @@ def perceptron(inputs: int, outputs: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(inputs, inputs), nn.Tanh(), nn.Linear(inputs, outputs))
 
 
+ENCODERS = (*WORD_ENCODERS, "transformer")
+
+
+class AttentionClassifierConfig(PreTrainedConfig):
+    """The configuration of an `AttentionClassifier`, saved as `config.json`.
+
+    Args:
+        encoder: "embeddings", "affine", "lstm" or "transformer".
+        encoder_config: the configuration of a transformer encoder, which is required for one.
+        pooling: "first", "max", "mean", "dot", "additive" or "variational".
+        scale: lambda, the number above 0 by which attention scores are divided before the softmax.
+        pooling_heads: number of attention heads. Each head pools its own part of the width, which must be divisible
+            by the number of heads.
+        head: "linear", without a bias (Sun and Lu, 2020), or "perceptron", with one hidden layer (Zhou et al., 2021).
+        vocab_size: number of token ids V. A transformer encoder's configuration replaces it.
+        embedding_size: width of the word embeddings.
+        hidden_size: width of the encoder's states. Replaced by `embedding_size` for the encoder "embeddings" and by
+            the encoder's width for a transformer.
+        bidirectional: whether an LSTM reads each text in both directions; each direction gives half of the width.
+        embedding_dropout: dropout probability of the word embeddings.
+        dropout: dropout probability of the pooled vector.
+        latent_size: width of VAT's compressed vector; None stands for `hidden_size`.
+        shared_head: whether VAT's compressor uses the learner's head instead of its own classifier. The paper does
+            not say which.
+        inference: the part of VAT that predicts in evaluation mode, "learner" or "compressor". The compressor predicts
+            from the mean of the compressed vector. The paper does not say which.
+        special_token_ids: ids of special tokens, which no pooling but "first" reads.
+        pad_token_id: id of the padding token; None if there is none.
+        others: further fields of a transformers configuration, such as `id2label`.
+
+    Raises:
+        ValueError: an unknown name, or values that do not go together.
+    """
+
+    model_type = "salience-attention"
+
+    if TYPE_CHECKING:  # transformers allows None, but a classifier always has labels
+        num_labels: int
+
+    def __init__(
+        self,
+        encoder: str = "embeddings",
+        encoder_config: dict | PreTrainedConfig | None = None,
+        pooling: str = "dot",
+        scale: float = 1.0,
+        pooling_heads: int = 1,
+        head: str = "linear",
+        vocab_size: int = 2,
+        embedding_size: int = 100,
+        hidden_size: int = 100,
+        bidirectional: bool = False,
+        embedding_dropout: float = 0.5,
+        dropout: float = 0.5,
+        latent_size: int | None = None,
+        shared_head: bool = False,
+        inference: str = "learner",
+        special_token_ids: Sequence[int] = (),
+        pad_token_id: int | None = 0,
+        **others,
+    ):
+        for name, value, allowed in (("encoder", encoder, ENCODERS), ("pooling", pooling, POOLINGS),
+                                     ("head", head, HEADS), ("inference", inference, INFERENCES)):  # fmt: skip
+            if value not in allowed:
+                raise ValueError(f"{name} is one of {', '.join(allowed)}, not {value!r}")
+        if isinstance(encoder_config, dict):
+            encoder_config = AutoConfig.for_model(**encoder_config)
+        if encoder == "transformer":
+            if encoder_config is None:
+                raise ValueError("a transformer encoder needs encoder_config")
+            assert not isinstance(encoder_config, dict)  # made an object above
+            hidden_size, vocab_size = encoder_config.hidden_size, encoder_config.vocab_size
+        elif encoder == "embeddings":
+            hidden_size = embedding_size
+        if not scale > 0:
+            raise ValueError(f"scale must be above 0, not {scale}")
+        if pooling_heads < 1 or hidden_size % pooling_heads:
+            raise ValueError(f"the width {hidden_size} must be divisible by pooling_heads {pooling_heads}")
+        if bidirectional and hidden_size % 2:
+            raise ValueError(f"a bidirectional encoder needs an even width, not {hidden_size}")
+        if shared_head and latent_size not in (None, hidden_size):
+            raise ValueError(f"a shared head reads vectors of the width {hidden_size}: leave out latent_size")
+        self.encoder, self.encoder_config = encoder, encoder_config
+        self.pooling, self.scale, self.pooling_heads, self.head = pooling, scale, pooling_heads, head
+        self.vocab_size, self.embedding_size, self.hidden_size = vocab_size, embedding_size, hidden_size
+        self.bidirectional = bidirectional
+        self.embedding_dropout, self.dropout = embedding_dropout, dropout
+        self.latent_size, self.shared_head, self.inference = latent_size, shared_head, inference
+        self.special_token_ids = list(special_token_ids)
+        others["pad_token_id"] = pad_token_id
+        super().__init__(**others)
+
+
 # Attention classifiers: an encoder, a pooling and a head, as in two papers.
 
 
-class AttentionClassifier(PreTrainedModel):
+class AttentionClassifier(Architecture, PreTrainedModel):
     """A classifier that consists of an encoder, a pooling and a head.
 
     `attentions` of its output is a tuple with the attention weights of the pooling (B, H, T), or None for the pooling
@@ -166,15 +263,73 @@ class AttentionClassifier(PreTrainedModel):
             return as_logits(self.head(compressed), self.config.num_labels)
         return self.compressor.classifier(compressed)
 
+    # What the other rooms ask of a model, see `Architecture`.
+
+    by_turns = "salience.papers.vat.turns:fit_by_turns"
+
     @property
-    def procedure(self) -> Procedure:
-        """The training procedure that the model needs: "turns" for variational pooling (VAT), otherwise "standard"."""
+    def reads_words(self) -> bool:
+        return self.config.encoder != "transformer"
+
+    @property
+    def procedure(self) -> Literal["standard", "turns"]:
         return "standard" if self.compressor is None else "turns"
 
     @property
     def predicts_compressed(self) -> bool:
-        """Whether the model in evaluation mode predicts from VAT's compressed vector."""
         return self.compressor is not None and self.config.inference == "compressor"
+
+    @property
+    def predicting_head(self) -> nn.Module:
+        own = self.compressor.classifier if self.compressor is not None and self.predicts_compressed else None
+        return self.head if own is None else own
+
+    def alignment(self, form: str = "absolute") -> Tensor:
+        """|V^T W| or (V^T W)^2, summed over classes: a scalar with a gradient (Sun and Lu, 2020, section 5.3).
+
+        V is the context vector of the attention and W the class vectors of the head. If V^T W is not 0, the polarity
+        of a word changes because the word is attended to (term A of the gradient), and its attention changes because
+        it has a polarity (term D). |V^T W| is added to the loss, as in the authors' code, or its square; the paper
+        does not say which.
+
+        Raises:
+            ValueError: V^T W is not defined for the model; see `coupling`.
+        """
+        return (Tensor.abs if form == "absolute" else Tensor.square)(self.coupling()).sum()
+
+    def coupling(self) -> Tensor:
+        """V^T W for every class vector: (C,), or (1,) for two classes.
+
+        With additive attention (without its tanh), the score of a state h is V^T M_a h; with an affine encoder,
+        h = M e for an embedding e. V and W are then mapped to the space of the embeddings: V^T M_a W, V^T M M^T W,
+        and V^T M_a M M^T W for both.
+
+        Raises:
+            ValueError: the model does not have dot or additive attention of one head and a linear head.
+        """
+        pooling = self.pooling
+        if not isinstance(pooling, Dot | Additive) or pooling.heads != 1 or self.config.head != "linear":
+            raise ValueError(NO_ALIGNMENT)
+        attention, polarity = pooling.query[0], cast(Tensor, self.head.weight).T  # V (D,), W (D, C or 1)
+        if isinstance(pooling, Additive):
+            attention = pooling.key.weight.T @ attention
+        if self.config.encoder == "affine":
+            weight = cast(nn.Linear, self.encoder.layers[0].dense).weight
+            attention, polarity = weight.T @ attention, weight.T @ polarity
+        return attention @ polarity
+
+    def fast_logits(self, tokens: int) -> Callable[[Batch], Tensor] | None:
+        # The scalars cost one pass over the vocabulary: worthwhile if the texts have more tokens than that.
+        return TypeScalars(self).logits if tokens > self.config.vocab_size and TypeScalars.fits(self) else None
+
+    def pooling_attention(self, batch: Batch) -> Tensor:
+        if self.config.pooling == "first":
+            raise ValueError("first pooling reads the first token only, which is not a word")
+        with torch.no_grad(), evaluating(self):
+            _, attention = self.pooling(*pooled_states(self, batch))
+        if attention is None:
+            raise ValueError(f"{self.config.pooling} pooling has no attention to show")
+        return attention.mean(1)
 
     @property
     def special(self) -> Tensor:
@@ -229,11 +384,6 @@ AutoConfig.register(AttentionClassifierConfig.model_type, AttentionClassifierCon
 AutoModelForSequenceClassification.register(AttentionClassifierConfig, AttentionClassifier, exist_ok=True)
 
 
-def is_over_words(model: PreTrainedModel) -> bool:
-    """Whether a model reads words, by embeddings or an LSTM, and not the tokens of a transformer."""
-    return isinstance(model, AttentionClassifier) and model.config.encoder != "transformer"
-
-
 # The states that the pooling of an attention classifier reads.
 
 
@@ -285,11 +435,10 @@ class TypeScalars:
         self.classes = model.config.num_labels
 
     @staticmethod
-    def fits(model: nn.Module) -> TypeGuard[AttentionClassifier]:
+    def fits(model: AttentionClassifier) -> bool:
         """Whether the states of a model depend on word types alone, and its logits on two scalars of each type."""
         return (
-            isinstance(model, AttentionClassifier)
-            and model.config.encoder in ("embeddings", "affine")
+            model.config.encoder in ("embeddings", "affine")
             and model.config.head == "linear"
             and isinstance(model.pooling, Attention)
             and model.pooling.heads == 1

@@ -8,9 +8,8 @@ from types import SimpleNamespace
 
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedConfig
 from transformers.modeling_outputs import BaseModelOutput
-
-from salience.papers.attention_classifiers.options import AttentionClassifierConfig
 
 LEVELS = 2**16  # a unit is dropped by 16 random bits, four units by one number of 64 bits
 
@@ -101,7 +100,7 @@ def _reversal(attention_mask: Tensor) -> Tensor:
 class WordEncoder(nn.Module):
     """Word embeddings, and the affine map or the LSTM over them that the configuration asks for."""
 
-    def __init__(self, config: AttentionClassifierConfig):
+    def __init__(self, config: PreTrainedConfig):
         super().__init__()
         embedded, width = config.embedding_size, config.hidden_size
         self.embeddings = WordEmbeddings(config.vocab_size, embedded, config.pad_token_id, config.embedding_dropout)

@@ -21,7 +21,6 @@ from salience.data.task import Task
 from salience.errors import listed
 from salience.papers.attention_classifiers.classifier import AttentionClassifier
 from salience.papers.attention_classifiers.options import AttentionOptions
-from salience.papers.uaftc.alignment import alignment, coupling
 from salience.papers.uaftc.token_scores import TokenScores, check_scored, global_scores, local_scores
 from salience.papers.uaftc.training import FittedWordModel, WordRecipe, accuracy, fit_words
 
@@ -94,7 +93,7 @@ def analyse(
     )
     special = special_around(tokenizer)
     try:
-        aligned = alignment(model).item()
+        aligned = model.alignment().item()
     except ValueError:
         aligned = None
     return Analysis(
@@ -213,7 +212,7 @@ class Watcher(TrainerCallback):
         """Appends the scores of the model to `rows`."""
         assert self.category is not None  # set before training begins
         scores = global_scores(model)
-        row = {"epoch": len(self.rows), "V^T W": coupling(model).tolist()}
+        row = {"epoch": len(self.rows), "V^T W": model.coupling().tolist()}
         for category in np.unique(self.category):
             members = torch.from_numpy(self.category == category)
             row[f"attention {category}"] = scores.attention[members].mean().item()

@@ -19,7 +19,8 @@ from salience.audit.association import NEUTRAL
 from salience.classify import TextClassifier
 from salience.data.splitting import drawn
 from salience.data.task import Task
-from salience.papers.attention_classifiers.building import AttentionOptions, build_attention_classifier
+from salience.papers.attention_classifiers.building import build_attention_classifier
+from salience.papers.attention_classifiers.options import AttentionOptions
 from salience.papers.datasets import load, train_classifier
 from salience.papers.table import Cell, Row, Table, every_set_and_seed, first_seed_rows
 from salience.papers.uaftc.analysis import Analysis, analyse, sweep

@@ -19,10 +19,8 @@ from transformers import set_seed
 
 from salience.batch import Batch
 from salience.hooks.hooks import evaluating
-from salience.papers.attention_classifiers.classifier import AttentionClassifier
-from salience.papers.attention_classifiers.options import AttentionClassifierConfig
+from salience.papers.attention_classifiers.classifier import AttentionClassifier, AttentionClassifierConfig
 from salience.papers.table import Cell, Row, Table, every_set_and_seed, sets_of
-from salience.papers.uaftc.alignment import alignment, coupling
 from salience.papers.uaftc.token_scores import global_scores
 from salience.report.pictures import COLOURS, GREY, save
 from salience.training.objective import penalised, plain
@@ -165,7 +163,7 @@ def run(cell: Cell, data_dir: Path | None = None, epochs: int = EPOCHS) -> Row:
     model = AttentionClassifier(config)
     assert isinstance(model.head, torch.nn.Linear)
     torch.nn.init.uniform_(model.head.weight, -1, 1)
-    objective = penalised(plain, lambda model: PENALTY * alignment(model)) if "penalty" in cell.set else plain
+    objective = penalised(plain, lambda _: PENALTY * model.alignment()) if "penalty" in cell.set else plain
     optimizer = torch.optim.SGD(model.parameters(), LEARNING_RATE)
     ids, labels = torch.from_numpy(data.ids), torch.from_numpy(data.labels)
     trajectory = [measured(model, ids, labels, 0, None)]
@@ -211,7 +209,7 @@ def measured(
     assert isinstance(model.head, torch.nn.Linear)  # V^T W is defined for no other
     values = {
         "epoch": epoch, "loss": loss, "mean beta": 1 - right.mean().item(),
-        "V^T W": coupling(model).item(), "||W||^2": model.head.weight.square().sum().item(),
+        "V^T W": model.coupling().item(), "||W||^2": model.head.weight.square().sum().item(),
     }  # fmt: skip
     for kind, words in WORDS.items():
         values[f"attention {kind}"] = scores.attention[words].mean().item()

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from salience.papers.attention_classifiers.building import AttentionOptions
+from salience.papers.attention_classifiers.options import AttentionOptions
 from salience.papers.datasets import load
 from salience.papers.table import Row, Table, sets_of
 from salience.papers.uaftc.training import WordRecipe, fit_words

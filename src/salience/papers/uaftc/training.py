@@ -17,9 +17,10 @@ from transformers import PreTrainedModel, PrinterCallback, TrainerCallback, Trai
 from salience.classify.classifier import predict_probabilities
 from salience.data.encoding import Encoded, encode_texts
 from salience.data.task import Task
-from salience.papers.attention_classifiers.building import AttentionOptions, build_attention_classifier
+from salience.models.architectures import alignment_penalty
+from salience.papers.attention_classifiers.building import build_attention_classifier
 from salience.papers.attention_classifiers.classifier import AttentionClassifier
-from salience.papers.uaftc.alignment import penalty
+from salience.papers.attention_classifiers.options import AttentionOptions
 from salience.settings import as_option, between, check_settings, same_setting, setting, whole_between
 from salience.training.procedures import Standard
 from salience.training.trainer import MixTrainer
@@ -115,7 +116,7 @@ def fit_words(
                 max_grad_norm=0, save_strategy="no", logging_strategy="no", report_to="none", disable_tqdm=True,
                 dataloader_pin_memory=False,
             ),
-            penalty=penalty(recipe.alignment, recipe.alignment_form),
+            penalty=alignment_penalty(recipe.alignment, recipe.alignment_form),
             train_dataset=training,
             processing_class=tokenizer,
             optimizers=adagrad(model, recipe),

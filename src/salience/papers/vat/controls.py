@@ -28,7 +28,8 @@ from salience.classify import TextClassifier
 from salience.data.splitting import drawn
 from salience.data.task import Task
 from salience.papers import mixing_tables as mixing_report
-from salience.papers.attention_classifiers.building import PRESETS, build_attention_classifier
+from salience.papers.attention_classifiers.building import build_attention_classifier
+from salience.papers.attention_classifiers.options import PRESETS
 from salience.papers.datasets import load, train_classifier
 from salience.papers.mixing_tables import Claim
 from salience.papers.table import Row, Table

@@ -41,8 +41,8 @@ from salience.faithfulness.accuracy import (
 from salience.faithfulness.detection import detection_by_class
 from salience.faithfulness.erasure import Erasure, Reading, as_judged
 from salience.faithfulness.evaluation import DRAWS
-from salience.papers.attention_classifiers.building import PRESETS, build_attention_classifier
-from salience.papers.attention_classifiers.options import required_procedure
+from salience.papers.attention_classifiers.building import build_attention_classifier
+from salience.papers.attention_classifiers.options import PRESETS
 from salience.papers.datasets import load, train_classifier
 from salience.papers.table import Row, Table
 from salience.papers.uaftc.training import accuracy
@@ -322,7 +322,7 @@ def train(
     model, tokenizer = build_attention_classifier(
         options, data.labels, data.training.texts, lambda line: None, split=not data.tokenised
     )
-    turns = {"iterations": plan.iterations} if required_procedure(model) == "turns" else {}
+    turns = {"iterations": plan.iterations} if model.procedure == "turns" else {}
     recipe = Recipe(
         data=cell.set, method="plain", procedure_options=turns, seed=cell.seed, learning_rate=plan.learning_rate,
         steps=plan.epochs * len(data.training) // 32, batch_size=32,

@@ -229,27 +229,8 @@ def frozen(*parts: nn.Module) -> Iterator[None]:
             weight.requires_grad = requires_grad
 
 
-def check_turns(procedure: Turns, model: PreTrainedModel) -> None:
-    """Checks the settings of a training by turns against the model, before anything is written.
-
-    Raises:
-        InputError: there are no iterations that train the compressor, but the model predicts by it.
-    """
-    if not model.predicts_compressed:
-        return
-    if procedure.iterations == 0:
-        raise InputError(
-            "--iterations 0 trains no compressor, but inference=compressor predicts by it: use --iterations 1 or "
-            "more, or inference=learner"
-        )
-    if procedure.compressor == "none":
-        raise InputError(
-            "--compressor none trains no compressor, but inference=compressor predicts by it: leave one of them out"
-        )
-
-
 def fit_by_turns(prepared: Prepared, procedure: Turns, checkpoints: Path, listeners: Listeners) -> Fitted:
-    """As `salience.training.fit.fit`, by turns. Finished phases are stored in `checkpoints`.
+    """As `salience.training.fit.fit_once`, by turns. Finished phases are stored in `checkpoints`.
 
     The phases of later iterations have half as many steps as iteration 0, because they begin with a trained model.
     """
@@ -278,7 +259,7 @@ def fit_by_turns(prepared: Prepared, procedure: Turns, checkpoints: Path, listen
         if can_be_kept and (accuracy is None or best is None or accuracy > best[2]["validation_accuracy"]):
             best = {name: weight.detach().clone() for name, weight in model.state_dict().items()}, state, row
         iterations.append(row)
-    assert best is not None  # `check_turns` refuses models for which no iteration can be selected
+    assert best is not None  # `Turns.check` refuses models for which no iteration can be selected
     weights, state, selected = best
     model.load_state_dict(weights)
     return Fitted(
