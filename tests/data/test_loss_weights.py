@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.utils.class_weight import compute_class_weight
 
-from salience.data.labels import class_weights, label_weights, loss_weights
+from salience.data.labels import loss_weights
 
 LABELS = ["a"] * 6 + ["b"] * 3 + ["c"]
 NAMES = ["a", "b", "c"]
@@ -12,6 +12,10 @@ HOW = (
     "give none, auto, or name=weight,name2=weight; names with commas are weighted in a yaml file, as "
     "`class_weights: {name: weight}`"
 )
+
+
+def class_weights(spec, labels, names):
+    return loss_weights(spec, np.array([names.index(label) for label in labels]), names)
 
 
 def mean_weight(weights):
@@ -64,17 +68,12 @@ def test_weights_that_make_no_sense(complaint, spec, reason):
     assert complaint(class_weights, spec, LABELS, NAMES) == reason
 
 
-def test_the_weights_of_classes_are_chosen_by_their_numbers():
-    numbers = np.array([NAMES.index(label) for label in LABELS])
-    assert loss_weights("auto", numbers, NAMES) == class_weights("auto", LABELS, NAMES)
-
-
 SEVERAL = np.array([[1, 0, 0, 1], [1, 1, 0, 1], [0, 0, 0, 1], [1, 0, 0, 1]])
 
 
 def test_texts_with_a_label_weigh_as_much_as_those_without_it():
     weights = loss_weights("auto", SEVERAL, ["a", "b", "c", "d"])
-    assert weights == label_weights("auto", SEVERAL, ["a", "b", "c", "d"]) == pytest.approx([1 / 3, 3, 1, 1])
+    assert weights == pytest.approx([1 / 3, 3, 1, 1])
     for of_label, weight in zip(SEVERAL.T[:2], weights, strict=False):
         without, having = compute_class_weight("balanced", classes=np.array([0, 1]), y=of_label)
         assert weight == pytest.approx(having / without)
@@ -82,11 +81,11 @@ def test_texts_with_a_label_weigh_as_much_as_those_without_it():
 
 def test_weights_of_labels_by_name():
     names = ["a", "b", "c", "d"]
-    assert label_weights("none", SEVERAL, names) is None
-    assert label_weights("c=4,a=0.5", SEVERAL, names) == [0.5, 1.0, 4.0, 1.0]
+    assert loss_weights("none", SEVERAL, names) is None
+    assert loss_weights("c=4,a=0.5", SEVERAL, names) == [0.5, 1.0, 4.0, 1.0]
 
 
 def test_an_unknown_label_has_no_weight(complaint):
-    assert complaint(label_weights, "e=4", SEVERAL, ["a", "b", "c", "d"]) == (
+    assert complaint(loss_weights, "e=4", SEVERAL, ["a", "b", "c", "d"]) == (
         'unknown class in the class weights "e"; known: a, b, c, d.'
     )

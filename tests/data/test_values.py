@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from salience.data.values import text_of, well_formed, well_formed_value
+from salience.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ def test_texts_become_valid_unicode(text, expected):
 def test_texts_in_lists_and_objects_do_too():
     half, mended = "\ud83d", "\ufffd"
     assert well_formed_value({half: [half, 1, None, {"a": half}]}) == {mended: [mended, 1, None, {"a": mended}]}
-    with pytest.raises(KeyError):
+    with pytest.raises(InputError, match="two names"):
         well_formed_value({half: 1, "\udfff": 2})
-    with pytest.raises(TypeError, match="100 levels"):
+    with pytest.raises(InputError, match="100 levels"):
         well_formed_value([[]], depth=1)

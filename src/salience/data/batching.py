@@ -65,11 +65,11 @@ class Collator:
             batch["input_ids"] += self.padding
         if "pair" in rows[0]:
             batch["pair"] = torch.tensor([bool(row["pair"]) for row in rows])
-        name = next((name for name in ("labels", "label") if name in rows[0]), None)
-        if name is None:
-            return batch
-        # Class numbers (B,), or 0 and 1 (B, C) of texts with several labels; other libraries give these as fractions.
-        return batch | {"labels": torch.tensor(np.array([row[name] for row in rows]).astype(np.int64))}
+        for name in ("labels", "label"):
+            if name in rows[0]:  # class numbers (B,), or 0 and 1 (B, C), which other libraries give as fractions
+                labels = torch.tensor(np.array([row[name] for row in rows]).astype(np.int64))
+                return batch | {"labels": labels}
+        return batch
 
     def segment(self, ids: Tensor) -> Tensor:
         """The segment of each token (T,): 0 special, 1 up to the first separator after a word, 2 after it."""

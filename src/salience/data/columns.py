@@ -84,49 +84,60 @@ def choose_columns(
     Raises:
         InputError: there is no column of a given name, a column is named twice, or a column cannot be guessed.
     """
-    several = label_columns(label, names)
+    at, several = f"{source}: " if source else "", label_columns(label, names)
     if len(several) > 1 and separator is not None:
         raise InputError(f"--label-separator divides the labels of one column, and --label names {len(several)}")
     if len(set(several)) < len(several):
         raise InputError(f"--label {label} names a column twice")
     options = {text_option: text, "--text-pair": text_pair, "--group": group}
     options |= {"--label": label} if len(several) < 2 else {f"--label {name}": name for name in several}
-    check_named(options, names, source)
-    free = [name for name in names if name not in options.values()]
+    named = {option: name for option, name in options.items() if name is not None}
+    for option, name in named.items():
+        if name not in names:
+            raise InputError(
+                f"{at}no column {quoted(name)} ({option}); the columns are {listed(map(quoted, names))}."
+                f"{nearest(name, names)}"
+            )
+    if len(set(named.values())) < len(named):
+        raise InputError(f"{at}{' and '.join(named)} must each name another column")
+
+    free = [name for name in names if name not in named.values()]
     guessed: list[str] = []
 
     def guess(role: str, name: str) -> str:
         free.remove(name)
-        guessed.append(f"{role}: {quoted(name)} (guessed)")
+        guessed.append(f"{ROLES[role]}: {quoted(name)} (guessed)")
         return name
 
-    pair = usual_pair(free) if text is None and text_pair is None else None
-    if pair:
-        text, text_pair = guess(ROLES["text"], pair[0]), guess(ROLES["text_pair"], pair[1])
+    def only(but: str | None = None) -> str | None:
+        """The only column that is left, ignoring `but`; None if there are several."""
+        rest = [name for name in free if name != but]
+        return rest[0] if len(rest) == 1 else None
+
+    if text is None and text_pair is None:
+        pairs = (tuple(usual(free, [name]) for name in pair) for pair in PAIRS)
+        if pair := next((pair for pair in pairs if None not in pair), None):
+            text, text_pair = guess("text", str(pair[0])), guess("text_pair", str(pair[1]))
     # Of two columns, one with a usual name decides what the other one is.
     likely_label = usual(free, LABELS) if label is None else None
-    if text is None and (name := usual(free, TEXTS) or only(free, but=likely_label)):
-        text = guess(ROLES["text"], name)
-    if label is None and need_label and (name := usual(free, LABELS) or only(free if len(names) == 2 else [])):
-        label = guess(ROLES["label"], name)
-    for option, column, what, more in (
-        (text_option, text, "the text", without_header(names)),
-        ("--label", label, "the label", "; if there are no labels yet, see salience describe"),
-    ):
-        if column is None and (need_label or option == text_option):
-            raise InputError(
-                f"{prefix(source)}no column has a usual name for {what}; name it with {option}. The columns are "
-                f"{listed(map(quoted, names))}{more}"
-            )
-    assert text is not None  # refused above otherwise
+    if text is None and (likely := usual(free, TEXTS) or only(but=likely_label)):
+        text = guess("text", likely)
+    if label is None and need_label and (likely := usual(free, LABELS) or (only() if len(names) == 2 else None)):
+        label = guess("label", likely)
+    if text is None or (label is None and need_label):
+        option, what, more = "--label", "the label", "; if there are no labels yet, see salience describe"
+        if text is None:
+            option, what, more = text_option, "the text", ""
+            if any(len(name.split()) >= WORDS_OF_A_TEXT for name in names):
+                more = (
+                    "; if that is the first row of the data, write the names of the columns above it, such as "
+                    "text,label"
+                )
+        raise InputError(
+            f"{at}no column has a usual name for {what}; name it with {option}. The columns are "
+            f"{listed(map(quoted, names))}{more}"
+        )
     return Columns(text, text_pair, label, group, several if len(several) > 1 else (), separator), guessed
-
-
-def without_header(names: Sequence[str]) -> str:
-    """What to do if the first row of a file is a text and its label, as the length of a name tells; else nothing."""
-    if all(len(name.split()) < WORDS_OF_A_TEXT for name in names):
-        return ""
-    return "; if that is the first row of the data, write the names of the columns above it, such as text,label"
 
 
 def choose_as_trained(
@@ -157,49 +168,16 @@ def choose_as_trained(
         separator=None if trained is None or not need_label else trained.separator,
     )  # fmt: skip
     if trained is not None and (trained.text_pair is None) != (chosen.text_pair is None):
+        needed = "pairs of texts; name both", " and --text-pair"
+        if trained.text_pair is None:
+            needed = "single texts, not on pairs; name one", ""
         raise InputError(
-            f"{prefix(source)}the model was trained on "
-            + ("single texts, not on pairs; name one" if trained.text_pair is None else "pairs of texts; name both")
-            + f" with {text_option}"
-            + ("" if trained.text_pair is None else " and --text-pair")
+            f"{source}{': ' if source else ''}the model was trained on {needed[0]} with {text_option}{needed[1]}"
         )
     return chosen, [f"{ROLES[role]}: {quoted(name)} (as in training)" for role, name in known.items()] + notes
-
-
-def check_named(options: dict[str, str | None], names: Sequence[str], source: str) -> None:
-    """Raises an `InputError` if a named column does not exist, or is named for two roles."""
-    given = {option: name for option, name in options.items() if name is not None}
-    for option, name in given.items():
-        if name not in names:
-            raise InputError(
-                f"{prefix(source)}no column {quoted(name)} ({option}); the columns are "
-                f"{listed(map(quoted, names))}.{nearest(name, names)}"
-            )
-    if len(set(given.values())) < len(given):
-        raise InputError(f"{prefix(source)}{' and '.join(given)} must each name another column")
 
 
 def usual(names: Sequence[str], known: Sequence[str]) -> str | None:
     """The first of the `known` names that is among `names`, ignoring case; None if there is none."""
     by_lower_case = {name.lower(): name for name in reversed(names)}
     return next((by_lower_case[name] for name in known if name in by_lower_case), None)
-
-
-def usual_pair(names: Sequence[str]) -> tuple[str, str] | None:
-    """The first pair of `PAIRS` that is among `names`, ignoring case; None if there is none."""
-    for pair in PAIRS:
-        first, second = (usual(names, [name]) for name in pair)
-        if first is not None and second is not None:
-            return first, second
-    return None
-
-
-def only(names: Sequence[str], but: str | None = None) -> str | None:
-    """The only name, ignoring `but`; None if there are several."""
-    rest = [name for name in names if name != but]
-    return rest[0] if len(rest) == 1 else None
-
-
-def prefix(source: str) -> str:
-    """The beginning of a message about a source; empty for texts that come from no file."""
-    return f"{source}: " if source else ""

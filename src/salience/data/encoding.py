@@ -12,9 +12,8 @@ from torch.utils.data import Dataset
 
 from salience.errors import InputError, counted
 
-# Words, and which word each token of a text is a part of.
-
 SPECIAL = -1  # in `Words.of_tokens`: the token is a part of no word
+CHUNK = 1000  # texts tokenised in one call
 Span = tuple[int, int]  # the first character of a word, and the character after its last
 Spans = Callable[[str], list[Span]]  # the words of a text, in order and without overlaps
 
@@ -40,21 +39,6 @@ class Words:
     counts: np.ndarray
     names: list[list[str]]
     second: list[int | None]
-
-    @classmethod
-    def joined(cls, parts: Sequence[tuple[np.ndarray, list[str], int | None]]) -> Words:
-        """The words of N texts, each given as `words_of_tokens` returns them."""
-        of_tokens = [np.zeros(0, np.int32), *(numbers for numbers, _, _ in parts)]
-        names = [of_text for _, of_text, _ in parts]
-        counts = np.array([len(of_text) for of_text in names], np.int64)
-        return cls(np.concatenate(of_tokens), counts, names, [second for _, _, second in parts])
-
-    def take(self, rows: np.ndarray, tokens: np.ndarray) -> Words:
-        """The words of the texts at `rows` (R,), whose tokens are at `tokens`, flat over all texts."""
-        return Words(
-            self.of_tokens[tokens], self.counts[rows], [self.names[row] for row in rows],
-            [self.second[row] for row in rows],
-        )  # fmt: skip
 
 
 def words_of_tokens(
@@ -92,9 +76,6 @@ def words_of_tokens(
                 read = word + 1  # only the end of a text can be cut off
         names += [text[start:end] for start, end in words[:read]]
     return numbers, names, firsts[1] if len(firsts) > 1 else None
-
-
-CHUNK = 1000  # texts tokenised in one call
 
 
 class Encoded(Dataset):
@@ -170,9 +151,12 @@ class Encoded(Dataset):
         """The texts at `rows`, in that order. A row may be named several times. Passages become texts of their own."""
         rows = np.asarray(rows, int)
         parts = [np.arange(self.starts[row], self.starts[row + 1]) for row in rows]
-        flat = np.concatenate(parts) if parts else np.zeros(0, int)
+        flat = np.concatenate([np.zeros(0, int), *parts])
         labels = None if self.labels is None else self.labels[rows]
-        words = None if self._words is None else self._words.take(rows, flat)
+        words = self._words
+        if words is not None:
+            names, second = [words.names[row] for row in rows], [words.second[row] for row in rows]
+            words = Words(words.of_tokens[flat], words.counts[rows], names, second)
         return Encoded(
             self.ids[flat], self.segments[flat], self.lengths[rows], labels, self.cut[rows], words, paired=self.paired
         )
@@ -217,14 +201,19 @@ def encode_texts(
             which are found by the tokenizer's offsets. None leaves them out.
 
     Raises:
-        InputError: `max_length` leaves no place for words.
+        InputError: `max_length` leaves no place for words beside the special tokens. (A tokenizer would not cut.)
         ValueError: `spans` gives words that are not in order, or that overlap.
     """
-    check_room(tokenizer, max_length, pairs is not None)
-    ids, segments, lengths, cut, words = [], [], [], [], []
+    special = tokenizer.num_special_tokens_to_add(pairs is not None)
+    if max_length is not None and max_length <= special:
+        raise InputError(
+            f"--max-length {max_length} leaves no place for words: {counted(special, 'token')} of each "
+            f"{'text' if pairs is None else 'pair'} {'is' if special == 1 else 'are'} special"
+        )
+    no_ids, no_segments = np.zeros(0, np.int32), np.zeros(0, np.int8)
+    ids, segments, lengths, cut, words = [no_ids], [no_segments], [], [], []
     for start in range(0, len(texts), CHUNK):
-        rows = slice(start, start + CHUNK)
-        chunk = (list(texts[rows]),) if pairs is None else (list(texts[rows]), list(pairs[rows]))
+        chunk = [list(column[start : start + CHUNK]) for column in ((texts,) if pairs is None else (texts, pairs))]
         encodings = tokenizer(*chunk, truncation=False, verbose=False).encodings
         long = [max_length is not None and len(encoding) > max_length for encoding in encodings]
         if any(long):  # these are tokenised again, since only the tokenizer knows how to shorten a pair
@@ -233,46 +222,27 @@ def encode_texts(
                               max_length=max_length).encodings  # fmt: skip
             for index, encoding in zip(indices, again, strict=True):
                 encodings[index] = encoding
-        of_chunk = [segment_of(encoding) for encoding in encodings]
-        ids += [np.array(encoding.ids, np.int32) for encoding in encodings]
-        segments += of_chunk
-        lengths += [len(encoding) for encoding in encodings]
         cut += long
-        if spans is not None:
-            for number, (encoding, segment, *both) in enumerate(zip(encodings, of_chunk, *chunk, strict=True), 1):
+        for number, (encoding, *both) in enumerate(zip(encodings, *chunk, strict=True), start + 1):
+            if encoding.n_sequences < 2:
+                segment = 1 - np.array(encoding.special_tokens_mask, np.int8)
+            else:
+                segment = np.array([0 if part is None else part + 1 for part in encoding.sequence_ids], np.int8)
+            ids.append(np.array(encoding.ids, np.int32))
+            segments.append(segment)
+            lengths.append(len(encoding))
+            if spans is not None:
                 try:
                     words.append(words_of_tokens(segment, encoding.offsets, both, spans))
                 except ValueError as error:
-                    raise ValueError(f"text {start + number}: {error}") from error
-    empty = [np.zeros(0, np.int32)]
+                    raise ValueError(f"text {number}: {error}") from error
+    found = None
+    if spans is not None:
+        names = [of_text for _, of_text, _ in words]
+        counts = np.array([len(of_text) for of_text in names], np.int64)
+        of_tokens = np.concatenate([no_ids, *(numbers for numbers, _, _ in words)])
+        found = Words(of_tokens, counts, names, [second for _, _, second in words])
     return Encoded(
-        np.concatenate(ids or empty), np.concatenate(segments or empty), np.array(lengths, np.int64), labels, cut,
-        None if spans is None else Words.joined(words), paired=pairs is not None,
+        np.concatenate(ids), np.concatenate(segments), np.array(lengths, np.int64), labels, cut, found,
+        paired=pairs is not None,
     )  # fmt: skip
-
-
-def check_room(tokenizer, max_length: int | None, pairs: bool) -> None:
-    """Checks that a text cut to `max_length` tokens has place for words beside its special tokens.
-
-    A tokenizer would answer a smaller length by not cutting at all.
-
-    Raises:
-        InputError: it has none; names the length and the number of special tokens.
-    """
-    special = tokenizer.num_special_tokens_to_add(pairs)
-    if max_length is not None and max_length <= special:
-        raise InputError(
-            f"--max-length {max_length} leaves no place for words: {counted(special, 'token')} of each "
-            f"{'pair' if pairs else 'text'} {'is' if special == 1 else 'are'} special"
-        )
-
-
-def segment_of(encoding) -> np.ndarray:
-    """The segment of each token (T,) int8: 0 special tokens, 1 the text, 2 the second text of a pair.
-
-    Args:
-        encoding: one text, or one pair, as the `tokenizers` library encodes it.
-    """
-    if encoding.n_sequences < 2:
-        return 1 - np.array(encoding.special_tokens_mask, np.int8)
-    return np.array([0 if part is None else part + 1 for part in encoding.sequence_ids], np.int8)

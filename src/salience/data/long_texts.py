@@ -1,14 +1,14 @@
 """What is read of texts that are longer than a model reads: their head, head and tail, or windows over all of it.
 
 Windows and ends are made of whole words, so that each is a text of its own, which any encoder and explainer reads. A
-word that is longer than a window, such as a text without spaces, is divided between tokens.
+word that is longer than a window, such as a text without spaces in Chinese, Japanese or Thai, is divided between
+tokens. The parts of a text that are not divided, words and pieces of words, are called its units.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -16,65 +16,6 @@ from scipy.special import expit, logit, softmax
 
 from salience.data.encoding import Span, word_spans
 from salience.data.texts import Texts
-
-# Words that are longer than what is read at once, as texts in Chinese, Japanese or Thai are, and their pieces.
-
-
-class Tokenised(NamedTuple):
-    """A text, and the characters of each of its T tokens."""
-
-    text: str
-    offsets: list[Span]
-
-
-class Units(NamedTuple):
-    """The units of a text, which are not divided: words, and the tokens of longer words.
-
-    Args:
-        spans: the characters of each of U units, in order.
-        words: for each unit, the number in its text of the word that it is, or is a piece of.
-        ends: for each unit, how many tokens of the text begin before its end.
-    """
-
-    spans: list[Span]
-    words: list[int]
-    ends: list[int]
-
-    @property
-    def divides(self) -> bool:
-        """Whether there are pieces of words."""
-        return len(set(self.words)) < len(self.words)
-
-
-def tokenised(tokenizer, texts: list[str]) -> list[Tokenised]:
-    """Texts with the characters of their tokens, of all of each text and without special tokens."""
-    encodings = tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False).encodings
-    return [Tokenised(text, encoding.offsets) for text, encoding in zip(texts, encodings, strict=True)]
-
-
-def units_of(whole: Tokenised, longest: int) -> Units:
-    """The words of a text. One of more than `longest` tokens is divided wherever a token begins."""
-    text, offsets = whole
-    starts = [start for start, _ in offsets]
-    spans, words = list[Span](), list[int]()
-    for number, (start, end) in enumerate(word_spans(text)):
-        own = offsets[bisect_left(starts, start) : bisect_right(starts, end - 1)]
-        found = pieces((start, end), own) if len(own) > longest else [(start, end)]
-        spans += found
-        words += [number] * len(found)
-    return Units(spans, words, [bisect_right(starts, end - 1) for _, end in spans])
-
-
-def pieces(word: Span, tokens: list[Span]) -> list[Span]:
-    """The pieces of a word, each of one token, or of tokens that share characters, as the bytes of a letter do."""
-    first, last = word
-    begins, reached = [first], first
-    for start, end in tokens:
-        if start >= reached and start > first:
-            begins.append(start)
-        reached = max(reached, end)
-    return list(zip(begins, [*begins[1:], last], strict=True))
-
 
 LONG = ("head", "head-tail", "windows")
 OVERLAP = 0.25  # share of a window that the next one repeats
@@ -106,6 +47,27 @@ class Part(NamedTuple):
 
     text: str
     first: int
+
+
+class Tokenised(NamedTuple):
+    """A text, and the characters of each of its T tokens."""
+
+    text: str
+    offsets: list[Span]
+
+
+class Units(NamedTuple):
+    """The units of a text, U in all.
+
+    Args:
+        spans: the characters of each unit, in order.
+        words: the number in the text of the word that each unit is, or is a piece of.
+        ends: how many tokens of the text begin before the end of each unit.
+    """
+
+    spans: list[Span]
+    words: list[int]
+    ends: list[int]
 
 
 def passages(tokenizer, texts: Texts, max_length: int, long: str) -> Passages:
@@ -144,28 +106,45 @@ def passages(tokenizer, texts: Texts, max_length: int, long: str) -> Passages:
     return Passages(taken, order, words[0], words[1] if pairs else None, shortened)
 
 
-def divided(tokenizer, whole: Tokenised, room: int, long: str) -> tuple[list[Part], bool]:
-    """The passages of a text, and whether some of its words are in none.
+def tokenised(tokenizer, texts: list[str]) -> list[Tokenised]:
+    """Texts with the characters of their tokens, of all of each text and without special tokens."""
+    encodings = tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False).encodings
+    return [Tokenised(text, encoding.offsets) for text, encoding in zip(texts, encodings, strict=True)]
 
-    A piece of a word can have more tokens by itself than within the word. Passages are then made for less room.
 
-    Args:
-        room: number of tokens of a passage.
-        long: as of `passages`.
+def units_of(whole: Tokenised, longest: int) -> Units:
+    """The words of a text. One of more than `longest` tokens is divided wherever a token begins.
+
+    A piece has one token, or tokens that share characters, as the bytes of a letter do.
     """
+    text, offsets = whole
+    starts = [start for start, _ in offsets]
+    spans, words = list[Span](), list[int]()
+    for number, (first, last) in enumerate(word_spans(text)):
+        own = offsets[bisect_left(starts, first) : bisect_right(starts, last - 1)]
+        begins, reached = [first], first
+        for start, end in own if len(own) > longest else ():
+            if start >= reached and start > first:
+                begins.append(start)
+            reached = max(reached, end)
+        spans += zip(begins, [*begins[1:], last], strict=True)
+        words += [number] * len(begins)
+    return Units(spans, words, [bisect_right(starts, end - 1) for _, end in spans])
+
+
+def divided(tokenizer, whole: Tokenised, room: int, long: str) -> tuple[list[Part], bool]:
+    """The passages of a text of `room` tokens each, and whether some of its words are in none."""
     units = units_of(whole, room) if len(whole.offsets) > room else None
     if units is None or not units.spans:  # a text of white space alone has tokens, but no words
         return [Part(whole.text, 0)], False
     aim, parts = room, parted(whole.text, units, room, long)
-    while units.divides and 0 < (excess := most_tokens(tokenizer, parts) - room) < aim:
+    while len(set(units.words)) < len(units.words):  # a piece can have more tokens by itself than within its word
+        excess = max(len(part.offsets) for part in tokenised(tokenizer, [part.text for part in parts])) - room
+        if not 0 < excess < aim:
+            break
         aim -= excess
         parts = parted(whole.text, units, aim, long)
     return parts, long != "windows"
-
-
-def most_tokens(tokenizer, parts: list[Part]) -> int:
-    """The number of tokens of the part that has most of them."""
-    return max(len(part.offsets) for part in tokenised(tokenizer, [part.text for part in parts]))
 
 
 def parted(text: str, units: Units, room: int, long: str) -> list[Part]:
@@ -181,48 +160,35 @@ def parted(text: str, units: Units, room: int, long: str) -> list[Part]:
 def divided_pair(
     tokenizer, first: Tokenised, second: Tokenised, room: int, long: str
 ) -> tuple[list[tuple[Part, ...]], bool]:
-    """The passages of a pair of texts, each of two parts, and whether some of its words are in none.
-
-    Args:
-        room, long: as of `divided`.
-    """
+    """The passages of a pair of texts, each of two parts, and whether some of its words are in none."""
     if len(first.offsets) + len(second.offsets) <= room:
         return [(Part(first.text, 0), Part(second.text, 0))], False
     swapped = len(second.offsets) > len(first.offsets)
     longer, other = (second, first) if swapped else (first, second)
-    kept, cut = head_of(other, room // 2, room)
+    kept, cut = Part(other.text, 0), False
+    units = units_of(other, room) if len(other.offsets) > room // 2 else None
+    if units is not None and units.spans:  # as many words of its head as half of the room holds, at least one
+        count = max(bisect_right(units.ends, room // 2), 1)
+        kept, cut = Part(other.text[: units.spans[count - 1][1]], 0), count < len(units.spans)
     parts, shortened = divided(tokenizer, longer, room - min(len(other.offsets), room // 2), long)
     return [(kept, part) if swapped else (part, kept) for part in parts], cut or shortened
 
 
-def head_of(whole: Tokenised, room: int, longest: int) -> tuple[Part, bool]:
-    """The words of a text's beginning that there is room for, at least one, and whether others follow.
-
-    Args:
-        longest: number of tokens from which on a word is divided.
-    """
-    units = units_of(whole, longest) if len(whole.offsets) > room else None
-    if units is None or not units.spans:
-        return Part(whole.text, 0), False
-    count = max(bisect_right(units.ends, room), 1)
-    return Part(whole.text[: units.spans[count - 1][1]], 0), count < len(units.spans)
-
-
 def windows(ends: list[int], room: int) -> list[tuple[int, int]]:
-    """The windows over a text: the numbers of the first word of each, and of the word after its last.
+    """The windows over a text: the numbers of the first unit of each, and of the unit after its last.
 
-    A window takes as many words as it has room for, at least one. The next one begins so many words earlier as a
-    quarter of the room holds, or fewer, so that it has room for a new word. The last window is filled from the end of
+    A window takes as many units as it has room for, at least one. The next one begins so many units earlier as a
+    quarter of the room holds, or fewer, so that it has room for a new unit. The last window is filled from the end of
     the text.
 
     Args:
-        ends: (W,) the number of tokens up to the end of each word.
+        ends: (U,) the number of tokens up to the end of each unit.
         room: number of tokens in a window.
     """
     begins, found, first = [0, *ends[:-1]], [], 0
 
     def first_up_to(last: int) -> int:
-        """The first word of a window that ends with a word, and takes as many before it as it has room for."""
+        """The first unit of a window that ends with a unit, and takes as many before it as it has room for."""
         return min(bisect_left(begins, ends[last] - room), last)
 
     while (last := max(bisect_right(ends, begins[first] + room), first + 1)) < len(ends):
@@ -232,9 +198,7 @@ def windows(ends: list[int], room: int) -> list[tuple[int, int]]:
 
 
 def ends_of(ends: list[int], room: int) -> tuple[int, int]:
-    """How many words of a text's beginning are read, and the number of the first word of its end.
-
-    Both have a word at least.
+    """How many units of a text's beginning are read, and the number of the first unit of its end; each has one.
 
     Args:
         ends, room: as of `windows`.
@@ -262,7 +226,6 @@ def merged(probabilities: np.ndarray, owners: np.ndarray, several: bool = False)
     else:
         logits = np.log(np.maximum(given, np.finfo(np.float32).tiny))
     counts = np.bincount(owners)
-    starts = [0, *accumulate(counts.tolist())][:-1]
-    means = np.add.reduceat(logits, starts, axis=0) / counts[:, None] if len(counts) else logits
-    found = expit(means) if several else softmax(means, axis=1)
-    return found.astype(np.float32)
+    if len(counts):
+        logits = np.add.reduceat(logits, counts.cumsum() - counts, axis=0) / counts[:, None]
+    return (expit(logits) if several else softmax(logits, axis=1)).astype(np.float32)

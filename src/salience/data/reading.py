@@ -1,4 +1,8 @@
-"""Rows of a file or hub data set, one at a time, in memory that does not depend on their number."""
+"""Rows of a file or hub data set as dicts, one at a time, in memory that does not depend on their number.
+
+Every value of a csv or tsv file stays the text that it is there: "NA", "null", "001" and "1.0" too. A JSON file has
+one object a line, or an array of objects. Parquet files and data sets of the hub have types: `salience.data.tables`.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +17,19 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from salience.data.tables import hub_rows, hub_types, parquet_rows, parquet_types
-from salience.data.values import DEEPEST, checked_names, well_formed, well_formed_value
+from salience.data.values import TOO_DEEP, checked_names, well_formed, well_formed_value
 from salience.errors import InputError, counted, listed, nearest, quoted
 from salience.files import readable_text
 
 if TYPE_CHECKING:
     import pyarrow
 
-# Rows of csv and tsv files. Every value stays a string: "NA", "null", "001" and "1.0" are text.
+    Types = dict[str, pyarrow.DataType]
 
 LONGEST_FIELD = 2**31 - 1
+CHUNK = 1 << 20  # characters of a JSON array that are read at a time
+LONGEST_WORD = 12  # characters of a word or an escape that the end of a piece may have cut: "-Infinity" has 9
+AN_OBJECT = re.compile(r"[^\s,]")  # its beginning, or that of anything else in an array
 
 
 def delimited_rows(path: Path, encoding: str, delimiter: str | None = None) -> Iterator[dict]:
@@ -37,15 +43,11 @@ def delimited_rows(path: Path, encoding: str, delimiter: str | None = None) -> I
     """
     delimiter = delimiter or header_delimiter(path, encoding)
     quoting = csv.QUOTE_NONE if delimiter == "\t" and quotes_are_text(path, encoding) else csv.QUOTE_MINIMAL
-    return rows(path, encoding, delimiter, quoting)
+    return rows_with(path, encoding, delimiter, quoting)
 
 
-def rows(path: Path, encoding: str, delimiter: str, quoting: int) -> Iterator[dict]:
-    """Yields the rows of a file. Raises as `delimited_rows`.
-
-    Args:
-        quoting: a constant of the `csv` module.
-    """
+def rows_with(path: Path, encoding: str, delimiter: str, quoting: int) -> Iterator[dict]:
+    """Yields the rows of a file. `quoting` is a constant of the `csv` module. Raises as `delimited_rows`."""
     with readable_text(path, encoding) as file:
         first, line = first_line(file, path)
         if 3 * first.count("\0") > len(first):  # UTF-16 without a mark: every second byte is NUL
@@ -59,14 +61,13 @@ def rows(path: Path, encoding: str, delimiter: str, quoting: int) -> Iterator[di
         skipped = line - 1
         try:
             names = checked_names(named_index(next(reader)), path)
-            width = len(names)
             line = skipped + reader.line_num + 1
             for fields in reader:
-                if len(fields) == width:
+                if len(fields) == len(names):
                     yield dict(zip(names, fields, strict=True))
                 elif fields and (len(fields) > 1 or fields[0].strip()):
                     raise InputError(
-                        f"{path}: line {line} has {counted(len(fields), 'field')}, but the header has {width}; "
+                        f"{path}: line {line} has {counted(len(fields), 'field')}, but the header has {len(names)}; "
                         f"mend the line, or put a text that contains {quoted(delimiter)} in double quotes"
                     )
                 line = skipped + reader.line_num + 1
@@ -78,7 +79,7 @@ def rows(path: Path, encoding: str, delimiter: str, quoting: int) -> Iterator[di
 
 
 def fields_of(lines: Iterable[str], **options: Any) -> Any:
-    """The reader of the standard library, with its `line_num`, for fields of any length.
+    """The reader of the standard library, for fields of any length.
 
     Its default limit of 131,072 characters is too low for long documents. The limit applies to the whole process, but
     a higher one does no harm.
@@ -92,7 +93,7 @@ def named_index(names: list[str]) -> list[str]:
     return ["index", *names[1:]] if names and not names[0].strip() and "index" not in names else names
 
 
-def first_line(file, path: Path) -> tuple[str, int]:
+def first_line(file: TextIO, path: Path) -> tuple[str, int]:
     """The first line that is not blank, and its number. Raises an `InputError` if there is none."""
     for number, line in enumerate(file, 1):
         if line.strip():
@@ -113,27 +114,19 @@ def quotes_are_text(path: Path, encoding: str) -> bool:
     In such a file a text may begin with a quotation mark that is not closed. The file is read once beforehand; it has
     no quoting if its rows are complete only without quoting.
     """
-    return not whole(path, encoding, csv.QUOTE_MINIMAL) and whole(path, encoding, csv.QUOTE_NONE)
 
+    def is_complete(quoting: int) -> bool:
+        try:
+            deque(rows_with(path, encoding, "\t", quoting), maxlen=0)
+        except InputError:
+            return False
+        return True
 
-def whole(path: Path, encoding: str, quoting: int) -> bool:
-    """Whether all rows of a tab-separated file have as many fields as the header."""
-    try:
-        deque(rows(path, encoding, "\t", quoting), maxlen=0)
-    except InputError:
-        return False
-    return True
-
-
-# Rows of JSON files: one object a line, or an array of objects.
-
-CHUNK = 1 << 20  # characters of an array that are read at a time
-LONGEST_WORD = 12  # characters of a word or an escape that the end of a piece may have cut: "-Infinity" has 9
-BETWEEN = re.compile(r"[\s,]*")
+    return not is_complete(csv.QUOTE_MINIMAL) and is_complete(csv.QUOTE_NONE)
 
 
 def object_rows(path: Path, encoding: str) -> Iterator[dict]:
-    """Yields the objects of a file in either form.
+    """Yields the objects of a JSON file in either form.
 
     Raises:
         InputError: a line is not valid JSON or not an object, or names a value twice; names the line.
@@ -143,60 +136,68 @@ def object_rows(path: Path, encoding: str) -> Iterator[dict]:
         characters = iter(lambda: file.read(1), "")
         rows = array_rows if next((mark for mark in characters if not mark.isspace()), "") == "[" else line_rows
     with readable_text(path, encoding, newline="\n") as file:
-        yield from rows(path, file)
-
-
-def line_rows(path: Path, file: TextIO) -> Iterator[dict]:
-    """Yields the objects of a file with one object a line. Raises as `object_rows`."""
-    for number, line in enumerate(file, 1):
-        if line.isspace():
-            continue
+        at = [1]  # the line that is read
         try:
-            row = DECODER.decode(line)
-        except ValueError as error:
-            raise invalid(path, number, error) from error
-        except RecursionError as error:
-            raise too_deep(path, number) from error
-        if not isinstance(row, dict):
-            raise not_an_object(path, number, line)
-        yield checked(row, path, number)
+            yield from rows(file, at)
+            return
+        except UnicodeError:  # `readable_text` names the byte
+            raise
+        except json.JSONDecodeError as error:
+            problem = f"not valid JSON ({error.msg}); write one object a line, or an array"
+        except InputError as error:
+            problem = str(error)
+        except RecursionError:
+            problem = TOO_DEEP
+        except ValueError:  # the only other error of the parser is that of the conversion of a number
+            problem = "a number has too many digits; write it as a text, in double quotes"
+        raise InputError(f"{path}: line {at[0]}: {problem}")
 
 
-def array_rows(path: Path, file: TextIO) -> Iterator[dict]:
-    """Yields the objects of an array, read in pieces, since it may not fit into memory. Raises as `object_rows`."""
-    text, line = file.read(CHUNK), 1
+def line_rows(file: TextIO, at: list[int]) -> Iterator[dict]:
+    """Yields the objects of a file with one object a line. Errors are as the parser raises them."""
+    for number, line in enumerate(file, 1):
+        at[0] = number
+        if not line.isspace():
+            yield checked_object(DECODER.decode(line), line)
+
+
+def array_rows(file: TextIO, at: list[int]) -> Iterator[dict]:
+    """As `line_rows`, of an array. It is read in pieces, since it may not fit into memory."""
+    text = file.read(CHUNK)
     while "[" not in text:  # more white space comes first than one piece holds
-        line += text.count("\n")
+        at[0] += text.count("\n")
         text = file.read(CHUNK)
     position = text.index("[") + 1
-    line += text.count("\n", 0, position)  # the number of the line that `position` is in
+    at[0] += text.count("\n", 0, position)
     while True:
-        between = BETWEEN.match(text, position)
-        assert between is not None  # it matches nothing, too
-        start = between.end()
-        line += text.count("\n", position, start)
+        found = AN_OBJECT.search(text, position)
+        start = len(text) if found is None else found.start()
+        at[0] += text.count("\n", position, start)
         if text.startswith("]", start):
-            check_end(path, text[start + 1 :], file, line)
-            return
+            break
         try:
             row, position = DECODER.raw_decode(text, start)
-        except json.JSONDecodeError as error:  # perhaps the object goes on in the next piece
+        except json.JSONDecodeError as error:
             text, position = text[start:], 0
             if text and text[0] != "{":
-                raise not_an_object(path, line, text) from error
+                raise not_an_object(text) from error
             more = file.read(max(CHUNK, len(text))) if may_go_on(error, start + len(text)) else ""
             if not more:
-                raise invalid(path, line, error) from error
+                raise
             text += more
             continue
-        except ValueError as error:
-            raise invalid(path, line, error) from error
-        except RecursionError as error:
-            raise too_deep(path, line) from error
-        if not isinstance(row, dict):
-            raise not_an_object(path, line, text[start:position])
-        yield checked(row, path, line)
-        line += text.count("\n", start, position)
+        yield checked_object(row, text[start:position])
+        at[0] += text.count("\n", start, position)
+    text = text[start + 1 :]
+    while text:
+        if rest := text.lstrip():
+            at[0] += text.count("\n", 0, len(text) - len(rest))
+            raise InputError(
+                f"{quoted(rest.split(maxsplit=1)[0], 30)} follows the end of the array, and would not be read; put "
+                "all rows into one array, or one object a line"
+            )
+        at[0] += text.count("\n")
+        text = file.read(CHUNK)
 
 
 def may_go_on(error: json.JSONDecodeError, length: int) -> bool:
@@ -204,77 +205,43 @@ def may_go_on(error: json.JSONDecodeError, length: int) -> bool:
     return error.msg.startswith("Unterminated string") or length - error.pos < LONGEST_WORD
 
 
-def check_end(path: Path, text: str, file: TextIO, line: int) -> None:
-    """Raises an `InputError` if anything but white space follows the array."""
-    while text:
-        if rest := text.lstrip():
-            line += text.count("\n", 0, len(text) - len(rest))
-            raise InputError(
-                f"{path}: line {line}: {quoted(rest.split(maxsplit=1)[0], 30)} follows the end of the array, and "
-                "would not be read; put all rows into one array, or one object a line"
-            )
-        line += text.count("\n")
-        text = file.read(CHUNK)
-
-
-class NamedTwice(ValueError):
-    """An object has a name twice."""
-
-
 def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object from its names and values. Raises `NamedTwice`; the parser would keep the last value silently."""
+    """An object from its names and values. A name that stands twice is refused; the parser would keep the last one."""
     row = dict(pairs)
     if len(row) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in row if names.count(name) > 1)
-        raise NamedTwice(f"an object has the name {quoted(twice)} twice; rename or remove one of the two")
+        raise InputError(f"an object has the name {quoted(twice)} twice; rename or remove one of the two")
     return row
 
 
 DECODER = json.JSONDecoder(object_pairs_hook=distinct)
 
 
-def checked(row: dict, path: Path, line: int) -> dict:
-    """The row with valid Unicode only.
-
-    Raises:
-        InputError: it is nested too deeply, or has the same name twice.
-    """
-    try:
-        return well_formed_value(row)
-    except TypeError as error:
-        raise too_deep(path, line) from error
-    except KeyError as error:
-        raise InputError(
-            f"{path}: line {line}: two names of an object are not valid Unicode and cannot be told apart: "
-            f"{quoted(error.args[0])}; rename them"
-        ) from error
+def checked_object(value: Any, text: str) -> dict:
+    """A row with valid Unicode only. Raises an `InputError` if it is no object, or `well_formed_value` does."""
+    if not isinstance(value, dict):
+        raise not_an_object(text)
+    return well_formed_value(value)
 
 
-def invalid(path: Path, line: int, error: ValueError) -> InputError:
-    """The error for a line that is not JSON."""
-    if isinstance(error, json.JSONDecodeError):
-        return InputError(f"{path}: line {line}: not valid JSON ({error.msg}); write one object a line, or an array")
-    if isinstance(error, NamedTwice):
-        return InputError(f"{path}: line {line}: {error}")
-    # The only other error of the parser is that of the conversion of a number.
-    return InputError(f"{path}: line {line}: a number has too many digits; write it as a text, in double quotes")
-
-
-def too_deep(path: Path, line: int) -> InputError:
-    """The error for a line whose values are nested too deeply."""
+def not_an_object(text: str) -> InputError:
     return InputError(
-        f"{path}: line {line}: lists and objects are nested more than {DEEPEST} levels deep; a row is an object of "
-        "texts and numbers"
-    )
-
-
-def not_an_object(path: Path, line: int, text: str) -> InputError:
-    """The error for a row that is JSON but no object."""
-    return InputError(
-        f"{path}: line {line}: not a JSON object but {quoted(text.strip(), 30)}; "
+        f"not a JSON object but {quoted(text.strip(), 30)}; "
         'every row is an object such as {"text": "...", "label": "..."}'
     )
+
+
+def parquet_rows(path: Path, encoding: str, columns: Collection[str] | None) -> Iterator[dict]:
+    from salience.data import tables  # with pyarrow, which other files do not need
+
+    return tables.parquet_rows(path, columns)
+
+
+def parquet_types(path: Path) -> Types:
+    from salience.data import tables
+
+    return tables.parquet_types(path)
 
 
 @dataclass(frozen=True)
@@ -288,7 +255,7 @@ class Reader:
     """
 
     rows: Callable[[Path, str, Collection[str] | None], Iterator[dict]]
-    types: Callable[[Path], dict[str, pyarrow.DataType]] | None = None
+    types: Callable[[Path], Types | None] = lambda path: None
     texts_only: bool = False
 
 
@@ -298,7 +265,7 @@ READERS = {
     ".tsv": Reader(lambda path, encoding, columns: delimited_rows(path, encoding, "\t"), texts_only=True),
     ".jsonl": Reader(lambda path, encoding, columns: object_rows(path, encoding)),
     ".json": Reader(lambda path, encoding, columns: object_rows(path, encoding)),
-    ".parquet": Reader(lambda path, encoding, columns: parquet_rows(path, columns), parquet_types),
+    ".parquet": Reader(parquet_rows, parquet_types),
 }
 SHEET = ". In the spreadsheet, save it as csv"
 REMEDIES = {".xlsx": SHEET, ".xls": SHEET, ".ods": SHEET, ".txt": ". If it is one of these, rename it"}  # by suffix
@@ -324,11 +291,7 @@ def stream(
     Raises:
         InputError: at once if the source does not exist or has no rows; while rows are read if a row is invalid.
     """
-    path = Path(source)
-    if is_on_hub(source):
-        rows = hub_rows(str(source), split, columns)
-    else:
-        rows = reader_of(path).rows(path, encoding, columns)
+    rows = reader_of(source, split).rows(Path(source), encoding, columns)
     first = next(rows, None)
     if first is None:
         raise InputError(f"{source}: no rows; a header alone, or nothing, is in it")
@@ -337,14 +300,14 @@ def stream(
 
 def column_names(source: str | Path, encoding: str = "utf-8", split: str | None = None) -> list[str]:
     """The names of the columns, in order; of JSON objects, the names in the first rows. Arguments as in `stream`."""
-    types = typed_columns(source, split)
+    types = reader_of(source, split).types(Path(source))
     if types is not None:
         return list(types)
     rows = islice(stream(source, encoding, split), SAMPLE)
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def column_types(source: str | Path, encoding: str = "utf-8", split: str | None = None) -> dict[str, pyarrow.DataType]:
+def column_types(source: str | Path, encoding: str = "utf-8", split: str | None = None) -> Types:
     """All columns, in order, each with a type that holds all of its values. Arguments as in `stream`.
 
     Typed tables state them, and csv files have texts only. A file of JSON objects is read once, since every row may
@@ -354,20 +317,13 @@ def column_types(source: str | Path, encoding: str = "utf-8", split: str | None 
 
     from salience.data.tables import json_types
 
-    types = typed_columns(source, split)
+    reader = reader_of(source, split)
+    types = reader.types(Path(source))
     if types is not None:
         return types
-    if not is_on_hub(source) and reader_of(Path(source)).texts_only:
+    if reader.texts_only:
         return dict.fromkeys(column_names(source, encoding), pyarrow.string())
     return json_types(stream(source, encoding, split), str(source))
-
-
-def typed_columns(source: str | Path, split: str | None) -> dict[str, pyarrow.DataType] | None:
-    """The columns of a parquet file or hub data set with their types; no row is read. None for other sources."""
-    if is_on_hub(source):
-        return hub_types(str(source), split)
-    types = reader_of(Path(source)).types
-    return None if types is None else types(Path(source))
 
 
 def is_on_hub(source: str | Path) -> bool:
@@ -403,13 +359,21 @@ def is_there(path: Path) -> bool:
     return True
 
 
-def reader_of(path: Path) -> Reader:
-    """The reader for a file, by its suffix.
+def reader_of(source: str | Path, split: str | None = None) -> Reader:
+    """The reader for a hub data set, or for a file, by its suffix.
 
     Raises:
-        InputError: the file is missing or empty, is a folder, or is of an unknown type.
+        InputError: the file is missing or empty, is a folder, or is of an unknown type; or as `is_on_hub`.
     """
-    there = is_there(path)
+    if is_on_hub(source):
+        from salience.data.tables import hub_rows, hub_types
+
+        return Reader(
+            lambda path, encoding, columns: hub_rows(str(source), split, columns),
+            lambda path: hub_types(str(source), split),
+        )
+    path = Path(source)
+    there, suffix = is_there(path), suffix_of(path)
     if path.is_dir():
         files = sorted(file.name for file in path.iterdir() if suffix_of(file) in READERS)
         wanted = f"one of its files: {listed(map(quoted, files))}" if files else "a file"
@@ -417,25 +381,20 @@ def reader_of(path: Path) -> Reader:
     if path.is_symlink() and not there:
         raise InputError(f"{path}: this is a link to a file that does not exist")
     if not there:
-        raise InputError(f"{path}: no such file.{nearest(path.name, neighbours(path))}")
-    if suffix_of(path) not in READERS:
+        neighbours = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise InputError(f"{path}: no such file.{nearest(path.name, neighbours)}")
+    if suffix not in READERS:
         raise InputError(
-            f"{path}: unknown kind of file {quoted(suffix_of(path))}; known: {', '.join(READERS)}, each also with .gz"
-            f"{REMEDIES.get(suffix_of(path), '')}"
+            f"{path}: unknown kind of file {quoted(suffix)}; known: {', '.join(READERS)}, each also with .gz"
+            f"{REMEDIES.get(suffix, '')}"
         )
     if not path.is_file():
         raise InputError(f"{path}: this is a pipe or a device, and data are read more than once; save them to a file")
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty (0 bytes)")
-    return READERS[suffix_of(path)]
+    return READERS[suffix]
 
 
 def suffix_of(path: Path) -> str:
     """The suffix in lower case, without .gz: '.csv' for 'train.CSV.gz'."""
-    name = path.name.lower().removesuffix(".gz")
-    return Path(name).suffix
-
-
-def neighbours(path: Path) -> list[str]:
-    """The names of the files in the folder of a file."""
-    return [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+    return Path(path.name.lower().removesuffix(".gz")).suffix

@@ -1,10 +1,15 @@
-"""Holding rows out for validation, stratified by class."""
+"""Parts of labelled rows, stratified by class: rows held out for validation, draws for learning curves, and folds.
+
+Rows with several labels each are divided so that every part has its share of the rows of each label. Rows that belong
+together, such as those of an author, or those of one text, are one unit, which is not divided.
+"""
 
 from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +17,152 @@ from salience.data.texts import Texts
 from salience.data.values import is_multi_label
 from salience.errors import InputError, counted, listed, quoted
 
-# Dividing rows with several labels each, so that every part has its share of the rows of each label.
+LEAST = 2  # rows of a class in a draw, if there is room for them: one to train on, and one that can be held out
+
+
+def split(
+    labels: Sequence[Any], share: float, seed: int, source: str = "", units: np.ndarray | None = None
+) -> tuple[list[int], list[int]]:
+    """The indices of the rows to train on, and of the rows held out, both in order.
+
+    Every class keeps at least one row for training. If at least as many rows are held out as there are classes, every
+    class has one among them; if fewer, the larger classes have. (The stratified split of scikit-learn guarantees
+    neither, and refuses the latter case.) Rows with several labels are divided by `held_out_rows`. Where several rows
+    are one unit, classes are held out as nearly so as whole units allow.
+
+    Args:
+        labels: the label of each row; a tuple where a row has several.
+        share: the share of the rows that is held out, above 0 and below 1.
+        seed: of the rows that are drawn.
+        source: the name of the data, for error messages.
+        units: (N,) the number of the unit of each row, whose rows are in one part; see `group_numbers`. None divides
+            all rows.
+
+    Raises:
+        InputError: a class has a single row, which cannot be in both parts; or no unit can be held out.
+    """
+    at = f"{source}: " if source else ""
+    advice = "add rows, or give rows to validate on with --validation FILE"
+    if units is not None and len(np.unique(units)) == len(units):
+        units = None
+    by_label = defaultdict(list)
+    for index, label in enumerate(labels):
+        by_label[label].append(index)
+    if is_multi_label(labels):
+        held_out = held_out_rows(labels, share, seed, units)
+    else:
+        if single := [quoted(label) for label, rows in by_label.items() if len(rows) == 1]:
+            each = "the class {} has a single row" if len(single) == 1 else "the classes {} have a single row each"
+            raise InputError(f"{at}{each.format(listed(single))}, too few to split; {advice}")
+        total = min(max(round(share * len(labels)), 1), len(labels) - len(by_label))
+        sizes = apportion([len(rows) for rows in by_label.values()], total)
+        if units is not None:
+            held_out = held_out_units(labels, dict(zip(by_label, sizes, strict=True)), units.tolist(), seed)
+        else:
+            sample = random.Random(seed).sample
+            held_out = [row for rows, size in zip(by_label.values(), sizes, strict=True) for row in sample(rows, size)]
+    if not held_out:
+        raise InputError(
+            f"{at}no rows can be held out, because every group, or every text, has all rows of a label; {advice}"
+        )
+    held = set(held_out)
+    return [row for row in range(len(labels)) if row not in held], sorted(held)
+
+
+def apportion(counts: Sequence[int], total: int) -> list[int]:
+    """The number of rows of each class to hold out, `total` in all, in proportion to `counts`.
+
+    Numbers are rounded by the method of largest remainders. No class gives all of its rows, and every class gives at
+    least one if `total` allows it.
+    """
+    quotas = [count * total / sum(counts) for count in counts]
+    least = 1 if total >= len(counts) else 0
+    sizes = [max(least, min(int(quota), count - 1)) for quota, count in zip(quotas, counts, strict=True)]
+    classes = range(len(counts))
+    while sum(sizes) < total:  # rounding down has left some over
+        sizes[max((c for c in classes if sizes[c] < counts[c] - 1), key=lambda c: quotas[c] - sizes[c])] += 1
+    while sum(sizes) > total:  # small classes give one row, more than their share
+        sizes[min((c for c in classes if sizes[c] > least), key=lambda c: quotas[c] - sizes[c])] -= 1
+    return sizes
+
+
+def held_out_units(
+    labels: Sequence[Hashable], wanted: Mapping[Hashable, int], units: Sequence[int], seed: int
+) -> list[int]:
+    """The rows that are held out, in order: whole units, with as many rows of each class as is wanted, or nearly.
+
+    Units are taken in a random order as long as they fit. What is then still wanted is filled by larger units if that
+    comes nearer to it. Every class keeps a row for training, so a class whose rows are all in one unit is not held
+    out. There is no row if every unit has all rows of a class.
+
+    Args:
+        labels: the label of each of N rows.
+        wanted: the number of rows of each class to hold out.
+        units: the unit of each row.
+        seed: of the random order.
+    """
+    of_units: dict[int, Counter] = {}
+    for label, unit in zip(labels, units, strict=True):
+        of_units.setdefault(unit, Counter())[label] += 1
+    order = list(of_units)
+    random.Random(seed).shuffle(order)
+    left, kept, held = dict(wanted), Counter(labels), set[int]()
+
+    def hold(unit: int) -> None:
+        held.add(unit)
+        for label, rows in of_units[unit].items():
+            left[label] -= rows
+            kept[label] -= rows
+
+    def farther(unit: int) -> int:
+        """By how many rows the numbers of rows that are held out would be farther from those that are wanted."""
+        return sum(abs(left[label] - rows) - abs(left[label]) for label, rows in of_units[unit].items())
+
+    for unit in order:
+        if all(rows <= left[label] for label, rows in of_units[unit].items()):
+            hold(unit)
+    while free := [
+        unit for unit in order
+        if unit not in held and all(rows < kept[label] for label, rows in of_units[unit].items())
+    ]:  # fmt: skip
+        best = min(free, key=farther)
+        if held and farther(best) >= 0:
+            break
+        hold(best)
+    return [row for row, unit in enumerate(units) if unit in held]
+
+
+def held_out_rows(
+    labels: Sequence[Sequence[str]], share: float, seed: int, groups: np.ndarray | None = None
+) -> list[int]:
+    """The indices of the rows with several labels that are held out, in order; at least one, if one can be.
+
+    Every label keeps a row to train on.
+
+    Args:
+        labels: the labels of each of N rows.
+        share: of the rows that are held out, above 0 and below 1.
+        seed: of the rows that are drawn.
+        groups: as of `stratified_parts`.
+    """
+    indicators = indicators_of(labels)
+    members = np.arange(len(labels)) if groups is None else groups
+    part = stratified_parts(indicators, [1 - share, share], seed, groups)
+    for label in range(indicators.shape[1]):
+        of_label = indicators[:, label] > 0
+        if of_label.any() and (part[of_label] == 1).all():
+            part[members == members[np.flatnonzero(of_label)[0]]] = 0
+    if not part.any():  # fewer rows than one for the share
+        own = np.zeros((int(members.max(initial=-1)) + 1, indicators.shape[1]), np.int64)
+        np.add.at(own, members, indicators)
+        shared = ((own == 0) | (own < indicators.sum(0))).all(1)  # whose labels other groups have too
+        found = np.flatnonzero(shared[members])[-1:]
+        part[np.isin(members, members[found])] = 1
+    return np.flatnonzero(part).tolist()
 
 
 def indicators_of(labels: Sequence[Sequence[str]]) -> np.ndarray:
-    """The labels of N rows as 0 and 1 (N, C) int64, one column for each label that occurs."""
+    """The labels of N rows as 0 and 1 (N, C) int64, one column for each label that occurs, in the order of names."""
     numbers = {name: number for number, name in enumerate(sorted({each for label in labels for each in label}))}
     found = np.zeros((len(labels), len(numbers)), np.int64)
     for index, label in enumerate(labels):
@@ -59,48 +205,62 @@ def stratified_parts(
     return part[members]
 
 
-def held_out_rows(
-    labels: Sequence[Sequence[str]], share: float, seed: int, groups: np.ndarray | None = None
-) -> list[int]:
-    """The indices of the rows that are held out for validation, in order; at least one, if one can be.
+def draw(labels: Sequence[Any], size: int, seed: int, source: str = "", option: str = "--size") -> list[int]:
+    """The indices of `size` of the N rows, in the order of the rows.
 
-    Every label keeps a row to train on.
+    Every class has about its share of the rows, and at least two of them if `size` is at least twice the number of
+    classes, or else at least one. Rows with several labels are drawn by `nested_rows`.
 
     Args:
-        labels: the labels of each of N rows.
-        share: of the rows that are held out, above 0 and below 1.
-        seed: of the rows that are drawn.
-        groups: as of `stratified_parts`.
+        labels: the label of each row (N,); a tuple where a row has several.
+        size: the number of rows to draw.
+        seed: of the drawing. For one seed, smaller draws are parts of larger ones.
+        source, option: the name of the data and the option that asks for the rows, for error messages.
+
+    Raises:
+        InputError: there are fewer rows than `size`, or more classes.
     """
-    indicators = indicators_of(labels)
-    members = np.arange(len(labels)) if groups is None else groups
-    part = stratified_parts(indicators, [1 - share, share], seed, groups)
-    for label in range(indicators.shape[1]):
-        of_label = indicators[:, label] > 0
-        if of_label.any() and (part[of_label] == 1).all():
-            part[members == members[np.flatnonzero(of_label)[0]]] = 0
-    if not part.any():  # fewer rows than one for the share
-        own = np.zeros((int(members.max(initial=-1)) + 1, indicators.shape[1]), np.int64)
-        np.add.at(own, members, indicators)
-        shared = ((own == 0) | (own < indicators.sum(0))).all(1)  # whose labels other groups have too
-        found = np.flatnonzero(shared[members])[-1:]
-        part[np.isin(members, members[found])] = 1
-    return np.flatnonzero(part).tolist()
+    at, several = f"{source}: " if source else "", is_multi_label(labels)
+    classes = len({each for label in labels for each in label} if several else set(labels))
+    if size > len(labels):
+        raise InputError(f"{at}{option} {size:,} is more than its {counted(len(labels), 'labelled row')}")
+    if size < classes:
+        raise InputError(f"{at}{option} {size:,} is less than its {classes:,} classes: every class needs a row")
+    return nested_rows(labels, size, seed) if several else sorted(drawing_order(labels, seed)[:size].tolist())
+
+
+def drawing_order(labels: Sequence[Hashable], seed: int) -> np.ndarray:
+    """The N indices in the order in which rows are drawn (N,).
+
+    The rows of each class are shuffled, and the k-th of the n rows of a class, counted from 0, is placed at
+    (k + 1/2) / n; all rows are then drawn by their places. So every class advances at the same rate. The first row of
+    each class is placed before all others, and the second one behind the first ones.
+    """
+    generator = np.random.default_rng(seed)
+    order = generator.permutation(len(labels))
+    counts: dict[Hashable, int] = {}
+    ranks = np.empty(len(labels), int)  # of each row in its class
+    for row in order:
+        ranks[row] = counts.setdefault(labels[row], 0)
+        counts[labels[row]] += 1
+    sizes = np.array([counts[label] for label in labels])
+    places = np.where(ranks < LEAST, ranks - LEAST, (ranks + 0.5) / sizes)
+    return order[np.argsort(places[order], kind="stable")]
 
 
 def nested_rows(labels: Sequence[Sequence[str]], size: int, seed: int) -> list[int]:
-    """The indices of `size` of N rows, in order, stratified; for one seed, smaller draws are parts of larger ones.
+    """The indices of `size` of N rows with several labels, in order and stratified, as of `draw`.
 
-    A row of each label comes first, as far as there is room. The others are halved by `stratified_parts`, and the half
-    in which the draw ends is halved again.
-
-    Args:
-        labels: the labels of each row.
-        size: at most N.
-        seed: of the drawing.
+    A row of each label comes first, as far as there is room: rarest label first, one for each that none has yet. The
+    others are halved by `stratified_parts`, and the half in which the draw ends is halved again.
     """
     indicators = indicators_of(labels)
-    drawn = one_of_each(indicators, seed)[:size]
+    order = np.random.default_rng(seed).permutation(len(indicators))
+    drawn: list[int] = []
+    for label in np.argsort(indicators.sum(0), kind="stable"):
+        if not indicators[drawn, label].any():
+            drawn.append(int(order[indicators[order, label].argmax()]))
+    drawn = drawn[:size]
     rows = np.setdiff1d(np.arange(len(labels)), drawn)
     while len(drawn) < size:
         if len(rows) == 1:
@@ -118,148 +278,21 @@ def nested_rows(labels: Sequence[Sequence[str]], size: int, seed: int) -> list[i
     return sorted(drawn)
 
 
-def one_of_each(indicators: np.ndarray, seed: int) -> list[int]:
-    """The indices of rows in which every label occurs, the rarest label first: one row for each that none has yet.
-
-    Args:
-        indicators: (N, C), 1 where a label applies; every label applies to a row.
-        seed: of the rows that are drawn.
-    """
-    order = np.random.default_rng(seed).permutation(len(indicators))
-    chosen: list[int] = []
-    for label in np.argsort(indicators.sum(0), kind="stable"):
-        if not indicators[chosen, label].any():
-            chosen.append(int(order[indicators[order, label].argmax()]))
-    return chosen
+def drawn(texts: Texts, most: int, seed: int) -> Texts:
+    """At most `most` texts, drawn at random; all, in their order, if there are no more."""
+    if len(texts) <= most:
+        return texts
+    return texts.take(np.random.default_rng(seed).permutation(len(texts))[:most])
 
 
-# Holding rows out in units that are not divided, such as the rows of an author, or those of one text.
+def default_share(rows: int) -> float:
+    """The share held out for validation: a fifth of less than 1,000 rows, else a tenth, but 5,000 rows at most."""
+    return 0.2 if rows < 1000 else min(0.1, 5000 / rows)
 
 
-def held_out_units(
-    labels: Sequence[Hashable], wanted: Mapping[Hashable, int], units: Sequence[int], seed: int
-) -> list[int]:
-    """The rows that are held out, in order: whole units, with as many rows of each class as is wanted, or nearly.
-
-    Units are taken in a random order as long as they fit. What is then still wanted is filled by larger units if that
-    comes nearer to it. Every class keeps a row for training, so a class whose rows are all in one unit is not held
-    out.
-
-    Args:
-        labels: the label of each of N rows.
-        wanted: the number of rows of each class to hold out.
-        units: the unit of each row.
-        seed: of the random order.
-
-    Returns:
-        At least one row, but none if every unit has all rows of a class.
-    """
-    of_units: dict[int, Counter] = {}
-    for label, unit in zip(labels, units, strict=True):
-        of_units.setdefault(unit, Counter())[label] += 1
-    order = list(of_units)
-    random.Random(seed).shuffle(order)
-    left, kept, held = dict(wanted), Counter(labels), set[int]()
-
-    def hold(unit: int) -> None:
-        held.add(unit)
-        for label, rows in of_units[unit].items():
-            left[label] -= rows
-            kept[label] -= rows
-
-    for unit in order:
-        if all(rows <= left[label] for label, rows in of_units[unit].items()):
-            hold(unit)
-
-    def farther(unit: int) -> int:
-        """By how many rows the numbers of rows that are held out would be farther from those that are wanted."""
-        return sum(abs(left[label] - rows) - abs(left[label]) for label, rows in of_units[unit].items())
-
-    while free := [
-        unit for unit in order
-        if unit not in held and all(rows < kept[label] for label, rows in of_units[unit].items())
-    ]:  # fmt: skip
-        best = min(free, key=farther)
-        if held and farther(best) >= 0:
-            break
-        hold(best)
-    return [row for row, unit in enumerate(units) if unit in held]
-
-
-def split(
-    labels: Sequence[Hashable], share: float, seed: int, source: str = "", units: np.ndarray | None = None
-) -> tuple[list[int], list[int]]:
-    """The indices of the rows to train on, and of the rows held out, both in order.
-
-    Every class keeps at least one row for training. If at least as many rows are held out as there are classes, every
-    class has one among them; if fewer, the larger classes have. (The stratified split of scikit-learn guarantees
-    neither, and refuses the latter case.) Rows with several labels are divided by `held_out_rows`. Where several rows
-    are one unit, classes are held out as nearly so as whole units allow.
-
-    Args:
-        labels: the label of each row; a tuple where a row has several.
-        share: the share of the rows that is held out, above 0 and below 1.
-        seed: of the rows that are drawn.
-        source: the name of the data, for error messages.
-        units: (N,) the number of the unit of each row, whose rows are in one part; see `group_numbers`. None divides
-            all rows.
-
-    Raises:
-        InputError: a class has a single row, which cannot be in both parts; or no unit can be held out.
-    """
-    if units is not None and len(np.unique(units)) == len(units):
-        units = None
-    if is_multi_label(labels):  # type: ignore[arg-type]
-        held = held_out_rows(labels, share, seed, units)  # type: ignore[arg-type]
-        return parts(labels, held, source)
-    by_label = defaultdict(list)
-    for index, label in enumerate(labels):
-        by_label[label].append(index)
-    if single := [quoted(label) for label, rows in by_label.items() if len(rows) == 1]:
-        many = len(single) > 1
-        raise InputError(
-            f"{source}{': ' if source else ''}{'the classes' if many else 'the class'} {listed(single)} "
-            f"{'have a single row each' if many else 'has a single row'}, too few to split; "
-            "add rows, or give rows to validate on with --validation FILE"
-        )
-    total = min(max(round(share * len(labels)), 1), len(labels) - len(by_label))
-    sizes = apportion([len(rows) for rows in by_label.values()], total)
-    if units is not None:
-        return parts(
-            labels, held_out_units(labels, dict(zip(by_label, sizes, strict=True)), units.tolist(), seed), source
-        )
-    draw = random.Random(seed)
-    return parts(labels, [
-        row for rows, size in zip(by_label.values(), sizes, strict=True) for row in draw.sample(rows, size)
-    ], source)  # fmt: skip
-
-
-def parts(labels: Sequence[Hashable], held_out: Sequence[int], source: str) -> tuple[list[int], list[int]]:
-    """The rows that are not held out, and those that are, in order. Raises an `InputError` if these are none."""
-    if not held_out:
-        raise InputError(
-            f"{source}{': ' if source else ''}no rows can be held out, because every group, or every text, "
-            "has all rows of a label; add rows, or give rows to validate on with --validation FILE"
-        )
-    held = set(held_out)
-    return [row for row in range(len(labels)) if row not in held], sorted(held)
-
-
-def apportion(counts: Sequence[int], total: int) -> list[int]:
-    """The number of rows of each class to hold out, `total` in all, in proportion to `counts`.
-
-    Numbers are rounded by the method of largest remainders. No class gives all of its rows, and every class gives at
-    least one if `total` allows it.
-    """
-    quotas = [count * total / sum(counts) for count in counts]
-    least = 1 if total >= len(counts) else 0
-    sizes = [max(least, min(int(quota), count - 1)) for quota, count in zip(quotas, counts, strict=True)]
-    classes = range(len(counts))
-    while sum(sizes) < total:  # rounding down has left some over
-        sizes[max((c for c in classes if sizes[c] < counts[c] - 1), key=lambda c: quotas[c] - sizes[c])] += 1
-    while sum(sizes) > total:  # small classes give one row, more than their share
-        sizes[min((c for c in classes if sizes[c] > least), key=lambda c: quotas[c] - sizes[c])] -= 1
-    return sizes
+def stripped(texts: Texts) -> list[tuple[str, ...]]:
+    """Each text, or pair of texts, as a tuple without the space around it."""
+    return [tuple(text.strip() for text in row) for row in zip(*texts.columns, strict=True)]
 
 
 def shared_rows(train: Texts, other: Texts) -> int:
@@ -276,83 +309,8 @@ def contradictions(texts: Texts) -> int:
     return sum(len(found) for found in labels.values() if len(set(found)) > 1)
 
 
-def stripped(texts: Texts) -> list[tuple[str, ...]]:
-    """Each text, or pair of texts, as a tuple without the space around it."""
-    columns = [texts.texts] if texts.second is None else [texts.texts, texts.second]
-    return [tuple(text.strip() for text in row) for row in zip(*columns, strict=True)]
-
-
 def group_numbers(texts: Texts) -> np.ndarray:
     """The number of the group of each text (N,). Without groups, equal texts or pairs are one; space is ignored."""
     rows = stripped(texts if texts.groups is None else Texts(list(texts.groups)))
     numbers: dict[tuple[str, ...], int] = {}
     return np.array([numbers.setdefault(row, len(numbers)) for row in rows], int)
-
-
-def default_share(rows: int) -> float:
-    """The share held out for validation: a fifth of less than 1,000 rows, else a tenth, but 5,000 rows at most."""
-    return 0.2 if rows < 1000 else min(0.1, 5000 / rows)
-
-
-# Drawing a part of labelled rows, stratified by class and nested, as learning curves need it; or of any texts.
-
-LEAST = 2  # rows of a class, if there is room for them: one to train on, and one that can be held out
-
-
-def draw(labels: Sequence[Hashable], size: int, seed: int, source: str = "", option: str = "--size") -> list[int]:
-    """The indices of `size` of the N rows, in the order of the rows.
-
-    Every class has about its share of the rows, and at least two of them if `size` is at least twice the number of
-    classes, or else at least one.
-
-    Rows with several labels are drawn by `nested_rows`.
-
-    Args:
-        labels: the label of each row (N,); a tuple where a row has several.
-        size: the number of rows to draw.
-        seed: of the drawing. For one seed, smaller draws are parts of larger ones.
-        source, option: the name of the data and the option that asks for the rows, for error messages.
-
-    Raises:
-        InputError: there are fewer rows than `size`, or more classes.
-    """
-    at = f"{source}: " if source else ""
-    several = is_multi_label(labels)  # type: ignore[arg-type]
-    classes = len({each for label in labels for each in label} if several else set(labels))  # type: ignore[attr-defined]
-    if size > len(labels):
-        raise InputError(f"{at}{option} {size:,} is more than its {counted(len(labels), 'labelled row')}")
-    if size < classes:
-        raise InputError(f"{at}{option} {size:,} is less than its {classes:,} classes: every class needs a row")
-    if several:
-        return nested_rows(labels, size, seed)  # type: ignore[arg-type]
-    return sorted(drawing_order(labels, seed)[:size].tolist())
-
-
-def drawing_order(labels: Sequence[Hashable], seed: int) -> np.ndarray:
-    """The N indices in the order in which rows are drawn (N,).
-
-    The rows of each class are shuffled, and the k-th of the n rows of a class, counted from 0, is placed at
-    (k + 1/2) / n; all rows are then drawn by their places. So every class advances at the same rate. The first row of
-    each class is placed before all others, and the second one behind the first ones.
-
-    Args:
-        labels: the label of each row (N,).
-        seed: of the shuffling, and of the order of rows at the same place.
-    """
-    generator = np.random.default_rng(seed)
-    order = generator.permutation(len(labels))
-    counts: dict[Hashable, int] = {}
-    ranks = np.empty(len(labels), int)  # of each row in its class
-    for row in order:
-        ranks[row] = counts.setdefault(labels[row], 0)
-        counts[labels[row]] += 1
-    sizes = np.array([counts[label] for label in labels])
-    places = np.where(ranks < LEAST, ranks - LEAST, (ranks + 0.5) / sizes)
-    return order[np.argsort(places[order], kind="stable")]
-
-
-def drawn(texts: Texts, most: int, seed: int) -> Texts:
-    """At most `most` texts, drawn at random; all, in their order, if there are no more."""
-    if len(texts) <= most:
-        return texts
-    return texts.take(np.random.default_rng(seed).permutation(len(texts))[:most])

@@ -1,4 +1,8 @@
-"""Rows of typed tables, as parquet files and data sets of the Hugging Face hub are; and the latter."""
+"""Rows and column types of typed tables: parquet files, and data sets of the Hugging Face hub.
+
+Both are read in batches of arrow columns. A value without an equivalent in Python, such as a date in the year 20,000,
+stays an arrow scalar, so that a column that is not used may hold anything and is written to parquet unchanged.
+"""
 
 from __future__ import annotations
 
@@ -12,29 +16,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow
+from pyarrow.parquet import ParquetFile
 
 from salience.data.values import checked_names, well_formed
 from salience.errors import InputError, counted, listed, quoted
 from salience.files import readable
 
-if TYPE_CHECKING:
-    import pyarrow
-
-# Values of arrow columns as Python values, also those that have no equivalent in Python.
-
+BATCH = 1000  # rows that are in memory at a time
 FAILURES = (ValueError, TypeError, ArithmeticError, LookupError)  # for a value, or a time zone, unknown to Python
+LISTS = ("List", "LargeList", "Sequence")  # the types of lists in the metadata of `datasets`, of several versions
+MOST = 10_000  # columns of a table
+EXACT = 2**53  # up to here a float holds every whole number
+DEEPEST = 32  # levels of lists and objects; a parquet file with about 50 can be written, but not read
+NANOSECONDS = pyarrow.time64("ns")  # a time of day, which arrow would cut to Python's microseconds silently
 
 
 def python_values(column: pyarrow.Array | pyarrow.ChunkedArray) -> list:
-    """The values of a column. A value without an equivalent in Python, such as a date in the year 20,000, stays an
-    arrow scalar.
-
-    So a column that is not used may hold anything, and is written to parquet unchanged. Texts are valid Unicode.
-    """
-    if has_nanoseconds(column.type):
+    """The values of a column; arrow scalars where Python has no equal value. Texts are valid Unicode."""
+    if column.type == NANOSECONDS:
         return [scalar if scalar.is_valid else None for scalar in column]
     try:
         return column.to_pylist()
@@ -42,55 +44,33 @@ def python_values(column: pyarrow.Array | pyarrow.ChunkedArray) -> list:
         return [python_value(scalar) for scalar in column]
 
 
-def has_nanoseconds(kind: pyarrow.DataType) -> bool:
-    """Whether a type is a time of day in nanoseconds, which arrow would cut to Python's microseconds silently."""
-    import pyarrow
-
-    return kind == pyarrow.time64("ns")
-
-
 def python_value(scalar: pyarrow.Scalar) -> Any:
     """The value of a scalar as a Python value, or the scalar itself if there is none."""
     try:
         return scalar.as_py()
     except UnicodeDecodeError:  # bytes that are not UTF-8 are replaced, as half characters are
-        return decoded(scalar) if hasattr(scalar, "as_buffer") else scalar
+        return scalar.as_buffer().to_pybytes().decode("utf-8", "replace") if hasattr(scalar, "as_buffer") else scalar
     except FAILURES:
         return scalar
 
 
-def decoded(scalar: pyarrow.StringScalar) -> str:
-    """The text of a scalar; bytes that are not UTF-8 are replaced by U+FFFD."""
-    return scalar.as_buffer().to_pybytes().decode("utf-8", "replace")
-
-
-def is_scalar(value: object) -> bool:
-    """Whether a value is an arrow scalar."""
-    return hasattr(value, "as_py")
-
-
 def plain(value: Any) -> Any:
     """A value for csv and JSON: an arrow scalar becomes Python values of its parts, or a text."""
-    if not is_scalar(value):
+    if not isinstance(value, pyarrow.Scalar):
         return value
-    import pyarrow
-
     if not value.is_valid:
         return None
     if isinstance(value, pyarrow.StructScalar):
         return {name: plain(part) for name, part in value.items()}
     if isinstance(value, (pyarrow.ListScalar, pyarrow.LargeListScalar, pyarrow.FixedSizeListScalar)):
         return [plain(part) for part in value.values]
-    if not has_nanoseconds(value.type):
+    if value.type != NANOSECONDS:
         simple = python_value(value)
-        if not is_scalar(simple):
+        if not isinstance(simple, pyarrow.Scalar):
             return simple
     if pyarrow.types.is_timestamp(value.type) and value.type.tz:  # in UTC, which needs no list of time zones
         value = value.cast(pyarrow.timestamp(value.type.unit, "UTC"))
     return value.cast(pyarrow.string()).as_py()
-
-
-BATCH = 1000  # rows that are in memory at a time
 
 
 @dataclass(frozen=True)
@@ -111,17 +91,17 @@ class Table:
         """The type of each column, as `rows` yields its values; None without a schema."""
         if self.schema is None:
             return None
-        fields = zip(self.schema.names, self.schema.types, strict=True)
-        return {name: named_type(kind) if name in self.classes else kind for name, kind in fields}
+        types = dict(zip(self.schema.names, self.schema.types, strict=True))
+        text = pyarrow.string()
+        return types | {
+            name: text if inner_type(types[name]) is types[name] else pyarrow.list_(text) for name in self.classes
+        }
 
     def rows(self, source: str, columns: Collection[str] | None) -> Iterator[dict]:
         """Yields the rows with the values of `columns` (None: of all); other columns are not read.
 
-        Args:
-            source: the name of the table, for error messages.
-
         Raises:
-            InputError: a class number without a name.
+            InputError: a class number without a name; names `source`, row and column.
         """
         first = 1
         for batch in self.batches(columns):
@@ -134,93 +114,12 @@ class Table:
             first += batch.num_rows
 
 
-def hub_rows(name: str, split: str | None, columns: Collection[str] | None = None) -> Iterator[dict]:
-    """Yields the rows of a hub data set. Its name is `owner/name`, `…:split` or `…:config:split`.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    with hub_table(name, split) as table:
-        yield from table.rows(name, columns)
-
-
-def hub_types(name: str, split: str | None) -> dict[str, pyarrow.DataType] | None:
-    """The columns of a hub data set and their types; None if it does not state them. Raises as `hub_rows`."""
-    with hub_table(name, split) as table:
-        return table.types()
-
-
-@contextmanager
-def hub_table(name: str, split: str | None) -> Iterator[Table]:
-    """Opens a hub data set as a table. Errors inside the `with` become an `InputError`."""
-    import datasets
-
-    name, *parts = name.split(":")
-    split = split or (parts[-1] if parts else "train")
-    config = parts[0] if len(parts) > 1 else None
-    with of_the_hub(f"no file {quoted(name)} is here, and it cannot be read as a hub data set, split {quoted(split)}"):
-        data = datasets.load_dataset(name, config, split=split, streaming=True)
-        features: Any = data.features or {}  # a `datasets.Features`, which knows its arrow schema, if not empty
-        labels = {column: item_of(feature) for column, feature in features.items()}
-        classes = {column: label.names for column, label in labels.items() if hasattr(label, "int2str")}
-
-        def batches(columns: Collection[str] | None) -> Iterable[pyarrow.Table]:
-            chosen = (
-                data.select_columns([name for name in features if name in columns]) if features and columns else data
-            )
-            return chosen.with_format("arrow").iter(BATCH)
-
-        yield Table(features.arrow_schema if features else None, classes, batches)
-
-
-def hub_splits(name: str) -> list[str]:
-    """The names of the splits of a hub data set. Raises as `hub_rows`."""
-    import datasets
-
-    with of_the_hub(f"the parts of the hub data set {quoted(name)} cannot be read"):
-        return datasets.get_dataset_split_names(name)
-
-
-@contextmanager
-def of_the_hub(problem: str) -> Iterator[None]:
-    """A context in which any error becomes an `InputError` of one line, which begins with `problem`."""
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:  # of many libraries: the network, the hub, the file formats
-        raise InputError(f"{problem}: {brief(error)}") from error
-
-
-def item_of(feature: Any) -> Any:
-    """What a feature of `datasets` is a list of, or the feature itself if it is no list."""
-    if isinstance(feature, list) and len(feature) == 1:
-        return feature[0]
-    return getattr(feature, "feature", feature)
-
-
-def inner_type(kind: pyarrow.DataType) -> pyarrow.DataType:
-    """The type of the values in lists of this type, or the type itself if it is none of lists."""
-    import pyarrow
-
-    of_lists = (pyarrow.types.is_list, pyarrow.types.is_large_list, pyarrow.types.is_fixed_size_list)
-    return kind.value_type if any(each(kind) for each in of_lists) else kind
-
-
-def named_type(kind: pyarrow.DataType) -> pyarrow.DataType:
-    """The type of the names of classes, for a column of their numbers, or of lists of these."""
-    import pyarrow
-
-    return pyarrow.string() if inner_type(kind) is kind else pyarrow.list_(pyarrow.string())
-
-
 def class_names(numbers: list, classes: list[str], source: str, column: str, first: int) -> list:
-    """The names of classes by their numbers; None for a row without a class (-1, or missing).
+    """The names of classes by their numbers, or lists of both; None for a row without a class (-1, or missing).
 
     Args:
-        numbers: of each row, one number, or a list of them, of which the names are a list too.
-        source, column: for error messages.
-        first: the row of the first number, for error messages.
+        numbers: of each row, one number, or a list of them.
+        source, column, first: the data, the column and the row of the first number, for error messages.
 
     Raises:
         InputError: there is no class of a number.
@@ -241,108 +140,80 @@ def class_names(numbers: list, classes: list[str], source: str, column: str, fir
     ]
 
 
+def inner_type(kind: pyarrow.DataType) -> pyarrow.DataType:
+    """The type of the values in lists of this type, or the type itself if it is none of lists."""
+    of_lists = (pyarrow.types.is_list, pyarrow.types.is_large_list, pyarrow.types.is_fixed_size_list)
+    return kind.value_type if any(each(kind) for each in of_lists) else kind
+
+
 def brief(error: Exception) -> str:
     """The message of an error in at most 200 characters."""
     return textwrap.shorten(str(error) or type(error).__name__, 200, placeholder=" ...")
 
 
-# The type of every column of a file, which parquet needs before the first row is written.
-
-WINDOW = 1000  # rows that are in memory at a time
-MOST = 10_000  # columns of a table
-EXACT = 2**53  # up to here a float holds every whole number
-DEEPEST = 32  # levels of lists and objects; a parquet file with about 50 can be written, but not read
-PLAIN = {bool: pyarrow.bool_(), str: pyarrow.string(), float: pyarrow.float64()}
-
-
-class ValueTypes:
-    """The types of the values of one column, collected in parts."""
-
-    def __init__(self) -> None:
-        self.kinds: set[type] = set()
-        self.least = self.largest = 0  # of the whole numbers
-        self.nested: pyarrow.DataType | None = pyarrow.null()  # of lists and objects; None if they differ too much
-
-    def add(self, values: list) -> None:
-        """Adds some values of the column."""
-        self.kinds.update(map(type, values))
-        if whole := [value for value in values if type(value) is int]:
-            self.least, self.largest = min(self.least, *whole), max(self.largest, *whole)
-        if self.nested is not None and (inner := [value for value in values if isinstance(value, (list, dict))]):
-            self.nested = common_type(self.nested, inner)
-
-    def type(self) -> pyarrow.DataType:
-        """A type that holds every value unchanged; text if there is no other."""
-        kinds = self.kinds - {type(None)}
-        if not kinds:
-            return pyarrow.null()
-        if kinds <= {int, float} and int in kinds:
-            if kinds == {int} and self.least >= -(2**63) and self.largest < 2**63:
-                return pyarrow.int64()
-            return pyarrow.float64() if float in kinds and self.exact() else pyarrow.string()
-        if kinds in ({list}, {dict}) and self.nested is not None:
-            return self.nested
-        return PLAIN.get(next(iter(kinds)), pyarrow.string()) if len(kinds) == 1 else pyarrow.string()
-
-    def exact(self) -> bool:
-        """Whether a float holds each of the whole numbers."""
-        return self.least >= -EXACT and self.largest <= EXACT
-
-
-def json_types(rows: Iterable[dict[str, Any]], source: str) -> dict[str, pyarrow.DataType]:
-    """The columns of all rows, in order of first appearance, each with a type that holds all of its values.
-
-    Only a window of rows is in memory.
+def hub_rows(name: str, split: str | None, columns: Collection[str] | None = None) -> Iterator[dict]:
+    """Yields the rows of a hub data set. Its name is `owner/name`, `…:split` or `…:config:split`.
 
     Raises:
-        InputError: there are more columns than a table can have, or a name that no header can have.
+        InputError: it cannot be read.
     """
-    columns: dict[str, ValueTypes] = {}
-    rows = iter(rows)
-    while window := list(islice(rows, WINDOW)):
-        names = dict.fromkeys(name for row in window for name in row)
-        if len(columns.keys() | names) > MOST:
-            raise InputError(
-                f"{source}: the objects have more than {counted(MOST, 'name')}, too many for the columns of a table; "
-                "name an --output that ends in .jsonl"
-            )
-        for name in names:
-            columns.setdefault(name, ValueTypes()).add([row[name] for row in window if name in row])
-    checked_names(list(columns), source)
-    return {name: types.type() for name, types in columns.items()}
+    with hub_table(name, split) as table:
+        yield from table.rows(name, columns)
 
 
-def common_type(known: pyarrow.DataType, values: list) -> pyarrow.DataType | None:
-    """One type for lists or objects, and for the type known so far; None if parquet has none (see `fits_parquet`)."""
+def hub_types(name: str, split: str | None) -> dict[str, pyarrow.DataType] | None:
+    """The columns of a hub data set and their types; None if it does not state them. Raises as `hub_rows`."""
+    with hub_table(name, split) as table:
+        return table.types()
+
+
+def hub_splits(name: str) -> list[str]:
+    """The names of the splits of a hub data set. Raises as `hub_rows`."""
+    import datasets
+
+    with of_the_hub(f"the parts of the hub data set {quoted(name)} cannot be read"):
+        return datasets.get_dataset_split_names(name)
+
+
+@contextmanager
+def hub_table(name: str, split: str | None) -> Iterator[Table]:
+    """Opens a hub data set as a table. Errors inside the `with` become an `InputError`."""
+    import datasets  # which is slow to import
+
+    name, *parts = name.split(":")
+    split = split or (parts[-1] if parts else "train")
+    config = parts[0] if len(parts) > 1 else None
+    with of_the_hub(f"no file {quoted(name)} is here, and it cannot be read as a hub data set, split {quoted(split)}"):
+        data = datasets.load_dataset(name, config, split=split, streaming=True)
+        features: Any = data.features or {}  # a `datasets.Features`, which knows its arrow schema, if not empty
+        labels = {}
+        for column, feature in features.items():  # of a list, what it is a list of
+            is_list = isinstance(feature, list) and len(feature) == 1
+            labels[column] = feature[0] if is_list else getattr(feature, "feature", feature)
+        classes = {column: label.names for column, label in labels.items() if hasattr(label, "int2str")}
+
+        def batches(columns: Collection[str] | None) -> Iterable[pyarrow.Table]:
+            chosen = data
+            if features and columns:
+                chosen = data.select_columns([name for name in features if name in columns])
+            return chosen.with_format("arrow").iter(BATCH)
+
+        yield Table(features.arrow_schema if features else None, classes, batches)
+
+
+@contextmanager
+def of_the_hub(problem: str) -> Iterator[None]:
+    """A context in which any error becomes an `InputError` of one line, which begins with `problem`."""
     try:
-        schemas = [pyarrow.schema([("", kind)]) for kind in (known, pyarrow.array(values).type)]
-        both = pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
-    except (pyarrow.ArrowException, OverflowError):
-        return None
-    return both if fits_parquet(both) else None
-
-
-def fits_parquet(kind: pyarrow.DataType, depth: int = DEEPEST) -> bool:
-    """Whether parquet can hold a type: no object in it is empty, and it has at most `depth` levels."""
-    if depth == 0 or (pyarrow.types.is_struct(kind) and not kind.num_fields):
-        return False
-    return all(fits_parquet(kind.field(number).type, depth - 1) for number in range(kind.num_fields))
-
-
-# Rows and column types of parquet files.
-
-LISTS = ("List", "LargeList", "Sequence")  # the types of lists in the metadata of `datasets`, of several versions
+        yield
+    except InputError:
+        raise
+    except Exception as error:  # of many libraries: the network, the hub, the file formats
+        raise InputError(f"{problem}: {brief(error)}") from error
 
 
 def parquet_rows(path: Path, columns: Collection[str] | None = None) -> Iterator[dict]:
-    """Yields the rows of a parquet file.
-
-    Args:
-        columns: the columns to read; None reads all.
-
-    Raises:
-        InputError: as `parquet_table`.
-    """
+    """Yields the rows of a parquet file, with all columns or those that are named. Raises as `parquet_table`."""
     with parquet_table(path) as table:
         yield from table.rows(str(path), columns)
 
@@ -350,9 +221,7 @@ def parquet_rows(path: Path, columns: Collection[str] | None = None) -> Iterator
 def parquet_types(path: Path) -> dict[str, pyarrow.DataType]:
     """The columns of a parquet file and their types; no row is read. Raises as `parquet_table`."""
     with parquet_table(path) as table:
-        types = table.types()
-    assert types is not None  # a parquet file has a schema
-    return types
+        return table.types() or {}
 
 
 @contextmanager
@@ -362,9 +231,6 @@ def parquet_table(path: Path) -> Iterator[Table]:
     Raises:
         InputError: the file is damaged, also where this shows while rows are read; or a column has no valid name.
     """
-    import pyarrow
-    from pyarrow.parquet import ParquetFile
-
     with seekable(path) as file:
         try:
             parquet = ParquetFile(file)
@@ -382,47 +248,6 @@ def parquet_table(path: Path) -> Iterator[Table]:
             raise InputError(f"{path}: the name of a column is not UTF-8; write the file again") from error
 
 
-def classes_in(schema: pyarrow.Schema, path: Path) -> dict[str, list[str]]:
-    """The names of the classes, by column, that `datasets` has written into the metadata of a file.
-
-    Raises:
-        InputError: the metadata are damaged; numbers would be read instead of names.
-    """
-    import pyarrow
-
-    written = (schema.metadata or {}).get(b"huggingface")
-    if written is None:
-        return {}
-    try:
-        features = json.loads(written).get("info", {}).get("features") or {}
-        labels = {name: label for name, feature in features.items() if (label := class_label_in(feature)) is not None}
-        numbered = {
-            name for name in labels
-            if name in schema.names and pyarrow.types.is_integer(inner_type(schema.field(name).type))
-        }  # fmt: skip
-        return {name: [well_formed(str(label)) for label in names_of(labels[name])] for name in numbered}
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(
-            f'{path}: the metadata "huggingface", with the names of the classes, are damaged ({brief(error)}); write '
-            "the file again, with or without them"
-        ) from error
-
-
-def class_label_in(feature: object) -> dict | None:
-    """The `ClassLabel` that a feature in the metadata of `datasets` is, or is a list of; None if it is neither."""
-    if isinstance(feature, dict) and feature.get("_type") in LISTS:
-        feature = feature.get("feature")
-    elif isinstance(feature, list) and len(feature) == 1:
-        feature = feature[0]
-    return feature if isinstance(feature, dict) and feature.get("_type") == "ClassLabel" else None
-
-
-def names_of(label: dict) -> list:
-    """The names of the classes of a `ClassLabel` in the metadata of `datasets`."""
-    names = label.get("names")
-    return list(range(label.get("num_classes") or 0)) if names is None else list(names)
-
-
 @contextmanager
 def seekable(path: Path) -> Iterator[BinaryIO]:
     """The bytes of a file. A gzipped file is unpacked to disk, since parquet is read from the end of the file."""
@@ -434,3 +259,95 @@ def seekable(path: Path) -> Iterator[BinaryIO]:
             shutil.copyfileobj(file, unpacked)
             unpacked.seek(0)
             yield unpacked
+
+
+def classes_in(schema: pyarrow.Schema, path: Path) -> dict[str, list[str]]:
+    """The names of the classes, by column, that `datasets` has written into the metadata of a file.
+
+    Raises:
+        InputError: the metadata are damaged; numbers would be read instead of names.
+    """
+    classes = {}
+    try:
+        written = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+        for name, feature in (written.get("info", {}).get("features") or {}).items():
+            if isinstance(feature, dict) and feature.get("_type") in LISTS:
+                feature = feature.get("feature")
+            elif isinstance(feature, list) and len(feature) == 1:
+                feature = feature[0]
+            if not (isinstance(feature, dict) and feature.get("_type") == "ClassLabel") or name not in schema.names:
+                continue
+            if pyarrow.types.is_integer(inner_type(schema.field(name).type)):
+                names = feature.get("names")
+                names = range(feature.get("num_classes") or 0) if names is None else list(names)
+                classes[name] = [well_formed(str(label)) for label in names]
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f'{path}: the metadata "huggingface", with the names of the classes, are damaged ({brief(error)}); write '
+            "the file again, with or without them"
+        ) from error
+    return classes
+
+
+def json_types(rows: Iterable[dict[str, Any]], source: str) -> dict[str, pyarrow.DataType]:
+    """The columns of all rows, in order of first appearance, each with a type that holds all of its values.
+
+    Parquet needs them before the first row is written. Only `BATCH` rows are in memory.
+
+    Raises:
+        InputError: there are more columns than a table can have, or a name that no header can have.
+    """
+    columns: dict[str, ValueTypes] = {}
+    rows = iter(rows)
+    while window := list(islice(rows, BATCH)):
+        names = dict.fromkeys(name for row in window for name in row)
+        if len(columns.keys() | names) > MOST:
+            raise InputError(
+                f"{source}: the objects have more than {counted(MOST, 'name')}, too many for the columns of a table; "
+                "name an --output that ends in .jsonl"
+            )
+        for name in names:
+            columns.setdefault(name, ValueTypes()).add([row[name] for row in window if name in row])
+    checked_names(list(columns), source)
+    return {name: types.type() for name, types in columns.items()}
+
+
+class ValueTypes:
+    """The types of the values of one column, collected in parts."""
+
+    def __init__(self) -> None:
+        self.kinds: set[type] = set()
+        self.least = self.largest = 0  # of the whole numbers
+        self.nested: pyarrow.DataType | None = pyarrow.null()  # of lists and objects; None if parquet has none
+
+    def add(self, values: list) -> None:
+        self.kinds.update(map(type, values))
+        if whole := [value for value in values if type(value) is int]:
+            self.least, self.largest = min(self.least, *whole), max(self.largest, *whole)
+        if self.nested is not None and (inner := [value for value in values if isinstance(value, (list, dict))]):
+            try:
+                schemas = [pyarrow.schema([("", kind)]) for kind in (self.nested, pyarrow.array(inner).type)]
+                both = pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
+            except (pyarrow.ArrowException, OverflowError):
+                both = None
+            self.nested = both if both is not None and fits_parquet(both) else None
+
+    def type(self) -> pyarrow.DataType:
+        """A type that holds every value unchanged; text if there is no other."""
+        kinds = self.kinds - {type(None)}
+        if not kinds:
+            return pyarrow.null()
+        if kinds == {int} and self.least >= -(2**63) and self.largest < 2**63:
+            return pyarrow.int64()
+        if kinds == {float} or (kinds == {int, float} and self.least >= -EXACT and self.largest <= EXACT):
+            return pyarrow.float64()
+        if kinds in ({list}, {dict}) and self.nested is not None:
+            return self.nested
+        return pyarrow.bool_() if kinds == {bool} else pyarrow.string()
+
+
+def fits_parquet(kind: pyarrow.DataType, depth: int = DEEPEST) -> bool:
+    """Whether parquet can hold a type: no object in it is empty, and it has at most `depth` levels."""
+    if depth == 0 or (pyarrow.types.is_struct(kind) and not kind.num_fields):
+        return False
+    return all(fits_parquet(kind.field(number).type, depth - 1) for number in range(kind.num_fields))

@@ -40,12 +40,16 @@ class Texts:
 
     def __post_init__(self):
         if self.labels is not None:
-            object.__setattr__(self, "labels", _label_numbers(self.labels))
-        for field in fields(self):
-            values = getattr(self, field.name)
+            numbers = np.asarray(self.labels)
+            if numbers.dtype.kind not in "iu" and len(numbers):
+                raise InputError(
+                    f"labels are given by their numbers, whole numbers from 0 on, not as {quoted(self.labels[0])}"
+                )
+            object.__setattr__(self, "labels", numbers.astype(np.int64, copy=False))
+        for name, values in vars(self).items():
             if values is not None and len(values) != len(self.texts):
                 raise InputError(
-                    f"{len(self.texts)} texts, but {len(values)} values in {field.name}: give one for each text"
+                    f"{len(self.texts)} texts, but {len(values)} values in {name}: give one for each text"
                 )
 
     @classmethod
@@ -66,9 +70,10 @@ class Texts:
             return cls(rows)
         for index, row in enumerate(rows):
             if not isinstance(row, str | list | tuple | np.ndarray):
-                raise InputError(f"texts[{index}] is neither a text nor a pair of texts, but {_described(row)}")
+                found = "missing (None)" if row is None else f"of type {type(row).__name__}"
+                raise InputError(f"texts[{index}] is neither a text nor a pair of texts, but {found}")
         for index, row in enumerate(rows):
-            if not _is_pair(row):
+            if isinstance(row, str) or len(row) != 2 or not all(isinstance(part, str) for part in row):
                 raise InputError(f"texts[{index}] is no pair of texts: give single texts only, or pairs only")
         return cls([first for first, _ in rows], [second for _, second in rows])
 
@@ -76,21 +81,12 @@ class Texts:
     def concatenated(cls, parts: Iterable[Texts]) -> Texts:
         """The texts of all parts, in order. What is known of one part's texts must be known of all parts'."""
         parts = list(parts)
-
-        def joined(name: str) -> list | None:
-            columns = [getattr(part, name) for part in parts]
-            known = [column for column in columns if column is not None]
-            return [value for column in known for value in column] if known else None
-
-        labels = joined("labels")
-        return cls(
-            joined("texts") or [],
-            joined("second"),
-            None if labels is None else np.array(labels),
-            joined("rows"),
-            joined("marks"),
-            joined("groups"),
-        )
+        joined: dict[str, Any] = {}
+        for field in fields(cls):
+            known = [values for part in parts if (values := getattr(part, field.name)) is not None]
+            joined[field.name] = [value for values in known for value in values] if known else None
+        labels = joined.pop("labels")
+        return cls(**joined | {"texts": joined["texts"] or []}, labels=None if labels is None else np.array(labels))
 
     @property
     def known_labels(self) -> np.ndarray:
@@ -131,29 +127,11 @@ class Texts:
 
     def take(self, indices: Sequence[int] | np.ndarray) -> Texts:
         """The texts at `indices`, in that order."""
-
-        def taken(values: list | None) -> list | None:
-            return None if values is None else [values[index] for index in indices]
-
-        labels = None if self.labels is None else self.labels[np.asarray(indices, int)]
-        columns = (taken(values) for values in (self.rows, self.marks, self.groups))
-        return Texts(taken(self.texts) or [], taken(self.second), labels, *columns)
+        taken = {
+            name: None if values is None or name == "labels" else [values[index] for index in indices]
+            for name, values in vars(self).items()
+        }
+        return Texts(**taken | {"labels": None if self.labels is None else self.labels[np.asarray(indices, int)]})
 
 
 TextsLike: TypeAlias = Texts | Sequence[str] | Sequence[tuple[str, str]]
-
-
-def _described(value: object) -> str:
-    return "missing (None)" if value is None else f"of type {type(value).__name__}"
-
-
-def _is_pair(row: Any) -> bool:
-    is_sequence = isinstance(row, Sequence | np.ndarray) and not isinstance(row, str)
-    return is_sequence and len(row) == 2 and all(isinstance(part, str) for part in row)
-
-
-def _label_numbers(labels: Sequence[int] | np.ndarray) -> np.ndarray:
-    numbers = np.asarray(labels)
-    if numbers.dtype.kind not in "iu" and len(numbers):
-        raise InputError(f"labels are given by their numbers, whole numbers from 0 on, not as {quoted(labels[0])}")
-    return numbers.astype(np.int64, copy=False)

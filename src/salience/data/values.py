@@ -1,4 +1,4 @@
-"""One value of a row, of any type, as a text or as a label."""
+"""One value of a row, of any type, as a text, as a label, or as the labels of a text; and the names of columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from typing import Any, TypeAlias, TypeVar
 
 from salience.errors import InputError, quoted
 
-# The names of the columns in a header.
+Label: TypeAlias = "str | tuple[str, ...]"  # of a row; a tuple where a row can have several
+Value = TypeVar("Value")
+DEEPEST = 100  # levels of lists and objects in one value
+TOO_DEEP = f"lists and objects are nested more than {DEEPEST} levels deep; a row is an object of texts and numbers"
+SWITCHES = {"0": "0", "1": "1", "0.0": "0", "1.0": "1", "false": "0", "true": "1"}
 
 
 def checked_names(names: list[str], source: object) -> list[str]:
@@ -23,10 +27,9 @@ def checked_names(names: list[str], source: object) -> list[str]:
     """
     names = [name.strip() for name in names]
     if "" in names:
-        place = names.index("") + 1
         raise InputError(
-            f"{source}: column {place} of {len(names)} has no name; name it in the header, or remove the column "
-            "(pandas: to_csv(..., index=False))"
+            f"{source}: column {names.index('') + 1} of {len(names)} has no name; name it in the header, or remove "
+            "the column (pandas: to_csv(..., index=False))"
         )
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -34,38 +37,19 @@ def checked_names(names: list[str], source: object) -> list[str]:
     return names
 
 
-# Several labels in one row: reading them, and detecting labels that are joined in one text.
+def label_columns(label: str | None, names: Sequence[str]) -> tuple[str, ...]:
+    """The columns that `--label` names: one, or several with commas between them; empty for None.
 
-Label: TypeAlias = "str | tuple[str, ...]"  # of a row
-
-
-def listed_values(value: object) -> list[Any] | None:
-    """The values of a list, a tuple or a set, also of one that is written as a text; None for anything else.
-
-    Raises:
-        TypeError: it is an object with names.
+    Args:
+        names: all columns of the file. A column whose own name has a comma is one.
     """
-    found = _parsed(value.strip()) if isinstance(value, str) else value
-    if isinstance(found, dict):
-        raise TypeError(
-            f"an object, {quoted(value)}, is no label; write the labels that apply as a list, or as columns of 0 and 1"
-        )
-    return list(found) if isinstance(found, list | tuple | set) else None
+    if label is None:
+        return ()
+    parts = tuple(part.strip() for part in label.split(","))
+    return (label,) if label in names or not all(parts) else parts
 
 
-def _parsed(text: str) -> object:
-    """What a text writes in brackets, as JSON or by Python; None if it is an ordinary text, such as "[other]"."""
-    if not (text.startswith(("[", "{")) and text.endswith(("]", "}"))):
-        return None
-    for parse in (json.loads, ast.literal_eval):
-        try:
-            return parse(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-    return None
-
-
-def is_multi_label(labels: Sequence[Label]) -> bool:
+def is_multi_label(labels: Sequence[Any]) -> bool:
     """Whether the labels of some rows, which are all of one kind, are several for each row."""
     return len(labels) > 0 and isinstance(labels[0], tuple)
 
@@ -74,6 +58,18 @@ def mixed_kinds(labels: Sequence[Label]) -> int | None:
     """The index of the first row that has a single label although other rows have lists; None if there is none."""
     several = [isinstance(label, tuple) for label in labels]
     return several.index(False) if any(several) and not all(several) else None
+
+
+def check_same_kind(labels: Sequence[Label], data: str, other: Sequence[Label], source: str) -> None:
+    """Checks that the rows of another file have one label each, or lists of labels, as the training rows have.
+
+    Raises:
+        InputError: they have not.
+    """
+    if len(other) and is_multi_label(labels) != is_multi_label(other):
+        one, lists = "one label for each row", "lists of labels"
+        its, theirs = (lists, one) if is_multi_label(labels) else (one, lists)
+        raise InputError(f"{source} has {theirs}, and {data} has {its}: write the labels of both files in one way")
 
 
 def joined_labels(labels: Sequence[str]) -> tuple[str, str] | None:
@@ -95,32 +91,14 @@ def joined_labels(labels: Sequence[str]) -> tuple[str, str] | None:
     return None
 
 
-def label_columns(label: str | None, names: Sequence[str]) -> tuple[str, ...]:
-    """The columns that `--label` names: one, or several with commas between them; empty for None.
-
-    Args:
-        names: all columns of the file. A column whose own name has a comma is one.
-    """
-    if label is None:
-        return ()
-    parts = tuple(part.strip() for part in label.split(","))
-    return (label,) if label in names or not all(parts) else parts
-
-
-def check_same_kind(labels: Sequence[Label], data: str, other: Sequence[Label], source: str) -> None:
-    """Checks that the rows of another file have one label each, or lists of labels, as the training rows have.
-
-    Raises:
-        InputError: they have not.
-    """
-    if len(other) and is_multi_label(labels) != is_multi_label(other):
-        one, lists = "one label for each row", "lists of labels"
-        its, theirs = (lists, one) if is_multi_label(labels) else (one, lists)
-        raise InputError(f"{source} has {theirs}, and {data} has {its}: write the labels of both files in one way")
-
-
-Value = TypeVar("Value")
-DEEPEST = 100  # levels of lists and objects in one value
+def is_missing(value: object) -> bool:
+    """Whether a value is None, NaN, NaT or NA of pandas."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # NA of pandas is neither true nor false
+        return True
+    except ValueError:  # an array
+        return False
 
 
 def text_of(value: object) -> str | None:
@@ -138,14 +116,28 @@ def text_of(value: object) -> str | None:
     raise TypeError(f"a text is needed, not a value of type {type(value).__name__}; choose another column with --text")
 
 
-def is_missing(value: object) -> bool:
-    """Whether a value is None, NaN, NaT or NA of pandas."""
-    try:
-        return value is None or bool(value != value)
-    except TypeError:  # NA of pandas is neither true nor false
-        return True
-    except ValueError:  # an array
-        return False
+def listed_values(value: object) -> list[Any] | None:
+    """The values of a list, a tuple or a set, also of one that is written as a text; None for anything else.
+
+    Raises:
+        TypeError: it is an object with names.
+    """
+    found = value
+    if isinstance(value, str):  # in brackets, as JSON or by Python; otherwise an ordinary text, such as "[other]"
+        text = value.strip()
+        parsers = (json.loads, ast.literal_eval) if text.startswith(("[", "{")) and text.endswith(("]", "}")) else ()
+        found = None
+        for parse in parsers:
+            try:
+                found = parse(text)
+                break
+            except (ValueError, SyntaxError, RecursionError, MemoryError):
+                continue
+    if isinstance(found, dict):
+        raise TypeError(
+            f"an object, {quoted(value)}, is no label; write the labels that apply as a list, or as columns of 0 and 1"
+        )
+    return list(found) if isinstance(found, list | tuple | set) else None
 
 
 def label_of(value: object) -> str | None:
@@ -208,15 +200,15 @@ def indicator_of(value: object) -> str | None:
     """
     if isinstance(value, int | float) and value in (0, 1):
         return str(int(value))
-    known = {"0": "0", "1": "1", "0.0": "0", "1.0": "1", "false": "0", "true": "1"}
-    written = None if isinstance(value, list | tuple | dict | set) else text_of(value)
-    if written is None and not isinstance(value, list | tuple | dict | set):
+    is_several = isinstance(value, list | tuple | dict | set)
+    written = None if is_several else text_of(value)
+    if written is None and not is_several:
         return None
-    if written is None or written.strip().lower() not in known:
+    if written is None or written.strip().lower() not in SWITCHES:
         raise TypeError(
             f"{quoted(value)} is neither 0 nor 1; several columns of --label say whether each label applies"
         )
-    return known[written.strip().lower()]
+    return SWITCHES[written.strip().lower()]
 
 
 def group_of(value: object) -> str | None:
@@ -268,18 +260,20 @@ def well_formed_value(value: Any, depth: int = DEEPEST) -> Any:
     """A JSON value in which all texts, also the names in objects, are valid Unicode.
 
     Raises:
-        TypeError: lists and objects are nested more than `depth` levels deep.
-        KeyError: two names in an object become the same.
+        InputError: lists and objects are nested more than `depth` levels deep, or two names become the same.
     """
     if isinstance(value, str):
         return well_formed(value)
     if not isinstance(value, (list, dict)):
         return value
     if depth == 0:
-        raise TypeError(f"lists and objects are nested more than {DEEPEST} levels deep")
+        raise InputError(TOO_DEEP)
     if isinstance(value, list):
         return [well_formed_value(each, depth - 1) for each in value]
     row = {well_formed(name): well_formed_value(each, depth - 1) for name, each in value.items()}
     if len(row) < len(value):
-        raise KeyError(next(name for name in row if "\ufffd" in name))
+        alike = next(name for name in row if "\ufffd" in name)
+        raise InputError(
+            f"two names of an object are not valid Unicode and cannot be told apart: {quoted(alike)}; rename them"
+        )
     return row

@@ -14,14 +14,11 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from salience.data.tables import is_scalar, plain
 from salience.errors import InputError, counted, quoted, unknown
 from salience.files import check_output_file, whole_file
 
 if TYPE_CHECKING:
     import pyarrow
-
-# Functions that write rows as csv, jsonl or parquet.
 
 Write = Callable[[list[dict[str, Any]]], None]  # writes some rows
 Columns = Mapping[str, "pyarrow.DataType"]
@@ -31,6 +28,17 @@ Opened = Callable[[Target, Columns, bool, Callable[[str], None]], AbstractContex
 # Spreadsheets take a cell that begins so as a formula and run it, also without the quotation marks of csv. The last
 # four are the wide forms of the first.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+OPEN_ALREADY = re.compile(r"/dev/(stdout|stderr)|(?:/dev/fd|/proc/self/fd)/([0-9]+)")
+STANDARD = {"stdout": 1, "stderr": 2}
+
+
+def plain(value: Any) -> Any:
+    """A value for csv and JSON: an arrow scalar becomes Python values of its parts, or a text."""
+    if not hasattr(value, "as_py"):
+        return value
+    from salience.data.tables import plain as plain_scalar
+
+    return plain_scalar(value)
 
 
 def cells(row: dict[str, Any], columns: Columns) -> list:
@@ -46,10 +54,17 @@ def cells(row: dict[str, Any], columns: Columns) -> list:
 
 
 def csv_writer(file: TextIO, columns: Columns, safe: bool) -> Write:
-    """A function that writes rows as csv. The header is written with the first rows, not before they are valid."""
+    """A function that writes rows as csv. The header is written with the first rows, not before they are valid.
+
+    Args:
+        safe: write a text that a spreadsheet would take for a formula with an apostrophe in front.
+    """
     writer = csv.writer(file)
-    cell = safe_cell if safe else plain
     header = [list(columns)]
+
+    def cell(value: Any) -> Any:
+        value = plain(value)
+        return f"'{value}" if safe and isinstance(value, str) and value.startswith(FORMULA) else value
 
     def write(rows: list[dict[str, Any]]) -> None:
         while header:
@@ -59,22 +74,15 @@ def csv_writer(file: TextIO, columns: Columns, safe: bool) -> Write:
     return write
 
 
-def safe_cell(value: Any) -> Any:
-    """A value that no spreadsheet takes for a formula: a text that begins like one gets an apostrophe in front."""
-    value = plain(value)
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
-
-
 @contextmanager
 def opened_csv(target: Target, columns: Columns, safe: bool, note: Callable[[str], None]) -> Iterator[Write]:
-    """Opens a csv file. With `safe`, no spreadsheet takes a text for a formula."""
     with open(target, "w", encoding="utf-8", newline="") as file:
         yield csv_writer(file, columns, safe)
 
 
 @contextmanager
 def opened_jsonl(target: Target, columns: Columns, safe: bool, note: Callable[[str], None]) -> Iterator[Write]:
-    """Opens a file for JSON lines. Each row has its own names. NaN and infinite numbers, unknown to JSON, are null."""
+    """Each row has its own names. NaN and infinite numbers, unknown to JSON, are null."""
     nulls = 0
 
     def line(row: dict[str, Any]) -> str:
@@ -94,7 +102,7 @@ def opened_jsonl(target: Target, columns: Columns, safe: bool, note: Callable[[s
 
 def json_value(value: Any) -> Any:
     """A value that JSON has no type for: the parts of an arrow value, or a text."""
-    return plain(value) if is_scalar(value) else str(value)
+    return plain(value) if hasattr(value, "as_py") else str(value)
 
 
 def without_nan(value: Any) -> tuple[Any, int]:
@@ -113,57 +121,41 @@ def without_nan(value: Any) -> tuple[Any, int]:
 
 @contextmanager
 def opened_parquet(target: Target, columns: Columns, safe: bool, note: Callable[[str], None]) -> Iterator[Write]:
-    """Opens a parquet file. In a column of texts, a value of another type is written as JSON.
+    """In a column of texts, a value of another type is written as JSON.
 
     Raises:
-        InputError: parquet cannot hold a column or a value.
+        InputError: parquet cannot hold a column or a value; names the column.
     """
     import pyarrow
     from pyarrow.parquet import ParquetWriter
 
+    def text(value: Any) -> str | None:
+        if value is None or isinstance(value, str):
+            return value
+        return json.dumps(without_nan(value)[0], ensure_ascii=False, default=json_value)
+
+    def write(rows: list[dict[str, Any]]) -> None:
+        arrays, table = [], [cells(row, columns) for row in rows]
+        for place, (name, kind) in enumerate(columns.items()):
+            values = [row[place] for row in table]
+            try:
+                arrays.append(pyarrow.array(map(text, values) if pyarrow.types.is_string(kind) else values, kind))
+            except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
+                raise InputError(
+                    f"the column {quoted(name)} holds a value that parquet's type {kind} cannot ({error}): name an "
+                    "--output that ends in .jsonl"
+                ) from error
+        writer.write_table(pyarrow.table(arrays, schema=schema))
+
     try:
-        with ParquetWriter(target, pyarrow.schema(list(columns.items()))) as writer:
-            yield lambda rows: writer.write_table(arrow_table(rows, columns))
+        schema = pyarrow.schema(list(columns.items()))
+        with ParquetWriter(target, schema) as writer:
+            yield write
     except pyarrow.ArrowException as error:
         raise InputError(f"parquet cannot hold a column ({error}): name an --output that ends in .jsonl") from error
 
 
-def arrow_table(rows: list[dict[str, Any]], columns: Columns) -> pyarrow.Table:
-    """The rows as an arrow table.
-
-    Raises:
-        InputError: a value does not fit the type of its column; names the column.
-    """
-    import pyarrow
-
-    arrays = []
-    table = [cells(row, columns) for row in rows]
-    for place, (name, kind) in enumerate(columns.items()):
-        values = [row[place] for row in table]
-        text = pyarrow.types.is_string(kind)
-        try:
-            arrays.append(pyarrow.array(map(text_cell, values) if text else values, kind))
-        except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
-            raise InputError(
-                f"the column {quoted(name)} holds a value that parquet's type {kind} cannot ({error}): name an "
-                "--output that ends in .jsonl"
-            ) from error
-    return pyarrow.table(arrays, schema=pyarrow.schema(list(columns.items())))
-
-
-def text_cell(value: Any) -> str | None:
-    """A value for a column of texts: a text as it is, another value as JSON."""
-    if value is None or isinstance(value, str):
-        return value
-    value, _ = without_nan(value)
-    return json.dumps(value, ensure_ascii=False, default=json_value)
-
-
 OPENERS: dict[str, Opened] = {".csv": opened_csv, ".jsonl": opened_jsonl, ".parquet": opened_parquet}
-
-
-OPEN_ALREADY = re.compile(r"/dev/stdout|/dev/stderr|(?:/dev/fd|/proc/self/fd)/([0-9]+)")
-STANDARD = {"stdout": 1, "stderr": 2}
 
 
 def check_output(output: Path | None, overwrite: bool, safe_csv: bool = False) -> None:
@@ -173,13 +165,14 @@ def check_output(output: Path | None, overwrite: bool, safe_csv: bool = False) -
     """
     if output is None:
         return
-    if safe_csv and output.suffix.lower() in (".jsonl", ".parquet"):
+    suffix = output.suffix.lower()
+    if safe_csv and suffix in (".jsonl", ".parquet"):
         raise InputError(f"--safe-csv is about csv files, not {output}: leave it out, or name the output with .csv")
     if is_stream(output):
-        if output.suffix.lower() == ".parquet":
+        if suffix == ".parquet":
             raise InputError(f"{output} is a pipe or a device, which parquet cannot be written to: write csv or jsonl")
         return
-    if output.suffix.lower() not in OPENERS:
+    if suffix not in OPENERS:
         raise unknown("suffix of --output", output.suffix or output.name, sorted(OPENERS))
     check_output_file(output, overwrite)
 
@@ -193,12 +186,6 @@ def is_stream(output: Path) -> bool:
     except (OSError, ValueError):
         return False
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
-
-
-def stream_target(output: Path) -> Path | int:
-    """What to open for a pipe or device. Of an open stream, such as /dev/stdout, a copy of its descriptor."""
-    number = OPEN_ALREADY.fullmatch(str(output))
-    return output if number is None else os.dup(int(number[1] or STANDARD[output.name]))
 
 
 @contextmanager
@@ -229,12 +216,12 @@ def writing(
     if output is None:
         yield csv_writer(sys.stdout, columns, safe_csv)
         return
+    opened = OPENERS.get(output.suffix.lower(), opened_csv)
     if is_stream(output):
-        opened = OPENERS.get(output.suffix.lower(), opened_csv)
-        with opened(stream_target(output), columns, safe_csv, note) as write:
+        number = OPEN_ALREADY.fullmatch(str(output))  # of an open stream, a copy of its descriptor is written to
+        target = output if number is None else os.dup(STANDARD.get(number[1]) or int(number[2]))
+        with opened(target, columns, safe_csv, note) as write:
             yield write
         return
-    with whole_file(output) as unfinished, OPENERS[output.suffix.lower()](
-        unfinished, columns, safe_csv, note
-    ) as write:  # fmt: skip
+    with whole_file(output) as unfinished, opened(unfinished, columns, safe_csv, note) as write:
         yield write
