@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,21 +39,10 @@ class Foreign:
         return {AUROC: Column("AUROC", "foreign texts", "%", 100, True, "recognition of foreign texts")}
 
     def __call__(self, classifier: TextClassifier, task: Task, seed: int) -> dict[str, Any]:
-        """The number, see `of_predictions`. The seed has no effect."""
-        predicted = {name: classifier.predict_proba(each) for name, each in self.further_texts(task.test).items()}
-        return self.of_predictions(predicted, task.test.known_labels)
-
-    def further_texts(self, test: Texts) -> dict[str, Texts]:
-        """The test rows and the foreign texts."""
-        return {"own": test, "foreign": self.texts}
-
-    def of_predictions(self, probabilities: Mapping[str, np.ndarray], labels: np.ndarray) -> dict[str, Any]:
         """The probability that a test row has a larger maximum than a foreign text, from 0 to 1, and the settings.
 
-        Args:
-            probabilities: "own" and "foreign" to the probabilities (N, C) of these texts.
-            labels: have no effect.
+        The seed has no effect.
         """
-        own, foreign = (probabilities[name].max(1) for name in ("own", "foreign"))
+        own, foreign = (classifier.predict_proba(texts).max(1) for texts in (task.test, self.texts))
         is_own = np.repeat([1, 0], [len(own), len(foreign)])
         return {AUROC: float(roc_auc_score(is_own, np.concatenate([own, foreign])))} | self.settings

@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=int, help="default: those of the study")
     parser.add_argument("--seeds", nargs="+", type=int, default=list(range(5)))
     parser.add_argument("--variants", nargs="+", help="some of the study's variants, the baseline first")
-    parser.add_argument("--references", nargs="*", help="rows beside the variants, such as setfit, if it is installed")
+    parser.add_argument("--references", nargs="*", help="rows beside the variants, such as tf-idf")
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()

@@ -94,8 +94,9 @@ def test_a_study_measures_what_it_names(data_dir, tmp_path, monkeypatch):
     rows = rows_of(tmp_path / "results" / "methods.csv")
     assert {row["method"] for row in rows} == {"plain", "embedmix", "tf-idf"}
     # The foreign texts are the test rows themselves: they cannot be told from them.
-    assert [float(row["foreign_auroc"]) for row in rows] == pytest.approx([50] * 6)
-    assert all(0 <= float(row["accuracy_typos"]) <= 100 for row in rows)
+    trained = [row for row in rows if row["method"] != "tf-idf"]  # a reference has no model that is measured
+    assert [float(row["foreign_auroc"]) for row in trained] == pytest.approx([50] * 4)
+    assert all(0 <= float(row["accuracy_typos"]) <= 100 for row in trained)
 
 
 def test_a_set_of_some_classes_has_the_first_ones_of_its_folder(data_dir, monkeypatch):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import yaml
 from pandas import read_csv
+from sklearn.metrics import f1_score
 
 import salience as library
 from salience.comparison.comparing import compare
@@ -85,6 +86,9 @@ def test_the_faithfulness_of_every_run(asked, salience, tmp_path):
     )
     with pytest.raises(InputError, match=r"was run with faithfulness: texts=200, not 5: choose another --output"):
         compare(base, methods, [0, 1], tmp_path / "out", print, measures=other, **settings)
+    for turn in (0, 3):
+        with pytest.raises(InputError, match=f"part {turn} of 2: give a number from 1"):
+            compare(base, methods, [0, 1], tmp_path / "out", print, part=(turn, 2), **settings)
 
 
 def test_two_jobs_measure_the_same(asked, salience, tmp_path):
@@ -99,10 +103,51 @@ def test_two_jobs_measure_the_same(asked, salience, tmp_path):
 
 def test_kept_runs_without_the_measure_are_refused(asked, salience, tmp_path):
     asked += ["--output", tmp_path / "out"]
-    answer = salience(*asked, "--robustness")
+    answer = salience(*asked)
     assert answer.code == 0, answer.err
     assert "faithfulness" not in answer.out + (tmp_path / "out" / "report.md").read_text()
     assert "faithfulness" not in metrics_of(tmp_path / "out" / "plain-0")
-    refused = salience(*asked, "--robustness", "--faithfulness")
+    refused = salience(*asked, "--faithfulness")
     assert refused.code == 2 and refused.err.count("\n") == 1
     assert "plain-0 was run without --faithfulness" in refused.err and "choose another --output" in refused.err
+
+
+def test_tables_of_runs_and_classes(asked, salience, tmp_path):
+    """Temperature scaling as in metrics.json, and F1 as scikit-learn counts it from the predictions."""
+    out = tmp_path / "out"
+    answer = salience(*asked, "--output", out)
+    assert answer.code == 0, answer.err
+    runs = read_csv(out / "results.csv").set_index(["method", "seed"])
+    classes = read_csv(out / "classes.csv").set_index(["method", "seed", "class"])
+    for method in ("plain", "embedmix", "majority"):
+        for seed in (0, 1):
+            metrics = json.loads((out / f"{method}-{seed}" / "metrics.json").read_text())
+            scaled = metrics.get("temperature_scaling", dict.fromkeys(("temperature", "calibration_error_scaled")))
+            for name in ("temperature", "calibration_error_scaled"):
+                assert runs.loc[(method, seed), name] == pytest.approx(scaled[name] or np.nan, nan_ok=True)
+            lines = (out / f"{method}-{seed}" / "predictions.jsonl").read_text(encoding="utf-8").splitlines()
+            rows = [json.loads(line) for line in lines]
+            names = sorted({row["label"] for row in rows})
+            expected = f1_score(
+                [row["label"] for row in rows], [row["predicted"] for row in rows], labels=names, average=None,
+                zero_division=0,
+            )  # fmt: skip
+            for name, value in zip(names, expected, strict=True):
+                found = classes.loc[(method, seed, name)]
+                assert found["f1"] == pytest.approx(100 * value)
+                assert found["rows"] == sum(row["label"] == name for row in rows)
+    assert len(classes) == 3 * 2 * len(names)
+
+
+@pytest.mark.parametrize(
+    ("options", "instead"),
+    [
+        (["--robustness"], "a test file whose texts are changed"),
+        (["--label-noise", "0.2"], "in the file of the rows"),
+        (["--references", "tf-idf,setfit"], "its own package"),
+    ],
+)
+def test_what_is_retired_is_refused_with_what_to_do(asked, options, instead, salience, tmp_path):
+    refused = salience(*asked, *options, "--output", tmp_path / "out")
+    assert refused.code == 2 and refused.err.count("\n") == 1
+    assert options[0].lstrip("-").removesuffix("s") in refused.err and instead in refused.err

@@ -177,15 +177,6 @@ def test_weights_of_labels_raise_their_probabilities(files, place, salience, tmp
     assert means["10"] > means["0.1"] + 0.2
 
 
-def test_a_share_of_the_decisions_about_labels_is_wrong(files, place, salience, tmp_path):
-    options = ("--label-noise", "0.2", "--estimate", "folds:2", "--output", tmp_path / "run")
-    answer = salience(*place.train(*options, data=files[0]))
-    assert "label noise: 36 of the 180 decisions about labels of the 60 training" in answer.out, answer.err
-    right = [json.loads(row["label"]) for row in csv.DictReader(files[0].open())]
-    learnt = [json.loads(line)["label"] for line in (tmp_path / "run" / "out_of_fold.jsonl").read_text().splitlines()]
-    assert sum(len(set(one) ^ set(other)) for one, other in zip(right, learnt, strict=True)) == 36
-
-
 @pytest.mark.parametrize(
     ("options", "named"),
     [

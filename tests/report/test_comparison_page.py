@@ -185,26 +185,23 @@ def test_many_classes_are_listed(tmp_path):
 
 def spent(method: str, seed: int) -> dict:
     """What a run measures beside its scores; a reference has neither passes nor a temperature."""
-    robust = {"robustness": {"accuracy_typos": 0.5 + seed / 100, "accuracy_dropped_words": 0.25, "rate": 0.1}}
     if method == "majority":
-        return robust
+        return {}
     scaled = {"temperature": 1.5, "calibration_error_scaled": 0.03 if method == "plain" else 0.02}
-    return robust | {"temperature_scaling": scaled, "text_passes": 1200.0 + seed}
+    return {"temperature_scaling": scaled, "text_passes": 1200.0 + seed}
 
 
 def test_scores_that_not_all_runs_have(tmp_path):
-    """Calibration with temperature, accuracies on corrupted rows, and passes, in all tables; the best is marked."""
+    """Calibration with temperature, and passes, in all tables; the best is marked."""
     evidence = made_up(tmp_path, ("plain", "ssmix", "majority"), more=spent)
     page, text = content_of(evidence), comparison_markdown(evidence, "x")
     expected = {"plain": "0.03 ± 0.00", "ssmix": "0.02 ± 0.00 best", "majority": "-"}
-    (head,) = [row for row in page.rows if row[0] == "method" and len(row) == 13]
-    for column, name in ((8, "calibration error with temperature"), (9, "accuracy, typing errors"),
-                         (10, "accuracy, words left out"), (11, "passes")):  # fmt: skip
+    (head,) = [row for row in page.rows if row[0] == "method" and len(row) == 11]
+    for column, name in ((8, "calibration error with temperature"), (9, "passes")):
         assert head[column].startswith(name) and name in text
     for method, error in expected.items():
-        (cells,) = [row for row in page.rows_of(method) if len(row) == 12]
-        assert cells[7] == error and cells[8:10] == ["54.00 ± 1.00", "25.00 ± 0.00"]
-        assert cells[10] == ("-" if method == "majority" else "1,204")
+        (cells,) = [row for row in page.rows_of(method) if len(row) == 10]
+        assert cells[7] == error and cells[8] == ("-" if method == "majority" else "1,204")
         assert f"{error.removesuffix(' best')}** (best) |" in text or f"| {error} |" in text.replace("\\", "")
     frame = evidence.comparison.frame().set_index(["method", "seed"])
     assert frame.loc[("ssmix", 4)][["temperature", "calibration_error_scaled"]].tolist() == [1.5, 0.02]
@@ -218,17 +215,10 @@ def test_the_terminal_is_readable_at_100_columns(tmp_path):
     show_comparison(evidence.comparison, console)
     lines = console.file.getvalue().splitlines()
     assert max(map(len, lines[: lines.index(next(line for line in lines if "difference to" in line))])) <= 100
-    scores, robust = (
-        [line.split("│")[1:-1] for line in lines if line.startswith("│ ssmix")][number] for number in (0, 1)
-    )
+    scores = next(line.split("│")[1:-1] for line in lines if line.startswith("│ ssmix"))
     results = evidence.comparison.conditions[0]
     assert scores[1].strip() == spread(results.scores["ssmix"]["accuracy"]) and scores[5].strip() == "1,204"
-    assert [cell.strip() for cell in robust[2:]] == ["54.00 ± 1.00", "25.00 ± 0.00"]
-    assert len([line for line in lines if line.startswith("│ majority")]) == 3
-    without = made_up(tmp_path / "without").comparison
-    console = Console(width=100, file=StringIO())
-    show_comparison(without, console)
-    assert "corrupted" not in console.file.getvalue()
+    assert len([line for line in lines if line.startswith("│ majority")]) == 2
 
 
 def explained(method: str, seed: int) -> dict:

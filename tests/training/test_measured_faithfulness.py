@@ -24,7 +24,7 @@ from salience.faithfulness import METRICS, Metric, metrics_named
 from salience.faithfulness.accuracy import mean_accuracy_drop
 from salience.faithfulness.evaluation import evaluate
 from salience.models.problem import SEVERAL
-from salience.training.measures import MEASURES, Faithfulness, MeasureOfPredictions, check_measured, measures_named
+from salience.training.measures import MEASURES, Faithfulness, check_measured, measures_named
 from salience.training.task import check_measures
 
 EXPLAINED = {
@@ -181,10 +181,6 @@ def test_measures_go_to_other_processes():
     assert again.settings == AS_VAT.settings and again.functions == AS_VAT.functions
 
 
-def test_references_have_measures_of_predictions_only():
-    assert [name for name, each in MEASURES.items() if isinstance(each, MeasureOfPredictions)] == ["robustness"]
-
-
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -203,17 +199,17 @@ def test_settings_at_fault_are_refused(settings, words):
 def test_measures_by_name():
     assert measures_named(["faithfulness"]) == {"faithfulness": MEASURES["faithfulness"]}
     assert measures_named({"faithfulness": AS_VAT}) == {"faithfulness": AS_VAT}
-    with pytest.raises(InputError, match='unknown measure "robust"; known: faithfulness, robustness'):
-        measures_named(["robust"])
+    with pytest.raises(InputError, match='unknown measure "faith"; known: faithfulness'):
+        measures_named(["faith"])
     with pytest.raises(InputError, match="not one string"):
-        measures_named("robustness")
+        measures_named("faithfulness")
 
 
 def test_a_run_that_was_measured_otherwise_is_none():
     kept = {"faithfulness": {**AS_VAT.settings, "judged": 8}}
     check_measured({"faithfulness": AS_VAT}, kept, "run")
-    with pytest.raises(InputError, match="run was run without --robustness"):
-        check_measured(MEASURES, kept, "run")
+    with pytest.raises(InputError, match="run was run without --faithfulness"):
+        check_measured(MEASURES, {}, "run")
     with pytest.raises(InputError, match="run was run with faithfulness: texts=8, not 200: choose another --output"):
         check_measured({"faithfulness": Faithfulness(EXPLAINED, AS_VAT.metrics, most=3)}, kept, "run")
     steps = EXPLAINED | {"integrated-gradients": IntegratedGradients(9)}

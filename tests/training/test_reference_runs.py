@@ -106,17 +106,19 @@ def test_models_over_words_have_another_frozen_encoder(recipe):
     assert named.name == "some/encoder"
 
 
-def test_names_of_references(recipe, monkeypatch):
+def test_names_of_references(recipe):
     assert references_of("none") == ()
     assert references_of("default") == ("majority", "tf-idf", "frozen")
-    assert references_of("setfit, majority") == ["setfit", "majority"]
+    assert references_of("tf-idf, majority") == ["tf-idf", "majority"]
     with pytest.raises(InputError, match="tf-idf"):
         references_of("tfidf")
     with pytest.raises(InputError, match="majority has no options, so window"):
         check_reference(replace(recipe, method="majority:window=1"))
-    monkeypatch.setattr("salience.training.references.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"pip install 'salience\[setfit\]'"):
-        check_reference(replace(recipe, method="setfit"))
+    for name in ("setfit", "setfit-equal"):
+        with pytest.raises(InputError, match=f"{name} is no longer offered: .*setfit_text.py"):
+            references_of(f"majority,{name}")
+        with pytest.raises(InputError, match="setfit_text"):
+            replace(recipe, method=name)
 
 
 def test_a_file_that_has_changed_is_refused(recipe, tmp_path):

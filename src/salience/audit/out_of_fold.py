@@ -162,8 +162,7 @@ def of_run(run: str, data: str, task: Task) -> OutOfFold:
     places = np.array([of_row[row] for row in rows], int) if known else np.zeros(0, int)
     if not known or not np.array_equal(task.training.known_labels[places], labels):
         raise InputError(
-            f"{run} has other rows or labels than {data} (another --label, --bad-rows or --label-noise): leave out "
-            "--run"
+            f"{run} has other rows or labels than {data} (another --label or --bad-rows): leave out --run"
         )
     order = np.argsort(places)
     return OutOfFold(places[order], probabilities[order], f"the estimate of {place.name}, of {len(rows):,} rows")

@@ -15,7 +15,7 @@ from salience.settings import several_with_options
 from salience.training.recipe import Recipe
 
 NAMES = [
-    "test", "text", "text_pair", "label", "label_separator", "encoding", "bad_rows", "label_noise", "model", "pooling",
+    "test", "text", "text_pair", "label", "label_separator", "encoding", "bad_rows", "model", "pooling",
     "steps", "precision", "device",
 ]  # fmt: skip
 
@@ -63,7 +63,7 @@ def compare(
         str,
         Option(
             help="Rows beside the methods, for which nothing is tested: none, default (majority,tf-idf,frozen), or "
-            "names separated by commas, also setfit."
+            "names separated by commas."
         ),
     ] = "default",
     budget: Annotated[
@@ -73,14 +73,6 @@ def compare(
             "--steps are those of the first method; a method whose steps cost more has fewer."
         ),
     ] = "passes",
-    robustness: Annotated[
-        bool,
-        Option(
-            "--robustness",
-            help="Also measure the accuracy, or of several labels the ranking precision, on test rows with typing "
-            "errors, and without some words (a tenth each).",
-        ),
-    ] = False,
     faithfulness: Annotated[
         bool,
         Option(
@@ -120,9 +112,8 @@ def compare(
     # From here on torch is needed, which takes a while to import.
     from salience.commands.compare import compare_and_report
 
-    measures = {"robustness": robustness, "faithfulness": faithfulness}
     compare_and_report(
         settings, compared, seeds, output, config=config, data_sets=data_sets, sets=sets, sizes=sizes, models=models,
         references=references, part=part, report_to=report_to, jobs=jobs, ray=ray, budget=budget,
-        measures=[name for name, asked in measures.items() if asked], heat_maps=heat_maps,
+        measures=["faithfulness"] if faithfulness else [], heat_maps=heat_maps,
     )  # fmt: skip

@@ -82,7 +82,7 @@ def compare(
             those of the first method, and the others have as many as they can pay for. A variant with steps of its
             own keeps them.
         measures: what is measured of each run beside its scores: names of `salience.training.measures.MEASURES`,
-            "robustness" or "faithfulness"; or measures by name, such as {"faithfulness": Faithfulness(texts=50)} or
+            such as "faithfulness"; or measures by name, such as {"faithfulness": Faithfulness(texts=50)} or
             a `salience.training.measures.Measure` of your own; picklable with several jobs.
         heat_maps: whether texts on which methods disagree are explained, by the models of the first seed at the
             largest size, which are then kept in the folders of their runs. All other runs keep no models.

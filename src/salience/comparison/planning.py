@@ -29,9 +29,9 @@ from salience.training.measures import Measure, check_measured
 from salience.training.passes import passes_per_step
 from salience.training.prepare import Prepared, first_batches, silent
 from salience.training.recipe import Recipe
-from salience.training.references import is_reference, make_reference, of_predictions, trained
+from salience.training.references import is_reference, make_reference, trained
 from salience.training.run import prepare_files, train
-from salience.training.task import check_compared, check_measures, checksums
+from salience.training.task import check_measures, checksums
 
 # Equal budgets: how many steps each method has, so that all of them spend as much as the baseline.
 
@@ -209,7 +209,6 @@ def check_labels_of(grid: Grid, condition: Condition, known: Known, measures: Ma
     first = next(iter(grid.conditions())).data
     if several != known.several.get(first, False):
         raise mixed_data_sets(first, condition.data)
-    check_compared([recipe.method for recipe in grid.recipes.values()], several)
     check_measures(measures, several)
 
 
@@ -315,7 +314,7 @@ class Cell:
             InputError: the folder has a run with other settings or data, or without the wanted measures.
         """
         kept = is_kept(self.wanted, self.folder)
-        wanted = of_predictions(self.measures) if is_reference(self.recipe) else self.measures
+        wanted = {} if is_reference(self.recipe) else self.measures  # a reference has no model that is measured
         if kept and wanted:
             check_measured(wanted, self.read().metrics, self.folder)
         if kept and work_of(self.folder).exists():
@@ -331,7 +330,7 @@ class Cell:
         """The run as a job. What it writes is the folder, so that it has no result of its own to keep."""
         work = partial(make, self.recipe, self.folder, callbacks, report_to, self.measures, self.keep_model)
         if is_reference(self.recipe):
-            work = partial(make_reference, self.wanted, self.folder, self.measures)
+            work = partial(make_reference, self.wanted, self.folder)
         return Job(
             self.name, work, self.is_done,
             keep=lambda result: None, lock=self.folder.with_name(f"{self.folder.name}.run"),

@@ -30,8 +30,6 @@ def show_comparison(comparison: Comparison, console: Console | None = None) -> N
     console = console or Console(highlight=False)
     for results in comparison.conditions:
         console.print(score_table(results))
-        if any(not column.apart for column in results.measured.values()):
-            console.print(accuracies_table(results))
         console.print(difference_table(results))
         if 1 + len(results.differences) <= WIDEST:  # wider ones are in the report
             for title, head, rows in measured_tables(results):
@@ -58,25 +56,13 @@ def score_table(results: ConditionResults) -> Table:
     return table
 
 
-def accuracies_table(results: ConditionResults) -> Table:
-    """The main scores on test rows as they are and on corrupted ones, a row for each method."""
-    columns = {score: column for score, column in results.measured.items() if not column.apart}
-    table = titled(next(iter(columns.values())).table)
-    table.add_column("", overflow="fold")
-    for name in ("as they are", *(column.of for column in columns.values())):
-        table.add_column(name, justify="right")
-    for method, scores in results.scores.items():
-        table.add_row(literal(method), *(known_spread(scores, each) for each in (results.scoring.main, *columns)))
-    return table
-
-
 def measured_tables(results: ConditionResults) -> list[tuple[str, list[str], list[list[str]]]]:
     """The tables of measures apart from the scores: title, head, and a row for each score.
 
     A row has the score of the baseline, and the differences of the other methods from it with their intervals; the
     scores of all methods where no difference can be computed.
     """
-    titles = dict.fromkeys(column.table for column in results.measured.values() if column.apart)
+    titles = dict.fromkeys(column.table for column in results.measured.values())
     methods = [results.baseline, *results.differences]
     tables = []
     for title in titles:
@@ -282,20 +268,19 @@ def board(results: ConditionResults) -> Board:
     scoring = results.scoring
     known = {score for scores in results.scores.values() for score in scores}
     partial = {score: name for score, name in SCALED.items() if score in known}
-    beside = {score: column for score, column in results.measured.items() if not column.apart}
     spent = [("passes", "of texts")] if "text_passes" in known else []
     head = [
         *map(scored, scoring.compared.items()), difference_head(scoring, scoring.main), ("p", "Holm"),
         *(difference_head(scoring, score) for score in scoring.beside), *map(scored, partial.items()),
-        *((column.title, column.direction) for column in beside.values()), *spent, ("time", "x baseline"),
+        *spent, ("time", "x baseline"),
     ]  # fmt: skip
-    best = {score: best_methods(results, score) for score in (*scoring.compared, *partial, *beside)}
+    best = {score: best_methods(results, score) for score in (*scoring.compared, *partial)}
     rows = {}
     for method, scores in results.scores.items():
         cells = {score: Cell(known_spread(scores, score), method in best[score]) for score in best}
         rows[method] = [
             *(cells[score] for score in scoring.compared), *map(Cell, difference_cells(results, method)),
-            *(cells[score] for score in (*partial, *beside)), *(Cell(passes(scores)) for _ in spent),
+            *(cells[score] for score in partial), *(Cell(passes(scores)) for _ in spent),
             Cell(f"{results.times(method):.2f}"),
         ]  # fmt: skip
     return Board(head, rows)
@@ -340,9 +325,7 @@ def best_methods(results: ConditionResults, score: str) -> set[str]:
         method: float(np.mean(scores[score]))
         for method, scores in results.scores.items() if np.isfinite(scores.get(score, np.nan)).all()
     }  # fmt: skip
-    column = results.measured.get(score)
-    lower = score in LOWER_IS_BETTER if column is None else not column.higher_is_better
-    best = (min if lower else max)(means.values(), default=0)
+    best = (min if score in LOWER_IS_BETTER else max)(means.values(), default=0)
     found = {method for method, mean in means.items() if mean == best}
     return set() if len(found) == len(means) else found
 

@@ -36,7 +36,7 @@ def texts_of_run(model: str | Path) -> tuple[set[tuple[str, ...]], str | None]:
     """
     try:
         recipe = read_recipe(Path(model).expanduser() / RECIPE)
-        names = {*settings_of(DataSettings), "seed"} - {"label_descriptions", "label_noise"}
+        names = {*settings_of(DataSettings), "seed"} - {"label_descriptions"}
         rows = Recipe.from_mapping({name: value for name, value in recipe.items() if name in names})
     except (OSError, InputError, TypeError):
         return set(), f"{model} does not say which texts it was trained on, so they may be among the suggestions"

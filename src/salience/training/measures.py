@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 
 from salience.classify import TextClassifier
-from salience.data.corruptions import CORRUPTIONS, corrupted
 from salience.data.splitting import drawn
 from salience.data.task import Task
-from salience.data.texts import Texts
 from salience.errors import InputError, unknown
 from salience.explainers import EXPLAINERS, IntegratedGradients
 from salience.explainers.chance import random_words
@@ -21,7 +19,6 @@ from salience.explainers.explain import functions_named
 from salience.faithfulness import Metric, metrics_named
 from salience.faithfulness.evaluation import DRAWS, Measured, asked_of, measure, reading_of, scores_of
 from salience.faithfulness.results import mean_of
-from salience.scores.scoring import OF_ONE, OF_SEVERAL, scoring_of
 from salience.settings import COUNT
 
 # What a measure is: numbers of a trained run beside its scores on test rows, and how a comparison shows them.
@@ -32,13 +29,12 @@ class Column:
     """A number of a measure as comparisons show it.
 
     Attributes:
-        score: what is measured, such as "accuracy".
-        of: of what, such as "typing errors".
+        score: what is measured, such as "sufficiency".
+        of: of what, such as "gradient".
         unit: what the shown values count.
         scale: the shown value of a measured 1, such as 100 for percent.
         higher_is_better: whether a larger value is better.
-        table: the title of the table that shows it.
-        apart: whether that table is apart from the other scores, and shows differences from the baseline.
+        table: the title of the table that shows it, and the differences from the baseline.
     """
 
     score: str
@@ -47,11 +43,10 @@ class Column:
     scale: int
     higher_is_better: bool
     table: str
-    apart: bool = False
 
     @property
     def title(self) -> str:
-        """Both names: "accuracy, typing errors"."""
+        """Both names: "sufficiency, gradient"."""
         return f"{self.score}, {self.of}"
 
     @property
@@ -86,24 +81,6 @@ class Measure(Protocol):
             classifier: of the run.
             task: its labelled texts; there are test rows.
             seed: of the run.
-        """
-        ...
-
-
-@runtime_checkable
-class MeasureOfPredictions(Measure, Protocol):
-    """A measure for which predictions are enough. The references of a comparison have it too."""
-
-    def further_texts(self, test: Texts) -> dict[str, Texts]:
-        """Texts beside the test rows that are predicted, by name."""
-        ...
-
-    def of_predictions(self, probabilities: Mapping[str, np.ndarray], labels: np.ndarray) -> dict[str, Any]:
-        """The numbers and the settings.
-
-        Args:
-            probabilities: name to the probabilities (N, C) of the texts that `further_texts` gives.
-            labels: (N,), class numbers of the test rows.
         """
         ...
 
@@ -191,7 +168,7 @@ class Faithfulness:
         return {
             excess_of(name, explainer): Column(
                 name, explainer, "points" if metric.unit == "probability" else metric.unit,
-                100 if metric.unit == "probability" else 1, metric.higher_is_better, table, apart=True,
+                100 if metric.unit == "probability" else 1, metric.higher_is_better, table,
             )
             for name, metric in self.chosen_metrics.items() for explainer in self.functions
         }  # fmt: skip
@@ -251,70 +228,8 @@ def defined(values: Mapping[str, float]) -> dict[str, float | None]:
     return {name: value if isfinite(value) else None for name, value in values.items()}
 
 
-# Accuracy on corrupted test rows: with typing errors, and with words left out.
-
-RATE = 0.1  # the share of words that are corrupted, on average
-SEED = 0  # with the number of a row it determines its corruption: every run is tested on the same texts
-NAMES = {"typos": "typing errors", "dropped-words": "words left out"}
-
-
-@dataclass(frozen=True)
-class Robustness:
-    """The measure "robustness": the main score on the test rows with each corruption of `CORRUPTIONS`.
-
-    It is the accuracy, or the ranking precision where a text can have several labels.
-    """
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The share of words that are corrupted."""
-        return {"rate": RATE}
-
-    @property
-    def columns(self) -> dict[str, Column]:
-        """The scores of either kind of labels for each corruption, in percent."""
-        return {
-            score_on(scoring.main, name): Column(
-                scoring.main_title, NAMES[name], "%", 100, True, f"{scoring.main_title} on corrupted test rows"
-            )
-            for scoring in (OF_ONE, OF_SEVERAL) for name in CORRUPTIONS
-        }  # fmt: skip
-
-    def __call__(self, classifier: TextClassifier, task: Task, seed: int) -> dict[str, Any]:
-        """The scores, see `of_predictions`. The seed has no effect."""
-        texts = self.further_texts(task.test)
-        predicted = {name: classifier.predict_proba(each) for name, each in texts.items()}
-        return self.of_predictions(predicted, task.test.known_labels)
-
-    def further_texts(self, test: Texts) -> dict[str, Texts]:
-        """The test rows with each corruption, the same for every run on these rows."""
-        return {corruption: corrupted(test, corruption, RATE, SEED) for corruption in CORRUPTIONS}
-
-    def of_predictions(self, probabilities: Mapping[str, np.ndarray], labels: np.ndarray) -> dict[str, Any]:
-        """The scores on corrupted test rows, from 0 to 1, and the rate.
-
-        Args:
-            probabilities: corruption to the probabilities (N, C) of the rows with it.
-            labels: (N,), class numbers, or (N, C) 0 and 1.
-
-        Returns:
-            "accuracy_typos", "accuracy_dropped_words", and "rate", the share of words that are corrupted; with several
-            labels "ranking_precision_typos" and so on.
-        """
-        scoring = scoring_of(labels)
-        return {
-            score_on(scoring.main, name): float(scoring.row_scores(each, labels)[scoring.main].mean())
-            for name, each in probabilities.items()
-        } | self.settings
-
-
-def score_on(score: str, corruption: str) -> str:
-    """The name of a score on rows with a corruption: "accuracy_dropped_words"."""
-    return f"{score}_{corruption.replace('-', '_')}"
-
-
 # Name -> measure. The name is that of an option of the command line, and of the numbers in metrics.json.
-MEASURES: dict[str, Measure] = {"robustness": Robustness(), "faithfulness": Faithfulness()}
+MEASURES: dict[str, Measure] = {"faithfulness": Faithfulness()}
 
 Measures = Sequence[str] | Mapping[str, Measure]
 

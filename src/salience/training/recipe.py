@@ -138,10 +138,6 @@ class DataSettings:
     size: int | None = setting(
         None, whole_between(1, 10**9), "number of rows of the data that are drawn, stratified by class", "all"
     )
-    label_noise: float | None = setting(
-        None, between(0, 1), "fraction of the training and validation labels that are replaced by wrong ones, "
-        "of texts with several labels of the decisions about each label", "none",
-    )  # fmt: skip
 
 
 # The settings of a recipe that follow from the data and the model, where they are left open.
@@ -194,6 +190,7 @@ RETIRED: dict[str, tuple[tuple[Any, ...], str]] = {
     "contrastive_memory": ((0, None), "leave it out, or use a larger --batch-size"),
     "layer_decay": ((1.0, None), "leave it out; --head-rate and --freeze treat the parts of the model differently"),
     "label_noise": ((0, None), "change labels in the file of the rows"),
+    "robustness": ((False, None), "compare on a test file whose texts are changed"),
 } | {
     f"unlabelled{name}": (unused, "label some of the texts, which salience suggest chooses, and train on those")
     for name, unused in {
@@ -201,7 +198,9 @@ RETIRED: dict[str, tuple[tuple[Any, ...], str]] = {
         "_partners": ("unlabelled", None), "_ratio": (2, None), "_weight": (1.0, None),
     }.items()
 }  # fmt: skip
-RETIRED_METHODS = {"auto": RETIRED["auto_budget"][1], "plain+": RETIRED["plain_share"][1]}
+RETIRED_METHODS = {"auto": RETIRED["auto_budget"][1], "plain+": RETIRED["plain_share"][1]} | dict.fromkeys(
+    ("setfit", "setfit-equal"), "train it with its own package, as bench/others/setfit_text.py does"
+)
 
 
 def without_retired(settings: Mapping[str, Any], source: str = "") -> dict[str, Any]:

@@ -6,9 +6,8 @@ They are declared apart from the code that makes them, which is imported when it
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -25,10 +24,8 @@ from salience.models.problem import HALF
 from salience.runs.folder import RunFolder
 from salience.training.baselines import encoder_probabilities, majority_probabilities, tfidf_probabilities
 from salience.training.callbacks import using_files
-from salience.training.from_setfit import PAIRS, setfit_probabilities
-from salience.training.measures import Measure, MeasureOfPredictions
 from salience.training.prepare import HeldOutPredictions, check_device, silent
-from salience.training.recipe import Recipe, default_batch_size, default_steps
+from salience.training.recipe import RETIRED_METHODS, Recipe
 from salience.training.task import checksums, input_files, task_of
 from salience.training.writing import RunResults, measure, write_scores
 
@@ -36,22 +33,22 @@ REFERENCES = {
     "majority": "the shares of the classes in the labelled rows",
     "tf-idf": "logistic regression on TF-IDF features of words and word pairs",
     "frozen": "logistic regression on the mean vectors of the frozen encoder",
-    "setfit": "SetFit, by the package setfit",
-    "setfit-equal": "SetFit with as many passes of texts as the default recipe has",
 }
 USUAL = ("majority", "tf-idf", "frozen")  # those that a comparison adds by itself
 
 
 def references_of(text: str) -> Sequence[str]:
-    """`none`, `default`, or names such as `majority,setfit`, as names.
+    """`none`, `default`, or names such as `majority,tf-idf`, as names.
 
     Raises:
-        InputError: a name is unknown.
+        InputError: a name is unknown or retired.
     """
     if text.strip() in ("none", "default"):
         return USUAL if text.strip() == "default" else ()
     names = [name.strip() for name in text.split(",")]
     for name in names:
+        if name in RETIRED_METHODS:
+            raise InputError(f"the reference {name} is no longer offered: {RETIRED_METHODS[name]}")
         if name not in REFERENCES:
             raise unknown("reference", name, ["none", "default", *REFERENCES])
     return names
@@ -71,18 +68,16 @@ def check_reference(recipe: Recipe) -> None:
     """Checks what needs neither data nor model.
 
     Raises:
-        InputError: the reference is given options, or needs a package that is not installed.
+        InputError: the reference is given options.
     """
     if recipe.method_options:
         raise InputError(f"{recipe.method} has no options, so {', '.join(recipe.method_options)} cannot be set")
-    if recipe.method in ("setfit", "setfit-equal") and find_spec("setfit") is None:
-        raise InputError(f"the reference {recipe.method} needs the package setfit: pip install 'salience[setfit]'")
 
 
 # Runs of reference rows: classifiers without a training of the model, in folders as other runs have them.
 
 
-def make_reference(recipe: Recipe, folder: str | Path, measures: Mapping[str, Measure] | None = None) -> None:
+def make_reference(recipe: Recipe, folder: str | Path) -> None:
     """Makes a reference row and writes the folder of its run: scores, probabilities, predictions, and the recipe.
 
     It learns from all labelled rows that the recipe draws, the validation rows included: nothing is chosen on them. So
@@ -94,7 +89,6 @@ def make_reference(recipe: Recipe, folder: str | Path, measures: Mapping[str, Me
     Args:
         recipe: its method is a key of `salience.training.references.REFERENCES`; nothing is left open in it.
         folder: created in one step when all is done.
-        measures: what is measured too, from the same fit, by name. Those that need a model are left out.
 
     Raises:
         InputError: the data or the recipe is at fault, or another process writes the same folder.
@@ -108,72 +102,37 @@ def make_reference(recipe: Recipe, folder: str | Path, measures: Mapping[str, Me
         task = task_of(recipe, silent)
         output.open(recipe.as_mapping())
         task = replace(task, training=all_labelled(task), validation=Texts([]))
-        wanted = of_predictions(measures or {})
-        further = {name: measure.further_texts(task.test) for name, measure in wanted.items()}
-        parts = [texts for own in further.values() for texts in own.values()]
-        (probabilities, *others), saved = reference_probabilities(
-            recipe, task.training, [task.test, *parts], len(task.labels)
-        )
+        probabilities, saved = reference_probabilities(recipe, task.training, task.test, len(task.labels))
         decided = {"test": probabilities >= HALF} if task.multi_label else {}
         predictions = HeldOutPredictions({"test": probabilities}, decided)
         seconds = round(time.time() - started + saved, 6)
         rows = {"training": len(task.training), "test": len(task.test)}
         metrics = measure(task, predictions, recipe.seed) | {"rows": rows, "seconds": seconds}
-        predicted = iter(others)
-        for name, own in further.items():
-            found = {text: next(predicted) for text in own}
-            metrics[name] = wanted[name].of_predictions(found, task.test.known_labels)
         with using_files(output.model):
             results = RunResults(recipe, task, metrics, predictions)
             write_scores(output.model, choose_device(recipe.device).type, results)
         output.publish()
 
 
-def of_predictions(measures: Mapping[str, Measure]) -> dict[str, MeasureOfPredictions]:
-    """Those of the measures that a reference has, by name."""
-    return {name: measure for name, measure in measures.items() if isinstance(measure, MeasureOfPredictions)}
-
-
-def reference_probabilities(
-    recipe: Recipe, training: Texts, parts: Sequence[Texts], classes: int
-) -> tuple[list[np.ndarray], float]:
-    """The probabilities of the rows of each part, from one fit.
+def reference_probabilities(recipe: Recipe, training: Texts, test: Texts, classes: int) -> tuple[np.ndarray, float]:
+    """The probabilities of the test rows.
 
     Args:
         recipe: its method is a key of `REFERENCES`.
         training: the labelled rows.
-        parts: P lists of texts, the p-th of N_p.
+        test: the N test rows.
         classes: number of classes C.
 
     Returns:
-        P arrays (N_p, C) float32, and the seconds that were saved because vectors had been computed before.
+        (N, C) float32, and the seconds that were saved because vectors had been computed before.
     """
-    judged = Texts.concatenated(Texts(part.texts, part.second) for part in parts)  # no label is seen
-    ends = np.cumsum([len(part) for part in parts])[:-1]
-    saved = 0.0
+    judged = Texts(test.texts, test.second)  # no label is seen
     if recipe.method == "majority":
-        found = majority_probabilities(training, judged, classes)
-    elif recipe.method == "tf-idf":
-        found = tfidf_probabilities(training, judged, classes)
-    elif recipe.method in ("setfit", "setfit-equal"):
-        steps = equal_steps(len(training), classes) if recipe.method == "setfit-equal" else None
-        found = setfit_probabilities(training, judged, classes, encoder_name(recipe), recipe.seed, steps)
-    else:
-        encoder = encoder_of_recipe(recipe)
-        found = encoder_probabilities(training, judged, classes, encoder)
-        saved = encoder.saved
-    return np.split(found, ends), saved
-
-
-def equal_steps(rows: int, classes: int) -> int:
-    """The steps of SetFit that read as many texts as plain training by the default recipe.
-
-    Args:
-        rows: number of labelled rows.
-        classes: number of classes.
-    """
-    batch_size = default_batch_size(rows)
-    return max(1, round(default_steps(rows, classes, batch_size) * batch_size / (2 * PAIRS)))
+        return majority_probabilities(training, judged, classes), 0.0
+    if recipe.method == "tf-idf":
+        return tfidf_probabilities(training, judged, classes), 0.0
+    encoder = encoder_of_recipe(recipe)
+    return encoder_probabilities(training, judged, classes, encoder), encoder.saved
 
 
 def encoder_name(recipe: Recipe) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from salience.data.columns import Columns
-from salience.data.label_noise import with_wrong_training_labels
 from salience.data.labels import check_labels, encode, names_of
 from salience.data.splitting import contradictions, default_share, draw, group_numbers, shared_rows, split
 from salience.data.task import Task, all_labelled, label_descriptions, read_part, same_source
@@ -27,10 +26,6 @@ from salience.training.recipe import Recipe
 ONE_LABEL_ONLY = {
     "contrastive": (0.0, "its loss compares the texts of a class, and these texts have sets of labels"),
 }
-# References of a comparison that need one label, and why.
-ONE_LABEL_REFERENCES = dict.fromkeys(
-    ("setfit", "setfit-equal"), "its pairs are of texts of one class and of different ones"
-)
 
 
 def check_multi_label(recipe: Recipe, task: Task) -> None:
@@ -53,18 +48,6 @@ def check_multi_label(recipe: Recipe, task: Task) -> None:
 def refused(option: str, reason: str) -> InputError:
     """The error for an option."""
     return InputError(f"{option} is not available for texts with several labels: {reason}")
-
-
-def check_compared(methods: Iterable[str | None], multi_label: bool) -> None:
-    """Raises an `InputError` if a method or reference of a comparison needs one label, and texts can have several.
-
-    Args:
-        methods: names of methods and references.
-        multi_label: whether texts can have several labels.
-    """
-    for name in methods:
-        if multi_label and name in ONE_LABEL_REFERENCES:
-            raise refused(f"the reference {name}", ONE_LABEL_REFERENCES[name])
 
 
 def check_measures(measures: Mapping[str, Measure], multi_label: bool) -> None:
@@ -94,7 +77,7 @@ Note = Callable[[str], None]
 
 
 def read_task(recipe: Recipe, note: Note = print) -> Task:
-    """The labelled texts that a recipe names. Its label noise is not added.
+    """The labelled texts that a recipe names.
 
     Args:
         recipe: names the files and their columns. Its seed draws rows and holds them out. Groups are those of the
@@ -210,7 +193,7 @@ def described_labels(recipe: Recipe, task: Task, note: Note) -> Texts:
 
 
 def task_of(recipe: Recipe, note: Callable[[str], None]) -> Task:
-    """The labelled texts that a recipe names, with its wrong labels.
+    """The labelled texts that a recipe names.
 
     Args:
         note: called with each guess and each warning.
@@ -220,21 +203,7 @@ def task_of(recipe: Recipe, note: Callable[[str], None]) -> Task:
     """
     task = read_task(recipe, note)
     note_contradictions(recipe, task, note)
-    check_multi_label(recipe, task)  # `prepare` does so again, but labels are replaced before it
-    if not recipe.label_noise:
-        return task
-    noisy = with_wrong_training_labels(task, recipe.label_noise, recipe.seed)
-    parts = [(noisy.training, task.training), (noisy.validation, task.validation)]
-    differ = [new.known_labels != old.known_labels for new, old in parts if len(old)]
-    wrong, rows = sum(int(each.sum()) for each in differ), sum(map(len, differ))
-    found = f"{wrong:,} of the {rows:,} training and validation rows have a wrong label"
-    if task.multi_label:
-        found = (
-            f"{wrong:,} of the {sum(each.size for each in differ):,} decisions about labels of the {rows:,} training "
-            "and validation rows are wrong"
-        )
-    note(f"label noise: {found}; test rows have none")
-    return noisy
+    return task
 
 
 def note_contradictions(recipe: Recipe, task: Task, note: Callable[[str], None]) -> None:

@@ -9,16 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salience.data.corruptions import (
-    CORRUPTIONS,
-    NEIGHBOURS,
-    WORD,
-    corrupted,
-    dropped_words,
-    mistyped,
-    row_generator,
-    typos,
-)
+from corruptions import CORRUPTIONS, NEIGHBOURS, WORD, Robustness, corrupted, dropped_words, mistyped, typos
+from salience.data.task import Task
 from salience.data.texts import Texts
 
 TEXT = st.text(st.sampled_from("aabcdeMZé ß\n.,'7-日"), max_size=60) | st.text(max_size=30)
@@ -80,14 +72,14 @@ def distance(one: str, other: str) -> int:
 
 @given(st.from_regex(WORD, fullmatch=True), SEEDS)
 def test_a_long_word_has_one_error_after_its_first_letter(word, seed):
-    found = typos(word, 1, row_generator(seed, 1))
+    found = typos(word, 1, np.random.default_rng([seed, 1]))
     assert distance(word, found) == 1
     assert found[0] == word[0]
 
 
 @given(TEXT, SEEDS)
 def test_nothing_but_long_words_changes(text, seed):
-    found = typos(text, 1, row_generator(seed, 1))
+    found = typos(text, 1, np.random.default_rng([seed, 1]))
     pattern = ".+".join(re.escape(gap) for gap in WORD.split(text))
     assert re.fullmatch(pattern, found, re.DOTALL)
     assert (found == text) == (WORD.search(text) is None)
@@ -98,7 +90,7 @@ def test_typos_at_a_rate_are_also_made_at_a_higher_one(text, one, other, seed):
     """Word by word: as clean at the lower rate, or the same error at both."""
     low, high = sorted((one, other))
     words = WORD.findall(text)
-    generator = row_generator(seed, 0)
+    generator = np.random.default_rng([seed, 0])
     expected = {low: [], high: []}
     for word in words:
         chance, *draws = generator.random(4)
@@ -107,26 +99,26 @@ def test_typos_at_a_rate_are_also_made_at_a_higher_one(text, one, other, seed):
     for rate, changed in expected.items():
         gaps = WORD.split(text)
         whole = gaps[0] + "".join(word + gap for word, gap in zip(changed, gaps[1:], strict=True))
-        assert typos(text, rate, row_generator(seed, 0)) == whole
+        assert typos(text, rate, np.random.default_rng([seed, 0])) == whole
 
 
 @given(TEXT, SEEDS)
 def test_at_rate_0_nothing_changes(text, seed):
     for corruption in CORRUPTIONS.values():
-        assert corruption(text, 0, row_generator(seed, 1)) == text
+        assert corruption(text, 0, np.random.default_rng([seed, 1])) == text
 
 
 @given(TEXT, RATES, RATES, SEEDS)
 def test_dropped_words(text, one, other, seed):
     """What is left are words of the text in their order, at least one; at a higher rate, words of those."""
     low, high = sorted((one, other))
-    some = dropped_words(text, low, row_generator(seed, 1)).split()
-    fewer = dropped_words(text, high, row_generator(seed, 1)).split()
+    some = dropped_words(text, low, np.random.default_rng([seed, 1])).split()
+    fewer = dropped_words(text, high, np.random.default_rng([seed, 1])).split()
     for longer, shorter in ((text.split(), some), (some, fewer)):
         remaining = iter(longer)
         assert all(word in remaining for word in shorter)
         assert bool(shorter) == bool(longer)
-    assert len(dropped_words(text, 1, row_generator(seed, 1)).split()) == min(1, len(text.split()))
+    assert len(dropped_words(text, 1, np.random.default_rng([seed, 1])).split()) == min(1, len(text.split()))
 
 
 def test_worked_dropped_words():
@@ -143,7 +135,7 @@ def test_worked_dropped_words():
 def test_rates_and_kinds_of_many_words():
     """4,000 words at 0.2: 800 errors, with a standard deviation of 25; each kind a quarter of them."""
     text = " ".join(["words"] * 4000)
-    found = typos(text, 0.2, row_generator(0, 1)).split()
+    found = typos(text, 0.2, np.random.default_rng([0, 1])).split()
     changed = [word for word in found if word != "words"]
     assert abs(len(changed) - 800) < 4 * 25
     kinds = Counter()
@@ -157,7 +149,7 @@ def test_rates_and_kinds_of_many_words():
             kinds["double" if doubled else "insert"] += 1
     assert set(kinds) == set(KINDS)
     assert max(kinds.values()) - min(kinds.values()) < 100
-    dropped = 4000 - len(dropped_words(text, 0.2, row_generator(0, 1)).split())
+    dropped = 4000 - len(dropped_words(text, 0.2, np.random.default_rng([0, 1])).split())
     assert abs(dropped - 800) < 4 * 25
 
 
@@ -182,12 +174,17 @@ def test_texts_without_rows_are_numbered_from_1():
     assert corrupted(Texts(texts), "typos", 0.5, 0).texts == numbered.texts
 
 
-def test_complaints(complaint):
-    assert complaint(corrupted, Texts(["a"]), "typoes", 0.1, 0) == (
-        'unknown corruption "typoes"; known: dropped-words, typos. Did you mean "typos"?'
-    )
-    for rate in (-0.1, 1.5, float("nan")):
-        expected = f"the rate of corrupted words is {rate:g}; give a number from 0 to 1"
-        assert complaint(corrupted, Texts([]), "typos", rate, 0) == expected
-        for corruption in CORRUPTIONS.values():
-            assert complaint(corruption, "text", rate, row_generator(0, 1)) == expected
+def test_the_accuracies_on_corrupted_rows():
+    texts = Texts([f"these are several words of the text number {number}" for number in range(20)], labels=[0] * 20)
+
+    class Classifier:
+        def predict_proba(self, read):
+            """The first class where a text has all of its words."""
+            same = np.array([len(text.split()) == 9 for text in read.texts])
+            return np.stack([same, ~same], 1).astype(float)
+
+    measure = Robustness(0.5)
+    found = measure(Classifier(), Task(["a", "b"], texts, Texts([]), texts), seed=3)
+    whole = [len(each.split()) == 9 for each in corrupted(texts, "dropped-words", 0.5, 0).texts]
+    assert found == {"accuracy_typos": 1, "accuracy_dropped_words": np.mean(whole), "rate": 0.5}
+    assert {*measure.columns} | {*measure.settings} == {*found}

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from salience.classify import TextClassifier
+from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.errors import InputError, unknown
+from salience.training.measures import Column
 
 WORD = re.compile(r"[^\W\d_]{3,}")  # three and more letters: shorter words are hardly recognised with an error
 KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
@@ -36,11 +39,6 @@ def _neighbours() -> dict[str, str]:
 NEIGHBOURS: Mapping[str, str] = _neighbours()
 
 
-def row_generator(seed: int, row: int) -> np.random.Generator:
-    """The random numbers of one row: they depend on the seed and the row's number, and on nothing else."""
-    return np.random.default_rng([seed, row])
-
-
 def typos(text: str, rate: float, generator: np.random.Generator) -> str:
     """The text with a typing error in some of its words.
 
@@ -54,11 +52,7 @@ def typos(text: str, rate: float, generator: np.random.Generator) -> str:
     Args:
         rate: from 0 to 1.
         generator: every word takes four numbers of it, so the errors at a rate are also made at any higher rate.
-
-    Raises:
-        InputError: `rate` is not from 0 to 1.
     """
-    check_rate(rate)
 
     def written(match: re.Match[str]) -> str:
         chance, *draws = generator.random(4)
@@ -111,11 +105,7 @@ def dropped_words(text: str, rate: float, generator: np.random.Generator) -> str
     Args:
         rate: from 0 to 1.
         generator: every word takes one number of it.
-
-    Raises:
-        InputError: `rate` is not from 0 to 1.
     """
-    check_rate(rate)
     words = re.findall(r"\S+\s*", text)  # with the space after each
     chances = generator.random(len(words))
     kept = chances >= min(rate, chances.max(initial=0))
@@ -132,19 +122,12 @@ def corrupted(texts: Texts, corruption: str, rate: float, seed: int) -> Texts:
     """The texts with a corruption; labels and row numbers stay. Marks of words are left out, as words may be missing.
 
     Args:
-        texts: N texts, or pairs, both of which are corrupted. Texts without row numbers are numbered from 1 on.
         corruption: a key of `CORRUPTIONS`.
-        rate: the share of words that are corrupted on average, from 0 to 1.
+        rate: the share of words that are corrupted, on average, from 0 to 1.
         seed: with the number of a row it determines the corruption of that row.
-
-    Raises:
-        InputError: the corruption is unknown, or `rate` is not from 0 to 1.
     """
-    if corruption not in CORRUPTIONS:
-        raise unknown("corruption", corruption, CORRUPTIONS)
-    check_rate(rate)
     rows = texts.rows or range(1, len(texts) + 1)
-    generators = [row_generator(seed, row) for row in rows]
+    generators = [np.random.default_rng([seed, row]) for row in rows]
     apply = CORRUPTIONS[corruption]
 
     def changed(column: list[str]) -> list[str]:
@@ -156,7 +139,30 @@ def corrupted(texts: Texts, corruption: str, rate: float, seed: int) -> Texts:
     return replace(texts, texts=first, second=second, marks=None)
 
 
-def check_rate(rate: float) -> None:
-    """Raises an `InputError` if a rate is not from 0 to 1."""
-    if not 0 <= rate <= 1:
-        raise InputError(f"the rate of corrupted words is {rate:g}; give a number from 0 to 1")
+@dataclass(frozen=True)
+class Robustness:
+    """A measure of `compare`: the accuracy on the test rows with each corruption, the same for every run."""
+
+    rate: float = 0.1
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The share of words that are corrupted."""
+        return {"rate": self.rate}
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """The accuracies, in percent."""
+        table = "accuracy on corrupted test rows"
+        return {
+            f"accuracy_{name.replace('-', '_')}": Column("accuracy", words, "%", 100, True, table)
+            for name, words in (("typos", "typing errors"), ("dropped-words", "words left out"))
+        }
+
+    def __call__(self, classifier: TextClassifier, task: Task, seed: int) -> dict[str, Any]:
+        """The accuracies, from 0 to 1, and the settings. The seed has no effect."""
+        found = dict(self.settings)
+        for name in CORRUPTIONS:
+            predicted = classifier.predict_proba(corrupted(task.test, name, self.rate, 0)).argmax(1)
+            found[f"accuracy_{name.replace('-', '_')}"] = float((predicted == task.test.known_labels).mean())
+        return found
