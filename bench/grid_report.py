@@ -34,10 +34,11 @@ from salience.comparison.kept_runs import read_run
 from salience.comparison.planning import Cell, cells_of
 from salience.comparison.results import Known, write_known
 from salience.explainers.explanation import Explanation
+from salience.runs.folder import PROBABILITIES
+from salience.runs.results import versions
 from salience.scores.metrics import detailed_scores
 from salience.training.recipe import Recipe
 from salience.training.task import checksums
-from salience.training.writing import PROBABILITIES, versions
 
 SIZES, SETS = [100, 1000], 5
 

@@ -257,7 +257,7 @@ def test_disk_full_while_writing(place, salience, tmp_path, monkeypatch, error):
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("salience.training.writing.write_lines", fail)
+    monkeypatch.setattr("salience.runs.results.write_lines", fail)
     output = tmp_path / "run"
     refused(salience(*place.train("--output", output)), "the disk is full", "--resume")
     assert not output.exists()

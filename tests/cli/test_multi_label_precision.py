@@ -8,9 +8,9 @@ import pytest
 from labelled import rows_of_several, write_csv
 from salience.cli.main import main
 from salience.report.run_evidence import decision_thresholds
+from salience.runs.results import read_run
 from salience.scores.calibration import with_label_temperature
 from salience.scores.thresholds import precision_thresholds
-from salience.training.writing import read_finished_run
 
 OPTIONS = ["--method", "plain", "--learning-rate", "0.02", "--steps", "60", "--estimate", "folds:2", "--calibrate"]
 
@@ -69,11 +69,11 @@ def test_a_label_out_of_reach_is_said_and_never_predicted(place, salience, tmp_p
     options = [*OPTIONS, "--target-precision", "0.7", "--output", tmp_path / "run"]
     answer = salience(*place.train(*options, data=data))
     assert answer.code == 0, answer.err
-    finished = read_finished_run(tmp_path / "run")
-    assert finished.judged.kind == "estimate"
-    thresholds = decision_thresholds(finished, finished.judged)
-    decided = (finished.judged.probabilities >= thresholds) & (thresholds < 1)
-    assert (decided == finished.judged.decided).all() and (thresholds == 1).any(0).tolist() == [True, False]
+    finished = read_run(tmp_path / "run")
+    assert finished.judge == "estimate"
+    thresholds = decision_thresholds(finished, finished.predictions)
+    decided = (finished.predictions.probabilities >= thresholds) & (thresholds < 1)
+    assert (decided == finished.predictions.decided).all() and (thresholds == 1).any(0).tolist() == [True, False]
     assert "1 of 2 labels reach it" in answer.out and 'out of reach: "chance" (not even 0.5)' in answer.out
     answer = salience("predict", tmp_path / "run", data, "--output", tmp_path / "out.jsonl")
     predicted = [json.loads(line)["predicted"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]

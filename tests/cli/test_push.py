@@ -12,8 +12,8 @@ from test_bad_input import refused
 import hub as stand_in
 import salience as package
 from salience.commands.push import UPLOADED, base_model_of, without_places
+from salience.runs.card import hub_results, model_card
 from salience.training.recipe import Recipe
-from salience.training.writing import hub_results, model_card
 
 NAME = "me/reviews"
 
@@ -201,7 +201,7 @@ def test_rows_that_the_scores_are_of(case):
         "validation": {"judged_on": "validation", "validation": scores}, "estimate": {"estimate": estimate},
         "nothing": {},
     }[case]  # fmt: skip
-    found = hub_results(recipe(data="me/reviews"), metrics)
+    found = hub_results(recipe(data="me/reviews").as_mapping(), metrics)
     if case == "nothing":
         assert found == []
         return
@@ -215,7 +215,7 @@ def test_rows_that_the_scores_are_of(case):
 def test_the_card_of_the_run_itself_is_as_it_was(run):
     settings = yaml.safe_load((run / "recipe.yaml").read_text(encoding="utf-8"))
     labels, metrics = package.load(run, device="cpu").labels, metrics_of(run)
-    card = model_card(Recipe.from_mapping(settings), labels, metrics, metrics, False)
+    card = model_card(Recipe.from_mapping(settings).as_mapping(), labels, metrics, metrics, False)
     assert card == (run / "README.md").read_text(encoding="utf-8")
     assert "model-index" not in card and "`recipe.yaml` repeats the run:\n" in card
 
@@ -235,7 +235,9 @@ def test_no_file_of_texts_is_among_the_uploaded_ones():
 def test_the_scores_of_several_labels_are_those_of_the_decisions_that_the_model_makes():
     scores = {"micro_f1": 0.7, "macro_f1": 0.6, "ranking_precision": 0.9, "micro_f1_at_thresholds": 0.75,
               "macro_f1_at_thresholds": 0.8, "calibration_error": 0.1}  # fmt: skip
-    found = hub_results(recipe(data="me/reviews", test="held_out.csv"), {"judged_on": "test", "test": scores})
+    found = hub_results(
+        recipe(data="me/reviews", test="held_out.csv").as_mapping(), {"judged_on": "test", "test": scores}
+    )
     assert {each.metric_name: each.metric_value for each in found} == {
         "macro-F1": 0.8, "micro-F1": 0.75, "ranking precision": 0.9, "calibration error": 0.1
     }  # fmt: skip

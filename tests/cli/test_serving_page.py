@@ -14,9 +14,9 @@ import pytest
 import salience as package
 from documents import ROOT, blocks_of
 from labelled import labelled_rows
-from salience.classify.abstaining import FILE as THRESHOLDS
 from salience.cli.main import main
 from salience.export.folder import dockerfile
+from salience.runs.folder import ABSTENTION
 from serving import asked, commands_of, served
 
 PAGE = ROOT / "docs" / "howto" / "serve.md"
@@ -41,7 +41,7 @@ def exported(place, run):
     highest = sorted(package.load(run, device="cpu").predict_proba(texts).max(1).tolist())
     values = dict.fromkeys(labels, (highest[9] + highest[10]) / 2)
     content = {"target_precision": 0.9, "certainty": 0.95, "thresholds": values}
-    (folder / THRESHOLDS).write_text(json.dumps(content))
+    (folder / ABSTENTION).write_text(json.dumps(content))
     return folder
 
 

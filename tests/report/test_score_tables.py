@@ -8,13 +8,13 @@ import pytest
 from salience.report.run_evidence import HALVES, Calibration
 from salience.report.run_page import CORRECTED, not_within, score_parts
 from salience.scores.intervals import Score
-from salience.training.writing import JudgedRows
+from salience.scores.predictions import Predictions
 
 
 def parts_of(probabilities, labels):
     """What the page shows of test rows with these probabilities."""
-    judged = JudgedRows("test", "predictions.jsonl", probabilities, labels)
-    run = SimpleNamespace(recipe={"seed": 0}, metrics={"baselines": {}})
+    judged = Predictions(probabilities, labels)
+    run = SimpleNamespace(judge="test", recipe={"seed": 0}, metrics={"baselines": {}})
     return score_parts(run, judged, Calibration(probabilities, None, None, HALVES, probabilities))
 
 

@@ -12,16 +12,16 @@ from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.scores.calibration import cross_fitted, temperature_scores
 from salience.scores.metrics import detailed_scores
+from salience.scores.predictions import Predictions
 from salience.scores.scoring import scores_with_intervals
 from salience.training.baselines import (
     baseline_scores,
     encoder_probabilities,
+    held_out_scores,
     majority_probabilities,
     regression_probabilities,
     tfidf_probabilities,
 )
-from salience.training.prepare import HeldOutPredictions
-from salience.training.writing import measure
 
 NAMES = list(WORDS)
 
@@ -127,7 +127,11 @@ def test_a_run_is_measured_with_its_baselines_and_its_temperature():
         "validation": random.dirichlet(np.ones(3), 12).astype(np.float32),
         "test": random.dirichlet(np.ones(3), 15).astype(np.float32),
     }
-    measured = measure(task, HeldOutPredictions(probabilities), seed=3)
+    predictions = {
+        role: Predictions(found, rows.labels)
+        for (role, found), rows in zip(probabilities.items(), (validation, test), strict=True)
+    }
+    measured = held_out_scores(task, predictions, seed=3)
     assert measured["judged_on"] == "test"
     assert measured["test"] == scores_with_intervals(probabilities["test"], test.labels, None, 3)
     assert measured["test"].items() >= detailed_scores(probabilities["test"], test.labels).items()
@@ -136,11 +140,9 @@ def test_a_run_is_measured_with_its_baselines_and_its_temperature():
     assert measured["temperature_scaling"] == temperature_scores(
         probabilities["validation"], validation.labels, probabilities["test"], test.labels
     )
-    without = measure(Task(NAMES, training, test=test), HeldOutPredictions({"test": probabilities["test"]}), 0)
+    without = held_out_scores(Task(NAMES, training, test=test), {"test": predictions["test"]}, 0)
     assert without["temperature_scaling"] == cross_fitted(probabilities["test"], test.labels)
-    of_validation = measure(
-        Task(NAMES, training, validation), HeldOutPredictions({"validation": probabilities["validation"]}), 0
-    )
+    of_validation = held_out_scores(Task(NAMES, training, validation), {"validation": predictions["validation"]}, 0)
     assert of_validation["judged_on"] == "validation"
     assert "temperature_scaling" not in of_validation
-    assert measure(Task(NAMES, training), HeldOutPredictions({}), 0) == {}
+    assert held_out_scores(Task(NAMES, training), {}, 0) == {}

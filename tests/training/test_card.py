@@ -5,8 +5,8 @@ import yaml
 from markdown_it import MarkdownIt
 
 from salience.errors import printable
+from salience.runs.card import model_card
 from salience.training.recipe import Recipe
-from salience.training.writing import model_card
 
 HOSTILE = {
     "html": "<script>alert(1)</script><img src=x onerror=alert(1)>",
@@ -35,7 +35,7 @@ def card_of(names=("sport", "music"), data="train.csv", model="tiny", ours=False
     intervals = {"accuracy_interval": [0.4, 0.6], "macro_f1_interval": None}
     metrics = {"judged_on": "test", "rows": {"training": 8, "test": 4}, "steps": 3, "test": scores | intervals,
                "baselines": {"majority class": scores}}  # fmt: skip
-    return model_card(recipe, list(names), metrics, {"versions": {"salience": "0"}}, ours)
+    return model_card(recipe.as_mapping(), list(names), metrics, {"versions": {"salience": "0"}}, ours)
 
 
 def read(card: str):

@@ -22,7 +22,7 @@ def classifier(tmp_path_factory):
 def facts_of(classifier, training, test):
     task = Task(["a", "b"], training, test=test)
     parts = {"training": classifier.encode(training), "test": classifier.encode(test)}
-    return data_facts(task, parts, classifier)
+    return data_facts(task, parts, classifier.tokenizer, classifier.max_length)
 
 
 def test_every_number_is_that_of_the_texts(classifier):
@@ -57,5 +57,7 @@ def test_pairs_in_windows_have_the_length_of_both_texts(classifier):
     reader = TextClassifier(*windows, max_length=6)
     reader.model.config.long_texts = "windows"
     pairs = Texts([" ".join(WORDS), "one"], ["one two", "two"], labels=[0, 1])
-    found = data_facts(Task(["a", "b"], pairs), {"training": reader.read(pairs)}, reader)["parts"]["training"]
+    found = data_facts(Task(["a", "b"], pairs), {"training": reader.read(pairs)}, reader.tokenizer, reader.max_length)[
+        "parts"
+    ]["training"]
     assert found["tokens"]["longest"] == 13 and found["tokens"]["median"] == (13 + 5) / 2

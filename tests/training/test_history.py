@@ -2,7 +2,7 @@
 
 from math import inf, nan
 
-from salience.runs.folder import history_of
+from salience.runs.results import history_of
 
 
 def test_what_is_measured_at_one_step_is_one_point():
@@ -14,9 +14,9 @@ def test_what_is_measured_at_one_step_is_one_point():
         {"train_runtime": 8.0, "train_loss": 0.6, "step": 5},
     ]
     scores = {"validation_accuracy": 0.5, "validation_macro_f1": 0.4, "validation_log_loss": 0.9}
-    assert history_of(logs, before=10) == [
-        {"step": 12, "loss": 0.7} | scores,
-        {"step": 14, "loss": None},
-        {"step": 15, "validation_log_loss": None},
+    assert history_of(logs) == [
+        {"step": 2, "loss": 0.7} | scores,
+        {"step": 4, "loss": None},
+        {"step": 5, "validation_log_loss": None},
     ]
     assert history_of([]) == []

@@ -12,7 +12,8 @@ import yaml
 
 from salience.errors import InputError
 from salience.runs.folder import RunFolder
-from salience.training.recipe import RETIRED, Recipe
+from salience.runs.retired import RETIRED
+from salience.training.recipe import Recipe
 
 ITSELF = []
 ITSELF.append(ITSELF)  # a yaml file can say this: &a [*a]

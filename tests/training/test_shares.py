@@ -19,6 +19,7 @@ from sklearn.metrics import log_loss
 
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
+from salience.runs.results import estimate_sentences
 from salience.scores.calibration import (
     half_of_rows,
     label_temperature,
@@ -27,7 +28,6 @@ from salience.scores.calibration import (
     with_temperature,
 )
 from salience.training import estimate as estimating
-from salience.training.estimate import estimate_sentences
 from salience.training.folds import SHARES, chosen_share, cross_chosen, standard_error
 from salience.training.recipe import Recipe
 from salience.training.run import train

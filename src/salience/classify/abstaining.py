@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from salience.errors import InputError, listed, one_line, quoted
+from salience.runs.folder import ABSTENTION
 from salience.settings import is_number
-
-FILE = "abstention.json"
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def read_thresholds(model: str | Path, labels: Sequence[str]) -> Thresholds | No
     Raises:
         InputError: the file is damaged, or is about other labels.
     """
-    file = Path(model).expanduser() / FILE
+    file = Path(model).expanduser() / ABSTENTION
     if not file.is_file():
         return None
     try:

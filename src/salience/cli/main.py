@@ -31,7 +31,7 @@ from salience.cli import (
 from salience.cli import explain as explaining
 from salience.errors import InputError, one_line, printable
 from salience.processes import keep_freed_memory, world_size
-from salience.training.recipe import RETIRED
+from salience.runs.retired import RETIRED
 
 USAGE, FAULT, INTERRUPTED = 2, 1, 130  # exit codes: invalid input, an error of salience, Ctrl-C
 # How a command that was interrupted is continued; the others begin again.

@@ -14,10 +14,10 @@ from salience.data.task import label_descriptions, read_descriptions
 from salience.errors import counted
 from salience.files import whole_folder, write_json, write_whole
 from salience.report.terminal import say
+from salience.runs.card import code, file_name, markdown
 from salience.runs.folder import write_manifest, written_by_run
 from salience.scores.metrics import scores
 from salience.training.described import described_classifier
-from salience.training.writing import code, file_name, markdown
 
 FILE = "descriptions.json"  # in the folder: what it was made from
 CARD = """---

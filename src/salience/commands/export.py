@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from salience.classify import TextClassifier, load
-from salience.classify.abstaining import FILE as THRESHOLDS
 from salience.classify.classifier import OnnxClassifier
 from salience.classify.onnx_model import FILE, needed
 from salience.commands.labelled_texts import read_texts
@@ -18,7 +17,7 @@ from salience.export.agreement import ENOUGH, Agreement
 from salience.export.folder import is_served, write_export
 from salience.files import check_folder, files_in, resolved, sha256_of, whole_folder
 from salience.report.terminal import tell
-from salience.runs.folder import RECIPE, read_recipe, trained_columns, write_manifest, written_by_run
+from salience.runs.folder import ABSTENTION, RECIPE, read_recipe, trained_columns, write_manifest, written_by_run
 
 FORMATS = ("onnx",)
 
@@ -80,7 +79,7 @@ def export_run(
                 f"no server is written: the model reads long texts with --long {classifier.long}, which the server "
                 "cannot; salience predict can"
             )
-        for file in (RECIPE, THRESHOLDS):  # `salience predict` finds the columns and the thresholds there
+        for file in (RECIPE, ABSTENTION):  # `salience predict` finds the columns and the thresholds there
             if (Path(name).expanduser() / file).is_file():
                 shutil.copyfile(Path(name).expanduser() / file, unfinished / file)
         write_manifest(unfinished)

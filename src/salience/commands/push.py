@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from salience._version import __version__
-from salience.classify.abstaining import FILE as THRESHOLDS
 from salience.classify.classifier import is_exported
 from salience.commands.hub_errors import hub_error
 from salience.errors import InputError, counted, listed, one_line, quoted
 from salience.models.architectures import MODEL_TYPES
 from salience.models.loading import EMBEDDED, load_configuration
 from salience.report.terminal import say, tell
-from salience.runs.folder import written_by_run
-from salience.training.recipe import RETIRED, Recipe
-from salience.training.writing import FinishedRun, is_place, model_card, read_finished_run
+from salience.runs.card import is_place, model_card
+from salience.runs.folder import ABSTENTION, written_by_run
+from salience.runs.results import Run, read_run
+from salience.runs.retired import RETIRED
+from salience.training.recipe import Recipe
 
 CARD = "README.md"
 # What transformers and `salience predict` load. No texts, predictions, settings and paths: a file that is not named
@@ -27,7 +28,7 @@ CARD = "README.md"
 UPLOADED = (
     "config.json", "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "tokenizer.json",
     "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
-    "*.model", THRESHOLDS,
+    "*.model", ABSTENTION,
 )  # fmt: skip
 
 
@@ -48,7 +49,7 @@ def push_run(folder: str, repository: str, *, private: bool, license: str | None
     check_repository(repository)
     if is_exported(folder):
         raise InputError(f"{folder} is an export: push the run that it was exported from")
-    run = read_finished_run(folder)
+    run = read_run(folder)
     files = uploaded_files(run.folder)
     card = card_for(run, repository, license)
     if not dry_run:
@@ -89,7 +90,7 @@ def uploaded_files(folder: Path) -> list[str]:
     return files
 
 
-def card_for(run: FinishedRun, repository: str, license: str | None) -> str:
+def card_for(run: Run, repository: str, license: str | None) -> str:
     """The model card of a run for a repository on the hub.
 
     Raises:
@@ -104,8 +105,8 @@ def card_for(run: FinishedRun, repository: str, license: str | None) -> str:
     recipe = Recipe.from_mapping(settings, str(run.folder))
     ours = config.model_type in MODEL_TYPES
     return model_card(
-        without_places(recipe), labels, run.metrics, run.metrics, ours, repository, base_model_of(recipe), license,
-        facts=run.facts,
+        without_places(recipe).as_mapping(), labels, run.metrics, run.metrics, ours, repository, base_model_of(recipe),
+        license, facts=run.facts,
     )  # fmt: skip
 
 

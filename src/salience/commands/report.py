@@ -17,8 +17,8 @@ from salience.report.run_evidence import run_evidence
 from salience.report.run_page import pair_in_words, run_page
 from salience.report.terminal import say
 from salience.runs.folder import MANIFEST, add_to_manifest, written_by_run
+from salience.runs.results import Run, read_run
 from salience.scores.metrics import confused_pairs
-from salience.training.writing import FinishedRun, read_finished_run
 
 REPORT = "report.html"
 
@@ -29,7 +29,7 @@ def report_run(folder: str) -> None:
     Raises:
         InputError: the folder is no run, its files are damaged, or it has a report that salience has not written.
     """
-    run = read_finished_run(folder)
+    run = read_run(folder)
     has_model = any(run.folder.glob("*.safetensors"))
     precision = run.recipe.get("precision")
     classifier = (
@@ -40,7 +40,7 @@ def report_run(folder: str) -> None:
     say(f"report: {write_report(run, classifier)}")
 
 
-def write_report(run: FinishedRun, classifier: TextClassifier | None) -> Path:
+def write_report(run: Run, classifier: TextClassifier | None) -> Path:
     """Writes the report and the words of the classes into the folder of the run and its manifest. Gives its path.
 
     Args:
@@ -72,11 +72,11 @@ def add_report(folder: Path, name: str, classifier: TextClassifier) -> None:
         InputError: a file of the run is damaged.
         OSError: a file cannot be written.
     """
-    for file, content in report_files(read_finished_run(folder), classifier, name).items():
+    for file, content in report_files(read_run(folder), classifier, name).items():
         (folder / file).write_text(content, encoding="utf-8")
 
 
-def report_files(run: FinishedRun, classifier: TextClassifier | None, name: str) -> dict[str, str]:
+def report_files(run: Run, classifier: TextClassifier | None, name: str) -> dict[str, str]:
     """The report of a run, and the words of its labels if texts are explained: names and contents of files.
 
     Args:
@@ -92,10 +92,10 @@ def report_files(run: FinishedRun, classifier: TextClassifier | None, name: str)
     return found
 
 
-def confused_lines(run: FinishedRun, most: int = 3) -> list[str]:
+def confused_lines(run: Run, most: int = 3) -> list[str]:
     """The most confused pairs of classes in one line for a terminal; empty if there are no errors."""
-    if run.judged is None or run.judged.decided is not None:
+    if run.predictions is None or run.predictions.decided is not None:
         return []
     classes = np.arange(len(run.labels))
-    pairs = confused_pairs(confusion_matrix(run.judged.labels, run.judged.predicted, labels=classes), most)
+    pairs = confused_pairs(confusion_matrix(run.predictions.labels, run.predictions.predicted, labels=classes), most)
     return [f"most confused: {'; '.join(pair_in_words(pair, run.labels) for pair in pairs)}"] if pairs else []

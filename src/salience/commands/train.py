@@ -18,12 +18,16 @@ from salience.explainers.explain import explain_texts
 from salience.explainers.gradient import gradient
 from salience.processes import is_main_process
 from salience.report.terminal import Progress, explanation_line, literal, score_table
-from salience.runs.results import baseline_ahead, judged_scores
+from salience.runs.results import (
+    abstention_sentences,
+    baseline_ahead,
+    estimate_sentences,
+    judged_scores,
+    read_run,
+)
 from salience.scores.thresholds import precision_sentences
-from salience.training.estimate import abstention_sentences, estimate_sentences
 from salience.training.recipe import Recipe
 from salience.training.run import Run, train
-from salience.training.writing import read_finished_run
 
 EXAMPLES = 3  # texts that are shown
 
@@ -107,7 +111,7 @@ def show_report(run: Run, failed: str, console: Console) -> None:
     if failed:
         lines = [f"the run is finished, but its report is not ({failed}): salience report {run.folder} makes it again"]
     else:
-        lines = [*confused_lines(read_finished_run(run.folder)), f"report: {run.folder / REPORT}"]
+        lines = [*confused_lines(read_run(run.folder)), f"report: {run.folder / REPORT}"]
     for line in lines:
         console.print(literal(line), soft_wrap=True)
 

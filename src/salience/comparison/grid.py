@@ -11,8 +11,9 @@ from typing import Any
 
 from salience.errors import InputError, listed, quoted, unknown
 from salience.mixing.choosing import choose_method, written_method
+from salience.runs.retired import without_retired
 from salience.settings import name_and_options, settings_of
-from salience.training.recipe import Recipe, without_retired
+from salience.training.recipe import Recipe
 from salience.training.references import REFERENCES, is_reference
 
 OF_DATA = (

@@ -14,9 +14,10 @@ import numpy as np
 from salience.comparison.grid import OF_ESTIMATE, OF_METHOD, Condition, Grid
 from salience.errors import InputError, listed, one_line
 from salience.runs.folder import PREDICTIONS, PROBABILITIES, RECIPE, changed, read_recipe, work_of
+from salience.runs.retired import without_retired
 from salience.scores.scoring import Scoring, scoring_of
 from salience.settings import settings_of
-from salience.training.recipe import Recipe, without_retired
+from salience.training.recipe import Recipe
 
 NO_TEST = "the data set has no test part, which a comparison needs: name one with --test"
 

@@ -42,12 +42,13 @@ from salience.mixing.choosing import choose_method, settable_fields, written_met
 from salience.mixing.method import Method, Resolves
 from salience.models.precision import for_predictions
 from salience.runs.folder import write_manifest, written_by_run
+from salience.runs.retired import RETIRED, without_retired
 from salience.settings import name_and_options
 from salience.training.estimate import Estimated, fit_with_estimate, plan_estimate
 from salience.training.fit import Listeners
 from salience.training.prepare import prepare
 from salience.training.procedures import Standard, Turns, choose_procedure
-from salience.training.recipe import RETIRED, Recipe, without_retired
+from salience.training.recipe import Recipe
 
 # From the parameters of the estimator, texts and labels to a trained classifier.
 

@@ -38,8 +38,8 @@ from salience.report.comparison_pictures import (
 from salience.report.explanation_page import HeatMap, heat_maps_of_text, legend
 from salience.report.page import PACKAGE, asset, framed
 from salience.report.pictures import Styles, inline, picture
+from salience.runs.card import markdown
 from salience.templating import render
-from salience.training.writing import markdown
 
 # The report of a comparison as Markdown: verdicts in words, and tables. It has no pictures.
 

@@ -18,9 +18,10 @@ from salience.explainers.explanation import Explanation
 from salience.explainers.gradient import gradient
 from salience.explainers.integrated import IntegratedGradients
 from salience.models.problem import HALF
+from salience.runs.results import Run
+from salience.scores.predictions import Predictions
 from salience.scores.scoring import scoring_of
 from salience.scores.thresholds import cross_thresholds
-from salience.training.writing import FinishedRun, JudgedRows
 
 # What the rows that a run is judged on say of its probabilities, before and after the temperature.
 
@@ -49,26 +50,26 @@ class Calibration:
     deployed: np.ndarray
 
 
-def calibration_of(run: FinishedRun) -> Calibration:
+def calibration_of(run: Run) -> Calibration:
     """The probabilities of the judged rows before and after the temperature.
 
     Raises:
         ValueError: the run is judged on no rows.
     """
-    judged, metrics = run.judged, run.metrics
+    judged, metrics = run.predictions, run.metrics
     if judged is None:
         raise ValueError("the run is judged on no rows")
     own, labels = judged.probabilities, judged.labels
     scoring, estimate = scoring_of(labels), metrics.get("estimate", {})
     calibrated = bool(estimate.get("calibrated"))
-    if judged.kind == "estimate":
+    if run.judge == "estimate":
         after = scoring.cross_scaled(own, labels, judged.groups, int(run.recipe["seed"]))
         deployed = after if calibrated and after is not None else own
         return Calibration(own, after, estimate["temperature_scaling"]["temperature"], HALVES, deployed)
     if calibrated:
         temperature = estimate["temperature_scaling"]["temperature"]
         return Calibration(scoring.with_temperature(own, 1 / temperature), own, temperature, FOLDED, own)
-    if judged.kind == "test" and "validation" in metrics:
+    if run.judge == "test" and "validation" in metrics:
         temperature = metrics["temperature_scaling"]["temperature"]
         return Calibration(own, scoring.with_temperature(own, temperature), temperature, VALIDATION, own)
     temperature = metrics.get("temperature_scaling", {}).get("temperature")
@@ -78,7 +79,7 @@ def calibration_of(run: FinishedRun) -> Calibration:
 # Which predictions of a run are wrong, the most confident first.
 
 
-def confident_errors(judged: JudgedRows, thresholds: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def confident_errors(judged: Predictions, thresholds: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """The places of the rows (E,) and the numbers of the labels (E,) of all errors, the most confident first.
 
     Where a text has one label, an error is a wrong prediction, and its confidence the probability of the predicted
@@ -98,7 +99,7 @@ def confident_errors(judged: JudgedRows, thresholds: np.ndarray | None) -> tuple
     return rows[order], labels[order]
 
 
-def decision_thresholds(run: FinishedRun, judged: JudgedRows) -> np.ndarray | None:
+def decision_thresholds(run: Run, judged: Predictions) -> np.ndarray | None:
     """The thresholds (N, C) that decided about each label of each judged row; None where a text has one label.
 
     In an estimate, the thresholds of a row are those that are best on the other half of the rows; for a target
@@ -106,7 +107,7 @@ def decision_thresholds(run: FinishedRun, judged: JudgedRows) -> np.ndarray | No
     """
     if judged.decided is None:
         return None
-    if judged.kind != "estimate" or "label_precision" in run.metrics["estimate"]:
+    if run.judge != "estimate" or "label_precision" in run.metrics["estimate"]:
         own = [run.metrics["labels"][label]["threshold"] for label in run.labels]
         return np.broadcast_to(np.array(own), judged.labels.shape)
     if not run.metrics["estimate"]["label_thresholds"]:
@@ -163,7 +164,7 @@ class RunEvidence:
         explainers: of the errors and of the words.
     """
 
-    run: FinishedRun
+    run: Run
     calibration: Calibration | None = None
     errors: list[ShownError] = field(default_factory=list)
     wrong: int = 0
@@ -172,7 +173,7 @@ class RunEvidence:
     explainers: tuple[str, str] = ("gradient", "integrated-gradients")
 
 
-def run_evidence(run: FinishedRun, classifier: TextClassifier | None) -> RunEvidence:
+def run_evidence(run: Run, classifier: TextClassifier | None) -> RunEvidence:
     """What the report shows.
 
     Args:
@@ -181,17 +182,17 @@ def run_evidence(run: FinishedRun, classifier: TextClassifier | None) -> RunEvid
     Raises:
         InputError: a file of the run is damaged.
     """
-    judged = run.judged
+    judged = run.predictions
     if judged is None:
         return RunEvidence(run)
     if classifier is not None and classifier.labels != run.labels:
-        raise InputError(f"{run.folder}: the model has other labels than {judged.file}: train it again")
+        raise InputError(f"{run.folder}: the model has other labels than {run.judged_file}: train it again")
     errors, wrong = most_confident(run, judged, classifier)
     evidence = RunEvidence(run, calibration_of(run), errors, wrong)
     if classifier is None:
         return evidence
     chosen = spread_rows(judged.decisions, EXPLAINED)
-    texts = texts_of(read_rows(run.folder, chosen, judged.file))
+    texts = texts_of(read_rows(run.folder, chosen, run.judged_file))
     name = evidence.explainers[1]
     # Not gradient x input: where a model is certain, the gradient at the text is nearly 0, and its signs are noise.
     explained = explain_texts(classifier, texts, {name: IntegratedGradients(POINTS)})
@@ -199,9 +200,7 @@ def run_evidence(run: FinishedRun, classifier: TextClassifier | None) -> RunEvid
     return replace(evidence, words=words, explained=len(chosen))
 
 
-def most_confident(
-    run: FinishedRun, judged: JudgedRows, classifier: TextClassifier | None
-) -> tuple[list[ShownError], int]:
+def most_confident(run: Run, judged: Predictions, classifier: TextClassifier | None) -> tuple[list[ShownError], int]:
     """The most confident errors, the most confident first, and the number of all errors.
 
     Args:
@@ -210,7 +209,7 @@ def most_confident(
     thresholds = decision_thresholds(run, judged)
     wrong, of_labels = confident_errors(judged, thresholds)
     shown, targets = wrong[:ERRORS], of_labels[:ERRORS]
-    rows = read_rows(run.folder, shown.tolist(), judged.file)
+    rows = read_rows(run.folder, shown.tolist(), run.judged_file)
     explanations = explained_errors(classifier, rows, targets)
     errors = [
         ShownError(

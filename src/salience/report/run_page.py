@@ -21,13 +21,13 @@ from salience.report.explanation_page import HeatMap, colour_class, heat_maps_of
 from salience.report.page import PACKAGE, asset, framed
 from salience.report.pictures import COLOURS, GREY, HoverTexts, Marks, Styles
 from salience.report.run_evidence import FOLDED, HALVES, Calibration, RunEvidence, ShownError
-from salience.runs.results import training_rows_among
+from salience.runs.results import Run, training_rows_among
 from salience.scores.intervals import Score, label_scores_of_rows, scores_of_rows
 from salience.scores.metrics import ConfusedPair, class_scores, confused_pairs
+from salience.scores.predictions import Predictions
 from salience.scores.scoring import OF_SEVERAL, scoring_of
 from salience.scores.thresholds import precision_sentences
 from salience.templating import render
-from salience.training.writing import FinishedRun, JudgedRows
 
 # Sentences and cells of the report of a run.
 
@@ -42,20 +42,20 @@ CORRECTED = (
 )
 
 
-def rows_in_words(run: FinishedRun) -> str:
+def rows_in_words(run: Run) -> str:
     """Which rows the scores are of, and what the numbers may and may not be used for."""
-    judged = run.judged
+    judged = run.predictions
     if judged is None:
         return NO_SCORES
-    count = f"{len(judged.labels):,} {ROWS[judged.kind]}"
-    if shared := training_rows_among(run.facts, judged.kind):
+    count = f"{len(judged.labels):,} {ROWS[run.judge]}"
+    if shared := training_rows_among(run.facts, run.judge):
         return f"The scores are of {count}. {shared}"
-    if judged.kind == "test":
+    if run.judge == "test":
         return (
             f"The scores are of {count}, which had no part in the training: they say what to expect on new rows like "
             "these, and no longer do if the test rows are used to choose between runs."
         )
-    if judged.kind == "estimate":
+    if run.judge == "estimate":
         return (
             f"The scores are of {count}, each predicted by a model that was trained without it: they say what to "
             "expect of a model like this one on new rows like these. They are not scores of the very model in this "
@@ -67,7 +67,7 @@ def rows_in_words(run: FinishedRun) -> str:
     )
 
 
-def intervals_in_words(judged: JudgedRows, calibration: Calibration) -> str:
+def intervals_in_words(judged: Predictions, calibration: Calibration) -> str:
     """How the intervals were made, and what they leave out."""
     unit = "rows" if judged.groups is None else "groups of rows"
     which = "Log loss and calibration error are those" if judged.decided is None else "The calibration error is that"
@@ -139,7 +139,7 @@ SCORES = {"accuracy": "accuracy", "macro_f1": "macro-F1", "log_loss": "log loss"
           "calibration_error": "calibration error"}  # fmt: skip
 
 
-def score_parts(run: FinishedRun, judged: JudgedRows, calibration: Calibration) -> dict[str, Any]:
+def score_parts(run: Run, judged: Predictions, calibration: Calibration) -> dict[str, Any]:
     """What the page shows of the scores.
 
     Returns:
@@ -148,9 +148,9 @@ def score_parts(run: FinishedRun, judged: JudgedRows, calibration: Calibration) 
     """
     several = judged.decided is not None
     shown = OF_SEVERAL.shown if several else SCORES
-    models = model_scores(judged, calibration, int(run.recipe["seed"]))
+    models = model_scores(run.judge, judged, calibration, int(run.recipe["seed"]))
     rows = [(name, [score_cell(scores[each]) for each in shown]) for name, scores in models.items()]
-    metrics = run.metrics["estimate"] if judged.kind == "estimate" else run.metrics
+    metrics = run.metrics["estimate"] if run.judge == "estimate" else run.metrics
     for baseline, values in metrics["baselines"].items():
         rows.append((baseline, [(f"{values[score]:.3f}" if score in values else "-", "") for score in shown]))
     beside = any(not_within(scores["calibration_error"]) for scores in models.values())
@@ -160,13 +160,13 @@ def score_parts(run: FinishedRun, judged: JudgedRows, calibration: Calibration) 
     }  # fmt: skip
 
 
-def model_scores(judged: JudgedRows, calibration: Calibration, seed: int) -> dict[str, dict[str, Score]]:
+def model_scores(judge: str, judged: Predictions, calibration: Calibration, seed: int) -> dict[str, dict[str, Score]]:
     """The scores of the model by name, also of what it would be without temperature or thresholds of the labels.
 
     Args:
         seed: of the bootstrap.
     """
-    name = "models like this one" if judged.kind == "estimate" else "this model"
+    name = "models like this one" if judge == "estimate" else "this model"
     deployed, labels, groups = calibration.deployed, judged.labels, judged.groups
     if judged.decided is None:
         found = {name: scores_of_rows(deployed, labels, groups, seed)}
@@ -257,7 +257,7 @@ def drawer(history: Sequence[Mapping[str, Any]], names: Mapping[str, str], label
 MATRIX, PAIRS = 20, 20  # classes of a confusion matrix at most; pairs that are shown in place of a larger one
 
 
-def class_parts(run: FinishedRun, judged: JudgedRows, styles: Styles) -> dict[str, Any]:
+def class_parts(run: Run, judged: Predictions, styles: Styles) -> dict[str, Any]:
     """The tables of the classes.
 
     Returns:
@@ -292,7 +292,7 @@ def named_pairs(matrix: np.ndarray, labels: list[str]) -> list[tuple[str, str, s
     ]
 
 
-def class_rows(judged: JudgedRows, labels: list[str]) -> list[tuple[str, list[str]]]:
+def class_rows(judged: Predictions, labels: list[str]) -> list[tuple[str, list[str]]]:
     """Precision, recall and F1 of each class, '-' where they are undefined, and its number of rows."""
     found = class_scores(judged.probabilities, judged.labels)
     predicted = np.bincount(judged.predicted, minlength=len(labels))
@@ -313,7 +313,7 @@ COLUMNS = {
 }  # fmt: skip
 
 
-def label_parts(run: FinishedRun) -> dict[str, Any]:
+def label_parts(run: Run) -> dict[str, Any]:
     """The table of the labels; empty if each text has one label, or nothing was measured.
 
     Returns:
@@ -349,7 +349,7 @@ def run_page(evidence: RunEvidence, title: str) -> str:
         curves=[figures.drawn(drawing, caption)
                 for caption, drawing in history_drawings(run.history, run.metrics.get("best_step"))],
         wrong=evidence.wrong, errors=[error_card(each, evidence, figures.styles) for each in evidence.errors],
-        explainers=evidence.explainers, estimated=run.judged is not None and run.judged.kind == "estimate",
+        explainers=evidence.explainers, estimated=run.predictions is not None and run.judge == "estimate",
         legend=legend(figures.styles) if any(each.explanation for each in evidence.errors) else [],
         words=[(run.labels[number], of_class) for number, of_class in evidence.words.items()],
         explained=evidence.explained, least=LEAST, folded=MANY_CLASSES,
@@ -363,17 +363,17 @@ def run_page(evidence: RunEvidence, title: str) -> str:
 def judged_parts(evidence: RunEvidence, figures: Figures) -> dict[str, Any]:
     """What the page shows of the judged rows: scores, classes or labels, and reliability; each None without rows."""
     run, calibration = evidence.run, evidence.calibration
-    if run.judged is None or calibration is None:
+    if run.predictions is None or calibration is None:
         return dict.fromkeys(("scores", "confusions", "labels", "reliability"))
     return {
-        "scores": score_parts(run, run.judged, calibration),
-        "confusions": class_parts(run, run.judged, figures.styles) if run.judged.decided is None else None,
+        "scores": score_parts(run, run.predictions, calibration),
+        "confusions": class_parts(run, run.predictions, figures.styles) if run.predictions.decided is None else None,
         "labels": label_parts(run),
-        "reliability": reliability_parts(run.judged, calibration, figures),
+        "reliability": reliability_parts(run.predictions, calibration, figures),
     }
 
 
-def reliability_parts(judged: JudgedRows, calibration: Calibration, figures: Figures) -> dict[str, Any]:
+def reliability_parts(judged: Predictions, calibration: Calibration, figures: Figures) -> dict[str, Any]:
     """The reliability diagrams and the calibration errors, before and after the temperature.
 
     Where a text can have several labels, they are of the decisions about them.

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from math import isfinite
 from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any
@@ -18,12 +17,14 @@ from salience._version import __version__
 from salience.data.columns import Columns
 from salience.errors import InputError, listed, one_line, quoted
 from salience.files import files_in, locked, resolved, write_json, write_whole
-from salience.training.recipe import without_retired
+from salience.runs.retired import without_retired
 
 # The manifest of a run folder lists the files that the run wrote. Only these files are ever removed.
 
-RECIPE = "recipe.yaml"
-MANIFEST = "manifest.json"
+RECIPE, METRICS, MANIFEST = "recipe.yaml", "metrics.json", "manifest.json"
+HISTORY = "history.json"  # the loss and the validation scores over the steps
+FACTS = "data_facts.json"
+ABSTENTION = "abstention.json"  # thresholds below which the classifier abstains
 # Of the rows in predictions.jsonl (N, C), with their class numbers (N,), and the names of the classes (C,).
 PREDICTIONS, PROBABILITIES = "predictions.jsonl", "probabilities.npz"
 OUT_OF_FOLD = ("out_of_fold.jsonl", "out_of_fold.npz")  # the same of the rows of an estimate, with their folds
@@ -301,45 +302,3 @@ def kept_precision(folder: Path) -> str | None:
         if precision in ("fp32", "bf16", "fp16"):
             return precision
     return None
-
-
-# The loss and the validation scores over the steps of a run, kept as history.json in its folder.
-
-HISTORY = "history.json"
-# What the Trainer calls the values that are kept, and their names in the file.
-KEPT = {
-    "loss": "loss",
-    "eval_accuracy": "validation_accuracy",
-    "eval_macro_f1": "validation_macro_f1",
-    "eval_micro_f1": "validation_micro_f1",
-    "eval_ranking_precision": "validation_ranking_precision",
-    "eval_log_loss": "validation_log_loss",
-}
-
-
-def history_of(logs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The points of the curves, one for each step at which something was measured, in order.
-
-    Times and learning rates are left out: the file is the same if the run is repeated.
-
-    Args:
-        logs: the `log_history` of the Trainer's state.
-
-    Returns:
-        For each point "step", and what was measured there of "loss" (the training loss, mean over the steps since the
-        point before), "validation_accuracy", "validation_macro_f1" and "validation_log_loss"; where a text can have
-        several labels, "validation_micro_f1" and "validation_ranking_precision" in place of the accuracy. Numbers that
-        are not finite are None.
-    """
-    points: dict[int, dict[str, Any]] = {}
-    for log in logs:
-        found = {name: finite(log[logged]) for logged, name in KEPT.items() if logged in log}
-        if found:
-            step = int(log["step"])
-            points.setdefault(step, {"step": step}).update(found)
-    return [points[step] for step in sorted(points)]
-
-
-def finite(value: float) -> float | None:
-    """None for NaN and infinity, which JSON cannot write."""
-    return float(value) if isfinite(value) else None

@@ -7,12 +7,14 @@ is its label's number. Classes without a training row get the probability 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
+from salience.data.task import Task
 from salience.data.texts import Texts, TextsLike
+from salience.scores.predictions import Predictions
 from salience.scores.scoring import scoring_of
 
 FEATURES = 200_000  # most frequent words and word pairs used: they fit into a laptop's memory for 500,000 texts
@@ -27,6 +29,42 @@ class GivesVectors(Protocol):
     def vectors(self, texts: TextsLike) -> np.ndarray:
         """The vectors (N, D) of N texts, each of length 1."""
         ...
+
+
+def held_out_scores(task: Task, predictions: Mapping[str, Predictions], seed: int) -> dict[str, Any]:
+    """The scores on every held-out part, and those of the baselines on the test part, or else the validation part.
+
+    Args:
+        task: the labelled texts.
+        predictions: of the parts "validation" and "test", of those that there are.
+        seed: of the bootstrap of the intervals.
+
+    Returns:
+        "validation" and "test" to scores with intervals, "baselines" to the scores of each, and "judged_on", the part
+        on which the baselines are scored; if there are test rows, also "temperature_scaling", their calibration with a
+        temperature that is fitted on the validation rows, or without these on the other half of the test rows
+        (`cross_fitted`). Empty if nothing was held out.
+    """
+    scoring = scoring_of(task.training.known_labels)
+    measured: dict[str, Any] = {
+        role: scoring.with_intervals(
+            each.probabilities, each.labels, None, seed, *([] if each.decided is None else [each.decided])
+        )
+        for role, each in predictions.items()
+    }
+    if not measured:
+        return {}
+    judge = "test" if "test" in predictions else "validation"
+    if judge == "test":
+        tested = predictions["test"].probabilities, predictions["test"].labels
+        chosen_by = predictions.get("validation")
+        measured["temperature_scaling"] = (
+            scoring.cross_fitted(*tested) if chosen_by is None
+            else scoring.temperature_scores(chosen_by.probabilities, chosen_by.labels, *tested)
+        )  # fmt: skip
+    part = task.test if judge == "test" else task.validation
+    baselines = baseline_scores([(task.training, part)], len(task.labels))
+    return measured | {"baselines": baselines, "judged_on": judge}
 
 
 def baseline_scores(parts: Sequence[tuple[Texts, Texts]], classes: int) -> dict[str, dict[str, float | None]]:

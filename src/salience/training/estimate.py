@@ -1,9 +1,9 @@
-"""The estimate of a run in words, for the terminal and the card."""
+"""The estimate of a run: models of its recipe, each trained on a part of the labelled rows, predict the others."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,12 +15,14 @@ from salience.classify import TextClassifier
 from salience.classify.abstaining import Thresholds
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.errors import InputError, listed, quoted
+from salience.errors import InputError
 from salience.models.problem import SeveralLabels
 from salience.processes import is_main_process
+from salience.runs.results import abstention_sentences
 from salience.scores.calibration import with_label_temperature, with_temperature
 from salience.scores.intervals import wilson_interval
-from salience.scores.scoring import label_scores_with_intervals, scoring_in, scoring_of
+from salience.scores.predictions import Predictions
+from salience.scores.scoring import label_scores_with_intervals, scoring_of
 from salience.scores.thresholds import (
     CERTAINTY,
     chosen_decisions,
@@ -46,68 +48,8 @@ from salience.training.folds import (
     fold_result,
     recipe_of_folds,
 )
-from salience.training.head import calibration_sentence, choose_calibration, divide_logits
+from salience.training.head import choose_calibration, divide_logits
 from salience.training.prepare import Prepared, as_batch, prepare
-
-
-def estimate_sentences(metrics: dict) -> list[str]:
-    """What the estimate of a run says, in which direction it errs, and what it has set; sentences without full stops.
-
-    Empty if the run has no estimate.
-
-    Args:
-        metrics: of the run, as metrics.json has them.
-    """
-    if "estimate" not in metrics:
-        return []
-    estimate = metrics["estimate"]
-    units, labelled = "rows", f"{estimate['rows']:,} labelled rows"
-    if "groups" in estimate:
-        units, labelled = "groups", f"{labelled} of {estimate['groups']:,} groups"
-    found = [
-        f"estimated on {labelled} by {estimate['kind']}: {with_intervals(estimate)} (95 % intervals over {units})",
-        rows_sentence(estimate["training_rows"], metrics["rows"]["training"]),
-    ]
-    share = estimate.get("trained_share", 1.0)  # it is there where the estimate has chosen it
-    if share != 1:
-        found.append(share_sentence(share))
-    if estimate["calibrated"]:
-        found.append(calibration_sentence(estimate["temperature_scaling"]))
-    return found
-
-
-def rows_sentence(of_models: Sequence[int], of_run: int) -> str:
-    """On how many rows the models of an estimate are trained, beside the model of the run.
-
-    Args:
-        of_models: the training rows of each of them.
-        of_run: those of the run's own model.
-    """
-    least, most = min(of_models), max(of_models)
-    rows = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-    better = ", and is likely to be better" * (of_run > most)
-    return f"the models of the estimate are trained on {rows} rows; the saved model is trained on {of_run:,}{better}"
-
-
-def share_sentence(share: float) -> str:
-    """Which weights between those before and after its training a model has."""
-    return (
-        f"the saved weights are {share:.0%} of the way from those before training to the trained ones: with them, "
-        "these rows are predicted better"
-    )
-
-
-def with_intervals(scores: Mapping[str, Any]) -> str:
-    """The two scores that have intervals: "accuracy 0.842 [0.758, 0.901], macro-F1 0.830 [0.741, 0.893]"."""
-    return ", ".join(f"{title} {with_interval(scores, name)}" for name, title in scoring_in(scores).estimated.items())
-
-
-def with_interval(scores: Mapping[str, Any], score: str) -> str:
-    """A score with its interval, if it has one: "0.842 [0.758, 0.901]"."""
-    bounds = scores[f"{score}_interval"]
-    interval = "" if bounds is None else f" [{bounds[0]:.3f}, {bounds[1]:.3f}]"
-    return f"{scores[score]:.3f}{interval}"
-
 
 # Abstention of a run: thresholds from the rows of its estimate, what they decide, and how it is told.
 
@@ -195,36 +137,6 @@ def decided_scores(
     }  # fmt: skip
 
 
-def abstention_sentences(found: Mapping[str, Any]) -> list[str]:
-    """What the thresholds decide, in a line, and what they gave on test rows, in another.
-
-    Args:
-        found: the entry of metrics.json.
-    """
-    target = f"a precision of {found['target_precision']:g}"
-    if not found["decided"]:
-        highest = found.get("reachable")
-        instead = "not even 0.5" if highest is None else f"at most {highest:g}"
-        return [
-            f"{target} is out of reach: on {found['rows']:,} rows of the estimate, {instead} can be stated with 95 % "
-            "certainty; predict decides no text, unless --no-abstain or --threshold says otherwise"
-        ]
-    never = [quoted(label) for label, value in found["thresholds"].items() if value == 1]
-    none = f"; never decided: {listed(never, 5)}" if never else ""
-    lines = [
-        f"predict abstains below thresholds for {target}: it decides {with_interval(found, 'coverage')} of the texts, "
-        f"by {found['rows']:,} rows of the estimate, whose models reach it with 95 % certainty{none}"
-    ]
-    if test := found.get("test"):
-        precision = f", of which {with_interval(test, 'precision')} are right" if test["decided"] else ""
-        share = with_interval(test, "coverage")
-        lines.append(f"{test['decided']:,} of {test['rows']:,} test rows are decided ({share}){precision}")
-    return lines
-
-
-# The estimate of a run: models of the same recipe, each trained on a part of the labelled rows, predict the others.
-
-
 @dataclass(frozen=True)
 class Estimated:
     """The predictions of all models of an estimate.
@@ -247,6 +159,11 @@ class Estimated:
     metrics: dict
     decided: np.ndarray | None = None
     precise: np.ndarray | None = None
+
+    @property
+    def predictions(self) -> Predictions:
+        """The same as arrays alone."""
+        return Predictions(self.probabilities, self.texts.known_labels, self.decided, self.groups, self.folds)
 
     @property
     def label_thresholds(self) -> np.ndarray | None:

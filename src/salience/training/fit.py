@@ -25,7 +25,7 @@ from salience.data.encoding import Encoded
 from salience.data.long_texts import merged
 from salience.models.architectures import alignment_penalty, architecture
 from salience.models.problem import problem_of
-from salience.runs.folder import history_of
+from salience.runs.results import history_of
 from salience.scores.scoring import scoring_of
 from salience.training.callbacks import (
     UNTRACKED,

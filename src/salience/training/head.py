@@ -8,7 +8,7 @@ sentence-transformers it is written `pooling_mode: mean`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -256,17 +256,6 @@ def divisible(model: PreTrainedModel, batch: Batch) -> bool:
     after = logits()
     divide_logits(model, 0.5)
     return torch.allclose(2 * after, before, rtol=1e-3, atol=1e-4)
-
-
-def calibration_sentence(scaling: Mapping[str, Any]) -> str:
-    """What was folded into the model, in one line.
-
-    Args:
-        scaling: what `cross_fitted` gives.
-    """
-    before, after = scaling["calibration_error"], scaling["calibration_error_scaled"]
-    errors = "" if after is None else f": calibration error {before:.3f} without, {after:.3f} with it (cross-fitted)"
-    return f"calibrated by the temperature {scaling['temperature']:.3g}{errors}"
 
 
 # How a fresh head begins: as the logistic regression of the labels on the vectors that it reads.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from transformers import PreTrainedModel, TrainingArguments, set_seed
 from transformers.utils import is_torch_bf16_gpu_available
@@ -378,29 +377,3 @@ def in_words(recipe: Recipe, batch: int) -> str:
 def width_of(model: PreTrainedModel) -> int | None:
     """The number of hidden units of a transformer, on which its learning rate depends; None for models over words."""
     return None if architecture(model).reads_words else model.config.hidden_size
-
-
-# What a trained classifier says of the rows that it was not trained on.
-
-
-@dataclass(frozen=True)
-class HeldOutPredictions:
-    """The predictions of the parts "validation" and "test", of those that there are.
-
-    Attributes:
-        probabilities: (N, C) of each part.
-        decided: (N, C) bool, the labels that are predicted of each part; empty where a text has one label.
-    """
-
-    probabilities: Mapping[str, np.ndarray]
-    decided: Mapping[str, np.ndarray] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, classifier: TextClassifier, prepared: Prepared) -> HeldOutPredictions:
-        """The predictions of the classifier of a run."""
-        probabilities = {
-            role: classifier.probabilities(encoded) for role, encoded in prepared.parts.items() if role != "training"
-        }
-        if not classifier.multi_label:
-            return cls(probabilities)
-        return cls(probabilities, {role: classifier.decisions(each) for role, each in probabilities.items()})

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from salience.classify import choose_device
 from salience.classify.frozen_encoder import KeptEncoder
@@ -22,12 +23,19 @@ from salience.models.architectures import own_settings
 from salience.models.precision import for_predictions
 from salience.models.problem import HALF
 from salience.runs.folder import RunFolder
-from salience.training.baselines import encoder_probabilities, majority_probabilities, tfidf_probabilities
+from salience.runs.results import about, write_results
+from salience.runs.retired import RETIRED_METHODS
+from salience.scores.predictions import Predictions
+from salience.training.baselines import (
+    encoder_probabilities,
+    held_out_scores,
+    majority_probabilities,
+    tfidf_probabilities,
+)
 from salience.training.callbacks import using_files
-from salience.training.prepare import HeldOutPredictions, check_device, silent
-from salience.training.recipe import RETIRED_METHODS, Recipe
+from salience.training.prepare import check_device, silent
+from salience.training.recipe import Recipe
 from salience.training.task import checksums, input_files, task_of
-from salience.training.writing import RunResults, measure, write_scores
 
 REFERENCES = {
     "majority": "the shares of the classes in the labelled rows",
@@ -103,14 +111,14 @@ def make_reference(recipe: Recipe, folder: str | Path) -> None:
         output.open(recipe.as_mapping())
         task = replace(task, training=all_labelled(task), validation=Texts([]))
         probabilities, saved = reference_probabilities(recipe, task.training, task.test, len(task.labels))
-        decided = {"test": probabilities >= HALF} if task.multi_label else {}
-        predictions = HeldOutPredictions({"test": probabilities}, decided)
+        decided = probabilities >= HALF if task.multi_label else None
+        predictions = Predictions(probabilities, task.test.known_labels, decided)
         seconds = round(time.time() - started + saved, 6)
         rows = {"training": len(task.training), "test": len(task.test)}
-        metrics = measure(task, predictions, recipe.seed) | {"rows": rows, "seconds": seconds}
+        metrics = held_out_scores(task, {"test": predictions}, recipe.seed) | {"rows": rows, "seconds": seconds}
         with using_files(output.model):
-            results = RunResults(recipe, task, metrics, predictions)
-            write_scores(output.model, choose_device(recipe.device).type, results)
+            metrics |= about(choose_device(recipe.device).type, torch.get_num_threads())
+            write_results(output.model, recipe.as_mapping(), metrics, task.labels, (task.test, predictions))
         output.publish()
 
 

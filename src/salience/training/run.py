@@ -10,18 +10,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from accelerate import PartialState
 from transformers import TrainerCallback
 
 from salience.classify import TextClassifier
 from salience.data.task import Task
+from salience.files import write_json, write_whole
+from salience.models.architectures import MODEL_TYPES
 from salience.processes import is_main_process
-from salience.runs.folder import HISTORY, RunFolder, kept_precision
-from salience.runs.results import FACTS, data_facts, judge_of
+from salience.runs.card import model_card
+from salience.runs.folder import FACTS, HISTORY, RunFolder, kept_precision
+from salience.runs.results import about, data_facts, judge_of, write_results
 from salience.scores.label_metrics import each_label
+from salience.scores.predictions import Predictions
+from salience.training.baselines import held_out_scores
 from salience.training.callbacks import Tracking, check_trackers, using_files
 from salience.training.estimate import (
-    Estimated,
     EstimatedFit,
     EstimatePlan,
     decided_scores,
@@ -31,40 +36,24 @@ from salience.training.estimate import (
 from salience.training.fit import Listeners
 from salience.training.measures import Measure, Measures, measures_named
 from salience.training.passes import text_passes
-from salience.training.prepare import HeldOutPredictions, Prepared, check_recipe, prepare, silent
+from salience.training.prepare import Prepared, check_recipe, prepare, silent
 from salience.training.recipe import Recipe
 from salience.training.task import check_measures, checksums, input_files, task_of
-from salience.training.writing import RunResults, measure, write_results, write_scores
-
-# The scores of every label on the rows that a run is judged on.
 
 
-def judged_labels(
-    task: Task, metrics: dict, predictions: HeldOutPredictions, estimated: Estimated | None, thresholds: np.ndarray
-) -> dict[str, dict]:
-    """The scores of every label on the rows that a run is judged on, as of `each_label`; empty if there are none.
-
-    Args:
-        task, metrics, predictions, estimated: as of `salience.training.writing.RunResults`.
-        thresholds: of the labels (C,).
-    """
-    judge = judge_of(metrics)
-    if judge in ("test", "validation"):
-        part = task.test if judge == "test" else task.validation
-        probabilities, decided = predictions.probabilities[judge], predictions.decided[judge]
-        return each_label(probabilities, part.known_labels, decided, task.labels, thresholds)
-    if estimated is None or estimated.decided is None:
-        return {}
-    return each_label(
-        estimated.probabilities, estimated.texts.known_labels, estimated.decided, task.labels, thresholds
-    )
-
-
-# What metrics.json says of a run: its scores, its counts, and what its estimate found.
+def held_out(classifier: TextClassifier, prepared: Prepared, task: Task) -> dict[str, Predictions]:
+    """What a trained classifier says of the parts "validation" and "test", of those that there are."""
+    found = {}
+    for role, texts in (("validation", task.validation), ("test", task.test)):
+        if role in prepared.parts:
+            probabilities = classifier.probabilities(prepared.parts[role])
+            decided = classifier.decisions(probabilities) if classifier.multi_label else None
+            found[role] = Predictions(probabilities, texts.known_labels, decided)
+    return found
 
 
 def run_metrics(
-    prepared: Prepared, task: Task, found: EstimatedFit, predictions: HeldOutPredictions, seconds: float
+    prepared: Prepared, task: Task, found: EstimatedFit, predictions: Mapping[str, Predictions], seconds: float
 ) -> dict[str, Any]:
     """The metrics of a run, without the measures beside its scores.
 
@@ -74,7 +63,7 @@ def run_metrics(
         seconds: since the run began.
     """
     fitted, estimated = found.fitted, found.estimated
-    metrics: dict[str, Any] = measure(task, predictions, prepared.recipe.seed) | {
+    metrics: dict[str, Any] = held_out_scores(task, predictions, prepared.recipe.seed) | {
         "rows": {role: rows.texts for role, rows in prepared.parts.items()} | {"training": prepared.rows},
         "steps": fitted.steps,
         "best_step": fitted.best_step,
@@ -87,13 +76,22 @@ def run_metrics(
         metrics["estimate"] = estimated.metrics
     if found.abstention is not None:
         metrics["abstention"] = dict(found.abstention.found)
-        if "test" in predictions.probabilities:
+        if "test" in predictions:
             metrics["abstention"]["test"] = decided_scores(
-                predictions.probabilities["test"], task.test.known_labels, found.abstention.thresholds, task.labels
+                predictions["test"].probabilities, predictions["test"].labels, found.abstention.thresholds, task.labels
             )
     if task.multi_label:
-        thresholds = fitted.classifier.thresholds
-        metrics["labels"] = judged_labels(task, metrics, predictions, estimated, thresholds)
+        judge, judged = judge_of(metrics), None
+        if judge == "estimate" and estimated is not None and estimated.decided is not None:
+            judged = estimated.predictions
+        elif judge is not None and judge != "estimate":
+            judged = predictions[judge]
+        metrics["labels"] = (
+            {} if judged is None
+            else each_label(
+                judged.probabilities, judged.labels, judged.decisions, task.labels, fitted.classifier.thresholds
+            )
+        )  # fmt: skip
     return metrics
 
 
@@ -205,18 +203,39 @@ def fit_and_save(
     if not main:
         PartialState().wait_for_everyone()
         return Run(folder.output, recipe, task, {}, classifier, None)
-    predictions = HeldOutPredictions.of(classifier, prepared)
+    predictions = held_out(classifier, prepared, task)
     metrics = run_metrics(prepared, task, found, predictions, time.time() - started)
     if len(task.test):
         metrics |= {name: each(classifier, task, recipe.seed) for name, each in measures.items()}
-    results = RunResults(recipe, task, metrics, predictions, found.estimated)
+    judged = None
+    if part := metrics.get("judged_on"):
+        judged = task.test if part == "test" else task.validation, predictions[part]
+    estimated = None if found.estimated is None else (found.estimated.texts, found.estimated.predictions)
+    made_with = about(classifier.model.device.type, torch.get_num_threads())
     with using_files(folder.model):
+        write_results(folder.model, recipe.as_mapping(), metrics | made_with, task.labels, judged, estimated)
         if keep_model:
-            more = {HISTORY: found.fitted.history, FACTS: data_facts(task, prepared.parts, classifier)}
-            write_results(folder.model, classifier, results, more)
-        else:
-            write_scores(folder.model, classifier.model.device.type, results)
+            facts = data_facts(task, prepared.parts, classifier.tokenizer, classifier.max_length)
+            write_model(folder.model, classifier, recipe.model)
+            write_json(folder.model / HISTORY, found.fitted.history)
+            write_json(folder.model / FACTS, facts)
+            ours = classifier.model.config.model_type in MODEL_TYPES
+            card = model_card(recipe.as_mapping(), task.labels, metrics, made_with, ours, facts=facts)
+            write_whole(folder.model / "README.md", card)
     listeners.written(folder.model, folder.output.name, classifier)
     folder.publish()
     PartialState().wait_for_everyone()
-    return Run(folder.output, recipe, task, metrics, classifier, predictions.probabilities.get("test"))
+    probabilities = predictions["test"].probabilities if "test" in predictions else None
+    return Run(folder.output, recipe, task, metrics, classifier, probabilities)
+
+
+def write_model(folder: Path, classifier: TextClassifier, name: str) -> None:
+    """Writes a checkpoint of Hugging Face, which transformers loads without salience, except attention classifiers.
+
+    Args:
+        name: under which the model was loaded: its configuration has it, without the path on this machine.
+    """
+    classifier.model.config._name_or_path = name
+    classifier.model.base_model.config._name_or_path = name
+    classifier.model.save_pretrained(folder)
+    classifier.tokenizer.save_pretrained(folder)
