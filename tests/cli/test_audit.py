@@ -12,6 +12,7 @@ from test_bad_input import refused
 from labelled import labelled_rows, write_csv
 from pages import HOSTILE, Content
 from salience.audit.wrong_labels import likely_wrong
+from salience.data.reading import stream
 
 ROWS = [list(row) for row in labelled_rows(60)]
 WRONG = {4: "food", 18: "music", 33: "sport"}  # rows that get a wrong label
@@ -104,11 +105,9 @@ def test_decisions_make_a_copy_and_nothing_else_changes(audited, data, salience,
     answer = salience("audit", data, "--apply", decisions, "--output", copy)
     assert answer.code == 0, answer.err
     assert f"1 row relabelled and 1 row deleted of 62: {copy}" in answer.out
-    before, after = data.read_bytes().splitlines(True), copy.read_bytes().splitlines(True)
-    changed = int(suggested["row"])
-    text, _, end = before[changed].rpartition(suggested["label"].encode())
-    before[changed] = text + suggested["suggested"].encode() + end
-    del before[int(other)]
+    before, after = list(stream(data)), list(stream(copy))
+    before[int(suggested["row"]) - 1]["label"] = suggested["suggested"]
+    del before[int(other) - 1]
     assert after == before
     refused(salience("audit", data, "--apply", decisions, "--output", copy), "exists: choose another --output")
     refused(salience("audit", copy, "--apply", decisions, "--output", tmp_path / "again.csv"), "decisions.csv: row")

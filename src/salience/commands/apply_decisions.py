@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from salience.audit.corrected import check_output_kind, label_of_row, write_corrected
+from salience.audit.corrected import label_of_row, write_corrected
 from salience.audit.decisions import DELETED, read_decisions
 from salience.data.columns import Columns, choose_columns
 from salience.data.reading import column_names, is_on_hub, stream, suffix_of
@@ -51,7 +51,8 @@ def apply_decisions(
     columns, notes = choose_columns(
         names, given.get("text"), given.get("text_pair"), given.get("label"), source=data, separator=separator
     )
-    check_output_kind(Path(data), output)
+    if suffix_of(Path(data)) != suffix_of(output):
+        raise InputError(f"{output} must end in {suffix_of(Path(data))}, as {data} does: a copy keeps the format")
     check_not_read(output, data, str(decisions))
     check_output_file(output, overwrite)
     label = columns.several or columns.label
