@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from salience.errors import InputError
 from salience.files import (
     Occupied,
-    check_free,
+    check_output_file,
     check_writable,
     files_in,
     locked,
@@ -237,7 +237,7 @@ def test_links(tmp_path):
     (tmp_path / "link").symlink_to("real")
     (tmp_path / "dangling").symlink_to("nowhere")
     assert resolved(tmp_path / "link") == tmp_path / "real"
-    for act in (resolved, check_writable, lambda path: check_free(path, overwrite=True)):
+    for act in (resolved, check_writable, lambda path: check_output_file(path, overwrite=True)):
         with pytest.raises(InputError, match="dangling is a broken link"):
             act(tmp_path / "dangling")
     with whole_folder(tmp_path / "link") as folder:

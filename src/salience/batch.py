@@ -49,9 +49,8 @@ class Batch:
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
-        parts: dict[str, Tensor | None] = vars(self)
-        moved: Any = {
-            name: part if part is None else part.to(device, non_blocking=True) for name, part in parts.items()
+        moved: dict[str, Any] = {
+            name: part if part is None else part.to(device, non_blocking=True) for name, part in vars(self).items()
         }
         return Batch(**moved)
 

@@ -22,50 +22,12 @@ from filelock import FileLock, Timeout
 
 from salience.errors import InputError, quoted, unknown
 
-# What the first bytes of a file say where it is not the text that its name promises.
-
-GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
+GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"  # the first bytes of such files
+COMMON_ENCODINGS = ["utf-8", "utf-16", "cp1252", "latin-1"]
 # Encodings by the names that Python's codecs have for them, as a user writes them.
 BY_BYTE = {"cp1252": "cp1252 (Windows)", "iso8859-1": "latin-1"}
-
-
-def check_not_packed(path: Path, file: BinaryIO) -> None:
-    """Checks that a text file does not begin like a gzip file or a zip file. Nothing is taken from the file.
-
-    Args:
-        path: its name, for messages.
-        file: its bytes from the beginning, decompressed if its name ends in .gz.
-
-    Raises:
-        InputError: it does; says what to do.
-    """
-    first = file.peek(4)[:4]  # type: ignore[attr-defined]  # buffered files and gzip files have it
-    if first.startswith(GZIP):
-        again = path.suffix.lower() == ".gz"
-        what = "it is packed twice, unpack it once" if again else f"rename it to {quoted(path.name + '.gz')}"
-        raise InputError(f"{path}: begins like a gzip file; {what}")
-    if first.startswith(ZIP):
-        raise InputError(f"{path}: begins like a zip file, as .xlsx are; save it as csv")
-
-
-def likely_encoding(first_bytes: bytes, tried: str) -> str:
-    """What to do with a file that is not in the encoding that was tried, which is not named again.
-
-    Args:
-        first_bytes: the first two bytes of the file.
-        tried: the name of the encoding that Python's codecs have.
-    """
-    marked = first_bytes in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    likely = {"utf-16": "utf-16"} if marked else BY_BYTE
-    others = " or ".join(shown for name, shown in likely.items() if name != tried)
-    if not others:
-        return "the file is damaged or cut off"
-    return f"name the encoding of the file, for example --encoding {others}"
-
-
-# The place of an output: whether a command can write it, and the lock that keeps other processes away from it.
-
 UNFINISHED = ".unfinished"  # suffix of temporary names
+TRIES = 100  # to acquire a lock while files and folders come and go
 
 
 class Occupied(InputError):
@@ -88,15 +50,7 @@ def check_folder(output: Path | None, overwrite: bool) -> None:
 
 
 def check_output_file(output: Path | None, overwrite: bool) -> None:
-    """Checks that a file can be written, before any work is done.
-
-    Args:
-        output: the file; None if nothing is to be written.
-        overwrite: whether an existing file may be replaced.
-
-    Raises:
-        InputError: it exists and may not be overwritten, is a folder, or cannot be written.
-    """
+    """As `check_folder`, of a file. Raises an `InputError` if it is a folder."""
     check_place(output, overwrite)
     if output is not None and output.is_dir():
         raise InputError(f"{output} is a folder, where a file is needed: name a file in it, or another file")
@@ -104,8 +58,11 @@ def check_output_file(output: Path | None, overwrite: bool) -> None:
 
 def check_place(output: Path | None, overwrite: bool) -> None:
     """Raises an `InputError` if `output` exists and may not be overwritten, or cannot be written."""
+    if output is None:
+        return
     try:
-        check_free(output, overwrite)
+        if os.path.lexists(resolved(output)) and not overwrite:
+            raise InputError(f"{output} exists: choose another --output, or --overwrite it")
         check_writable(output)
     except (NotADirectoryError, FileExistsError) as error:
         raise InputError(f"{output} has a file in its path, where a folder is needed: choose another place") from error
@@ -114,22 +71,15 @@ def check_place(output: Path | None, overwrite: bool) -> None:
         raise InputError(f"{output} cannot be written ({reason}): choose another place") from error
 
 
-def check_free(output: Path | None, overwrite: bool) -> None:
-    """Raises an `InputError` if a file or folder is there that may not be overwritten."""
-    if output is not None and os.path.lexists(resolved(output)) and not overwrite:
-        raise InputError(f"{output} exists: choose another --output, or --overwrite it")
-
-
-def check_writable(output: Path | None) -> None:
+def check_writable(output: Path) -> None:
     """Checks by creating and removing a lock file that something can be written at `output`.
 
     Raises:
         InputError: it is a broken link, its name is too long, or another process is writing it.
         OSError: its folder cannot be written.
     """
-    if output is not None:
-        with locked(resolved(output)):
-            pass
+    with locked(resolved(output)):
+        pass
 
 
 def resolved(output: Path) -> Path:
@@ -159,11 +109,30 @@ def locked(target: Path, patience: float = 0) -> Iterator[None]:
         InputError: the name is too long, or nothing can be written beside the target.
         OSError: neither can a folder.
     """
-    check_name(target)
+    try:
+        os.lstat(temporary(target.absolute()))
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise InputError(f"the name {target.name[:40]}... is too long: choose a shorter --output") from error
     missing = [folder for folder in target.absolute().parents if not folder.exists()]  # the innermost first
     file = lock_of(target)
     lock = FileLock(file)
-    acquire(lock, target, patience)
+    for attempt in range(TRIES):
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            lock.acquire(patience)
+            break
+        except (FileNotFoundError, FileExistsError):  # a parent folder was removed, even between two steps of mkdir
+            if attempt == TRIES - 1:
+                raise
+        except Timeout as error:
+            if file.exists():
+                raise Occupied(
+                    f"{target} is being written by another process: wait until it is done, or choose another place"
+                ) from error
+            patience = 0
+    else:
+        raise InputError(f"{target} cannot be written: choose another place")
     try:
         yield
     finally:
@@ -179,49 +148,6 @@ def lock_of(target: Path) -> Path:
     return target.absolute().with_name(f".{target.name}.lock")
 
 
-def acquire(lock: FileLock, target: Path, patience: float, tries: int = 100) -> None:
-    """Acquires the lock of a target.
-
-    If another process removes the file of the lock or a parent folder in between, they are created again.
-
-    Args:
-        lock: of the target.
-        target: the file or folder that is going to be written.
-        patience: number of seconds to wait for another process that holds the lock.
-        tries: number of tries while files and folders come and go.
-
-    Raises:
-        Occupied: another process holds the lock.
-        InputError: the file of the lock cannot be created.
-        OSError: neither can its folder.
-    """
-    file = lock_of(target)
-    for attempt in range(tries):
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            lock.acquire(patience)
-            return
-        except (FileNotFoundError, FileExistsError):  # a parent folder was removed, even between two steps of mkdir
-            if attempt == tries - 1:
-                raise
-        except Timeout as error:
-            if file.exists():
-                raise Occupied(
-                    f"{target} is being written by another process: wait until it is done, or choose another place"
-                ) from error
-            patience = 0
-    raise InputError(f"{target} cannot be written: choose another place")
-
-
-def check_name(target: Path) -> None:
-    """Raises an `InputError` if the file system refuses names as long as the temporary ones beside `target`."""
-    try:
-        os.lstat(temporary(target.absolute()))
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            raise InputError(f"the name {target.name[:40]}... is too long: choose a shorter --output") from error
-
-
 def temporary(target: Path) -> Path:
     """A path beside `target` that no other process uses."""
     return target.with_name(f".{target.name}.{uuid4().hex[:8]}{UNFINISHED}")
@@ -230,9 +156,6 @@ def temporary(target: Path) -> Path:
 def leftovers(target: Path) -> Iterator[Path]:
     """The temporary files or folders of killed processes beside `target`, whose lock this process holds."""
     return target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 8}{UNFINISHED}")
-
-
-COMMON_ENCODINGS = ["utf-8", "utf-16", "cp1252", "latin-1"]
 
 
 @contextmanager
@@ -263,8 +186,8 @@ def readable_text(path: Path, encoding: str, newline: str = "") -> Iterator[Text
         newline: as for `open`; by default, line ends are recognised and kept as they are.
 
     Raises:
-        InputError: the encoding is unknown, the file cannot be read, it is packed, or it is not in this encoding
-            (names the line and the byte).
+        InputError: the encoding is unknown, the file cannot be read, it is a gzip or zip file by its first bytes, or
+            it is not in this encoding (names the line and the byte).
     """
     try:
         name = codecs.lookup(encoding).name
@@ -274,7 +197,13 @@ def readable_text(path: Path, encoding: str, newline: str = "") -> Iterator[Text
     try:
         without_mark = "utf-8-sig" if name == "utf-8" else name
         with readable(path) as file:
-            check_not_packed(path, file)
+            first = file.peek(4)[:4]  # type: ignore[attr-defined]  # buffered files and gzip files have it
+            if first.startswith(GZIP):
+                again = path.suffix.lower() == ".gz"
+                what = "it is packed twice, unpack it once" if again else f"rename it to {quoted(path.name + '.gz')}"
+                raise InputError(f"{path}: begins like a gzip file; {what}")
+            if first.startswith(ZIP):
+                raise InputError(f"{path}: begins like a zip file, as .xlsx are; save it as csv")
             with io.TextIOWrapper(file, without_mark, newline=newline) as text:
                 yield text
     except UnicodeError as error:
@@ -300,7 +229,12 @@ def undecodable(path: Path, encoding: str) -> InputError:
             offset += error.start - pending
         except UnicodeError:  # UTF-16 without a byte order mark: the error is at the beginning
             offset = 0
-    advice = likely_encoding(first_bytes, encoding)
+    marked = first_bytes in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    likely = {"utf-16": "utf-16"} if marked else BY_BYTE
+    others = " or ".join(shown for name, shown in likely.items() if name != encoding)
+    advice = f"name the encoding of the file, for example --encoding {others}"
+    if not others:
+        advice = "the file is damaged or cut off"
     return InputError(f"{path}: line {line}, byte offset {offset}: not {encoding.upper()}; {advice}")
 
 
@@ -390,12 +324,12 @@ def write_whole(file: Path, text: str) -> None:
 
 
 def write_json(file: Path, value: Any) -> None:
-    """Writes a value as indented JSON in one step, in a folder that no other process writes to."""
+    """As `write_whole`, of a value as indented JSON."""
     write_whole(file, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 def write_lines(file: Path, rows: Iterable[dict]) -> None:
-    """Writes rows as JSON Lines in one step, in a folder that no other process writes to."""
+    """As `write_whole`, of rows as JSON Lines, one after the other."""
     with replacing(file) as unfinished, open(unfinished, "w", encoding="utf-8") as opened:
         opened.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 

@@ -1,4 +1,4 @@
-"""The processes of a computation: the variables that launchers such as torchrun set, and the memory they keep."""
+"""Processes: the variables of launchers, freed memory, parts of a work that processes share, and the Ray cluster."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ TRIM_THRESHOLD, MMAP_MAX = -1, -4  # parameters of glibc's mallopt
 PARENT_DEATH_SIGNAL = 1  # an operation of Linux's prctl
 # Libraries read these variables too, and fail if one of them is set to an empty string.
 VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+WHOLE = (1, 1)  # the only part of a work
+PATIENCE = 5  # seconds for an answer of a Ray cluster
 
 
 def world_size() -> int:
@@ -96,71 +98,52 @@ def kill_with_parent() -> bool:
     return control(PARENT_DEATH_SIGNAL, signal.SIGKILL) == 0
 
 
-# One of several equal parts of a work, for processes that share it: `--part K/N`, or a task of a Slurm array.
-
-WHOLE = (1, 1)
-
-
 def part_of(text: str | None, tell: Callable[[str], None] | None = None) -> tuple[int, int]:
-    """(k, n) of "k/n": the k-th of n parts, from 1. Without a text, the part of this process in a Slurm array.
+    """(k, n) of "k/n": the k-th of n equal parts of a work, from 1. Without a text, that of a task of a Slurm array.
+
+    `sbatch --array=1-7:2` has the tasks 1, 3, 5 and 7; the task 5 gives (3, 4). Without an array it is `WHOLE`.
 
     Args:
-        text: None stands for the task of the array, or for everything, (1, 1), where there is no array.
+        text: what follows --part; None if there is none.
         tell: receives a line that says so, if the part comes from an array.
 
     Raises:
-        InputError: the text is not k/n with k from 1 to n, or the tasks of the array are not numbered evenly.
+        InputError: the text is not k/n with k from 1 to n; or the tasks of the array are not numbered evenly, as with
+            --array=1,2,7, or one of its variables is missing or no whole number.
     """
-    if text is None:
-        return part_of_array(tell)
-    try:
-        values = [int(number) for number in text.split("/")]
-    except ValueError:
-        raise InputError(f"{text!r} are no numbers; write --part 1/2") from None
-    if len(values) != 2 or not 1 <= values[0] <= values[1]:
-        raise InputError(f"--part {text}: write K/N with K from 1 to N, as in --part 1/2")
-    return values[0], values[1]
-
-
-def part_of_array(tell: Callable[[str], None] | None = None) -> tuple[int, int]:
-    """The place of this process in a Slurm array and the array's size; (1, 1) outside an array.
-
-    `sbatch --array=1-7:2` has the tasks 1, 3, 5 and 7; the task 5 gives (3, 4).
-
-    Raises:
-        InputError: the tasks are not numbered evenly, as with --array=1,2,7, or a variable is not a whole number.
-    """
+    if text is not None:
+        try:
+            values = [int(number) for number in text.split("/")]
+        except ValueError:
+            raise InputError(f"{text!r} are no numbers; write --part 1/2") from None
+        if len(values) != 2 or not 1 <= values[0] <= values[1]:
+            raise InputError(f"--part {text}: write K/N with K from 1 to N, as in --part 1/2")
+        return values[0], values[1]
     if "SLURM_ARRAY_TASK_ID" not in os.environ:
         return WHOLE
+
+    def variable(name: str, default: int | None = None) -> int:
+        value = os.environ.get(f"SLURM_ARRAY_TASK_{name}", None if default is None else str(default))
+        try:
+            return int(value or "")
+        except ValueError:
+            raise InputError(
+                f"the environment variable SLURM_ARRAY_TASK_{name} is {'missing' if value is None else quoted(value)},"
+                " where Slurm sets a whole number: give --part K/N (--part 1/1 for everything)"
+            ) from None
+
     task, first, count = (variable(name) for name in ("ID", "MIN", "COUNT"))
-    step = variable("STEP", "1")
-    last = variable("MAX", str(first + (count - 1) * step))
+    step = variable("STEP", 1)
+    last = variable("MAX", first + (count - 1) * step)
     if step < 1 or (task - first) % step or not first <= task <= last or (last - first) // step + 1 != count:
         raise InputError(
             f"task {task} of a Slurm array of {count}, whose numbers are not evenly spaced: number them as in "
             "--array=1-8, or give --part K/N (--part 1/1 for everything)"
         )
-    number = (task - first) // step + 1
+    place = (task - first) // step + 1
     if tell is not None:
-        tell(f"part {number} of {count}: task {task} of a Slurm array (--part K/N sets another part)")
-    return number, count
-
-
-def variable(name: str, default: str | None = None) -> int:
-    """The number that Slurm sets as SLURM_ARRAY_TASK_`name`.
-
-    Raises:
-        InputError: it is not a whole number, or is missing and has no default.
-    """
-    name = f"SLURM_ARRAY_TASK_{name}"
-    value = os.environ.get(name, default)
-    try:
-        return int(value or "")
-    except ValueError:
-        raise InputError(
-            f"the environment variable {name} is {'missing' if value is None else quoted(value)}, where Slurm sets "
-            "a whole number: give --part K/N (--part 1/1 for everything)"
-        ) from None
+        tell(f"part {place} of {count}: task {task} of a Slurm array (--part K/N sets another part)")
+    return place, count
 
 
 def rows_of(part: tuple[int, int], count: int) -> range:
@@ -180,9 +163,6 @@ def file_of(part: tuple[int, int], output: Path) -> Path:
     return output.with_stem(f"{output.stem}-{number:0{len(str(parts))}}-of-{parts}")
 
 
-# The connection to a Ray cluster.
-
-
 @contextmanager
 def connected(address: str) -> Iterator[None]:
     """Inside the `with`, this process is connected to a Ray cluster. Ray says nothing on the terminal.
@@ -199,33 +179,21 @@ def connected(address: str) -> Iterator[None]:
         import ray
     except ImportError as error:
         raise InputError("--ray needs the package ray: pip install 'salience[cluster]'") from error
-    check_reachable(address)
+    problem = f"--ray {address}: no Ray cluster answers there"
+    if address not in ("local", "auto"):  # Ray itself would try for a minute, and then end this process
+        host, _, port = address.rpartition("://")[2].rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), PATIENCE).close()
+        except (OSError, ValueError, OverflowError) as error:
+            raise InputError(f"{problem} ({error}): write local, auto, or HOST:PORT of a head node") from error
     try:
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=True)
     except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
-        reason = one_line(error, 200)
         raise InputError(
-            f"--ray {address}: no Ray cluster answers there ({reason}): check the address, and the "
-            "token if the cluster asks for one (RAY_AUTH_MODE)"
+            f"{problem} ({one_line(error, 200)}): check the address, and the token if the cluster asks for one "
+            "(RAY_AUTH_MODE)"
         ) from error
     try:
         yield
     finally:
         ray.shutdown()
-
-
-def check_reachable(address: str, seconds: float = 5) -> None:
-    """Checks that something answers at HOST:PORT. Ray itself would try for a minute, and then end this process.
-
-    Raises:
-        InputError: nothing answers, or the address has no port.
-    """
-    if address in ("local", "auto"):
-        return
-    host, _, port = address.rpartition("://")[2].rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), seconds).close()
-    except (OSError, ValueError, OverflowError) as error:
-        raise InputError(
-            f"--ray {address}: no Ray cluster answers there ({error}): write local, auto, or HOST:PORT of a head node"
-        ) from error

@@ -164,13 +164,11 @@ def shown(value: object) -> str:
 
 
 def number(words: str, fits: Callable[[Any], bool]) -> Kind:
-    """A number that fits."""
-    return Kind(words, lambda value: is_number(value) and fits(value), float, plain_number)
-
-
-def plain_number(value: Real) -> int | float:
-    """A number of any type as an int or a float."""
-    return int(value) if isinstance(value, Integral) else float(value)
+    """A number that fits, of any type, as an int or a float."""
+    return Kind(
+        words, lambda value: is_number(value) and fits(value), float,
+        lambda value: int(value) if isinstance(value, Integral) else float(value),
+    )  # fmt: skip
 
 
 def between(low: float, high: float) -> Kind:
@@ -201,9 +199,6 @@ WHOLE = Kind("a whole number", is_whole, int, int)
 POSITIVE = number("a number above 0 and below 1e9", lambda value: 0 < value < 1e9)
 PART = between(0, 1)
 SHARE = number("a number from 0 to below 1", lambda value: 0 <= value < 1)
-
-
-# Settings written as text: `field=value`, and `name:field=value,field=value`. Values are read as yaml reads them.
 
 
 def assigned(option: str, assignments: Sequence[str] | None) -> dict[str, Any]:
@@ -265,51 +260,38 @@ def numbers(text: str, separator: str, example: str, kind: type = int) -> list:
         raise InputError(f"{text!r} are no numbers; write {example}") from None
 
 
-def read_yaml(text: str, source: str) -> Any:
+def read_yaml(text: str, source: str, texts_only: bool = False) -> Any:
     """The value that a yaml text stands for, with 1e-4 read as the number that it is.
 
+    Args:
+        source: begins error messages.
+        texts_only: read every name and value as a text, also one such as yes or 1.
+
     Raises:
-        InputError: the text is not yaml; begins with `source`.
+        InputError: the text is not yaml, or a mapping has a name twice.
     """
     import yaml
 
     try:
-        return yaml.load(text, Loader=loader())
+        return yaml.load(text, Loader=loader(yaml.BaseLoader if texts_only else yaml.SafeLoader))
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:  # a date such as 2020-99-99
-        raise InputError(f"{source} is not yaml: {reason_of(error)}") from error
-
-
-def read_yaml_texts(text: str, source: str) -> Any:
-    """The lists and mappings of texts in a yaml text; a name such as yes or 1 is a text too.
-
-    Raises:
-        InputError: the text is not yaml, or a mapping has a name twice; begins with `source`.
-    """
-    import yaml
-
-    try:
-        return yaml.load(text, Loader=distinct(yaml.BaseLoader))
-    except (yaml.YAMLError, RecursionError) as error:
-        raise InputError(f"{source} is not yaml: {reason_of(error)}") from error
-
-
-def reason_of(error: Exception) -> str:
-    """Why a text is not yaml, in one line."""
-    if isinstance(error, RecursionError):
-        return "nested too deeply"
-    return one_line(error).replace('in "<unicode string>", ', "at ")[:300]
+        reason = one_line(error).replace('in "<unicode string>", ', "at ")[:300]
+        if isinstance(error, RecursionError):
+            reason = "nested too deeply"
+        raise InputError(f"{source} is not yaml: {reason}") from error
 
 
 @cache
-def distinct(base: type) -> type:
-    """A loader of PyYAML that refuses a mapping with a name twice, as YAML does; PyYAML takes the last value."""
+def loader(base: type) -> type:
+    """A loader of PyYAML that refuses a mapping with a name twice, as YAML does; PyYAML takes the last value.
+
+    Its numbers are those of YAML 1.2, with an exponent without a decimal point or a sign. PyYAML follows YAML 1.1, for
+    which 1e-4 is a text.
+    """
     import yaml
 
-    class Distinct(base):
-        """Reads as its base does."""
-
+    class Loader(base):
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-            """A mapping whose names differ."""
             seen = set()
             for name in (name for name, _ in node.value if isinstance(name, yaml.ScalarNode)):
                 if name.value in seen:
@@ -319,17 +301,7 @@ def distinct(base: type) -> type:
                 seen.add(name.value)
             return super().construct_mapping(node, deep)
 
-    return Distinct
-
-
-@cache
-def loader() -> type:
-    """PyYAML's safe loader with the numbers of YAML 1.2. It follows YAML 1.1, for which 1e-4 is a text."""
-    import yaml
-
-    class Loader(distinct(yaml.SafeLoader)):  # type: ignore[misc]
-        """Reads plain values. A number may have an exponent without a decimal point or a sign."""
-
-    exponent = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
-    Loader.add_implicit_resolver("tag:yaml.org,2002:float", exponent, list("-+.0123456789"))
+    if base is not yaml.BaseLoader:
+        exponent = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
+        Loader.add_implicit_resolver("tag:yaml.org,2002:float", exponent, list("-+.0123456789"))
     return Loader

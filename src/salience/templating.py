@@ -25,14 +25,8 @@ def render(package: str, template: str, **values: Any) -> Markup:
 
 @cache
 def environment(package: str) -> Environment:
-    """How the templates of a package are read."""
-    made = Environment(
-        loader=PackageLoader(package),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = Environment(loader=PackageLoader(package), autoescape=True, undefined=StrictUndefined,
+                       trim_blocks=True, lstrip_blocks=True)  # fmt: skip
     # How the filter `tojson` writes data. It also escapes "<", so that no text can end the script element it is in.
     made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "allow_nan": False}
     return made

@@ -48,16 +48,9 @@ def test_the_machine_is_asked_once(monkeypatch):
 @pytest.mark.parametrize(("seconds", "faster"), [(7, True), (9, False), (20, False)])
 def test_bf16_must_take_less_than_four_fifths_of_the_time(seconds, faster, monkeypatch):
     """The first tries are disturbed by something else; the fastest count. fp32 takes 10."""
-    times = iter([30, 10, 12, 10, 11, 40, seconds, seconds + 1, 25, seconds])
-    done = []
-
-    def elapsed(action):
-        done.append(action().dtype)
-        return next(times)
-
-    monkeypatch.setattr(precision, "elapsed", elapsed)
+    times = {torch.float32: [30, 10, 12, 10, 11], torch.bfloat16: [40, seconds, seconds + 1, 25, seconds]}
+    monkeypatch.setattr(precision.timeit, "repeat", lambda product, number, repeat: times[product().dtype])
     assert precision.is_bf16_faster() == faster
-    assert done == [torch.float32] * 5 + [torch.bfloat16] * 5
 
 
 def test_models_over_words_stay_in_fp32(monkeypatch):

@@ -32,7 +32,7 @@ from salience.data.values import (
 )
 from salience.errors import InputError, counted, listed, quoted, rows_listed, unknown
 from salience.files import readable_text
-from salience.settings import read_yaml_texts
+from salience.settings import read_yaml
 
 Part = tuple[Texts, list[Label], Columns, list[str]]
 LIMIT = 50_000_000  # characters of texts that are kept: some hundreds of megabytes at most
@@ -285,7 +285,7 @@ def read_descriptions(source: str) -> dict[str, list[str]]:
     """
     with readable_text(Path(source).expanduser(), "utf-8") as file:
         text = file.read()
-    found = read_yaml_texts(text, source)
+    found = read_yaml(text, source, texts_only=True)
     if not isinstance(found, dict) or not found:
         raise InputError(f"{source}: label descriptions are lines of the form label: text")
     descriptions = {label: texts if isinstance(texts, list) else [texts] for label, texts in found.items()}

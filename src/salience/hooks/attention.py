@@ -1,12 +1,14 @@
 """Attention that is computed by a function of this library, which transformers' attention interface calls by a name.
 
-Hooks do not see queries, keys and values; the interface passes them to the function.
+Hooks do not see queries, keys and values; the interface passes them to the function. One function computes attention
+in bf16 on processors, with a backward pass that is not slower than that of fp32; the other one shows the attention
+probabilities of one layer, at the cost of the layers below it.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -21,21 +23,14 @@ from salience.batch import Batch
 from salience.hooks.hooks import evaluating, forward, observing
 from salience.hooks.stages import depth, encoder_of, has_pooling_layer, unwrapped
 
+BF16_ATTENTION = "salience_attention_in_bf16"  # names that are never saved with a model
+CAPTURED_ATTENTION = "salience_attention"
+SHORT = 128  # tokens; up to this length two products are faster than fused attention in float32
+
 
 def has_interface(encoder: nn.Module) -> bool:
     """Whether the encoder uses transformers' attention interface, as most encoders of transformers do."""
     return getattr(type(encoder), "_can_set_attn_implementation", lambda: False)()
-
-
-def register(name: str, function: Callable) -> None:
-    """Registers a function of attention, with the mask that fused attention takes.
-
-    Args:
-        name: never saved with a model.
-        function: as those of the interface; the mask is bool, or None if nothing is padded.
-    """
-    AttentionInterface.register(name, function)
-    AttentionMaskInterface.register(name, sdpa_mask)  # otherwise the mask is None, and padding is attended to
 
 
 @contextmanager
@@ -47,12 +42,6 @@ def attending_by(encoder: PreTrainedModel, name: str) -> Iterator[None]:
         yield
     finally:
         encoder.set_attn_implementation(usual)
-
-
-# Attention in bf16 on processors, with a backward pass that is not slower than that of fp32.
-
-BF16_ATTENTION = "salience_attention_in_bf16"
-SHORT = 128  # tokens; up to this length two products are faster than fused attention in float32
 
 
 def differentiating_in_bf16(model: nn.Module) -> AbstractContextManager:
@@ -72,10 +61,20 @@ def attention_in_bf16(
     """Fused attention, or the same by other operations where a gradient is needed in bf16 on a processor.
 
     The signature is that of transformers' attention interface; `query`, `key` and `value` are (B, H, T, D / H), the
-    result is (B, T, H, D / H).
+    result is (B, T, H, D / H). A mask is bool, or None if nothing is padded.
     """
     others.pop("output_attentions", None)
-    if not (is_slow(query) and is_plain(module, query, key, attention_mask, others)):
+    causal = others.get("is_causal")
+    causal = getattr(module, "is_causal", True) if causal is None else causal
+    is_slow = query.requires_grad and query.device.type == "cpu" and torch.is_autocast_enabled("cpu")
+    # Whether every token attends to all others but those that a mask excludes, with as many keys as queries.
+    is_plain = (
+        query.shape[1] == key.shape[1]
+        and (not causal or attention_mask is not None)
+        and (attention_mask is None or attention_mask.dtype == torch.bool)
+        and others.get("position_bias") is None
+    )
+    if not (is_slow and is_plain):
         return sdpa_attention_forward(module, query, key, value, attention_mask, **others)
     dropout = others.get("dropout", 0.0)
     if query.shape[2] > SHORT and not dropout:
@@ -88,31 +87,6 @@ def attention_in_bf16(
         scores = scores.masked_fill(~attention_mask, torch.finfo(scores.dtype).min)
     weights = nn.functional.dropout(scores.softmax(3).to(torch.bfloat16), dropout)
     return (weights @ value).transpose(1, 2).contiguous(), None
-
-
-def is_slow(query: Tensor) -> bool:
-    """Whether fused attention would have a slow backward pass here."""
-    return query.requires_grad and query.device.type == "cpu" and torch.is_autocast_enabled("cpu")
-
-
-def is_plain(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor | None, others: dict) -> bool:
-    """Whether every token attends to all others but those that a bool mask excludes, with as many keys as queries."""
-    causal = others.get("is_causal")
-    causal = getattr(module, "is_causal", True) if causal is None else causal
-    return (
-        query.shape[1] == key.shape[1]
-        and (not causal or mask is not None)
-        and (mask is None or mask.dtype == torch.bool)
-        and others.get("position_bias") is None
-    )
-
-
-register(BF16_ATTENTION, attention_in_bf16)
-
-
-# The attention probabilities of one layer, at the cost of the layers below it.
-
-CAPTURED_ATTENTION = "salience_attention"
 
 
 class Reached(Exception):
@@ -133,7 +107,7 @@ class Capture:
 
     layer: int
     head: int | None
-    stops: bool = True
+    stops: bool
     calls: int = 0
     probabilities: Tensor | None = None
 
@@ -154,12 +128,7 @@ def attention(model: nn.Module, batch: Batch, layer: int, head: int | None = Non
     Raises:
         ValueError: the model has no such layer or head, or cannot show its attention.
     """
-    layer = checked_layer(model, layer, head)
-    model = unwrapped(model)
-    with torch.no_grad(), evaluating(model):
-        if has_interface(encoder_of(model)):
-            return from_interface(model, batch, Capture(layer, head))[0]
-        return from_output(model, batch, layer, head)
+    return read_attention(model, batch, layer, head, stops=True)[0]
 
 
 def attention_and_logits(model: nn.Module, batch: Batch, layer: int, head: int | None = None) -> tuple[Tensor, Tensor]:
@@ -168,48 +137,36 @@ def attention_and_logits(model: nn.Module, batch: Batch, layer: int, head: int |
     Raises:
         ValueError: as `attention`.
     """
-    layer = checked_layer(model, layer, head)
+    return read_attention(model, batch, layer, head, stops=False)
+
+
+def read_attention(model: nn.Module, batch: Batch, layer: int, head: int | None, stops: bool) -> tuple[Tensor, Tensor]:
+    """As `attention_and_logits`; with `stops` the logits are empty, and the pass ends at the layer."""
     model = unwrapped(model)
-    with torch.no_grad(), evaluating(model):
-        if has_interface(encoder_of(model)):
-            return from_interface(model, batch, Capture(layer, head, stops=False))
-        return from_output(model, batch, layer, head), forward(model, batch)
-
-
-def checked_layer(model: nn.Module, layer: int, head: int | None) -> int:
-    """The layer's number, counted from the first one.
-
-    Raises:
-        ValueError: the model has no such layer or head, or no attention.
-    """
-    model, encoder = unwrapped(model), encoder_of(model)
+    encoder, logits = encoder_of(model), torch.empty(0)
     layers, heads = depth(model), getattr(encoder.config, "num_attention_heads", 0)
+    kind = type(model).__name__
     if not heads:
-        raise ValueError(f"{type(model).__name__} has no self-attention to read: its encoder is no transformer")
-    if layer == layers and has_pooling_layer(model):
-        return layer
-    if not -layers <= layer < layers:
-        raise ValueError(f"{type(model).__name__} has the layers 0 to {layers - 1}, not {layer}")
-    if head is not None and not 0 <= head < heads:
-        raise ValueError(f"{type(model).__name__} has the heads 0 to {heads - 1} in a layer, not {head}")
-    return layer % layers
-
-
-def from_interface(model: nn.Module, batch: Batch, capture: Capture) -> tuple[Tensor, Tensor]:
-    """Attention probabilities from queries and keys, for models that use the attention interface.
-
-    With them come the logits (B, C), which are empty if the pass stops at the layer.
-    """
-    logits = torch.empty(0)
-    token = capturing.set(capture)
-    try:
-        with attending_by(encoder_of(model), CAPTURED_ATTENTION), suppress(Reached):
-            logits = forward(model, batch)
-    finally:
-        capturing.reset(token)
-    if capture.probabilities is not None:
-        return capture.probabilities, logits
-    raise ValueError(f"{type(model).__name__} does not call transformers' attention interface once a layer")
+        raise ValueError(f"{kind} has no self-attention to read: its encoder is no transformer")
+    if not (layer == layers and has_pooling_layer(model)):
+        if not -layers <= layer < layers:
+            raise ValueError(f"{kind} has the layers 0 to {layers - 1}, not {layer}")
+        if head is not None and not 0 <= head < heads:
+            raise ValueError(f"{kind} has the heads 0 to {heads - 1} in a layer, not {head}")
+        layer %= layers
+    with torch.no_grad(), evaluating(model):
+        if not has_interface(encoder):
+            return from_output(model, batch, layer, head), logits if stops else forward(model, batch)
+        capture = Capture(layer, head, stops)
+        token = capturing.set(capture)
+        try:
+            with attending_by(encoder, CAPTURED_ATTENTION), suppress(Reached):
+                logits = forward(model, batch)
+        finally:
+            capturing.reset(token)
+    if capture.probabilities is None:
+        raise ValueError(f"{kind} does not call transformers' attention interface once a layer")
+    return capture.probabilities, logits
 
 
 def captured_attention(module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **others):
@@ -246,7 +203,9 @@ def probabilities(query: Tensor, key: Tensor, mask: Tensor | None, scaling: floa
     return scores.softmax(3).nan_to_num()  # in ModernBERT's local layers, padding far from the text attends to nothing
 
 
-register(CAPTURED_ATTENTION, captured_attention)
+for name, function in ((BF16_ATTENTION, attention_in_bf16), (CAPTURED_ATTENTION, captured_attention)):
+    AttentionInterface.register(name, function)
+    AttentionMaskInterface.register(name, sdpa_mask)  # otherwise the mask is None, and padding is attended to
 
 
 def from_output(model: nn.Module, batch: Batch, layer: int, head: int | None) -> Tensor:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import count, takewhile
-from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -15,17 +14,6 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from salience.batch import Batch
 from salience.hooks.stages import encoder_of, stages, unwrapped
-
-
-@runtime_checkable
-class ReadsWordMask(Protocol):
-    """A model whose `forward` takes `word_mask` (B, T), true for words, as `AttentionClassifier` does.
-
-    Attributes:
-        reads_word_mask: always True. It distinguishes these models from others.
-    """
-
-    reads_word_mask: bool
 
 
 def forward(
@@ -44,9 +32,12 @@ def forward(
 
 
 def inputs_of(model: nn.Module, batch: Batch) -> dict[str, Tensor]:
-    """What the model reads of a batch, by the names of the arguments of its `forward`; each (B, T)."""
+    """What the model reads of a batch, by the names of the arguments of its `forward`; each (B, T).
+
+    A model whose attribute `reads_word_mask` is true, as that of attention classifiers, is given where words are.
+    """
     inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
-    if isinstance(unwrapped(model), ReadsWordMask):
+    if getattr(unwrapped(model), "reads_word_mask", False):
         inputs["word_mask"] = batch.segment > 0
     if getattr(encoder_of(model).config, "type_vocab_size", 0) > 1:
         inputs["token_type_ids"] = batch.token_type_ids
@@ -123,12 +114,16 @@ def observing(model: nn.Module, level: str | int, function: Callable) -> Iterato
 
     A result other than None replaces what the stage returns.
     """
-    turn = earlier_calls(model, level)
+    modules = stages(model)
+    below = takewhile(lambda stage: stage[0] != level, modules.items())
+    turn = sum(
+        module is modules[level] for _, module in below
+    )  # above 0 only for layers that are called several times
 
     def after(call: int, arguments: tuple, result):
         return function(result) if call == turn else None
 
-    with hooked(stages(model)[level].register_forward_hook, after):
+    with hooked(modules[level].register_forward_hook, after):
         yield
 
 
@@ -153,10 +148,19 @@ def rewriting_arguments(module: nn.Module, function: Callable[[dict], dict], tur
         yield
 
 
-def add_gradient(value: Tensor, other: Tensor) -> None:
-    """Adds `other.grad`, if there is one, to the gradient of `value` when that is computed."""
-    if value.requires_grad:
-        value.register_hook(lambda gradient: gradient if other.grad is None else gradient + other.grad)
+@contextmanager
+def hooked(register: Callable, action: Callable) -> Iterator[None]:
+    """Inside the `with`, a hook that calls `action` with the number of the call, from 0, and the hook's arguments.
+
+    Args:
+        register: a module's method that registers hooks, such as `module.register_forward_hook`.
+    """
+    calls = count()
+    handle = register(lambda module, *passing: action(next(calls), *passing))
+    try:
+        yield
+    finally:
+        handle.remove()
 
 
 @contextmanager
@@ -170,12 +174,6 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     finally:
         for module in training:
             module.training = True
-
-
-def earlier_calls(model: nn.Module, level: str | int) -> int:
-    """How many times a forward pass calls the stage of `level` before that level; above 0 only for shared layers."""
-    before = list(takewhile(lambda stage: stage[0] != level, stages(model).items()))
-    return sum(module is stages(model)[level] for _, module in before)
 
 
 def check_recomputation(model: nn.Module) -> None:
@@ -193,18 +191,3 @@ def check_recomputation(model: nn.Module) -> None:
             "this version of transformers cannot mix representations under activation checkpointing: upgrade it, "
             "switch checkpointing off, or mix tokens (SSMix)"
         )
-
-
-@contextmanager
-def hooked(register: Callable, action: Callable) -> Iterator[None]:
-    """Inside the `with`, a hook that calls `action` with the number of the call, from 0, and the hook's arguments.
-
-    Args:
-        register: a module's method that registers hooks, such as `module.register_forward_hook`.
-    """
-    calls = count()
-    handle = register(lambda module, *passing: action(next(calls), *passing))
-    try:
-        yield
-    finally:
-        handle.remove()

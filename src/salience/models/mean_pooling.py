@@ -65,8 +65,7 @@ def supports_mean(model: PreTrainedModel) -> bool:
     return has_pooling_layer(model) or has_own_mean(model) or model.config.model_type in OWN_LAYER
 
 
-def has_own_mean(model: PreTrainedModel) -> bool:
-    """Whether the architecture itself has mean pooling, as ModernBERT has."""
+def has_own_mean(model: PreTrainedModel) -> bool:  # as ModernBERT
     return getattr(model.config, "classifier_pooling", None) in ("cls", "mean", "bos", "late")
 
 

@@ -6,8 +6,8 @@ Weights, gradients and the optimizer's state stay in float32.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+import timeit
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache, partial
@@ -82,7 +82,7 @@ def resolve_precision(precision: str, device: torch.device, model: PreTrainedMod
 def exactly() -> Iterator[None]:
     """Inside the `with`, everything is computed in fp32, also within `computing`.
 
-    It is for small differences of probabilities: in bf16, a classifier's logits have a precision of 8 bits.
+    It is for small differences of probabilities: in bf16, logits have a precision of 8 bits.
     """
     with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
         yield
@@ -138,12 +138,5 @@ def is_bf16_faster() -> bool:
             texts, weights = torch.ones(tokens, inputs, dtype=dtype), torch.ones(outputs, inputs, dtype=dtype)
             product = partial(torch.nn.functional.linear, texts, weights)
             product()  # the first one is slower
-            seconds[dtype] = min(elapsed(product) for _ in range(TRIES))
+            seconds[dtype] = min(timeit.repeat(product, number=1, repeat=TRIES))
     return seconds[torch.bfloat16] < GAIN * seconds[torch.float32]
-
-
-def elapsed(action: Callable[[], object]) -> float:
-    """The seconds that an action takes."""
-    begun = time.perf_counter()
-    action()
-    return time.perf_counter() - begun

@@ -185,7 +185,7 @@ class AttentionClassifier(Architecture, PreTrainedModel):
     config: AttentionClassifierConfig
     config_class = AttentionClassifierConfig
     base_model_prefix = "encoder"  # hooks find the levels of mixing inside this module
-    reads_word_mask = True  # the mark of `salience.hooks.hooks.ReadsWordMask`
+    reads_word_mask = True  # see `salience.hooks.hooks.inputs_of`
     supports_gradient_checkpointing = True
     _supports_sdpa = _supports_flash_attn = _supports_attention_backend = True
     accepts_loss_kwargs = False  # the loss is a batch mean, so a Trainer must divide it when it accumulates gradients
