@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import yaml
 
-from salience.commands.compare import show_and_report
+from salience.cli.compare import show_and_report
 from salience.comparison.comparing import compare
 from salience.comparison.evidence import ExplainedText, GridEvidence, digest_of_run, write_explanations
 from salience.comparison.grid import Grid, Run, method_variants, with_method_of

@@ -18,7 +18,7 @@ import pandas as pd
 
 from development import SETS, development_set, rows_of
 from foreign import Foreign
-from salience.commands.compare import show_and_report
+from salience.cli.compare import show_and_report
 from salience.comparison.comparing import compare
 from salience.comparison.evidence import GridEvidence
 from salience.data.texts import Texts

@@ -59,7 +59,7 @@ def write_csv(file: Path, rows, header=("text", "label")) -> Path:
 
 # What every run imports is imported once, by a process that the runs are forked from.
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["salience.report.terminal", "salience.commands.train", "salience.training.run"])
+FORKS.set_forkserver_preload(["salience.report.terminal", "salience.cli.train", "salience.training.run"])
 
 
 def started(*arguments, log: Path):

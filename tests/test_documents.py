@@ -108,7 +108,7 @@ def test_every_training_has_settings_that_fit_together(place, command, monkeypat
         check_recipe(recipe)
         raise InputError("the settings fit together")
 
-    monkeypatch.setattr("salience.commands.train.train", checked)
+    monkeypatch.setattr("salience.training.run.train", checked)
     main(arguments_of(command))
     assert capsys.readouterr().err.strip() == "salience: the settings fit together"
 

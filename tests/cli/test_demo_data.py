@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from test_bad_input import refused
 
-from salience.commands import demo_data
+from salience.cli import demo_data
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -49,6 +49,6 @@ def test_files_of_the_user_are_not_replaced(salience, tmp_path):
 
 def test_an_installed_package_has_the_rows_beside_it(tmp_path, monkeypatch):
     package = tmp_path / "site-packages" / "salience"
-    monkeypatch.setattr(demo_data, "__file__", str(package / "commands" / "demo_data.py"))
+    monkeypatch.setattr(demo_data, "__file__", str(package / "cli" / "demo_data.py"))
     (package / "examples").mkdir(parents=True)
     assert demo_data.examples_folder() == package / "examples"

@@ -15,7 +15,7 @@ import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience import EXPLAINERS
 from salience.classify import TextClassifier
-from salience.commands.explain import as_json
+from salience.explainers.explanation import as_json
 from salience.data.texts import Texts
 from salience.explainers.explain import explain_texts
 from salience.models.loading import load_trained

@@ -127,7 +127,7 @@ def fill_the_disk(name, monkeypatch):
     if name.startswith(("analyse", "reproduce")):
         monkeypatch.setattr(Figure, "savefig", full)
     elif name == "explain, jsonl":
-        monkeypatch.setattr("salience.commands.explain.as_json", full)
+        monkeypatch.setattr("salience.explainers.explanation.as_json", full)
     else:
         page = "explanation_page" if name == "explain, html" else "faithfulness_page"
         monkeypatch.setattr(f"salience.report.{page}.framed", full)

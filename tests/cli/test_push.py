@@ -11,7 +11,7 @@ from test_bad_input import refused
 
 import hub as stand_in
 import salience as package
-from salience.commands.push import UPLOADED, base_model_of, without_places
+from salience.cli.push import UPLOADED, base_model_of, without_places
 from salience.runs.card import hub_results, model_card
 from salience.training.recipe import Recipe
 

@@ -196,7 +196,7 @@ def test_a_report_that_fails_loses_no_run(place, salience, tmp_path, monkeypatch
     def fails(*_):
         raise MemoryError("no room")
 
-    monkeypatch.setattr("salience.commands.train.add_report", fails)
+    monkeypatch.setattr("salience.cli.report.add_report", fails)
     options = ["--test", place.test, "--estimate", "none", "--steps", "2", "--output", tmp_path / "run"]
     answer = salience(*place.train(*options))
     assert answer.code == 0
@@ -247,7 +247,7 @@ def test_files_with_other_content_are_refused_in_one_line(name, content, runs, s
 
 
 def test_a_report_of_somebody_else_is_not_replaced(place, salience, tmp_path, monkeypatch):
-    monkeypatch.setattr("salience.commands.train.add_report", lambda *_: None)
+    monkeypatch.setattr("salience.cli.report.add_report", lambda *_: None)
     options = ["--test", place.test, "--estimate", "none", "--steps", "2", "--output", tmp_path / "run"]
     assert salience(*place.train(*options)).code == 0
     (tmp_path / "run" / "report.html").write_text("mine")

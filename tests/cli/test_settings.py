@@ -11,7 +11,7 @@ from test_bad_input import refused
 from transformers import AutoTokenizer, PreTrainedModel, pipeline
 
 from labelled import labelled_rows, write_csv
-from salience.cli.settings import read_yaml
+from salience.settings import read_yaml
 from salience.errors import InputError
 from salience.training import callbacks as resuming
 

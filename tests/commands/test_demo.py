@@ -11,7 +11,7 @@ import families
 from browsing import VIOLATIONS
 from salience.classify import TextClassifier
 from salience.classify.abstaining import Thresholds
-from salience.commands import demo as demo_page
+from salience.cli import demo as demo_page
 from salience.errors import InputError
 from salience.explainers.class_words import ClassWord, KeptWords, read_kept_words
 from salience.report.demo_page import abstaining, classes_table

@@ -8,7 +8,7 @@ import pytest
 import families
 from browsing import VIOLATIONS
 from salience.classify import TextClassifier
-from salience.commands import demo as demo_page
+from salience.cli import demo as demo_page
 from salience.report.demo_page import classes_table, predicting
 
 gradio = pytest.importorskip("gradio")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from salience.commands.explain import write
+from salience.cli.explain import write
 from salience.explainers.explanation import Explanation
 
 

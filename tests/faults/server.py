@@ -146,7 +146,7 @@ def serve() -> None:
     import salience.cli.main
 
     torch.set_num_threads(1)
-    for name in ("salience.training.run", "salience.commands.predict", "salience.comparison.comparing", "safetensors"):
+    for name in ("salience.training.run", "salience.cli.predict", "salience.comparison.comparing", "safetensors"):
         importlib.import_module(name)
     for line in sys.stdin:
         request = json.loads(line)

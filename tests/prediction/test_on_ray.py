@@ -11,7 +11,6 @@ from prediction.killed import DEADLY, KilledOnce
 from salience import Predictor
 from salience.classify.parts import Windows, answers_by_ray
 from salience.cli.main import main
-from salience.commands.predict import answers_here
 from salience.data.columns import Columns
 
 TEXTS = [text for text, _ in labelled_rows(120, seed=3)]
@@ -60,10 +59,10 @@ def test_an_actor_that_is_killed_in_the_middle(cluster, model, write, tmp_path):
     windows = Windows(str(write("data.jsonl", [{"text": text} for text in texts])), "utf-8", Columns("text"), None, 10)
     found = list(answers_by_ray(KilledOnce(str(model), folder=str(tmp_path)), windows, cluster))
     assert [row["text"] for _, rows, _ in found for row in rows] == texts
-    for (first, rows, answers), (there, same, expected) in zip(
-        found, answers_here(Predictor(str(model)), windows), strict=True
-    ):
+    predictor = Predictor(str(model))
+    for (first, rows, answers), (there, same) in zip(found, windows, strict=True):
         assert (first, rows) == (there, same)
+        expected = predictor.answers(windows.texts_of(there, same))
         assert np.array_equal(answers.probabilities, expected.probabilities)
     calls = (tmp_path / "calls").read_text().split()
     killed = (tmp_path / "killed").read_text()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from salience.commands.analyse.attention import read_first_texts
+from salience.cli.analyse import read_first_texts
 from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.papers import datasets

@@ -1,73 +1,227 @@
-"""`salience audit`: finds what may be wrong with labelled texts, and applies what a person decides."""
+"""`salience audit`: labelled texts in, findings and a file for decisions out; decisions in, a corrected copy out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from salience.cli.options import Debug, options_of
-from salience.training.recipe import Recipe
+from salience.cli.options import Overwrite, of_setting, settings_in
+from salience.errors import InputError, counted
+from salience.settings import as_option
 
-NAMES = ["text", "text_pair", "label", "label_separator", "group", "encoding", "bad_rows", "model", "max_length",
-         "precision", "seed", "device"]  # fmt: skip
+if TYPE_CHECKING:
+    from salience.audit.finding import Finding
+    from salience.audit.out_of_fold import OutOfFold
+    from salience.data.task import Task
+    from salience.explainers.explanation import Explanation
+    from salience.report.audit_page import AuditEvidence
+
+PAGE, LINES, DECISIONS = "audit.html", "audit.jsonl", "decisions.csv"
+FOLDS, SIMILARITY = 5, 0.95
+OF_COPIES = ("text", "text_pair", "label", "label_separator", "encoding")  # settings that a corrected copy depends on
 
 
-@options_of(Recipe, names=NAMES, into="given", only_given=True)
 def audit(
-    data: Annotated[
-        str, Argument(help="Labelled texts: csv, tsv, jsonl or parquet, also .gz, or a data set on the hub.")
-    ],
-    *,
-    given: Mapping[str, Any],
-    test: Annotated[
-        str | None, Option(help="Test rows, which are searched for near-duplicates of the data.  [default: none]")
+    data: Annotated[str, Argument(help="Labelled texts, as for `salience train`.")],
+    text: Annotated[str | None, of_setting("text", "Column of the text.  [default: guessed]")] = None,
+    text_pair: Annotated[str | None, of_setting("text_pair", "Column of a second text.  [default: guessed]")] = None,
+    label: Annotated[str | None, of_setting("label", "Column of the label, or columns of 0 and 1.")] = None,
+    label_separator: Annotated[
+        str | None, of_setting("label_separator", "What divides several labels of a text.")
     ] = None,
+    group: Annotated[str | None, of_setting("group", "Column of groups that are not divided.")] = None,
+    encoding: Annotated[
+        str | None, of_setting("encoding", "Character encoding of csv and tsv.  [default: utf-8]")
+    ] = None,
+    bad_rows: Annotated[str | None, of_setting("bad_rows", "Rows without text or label: error or skip.")] = None,
+    model: Annotated[str | None, of_setting("model", "Encoder: a folder, or a hub name.  [default: minilm]")] = None,
+    max_length: Annotated[int | None, of_setting("max_length", "Tokens read of a text.")] = None,
+    precision: Annotated[str | None, of_setting("precision", "Number format: auto, fp32, bf16 or fp16.")] = None,
+    seed: Annotated[int | None, of_setting("seed", "Seed of the random numbers.  [default: 0]")] = None,
+    device: Annotated[str | None, of_setting("device", "Device: auto, cpu or cuda.")] = None,
+    test: Annotated[str | None, Option(help="Test rows, searched for near-duplicates of the data.")] = None,
     run: Annotated[
-        str | None,
-        Option(help="Run on the same data, whose estimate says which labels are wrong.  [default: a regression on the "
-               "vectors of the frozen encoder]"),
+        str | None, Option(help="Run on the data whose estimate judges.  [default: a regression]")
     ] = None,
     fine_tune: Annotated[
-        bool, Option("--fine-tune", help="Train a model for each fold by the default recipe; it takes longer.")
+        bool, Option("--fine-tune", help="Judge by models trained for each fold; slower.")
     ] = False,
-    folds: Annotated[
-        int | None, Option(help="Number of folds of the regression or the training.  [default: 5]")
-    ] = None,
-    similarity: Annotated[
-        float | None, Option(help="Cosine from which on texts are near-duplicates.  [default: 0.95]")
-    ] = None,
-    explain: Annotated[
-        bool,
-        Option("--explain", help="Also list the words by which a classifier decides: the model of --run, or the "
-               "regression on the vectors of the encoder."),
-    ] = False,
+    folds: Annotated[int | None, Option(help="Folds of the regression or training.  [default: 5]")] = None,
+    similarity: Annotated[float | None, Option(help="Cosine of near-duplicates, at least.  [default: 0.95]")] = None,
+    explain: Annotated[bool, Option("--explain", help="Also list the words that decide.")] = False,
     apply: Annotated[
-        str | None,
-        Option(metavar="DECISIONS", help="Write a corrected copy of the data by this file, decisions.csv with its "
-               "column decision filled in: relabel, delete or keep.  [default: none]"),
+        str | None, Option(metavar="DECISIONS", help="Write a copy corrected by decisions.csv.")
     ] = None,
-    output: Annotated[
-        Path | None,
-        Option(help="Folder to write; with --apply, the corrected copy.  [default: runs/DATA-audit]"),
-    ] = None,
-    overwrite: Annotated[
-        bool, Option("--overwrite", help="Replace an existing audit or copy.")
-    ] = False,
-    debug: Debug = False,
+    output: Annotated[Path | None, Option(help="Folder, or the copy.  [default: runs/DATA-audit]")] = None,
+    overwrite: Overwrite = False,
 ) -> None:  # fmt: skip
     """Find likely wrong labels, near-duplicates, outliers, classes that are alike, and words that give labels away."""
-    from salience.commands.apply_decisions import apply_decisions
-    from salience.commands.audit import audit_file
-
+    given = settings_in({**locals(), "data": None, "test": None})
     if apply is not None:
-        others = {"--test": test, "--run": run, "--fine-tune": fine_tune or None, "--folds": folds,
-                  "--similarity": similarity, "--explain": explain or None}  # fmt: skip
-        apply_decisions(data, apply, output, overwrite, given, [name for name, value in others.items() if value])
+        others = {"--test": test, "--run": run, "--fine-tune": fine_tune, "--folds": folds, "--similarity": similarity,
+                  "--explain": explain}  # fmt: skip
+        useless = [name for name, value in others.items() if value]
+        apply_decisions(data, apply, output, overwrite, given, useless)
         return
-    audit_file(
-        data, output, overwrite, given, test=test, run=run, fine_tune=fine_tune, folds=folds, similarity=similarity,
-        explain=explain,
+    if run is not None and (fine_tune or folds is not None):
+        raise InputError(
+            f"{'--fine-tune' if fine_tune else '--folds'} has no effect with --run: leave out one of them"
+        )
+    if folds is not None and not 2 <= folds <= 20:
+        raise InputError(f"--folds is {folds}: give a whole number from 2 to 20")
+    if similarity is not None and not 0.5 <= similarity <= 1:
+        raise InputError(f"--similarity is {similarity:g}: give a number from 0.5 to 1")
+
+    from salience.audit.decisions import has_decisions
+    from salience.audit.findings import find_all
+    from salience.audit.out_of_fold import audit_folds, by_fine_tuning, by_regression, of_run
+    from salience.files import check_folder
+    from salience.report.audit_page import AuditEvidence
+    from salience.report.terminal import say
+    from salience.training.recipe import Recipe
+    from salience.training.references import encoder_of_recipe
+    from salience.training.task import read_task
+
+    output = output or Path("runs") / f"{Path(data).name.split('.')[0] or 'data'}-audit"
+    check_folder(output, overwrite)
+    if (output / DECISIONS).is_file() and has_decisions(output / DECISIONS):
+        raise InputError(
+            f"{output / DECISIONS} has decisions, which would be lost: move it, or choose another --output"
+        )
+    similarity = SIMILARITY if similarity is None else similarity
+    recipe = Recipe(data=data, test=test, **given)
+    task = read_task(recipe, say)
+    predicted = None if run is None else of_run(run, data, task)  # a wrong run is reported before the encoder runs
+    encoder = encoder_of_recipe(recipe)
+    vectors = encoder.vectors(task.training)
+    test_vectors = encoder.vectors(task.test) if len(task.test) else None
+    if predicted is None:
+        divided, places = audit_folds(task, folds or FOLDS, recipe.seed, say)
+        if fine_tune:
+            predicted = by_fine_tuning(replace(recipe, test=None), task, divided, places, say)
+        else:
+            predicted = by_regression(divided, places, vectors, len(task.labels))
+    explanations = explained(recipe, task, run) if explain else ()
+    findings = find_all(task, vectors, test_vectors, predicted, similarity, explanations)
+    write_audit(output, AuditEvidence(task, findings, predicted, similarity, explain), f"Audit of {Path(data).name}")
+    for line in summary(task, findings, predicted, explain):
+        say(line)
+    say(f"page: {output / PAGE}")
+    say(f"decisions: {output / DECISIONS}")
+
+
+def explained(recipe: Any, task: Task, run: str | None) -> Iterable[Explanation]:
+    """Explanations of the labelled rows, by a run or by the regression on the vectors of the encoder, fitted to them.
+
+    Args:
+        recipe: of the audit.
+    """
+    from salience.audit.deciding_words import explained_rows
+    from salience.classify import load
+    from salience.data.texts import Texts
+    from salience.training.prepare import prepare, silent
+
+    if run is not None:
+        classifier = load(run, device=recipe.device)
+    else:
+        own = replace(task, validation=Texts([]), test=Texts([]))
+        classifier = prepare(replace(recipe, test=None, head_start="logistic"), own, silent).classifier
+    return explained_rows(classifier, task.training, recipe.seed)
+
+
+def write_audit(output: Path, evidence: AuditEvidence, title: str) -> None:
+    """Writes the three files of an audit in one step."""
+    import pyarrow
+
+    from salience.audit.decisions import COLUMNS, decision_rows
+    from salience.data.writing import csv_writer
+    from salience.files import whole_folder, write_lines, write_whole
+    from salience.report.audit_page import audit_page
+
+    page = audit_page(evidence, title)
+    rows = decision_rows(evidence.findings, evidence.task.training, evidence.task.labels)
+    with whole_folder(output) as folder:
+        write_whole(folder / PAGE, page)
+        write_lines(folder / LINES, (finding.as_row() for finding in evidence.findings))
+        # A person opens the file in a spreadsheet: Excel needs the byte order mark to read UTF-8, and the texts, which
+        # are from elsewhere, must not become formulas.
+        with open(folder / DECISIONS, "w", encoding="utf-8-sig", newline="") as file:
+            csv_writer(file, dict.fromkeys(COLUMNS, pyarrow.string()), safe=True)(rows)
+
+
+def summary(task: Task, findings: Sequence[Finding], predicted: OutOfFold, explained: bool) -> list[str]:
+    """The number of findings of each kind, a line each."""
+    from salience.audit.finding import KINDS, kinds_of
+    from salience.audit.label_noise import share_of_right
+
+    found = {kind: sum(finding.kind == kind for finding in findings) for kind in KINDS}
+    return [
+        f"{counted(len(task.training), 'row')}; labels checked by {predicted.source}, which are right on "
+        f"{share_of_right(task, predicted):.1%}{' of the decisions about labels' if task.multi_label else ''}",
+        *(f"{KINDS[kind]}: {found[kind]:,}" for kind in kinds_of(task, explained)),
+    ]
+
+
+def apply_decisions(
+    data: str, decisions: str, output: Path | None, overwrite: bool, given: Mapping[str, Any],
+    useless: Sequence[str] = (),
+) -> None:  # fmt: skip
+    """Writes a corrected copy of a file of labelled texts.
+
+    Args:
+        decisions: decisions.csv, filled in.
+        output: the copy, in the format of the data.
+        given: the settings of a recipe that the user has given.
+        useless: options that were given and have no effect.
+
+    Raises:
+        InputError: a decision does not fit the data, or an option is at fault. Nothing has been written then.
+    """
+    from salience.audit.corrected import label_of_row, write_corrected
+    from salience.audit.decisions import DELETED, read_decisions
+    from salience.data.columns import choose_columns
+    from salience.data.reading import column_names, is_on_hub, stream, suffix_of
+    from salience.data.task import check_not_read
+    from salience.data.values import mixed_kinds
+    from salience.files import check_output_file
+    from salience.report.terminal import say
+
+    for option in [*useless, *(as_option(name) for name in given if name not in OF_COPIES)]:
+        raise InputError(f"{option} has no effect with --apply: leave out one of them")
+    if is_on_hub(data):
+        raise InputError(f"{data} is a data set on the hub, and only files can be corrected: save it as a file")
+    if output is None:
+        raise InputError(
+            f"--apply needs the name of the corrected copy: add --output corrected{suffix_of(Path(data))}"
+        )
+    encoding, separator = given.get("encoding", "utf-8"), given.get("label_separator")
+    columns, notes = choose_columns(
+        column_names(data, encoding), given.get("text"), given.get("text_pair"), given.get("label"), source=data,
+        separator=separator,
     )  # fmt: skip
+    if suffix_of(Path(data)) != suffix_of(output):
+        raise InputError(f"{output} must end in {suffix_of(Path(data))}, as {data} does: a copy keeps the format")
+    check_not_read(output, data, str(decisions))
+    check_output_file(output, overwrite)
+    label = columns.several or columns.label
+    assert label is not None  # `choose_columns` has chosen one
+    streamed = stream(data, encoding, columns={label} if isinstance(label, str) else {*label})
+    rows = {number: label_of_row(row, columns) for number, row in enumerate(streamed, 1)}
+    labels = {row: label for row, label in rows.items() if label is not None}
+    if mixed_kinds(list(labels.values())) is not None:
+        raise InputError(f"{data}: some rows have lists of labels, and others have not: write them in one way")
+    changes = read_decisions(decisions, labels, data)
+    deleted = sum(change is DELETED for change in changes.values())
+    if deleted == len(rows):
+        raise InputError(f"{decisions} deletes every row of {data}: nothing would be left")
+    for note in notes:
+        say(note)
+    write_corrected(Path(data), output, label, encoding, labels, changes, separator)
+    say(
+        f"{counted(len(changes) - deleted, 'row')} relabelled and {counted(deleted, 'row')} deleted of "
+        f"{len(rows):,}: {output}"
+    )

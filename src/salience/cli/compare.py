@@ -1,107 +1,105 @@
-"""`salience compare`: trains several methods over several seeds and compares their results."""
+"""`salience compare`: trains several methods over several seeds and tests whether their results differ."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from salience.cli.options import Debug, Jobs, Part, Ray, ReportTo, options_of
-from salience.cli.settings import merged, read_config
+from salience.cli.options import Jobs, Part, Ray, ReportTo, of_setting, settings_in
+from salience.cli.settings import merged, read_config, with_assigned
 from salience.errors import InputError
-from salience.settings import several_with_options
-from salience.training.recipe import Recipe
+from salience.settings import comma_separated, numbers, several_with_options
 
-NAMES = [
-    "test", "text", "text_pair", "label", "label_separator", "encoding", "bad_rows", "model", "pooling",
-    "steps", "precision", "device",
-]  # fmt: skip
+if TYPE_CHECKING:
+    from salience.comparison.evidence import GridEvidence
+
+DATA, COMPARED, MEASURED, TRAINING, WORK, OUTPUT = "Data", "Compared", "Measured", "Training", "Work", "Output"
 
 
-@options_of(Recipe, names=NAMES, into="given", only_given=True)
 def compare(
-    given: Mapping[str, Any],
-    data: Annotated[str | None, Argument(help="Labelled texts, as for `salience train`.")] = None,
-    methods: Annotated[
-        str | None,
-        Option(
-            help="Methods with their options, separated by commas, such as plain,ssmix,ssmix:window=0.2. The first "
-            "method is the baseline.  [default: plain,ssmix]"
-        ),
-    ] = None,
-    variants: Annotated[
-        Path | None,
-        Option(
-            help="Yaml file of variants of the recipe, in place of --methods: lines of the form NAME: {learning_rate: "
-            "1e-4, method: ssmix}, with any settings of `salience train`. The first variant is the baseline."
-        ),
-    ] = None,
-    seeds: Annotated[str, Option(help="Seeds, separated by commas; each method is trained with each.")] = "0,1,2,3,4",
-    sizes: Annotated[
-        str | None,
-        Option(
-            help="Numbers of labelled rows, separated by commas, such as 50,100,all. Each seed draws its rows, the "
-            "same for every method.  [default: all]"
-        ),
-    ] = None,
-    models: Annotated[
-        str | None, Option(help="Models, separated by commas, in place of --model.  [default: minilm]")
+    data: Annotated[
+        str | None, Argument(help="Labelled texts, as for `salience train`.", rich_help_panel=DATA)
     ] = None,
     data_sets: Annotated[
         Path | None,
-        Option(
-            help="Yaml file of several data sets, in place of DATA: lines of the form NAME: {data: FILE, test: FILE}."
-        ),
+        Option(metavar="FILE", rich_help_panel=DATA, help="Yaml of several: NAME: {data: FILE, test: FILE}."),
     ] = None,
-    config: Annotated[
+    test: Annotated[str | None, of_setting("test", "Rows for the final test.", DATA, "FILE")] = None,
+    text: Annotated[
+        str | None, of_setting("text", "Column of the text.  [default: guessed]", DATA, "COLUMN")
+    ] = None,
+    text_pair: Annotated[
+        str | None, of_setting("text_pair", "Column of a second text.  [default: guessed]", DATA, "COLUMN")
+    ] = None,
+    label: Annotated[
+        str | None, of_setting("label", "Column of the label, or columns of 0 and 1.", DATA, "COLUMN")
+    ] = None,
+    label_separator: Annotated[
+        str | None, of_setting("label_separator", "What divides several labels of a text.", DATA)
+    ] = None,
+    encoding: Annotated[
+        str | None, of_setting("encoding", "Character encoding of csv and tsv.  [default: utf-8]", DATA)
+    ] = None,
+    bad_rows: Annotated[
+        str | None, of_setting("bad_rows", "Rows without text or label: error or skip.", DATA)
+    ] = None,
+    methods: Annotated[
+        str | None,
+        Option(rich_help_panel=COMPARED, help="The first is the baseline.  [default: plain,ssmix]"),
+    ] = None,
+    variants: Annotated[
         Path | None,
-        Option(help="Yaml file with any settings of `salience train`; options override it."),
+        Option(metavar="FILE", rich_help_panel=COMPARED, help="In place of them, yaml of NAME: {SETTING: VALUE}."),
     ] = None,
-    references: Annotated[
-        str,
-        Option(
-            help="Rows beside the methods, for which nothing is tested: none, default (majority,tf-idf,frozen), or "
-            "names separated by commas."
-        ),
-    ] = "default",
+    models: Annotated[
+        str | None, Option(rich_help_panel=COMPARED, help="Several, by commas, in place of --model.")
+    ] = None,
+    seeds: Annotated[str, Option(rich_help_panel=COMPARED, help="Each trains every method.")] = "0,1,2,3,4",
+    sizes: Annotated[
+        str | None, Option(rich_help_panel=COMPARED, help="Labelled rows, as 50,100,all.  [default: all]")
+    ] = None,
     budget: Annotated[
-        str,
-        Option(
-            help="What all methods spend alike: passes of texts through the model, time on this machine, or steps. "
-            "--steps are those of the first method; a method whose steps cost more has fewer."
-        ),
+        str, Option(rich_help_panel=COMPARED, help="Spent alike: passes, time or steps.")
     ] = "passes",
+    references: Annotated[
+        str, Option(rich_help_panel=COMPARED, help="Rows beside: none, or majority,tf-idf,frozen.")
+    ] = "default",
     faithfulness: Annotated[
-        bool,
-        Option(
-            "--faithfulness",
-            help="Also measure how faithful the explanations of each model are: comprehensiveness and sufficiency on "
-            "200 test texts, in excess over random scores.",
-        ),
+        bool, Option("--faithfulness", rich_help_panel=MEASURED, help="Also that of explanations of 200 texts.")
     ] = False,
     heat_maps: Annotated[
         bool,
-        Option(
-            "--heat-maps/--no-heat-maps",
-            help="Explain the texts on which methods disagree, in the report. The models of the first seed at the "
-            "largest size are kept for it; all others are not.",
-        ),
+        Option("--heat-maps/--no-heat-maps", rich_help_panel=MEASURED, help="Explain texts that they dispute."),
     ] = True,
-    output: Annotated[
-        Path | None,
-        Option(help="Folder of the runs; a stopped comparison is continued in it.  [default: runs/DATA-compared]"),
+    model: Annotated[
+        str | None, of_setting("model", "minilm, a folder or a hub name.  [default: minilm]", TRAINING)
+    ] = None,
+    steps: Annotated[int | None, of_setting("steps", "Of the first method.  [default: by the data]", TRAINING)] = None,
+    precision: Annotated[
+        str | None, of_setting("precision", "Number format: auto, fp32, bf16 or fp16.", TRAINING)
+    ] = None,
+    device: Annotated[str | None, of_setting("device", "Device: auto, cpu or cuda.", TRAINING)] = None,
+    set_: Annotated[
+        list[str] | None,
+        Option("--set", metavar="NAME=VALUE", rich_help_panel=TRAINING,
+               help="Any other setting of docs/settings.md; repeatable."),
     ] = None,
     jobs: Jobs = 1,
     ray: Ray = None,
     part: Part = None,
+    config: Annotated[
+        Path | None, Option(metavar="FILE", rich_help_panel=OUTPUT, help="Yaml file of settings; options override it.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        Option(metavar="FOLDER", rich_help_panel=OUTPUT, help="A stopped comparison goes on in its folder."),
+    ] = None,
     report_to: ReportTo = None,
-    debug: Debug = False,
-) -> None:
+) -> None:  # fmt: skip
     """Train methods over several seeds and test whether their differences are larger than chance."""
-    settings = merged(read_config(config), dict(given) | ({} if data is None else {"data": data}))
-
+    settings = merged(read_config(config), with_assigned(settings_in(locals()), set_))
     if methods is not None and variants is not None:
         raise InputError("name what is compared either with --methods or with --variants, not both")
     compared = (
@@ -109,11 +107,40 @@ def compare(
     )
     sets = None if data_sets is None else read_config(data_sets, "--data-sets")
 
-    # From here on torch is needed, which takes a while to import.
-    from salience.commands.compare import compare_and_report
+    from salience.comparison.comparing import compare as compare_grid
+    from salience.comparison.grid import data_sets_of, name_of, sizes_of
+    from salience.processes import part_of
+    from salience.report.terminal import GridProgress, say
+    from salience.training.recipe import Recipe
+    from salience.training.references import references_of
 
-    compare_and_report(
-        settings, compared, seeds, output, config=config, data_sets=data_sets, sets=sets, sizes=sizes, models=models,
-        references=references, part=part, report_to=report_to, jobs=jobs, ray=ray, budget=budget,
-        measures=["faithfulness"] if faithfulness else [], heat_maps=heat_maps,
-    )  # fmt: skip
+    chosen = None if sets is None else data_sets_of(sets, f"--data-sets {data_sets}")
+    if chosen:
+        if "data" in settings:
+            raise InputError("name the data either as DATA or with --data-sets, not both")
+        settings = {**settings, "data": next(iter(chosen.values()))["data"]}
+    evidence: list[GridEvidence] = []
+    with GridProgress() as progress:
+        recipe = Recipe.from_mapping(settings, str(config or "the command line"))
+        output = output or Path("runs") / f"{name_of(str(data_sets or recipe.data))}-compared"
+        compare_grid(
+            recipe, compared, numbers(seeds, ",", "--seeds 0,1,2"), output, progress.note, display=progress,
+            part=part_of(part, progress.note), report_to=comma_separated(report_to) if report_to else (),
+            sizes=sizes_of(sizes) if sizes else (), models=comma_separated(models) if models else (),
+            data_sets=chosen, references=references_of(references), finished=evidence.append, jobs=jobs, ray=ray,
+            budget=budget, heat_maps=heat_maps, measures=["faithfulness"] if faithfulness else [],
+        )  # fmt: skip
+    for each in evidence:  # none while runs of other parts are missing
+        show_and_report(each, output)
+    say(f"saved: {output}{', with report.html and report.md' if evidence else ''}")
+
+
+def show_and_report(evidence: GridEvidence, output: Path) -> None:
+    """Prints a finished comparison and writes its report into its folder."""
+    from salience.comparison.results import write_reports
+    from salience.report.comparison import show_comparison
+    from salience.report.comparison_page import comparison_markdown, comparison_page
+
+    show_comparison(evidence.comparison)
+    title = f"Comparison {output.resolve().name}"
+    write_reports(comparison_page(evidence, title), comparison_markdown(evidence, title), output)

@@ -1,28 +1,206 @@
-"""`salience demo`: a classifier in the browser."""
+"""`salience demo`: a page on this machine that shows label, probabilities and words of a text that is typed in.
+
+Any site can make a browser send requests to 127.0.0.1. A site whose name is made to resolve to that address (DNS
+rebinding) could even read the answers. The browser then sends the site's name as `Host`: `LocalOnly` refuses it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+import os
+from collections.abc import Awaitable, Callable, MutableMapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 from typer import Option
 
-from salience.cli.options import AS_IN_TRAINING, Debug, Model, options_of
-from salience.training.recipe import Recipe
+from salience.cli.explain import applicable_explainers
+from salience.cli.options import Device, MaxLength, Model
+from salience.errors import InputError
+
+if TYPE_CHECKING:
+    from salience.classify import TextClassifier
+    from salience.classify.abstaining import Thresholds
+    from salience.explainers.class_words import KeptWords
+
+FONTS = ["system-ui", "sans-serif"]  # installed ones, so that none is downloaded
+HOSTS = ("127.0.0.1", "localhost")
+# gradio's page has inline scripts and styles, and evaluates templates. Nothing is loaded from or sent to other hosts.
+POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; object-src 'none'; base-uri 'self'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
 
 
-@options_of(Recipe, names=["max_length", "device"], unset=AS_IN_TRAINING)
 def demo(
     model: Model,
-    port: Annotated[
-        int | None, Option(min=1, max=65535, help="Port of the page.  [default: the first free one from 7860]")
-    ] = None,
-    *,
-    settings: Mapping[str, Any],
+    port: Annotated[int | None, Option(min=1, max=65535, help="Port of the page.  [default: from 7860 on]")] = None,
+    max_length: MaxLength = None,
+    device: Device = "auto",
     browser: Annotated[bool, Option("--browser", help="Open the page in the browser.")] = False,
-    debug: Debug = False,
 ) -> None:
     """Serve a page on this machine that classifies and explains texts that are typed in."""
-    from salience.commands.demo import serve
+    if find_spec("gradio") is None:
+        raise InputError("the page needs gradio: pip install 'salience[demo]'")
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
-    serve(model, port=port, browser=browser, **settings)
+    from salience.classify import load
+    from salience.classify.abstaining import read_thresholds
+    from salience.explainers.class_words import read_kept_words
+
+    classifier = load(model, max_length, device)
+    thresholds = None if classifier.multi_label else read_thresholds(model, classifier.labels)
+    page = build_page(classifier, model, thresholds, read_kept_words(model))
+    try:
+        launch(page, server_port=port, inbrowser=browser)
+    except OSError as error:
+        at = "no free port" if port is None else f"--port {port}"
+        raise InputError(f"{at}: {error}") from error
+    except ValueError as error:  # gradio asks for its own page once
+        if "localhost is not accessible" not in str(error):
+            raise
+        raise InputError(
+            "the page does not answer on this machine within three seconds: the machine is busy, or a proxy stands "
+            "between; try again, or set NO_PROXY=127.0.0.1,localhost"
+        ) from error
+
+
+def launch(page, **settings):
+    """Starts a server that answers this machine only, and no pages of other sites.
+
+    Args:
+        page: gradio's blocks.
+        settings: further arguments of gradio's `launch`, whose result is returned.
+    """
+    import gradio
+    from starlette.middleware import Middleware
+
+    for name in ("NO_PROXY", "no_proxy"):  # a proxy cannot reach a page that answers this machine only
+        os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1", "localhost"]))
+    return page.launch(
+        server_name="127.0.0.1", share=False, theme=gradio.themes.Default(font=FONTS, font_mono=["monospace"]),
+        app_kwargs={"middleware": [Middleware(LocalOnly)]}, **settings,
+    )  # fmt: skip
+
+
+def build_page(
+    classifier: TextClassifier, name: str, thresholds: Thresholds | None = None, words: KeptWords | None = None
+):
+    """The page as gradio's blocks. Texts, labels and words are escaped.
+
+    Args:
+        name: of the classifier, for the title.
+        thresholds: below which it abstains; None if it decides every text, or can give a text several labels.
+        words: that speak for its classes; None if they are not known.
+    """
+    import gradio
+
+    from salience.data.texts import Texts
+    from salience.explainers import EXPLAINERS
+    from salience.explainers.explain import explain_texts
+    from salience.report.demo_page import abstaining, classes_table, decision_line, labels_table, predicting
+
+    offered, several = list(applicable_explainers(classifier, Texts(["a text"]))), classifier.multi_label
+    column = None if thresholds is None else abstaining(thresholds, classifier.labels)
+    if several:
+        column = predicting(classifier.thresholds)
+
+    def show(text: str, pair: str, explainer: str) -> tuple[dict[str, float], str, str]:
+        if not text.strip():
+            return {}, "", ""
+        texts = Texts([text], [pair] if pair.strip() else None)
+        # There is one for each predicted label, where a text can have several.
+        explanations = list(explain_texts(classifier, texts, {explainer: EXPLAINERS[explainer]}))
+        first = explanations[0]
+        probabilities = dict(zip(first.labels, map(float, first.probabilities), strict=True))
+        line = "" if thresholds is None else decision_line(first, thresholds)
+        if several:
+            line = labels_table(first, classifier.thresholds)
+        return probabilities, line, "".join(explanation._repr_html_() for explanation in explanations)
+
+    with gradio.Blocks(title=f"salience: {name}", analytics_enabled=False) as page:
+        gradio.Markdown("# Which words decide")
+        with gradio.Row():
+            with gradio.Column():
+                text = gradio.Textbox(label="text", lines=4, autofocus=True)
+                pair = gradio.Textbox(label="second text, if the model reads pairs")
+                default = "gradient" if "gradient" in offered else offered[0]
+                explainer = gradio.Dropdown(offered, value=default, label="explainer")
+                button = gradio.Button("explain", variant="primary")
+            with gradio.Column():
+                probabilities = gradio.Label(label="probabilities", num_top_classes=5, visible=not several)
+                decision = (
+                    gradio.HTML(label="labels")
+                    if several
+                    else gradio.Textbox(label="decision", visible=thresholds is not None, interactive=False)
+                )
+                shown = gradio.HTML(label="words")
+        gradio.HTML(classes_table(classifier.labels, column, words))
+        for event in (button.click, text.submit, explainer.change):
+            event(show, [text, pair, explainer], [probabilities, decision, shown], api_visibility="private")
+    return page
+
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+class LocalOnly:
+    """ASGI middleware: refuses `Host` and `Origin` headers of other machines, and sends a content security policy.
+
+    Args:
+        app: the ASGI application that answers the other requests.
+    """
+
+    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]):
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        elif not is_local(scope["headers"]):
+            await refuse(scope, receive, send)
+        else:
+
+            async def send_with_policy(message: MutableMapping[str, Any]) -> None:
+                if message["type"] == "http.response.start":
+                    policy = (b"content-security-policy", POLICY.encode("ascii"))
+                    message = {**message, "headers": [*message.get("headers", ()), policy]}
+                await send(message)
+
+            await self.app(scope, receive, send_with_policy)
+
+
+def is_local(headers: list[tuple[bytes, bytes]]) -> bool:
+    """Whether a request has one `Host` header, for this machine, and only `Origin` headers of this machine.
+
+    Args:
+        headers: names in lower case, and values.
+    """
+    hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
+    origins = [value.decode("latin-1") for name, value in headers if name == b"origin"]
+    return len(hosts) == 1 and is_here(f"//{hosts[0]}") and all(map(is_here, origins))
+
+
+def is_here(address: str) -> bool:
+    """Whether an address is one of this machine."""
+    try:
+        return urlsplit(address).hostname in HOSTS
+    except ValueError:  # not a valid address
+        return False
+
+
+async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers a request with status 403, or closes a web socket."""
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    message = b"This page is for this machine only: open it as http://127.0.0.1 or http://localhost, with its port.\n"
+    await send({
+        "type": "http.response.start", "status": 403,
+        "headers": [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(message)).encode())],
+    })  # fmt: skip
+    await send({"type": "http.response.body", "body": message})

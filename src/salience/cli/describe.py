@@ -1,4 +1,4 @@
-"""`salience describe`: a classifier from descriptions of its labels, without labelled texts."""
+"""`salience describe`: a classifier from descriptions of its labels, written as a plain checkpoint."""
 
 from __future__ import annotations
 
@@ -8,28 +8,83 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from salience.cli.options import Debug, options_of
-from salience.training.recipe import Recipe
+from salience._version import __version__
+from salience.cli.export import check_replaceable
+from salience.cli.options import Device, Encoding, MaxLength, Overwrite, of_setting
+from salience.errors import counted
+
+FILE = "descriptions.json"  # in the folder: what it was made from
+CARD = """---
+pipeline_tag: text-classification
+library_name: transformers
+tags:
+- salience
+---
+
+# Text classifier from descriptions of its labels
+
+A plain Hugging Face checkpoint that was not trained: a text gets the label whose description has the most similar
+sentence vector of the encoder {model}. Made by `salience describe`, salience {version}.
+
+{scores} The probabilities are not calibrated.
+
+| label | descriptions |
+|---|---|
+{rows}
+"""
 
 
-@options_of(
-    Recipe, names=["text", "label", "encoding"], into="columns", unset=dict.fromkeys(("text", "label"), "guessed")
-)
-@options_of(Recipe, names=["max_length", "device"])
 def describe(
     labels: Annotated[str, Argument(help="Yaml file with a text or a list of texts for each label.")],
-    model: Annotated[
-        str, Option(help="Encoder that was trained for sentence vectors: minilm, a folder, or a name on the hub.")
-    ] = "minilm",
-    test: Annotated[str | None, Option(help="Labelled texts, to measure the classifier.  [default: none]")] = None,
-    *,
-    columns: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    output: Annotated[Path | None, Option(help="Folder to write.  [default: runs/LABELS-described]")] = None,
-    overwrite: Annotated[bool, Option("--overwrite", help="Replace an earlier classifier of this command.")] = False,
-    debug: Debug = False,
+    model: Annotated[str, Option(help="Encoder for sentence vectors: minilm, a folder, a hub name.")] = "minilm",
+    test: Annotated[str | None, Option(help="Labelled texts to measure it on.  [default: none]")] = None,
+    text: Annotated[str | None, of_setting("text", "Column of the text.  [default: guessed]")] = None,
+    label: Annotated[str | None, of_setting("label", "Column of the label.  [default: guessed]")] = None,
+    encoding: Encoding = "utf-8",
+    max_length: Annotated[int | None, of_setting("max_length", "Tokens read of a text.")] = None,
+    device: Device = "auto",
+    output: Annotated[Path | None, Option(help="Folder.  [default: runs/LABELS-described]")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Make a classifier from descriptions of its labels, without labelled texts, and write a plain checkpoint."""
-    from salience.commands.describe import describe_labels
+    from salience.cli.rows import labelled_texts
+    from salience.data.task import label_descriptions, read_descriptions
+    from salience.files import whole_folder, write_json, write_whole
+    from salience.report.terminal import say
+    from salience.runs.folder import write_manifest, written_by_run
+    from salience.scores.metrics import scores
+    from salience.training.described import described_classifier
 
-    describe_labels(labels, model, test, output, overwrite=overwrite, columns=columns, **settings)
+    output = output or Path("runs") / f"{Path(labels).name.split('.')[0] or 'labels'}-described"
+    check_replaceable(output, overwrite, FILE, "classifier of salience describe")
+    described = read_descriptions(labels)
+    names = list(described)
+    classifier = described_classifier(model, label_descriptions(labels, names), names, max_length, device)
+    found = None
+    if test is not None:
+        known = labelled_texts(test, names, None, None, {"text": text, "label": label, "encoding": encoding})
+        found = scores(classifier.predict_proba(known), known.known_labels)
+        found |= {"rows": len(known), "file": Path(test).name}
+        say("accuracy {accuracy:.3f}, macro-F1 {macro_f1:.3f} on {rows:,} rows of {file}".format_map(found))
+    with whole_folder(output, own=written_by_run(output)) as unfinished:
+        classifier.model.config._name_or_path = model
+        classifier.model.save_pretrained(unfinished)
+        classifier.tokenizer.save_pretrained(unfinished)
+        about = {"written by": f"salience {__version__}", "model": model, "labels": described, "test": found}
+        write_json(unfinished / FILE, about)
+        write_whole(unfinished / "README.md", card(described, model, found))
+        write_manifest(unfinished)
+    say(f"saved: {output} ({counted(len(names), 'label')})")
+
+
+def card(described: Mapping[str, list[str]], model: str, found: Mapping[str, Any] | None) -> str:
+    """The README.md of the folder, in Markdown; labels and descriptions are escaped."""
+    from salience.runs.card import code, file_name, markdown
+
+    rows = "\n".join(
+        f"| {markdown(label)} | {'; '.join(map(markdown, texts))} |" for label, texts in described.items()
+    )
+    scores = "Nothing was measured."
+    if found is not None:
+        scores = "Accuracy {accuracy:.3f}, macro-F1 {macro_f1:.3f} on {rows:,} labelled rows.".format_map(found)
+    return CARD.format(model=code(file_name(model)), rows=rows, scores=scores, version=__version__)

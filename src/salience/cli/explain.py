@@ -1,16 +1,39 @@
-"""`salience explain`: the words that a decision rests on."""
+"""`salience explain`: texts and explainers in; explanations in a terminal, as JSON lines, or as a page out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from salience.cli.options import AS_IN_TRAINING, Debug, Model, Pieces, Precision, catalogue, help_of, options_of
-from salience.settings import comma_separated, settings_of
-from salience.training.recipe import Recipe
+from salience.cli.options import (
+    Device,
+    Encoding,
+    Label,
+    MaxLength,
+    Model,
+    Overwrite,
+    Pieces,
+    Precision,
+    TextPair,
+    catalogue,
+)
+from salience.errors import InputError, counted, json_printable, unknown
+from salience.settings import comma_separated
+
+if TYPE_CHECKING:
+    from salience.classify import TextClassifier
+    from salience.data.texts import Texts
+    from salience.explainers.explanation import Explanation
+
+FORMATS = ("terminal", "jsonl", "html")
 
 
 def explainer_rows() -> list[tuple[str, str]]:
@@ -23,51 +46,189 @@ def explainer_rows() -> list[tuple[str, str]]:
     return [*rows, ("captum:NAME", "A method of the package captum.")]
 
 
-@options_of(Recipe, names=["text_pair", "label", "encoding"], into="columns", unset=AS_IN_TRAINING)
-@options_of(Recipe, names=["max_length", "device"], unset=AS_IN_TRAINING)
 def explain(
     model: Model,
     data: Annotated[str | None, Argument(help="Texts to explain, as for `salience predict`.")] = None,
     text: Annotated[list[str] | None, Option("--text", help="Text to explain, instead of a file; repeatable.")] = None,
-    explainer: Annotated[
-        str, Option(help="Explainers that --list-explainers prints, separated by commas.")
-    ] = "gradient",
+    explainer: Annotated[str, Option(help="Explainers, separated by commas.")] = "gradient",
     list_explainers: Annotated[bool, catalogue("--list-explainers", "explainers", explainer_rows)] = False,
-    target: Annotated[
-        str,
-        Option(
-            help="Class to explain: predicted, gold (the label in the data), or the name of a label. Where a text can "
-            "have several labels, each predicted or right one is explained."
-        ),
-    ] = "predicted",
-    layer: Annotated[
-        int | None, Option(help="Layer of the attention explainers; 0 is the first, -1 the last.  [default: -1]")
-    ] = None,
-    head: Annotated[
-        int | None, Option(help="Head of the attention explainers.  [default: the mean of the layer's heads]")
-    ] = None,
+    target: Annotated[str, Option(help="Class: predicted, gold, or a label.")] = "predicted",
+    layer: Annotated[int | None, Option(help="Of attention explainers; -1 is the last.  [default: -1]")] = None,
+    head: Annotated[int | None, Option(help="Of attention explainers.  [default: mean of all]")] = None,
     pieces: Pieces = "sum",
     precision: Precision = "auto",
-    text_column: Annotated[
-        str | None, Option(help=help_of(settings_of(Recipe)["text"], AS_IN_TRAINING["text"]))
-    ] = None,
-    *,
-    columns: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    output: Annotated[Path | None, Option(help="File to write: .jsonl or .html.  [default: the terminal]")] = None,
+    text_column: Annotated[str | None, Option(help="Column of the text.  [default: as in training]")] = None,
+    text_pair: TextPair = None,
+    label: Label = None,
+    encoding: Encoding = "utf-8",
+    max_length: MaxLength = None,
+    device: Device = "auto",
+    output: Annotated[Path | None, Option(help=".jsonl or .html file.  [default: the terminal]")] = None,
     format_: Annotated[
-        str | None,
-        Option("--format", help="Output format: terminal, jsonl or html.  [default: by the name of the output file]"),
+        str | None, Option("--format", help="terminal, jsonl or html.  [default: by the file's name]")
     ] = None,
-    most: Annotated[int | None, Option(help="Explain only the first N texts of the file.  [default: all]")] = None,
-    overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing output file.")] = False,
-    debug: Debug = False,
-) -> None:
+    most: Annotated[int | None, Option(help="Only the first texts of the file.  [default: all]")] = None,
+    overwrite: Overwrite = False,
+) -> None:  # fmt: skip
     """Show the words that a decision rests on, in the terminal, as JSON lines, or as one self-contained page."""
-    from salience.commands.explain import explain_file
+    texts, explainers = text or [], comma_separated(explainer)
+    kind = format_ or ("terminal" if output is None else output.suffix.lstrip(".").lower())
+    if format_ is None and kind not in FORMATS:
+        raise InputError(f"{output}: name it with .jsonl or .html, by which the format is known")
+    if kind not in FORMATS:
+        raise unknown("--format", kind, FORMATS)
+    if kind == "terminal" and output is not None:
+        raise InputError(f"{output}: name it with .jsonl or .html, or leave --output out to see it in the terminal")
+    if kind == "html" and output is None:
+        raise InputError("--format html needs a file: --output explanations.html")
+    if bool(texts) == (data is not None):
+        raise InputError("give either a file of texts, or --text, once or several times")
+    if texts and (most is not None or text_column or text_pair or label):
+        raise InputError("--most and the names of columns are about a file: leave them out with --text")
+    if texts and target == "gold":
+        raise InputError("--target gold explains right labels: give texts in a file that has them, not by --text")
 
-    explain_file(
-        model, data, text or [], output, explainers=comma_separated(explainer), target=target, layer=layer, head=head,
-        pieces=pieces, precision=precision, kind=format_, most=most, overwrite=overwrite,
-        columns={**columns, "text": text_column, "text_option": "--text-column"}, **settings,
-    )  # fmt: skip
+    from salience.classify import load
+    from salience.cli.rows import cannot, read_texts
+    from salience.data.labels import visible
+    from salience.data.task import check_not_read
+    from salience.data.texts import Texts
+    from salience.data.values import well_formed
+    from salience.explainers.explain import check_pieces, explain_texts
+    from salience.files import check_output_file
+    from salience.report.terminal import cut_off, tell
+    from salience.runs.folder import trained_columns
+
+    if not all(map(visible, texts)):
+        raise InputError("--text has no words: give a text to explain")
+    if output is not None and output.suffix.lower() != f".{kind}":
+        raise InputError(f"{output}: name it with .{kind}, or choose the --format that its name says")
+    check_output_file(output, overwrite)
+    check_not_read(output, data)
+    functions = chosen_explainers(explainers, layer, head)
+    check_pieces(pieces, "--pieces")
+    classifier = load(model, max_length, device, precision)
+    trained = trained_columns(model)
+    if texts and trained is not None and trained.text_pair is not None:
+        raise InputError(f"{model} was trained on pairs of texts: give them in a file, --text gives single ones")
+    # Command-line arguments that are not UTF-8 contain lone surrogates, which no tokenizer accepts.
+    windows: Iterable[Texts] = [Texts([well_formed(text) for text in texts])]
+    if data is not None:
+        columns = {"text": text_column, "text_option": "--text-column", "text_pair": text_pair, "label": label,
+                   "encoding": encoding}  # fmt: skip
+        windows = read_texts(data, classifier.labels, trained, most, columns, multi_label=classifier.multi_label)
+    with cannot(f"explain {model}" if data is None else f"explain {data} by {model}"):
+        number = target_of(target, classifier.labels)
+        explanations = chain.from_iterable(
+            explain_texts(classifier, window, functions, number, pieces) for window in windows
+        )
+        title = f"{Path(model).name}: {Path(data).name if data else 'explanations'}"
+        written, cut = write(explanations, kind, output, title)
+    what = "decision" if classifier.multi_label else "text"
+    if cut:
+        tell(cut_off(cut, written, classifier.max_length, what))
+    if output is not None:
+        tell(f"{counted(written, what)} explained: {output}")
+
+
+def write(explanations: Iterable[Explanation], kind: str, output: Path | None, title: str) -> tuple[int, int]:
+    """Writes explanations as they are computed; returns their number, and that of texts that were cut.
+
+    Where a text can have several labels, it counts with each explanation.
+    """
+    from rich.console import Console
+
+    from salience.data.writing import writing
+    from salience.explainers.explanation import as_json
+    from salience.files import whole_file
+    from salience.report.explanation_page import explanation_page
+    from salience.report.terminal import explanation_line
+
+    seen: Counter[bool] = Counter()
+
+    def noted() -> Iterator[Explanation]:
+        for explanation in explanations:
+            seen[explanation.cut] += 1
+            yield explanation
+
+    def print_rows(rows: list[dict]) -> None:
+        for row in rows:
+            print(json_printable(json.dumps(row, ensure_ascii=False)))
+
+    if kind == "html" and output is not None:
+        page = explanation_page(noted(), title)
+        with whole_file(output) as unfinished:
+            unfinished.write_text(page, encoding="utf-8")
+    elif kind == "jsonl":
+        with nullcontext(print_rows) if output is None else writing(output, overwrite=True) as write_rows:
+            for explanation in noted():
+                write_rows([as_json(explanation)])
+    else:
+        console = Console(highlight=False)
+        for explanation in noted():
+            for name in explanation.scores:
+                line = explanation_line(replace(explanation, scores={name: explanation.scores[name]}))
+                suffix = f" [{name}]" if len(explanation.scores) > 1 else ""
+                console.print(line.append(suffix), soft_wrap=True)
+    return seen.total(), seen[True]
+
+
+# What `salience faithfulness` and `salience demo` need too.
+
+
+def chosen_explainers(names: Sequence[str], layer: int | None, head: int | None) -> dict[str, Callable]:
+    """Explainers of `salience.EXPLAINERS` or captum:NAME, with the layer and head of attention explainers.
+
+    Raises:
+        InputError: an explainer is unknown, captum is not installed, or a layer or head is given without an attention
+            explainer.
+    """
+    from salience.explainers import EXPLAINERS, Attention, ClsAttention
+    from salience.explainers.from_captum import FromCaptum
+
+    explainers: dict[str, Callable] = {}
+    for name in names:
+        if name.startswith("captum:"):
+            explainers[name] = FromCaptum(name.removeprefix("captum:"))
+        elif name in EXPLAINERS:
+            explainers[name] = EXPLAINERS[name]
+        else:
+            raise unknown("explainer", name, [*EXPLAINERS, "captum:NAME"])
+    if layer is None and head is None:
+        return explainers
+    attention = {name: each for name, each in explainers.items() if isinstance(each, Attention | ClsAttention)}
+    if not attention:
+        raise InputError("--layer and --head are of --explainer attention and cls-attention")
+    for name, each in attention.items():
+        explainers[name] = replace(each, layer=each.layer if layer is None else layer, head=head)
+    return explainers
+
+
+def applicable_explainers(classifier: TextClassifier, texts: Texts) -> dict[str, Callable]:
+    """The explainers that can explain this classifier, by name; they are tried on the first text."""
+    from salience.explainers import EXPLAINERS
+    from salience.explainers.explain import explain_texts
+
+    first, applicable = texts.take([0]), {}
+    for name, explainer in EXPLAINERS.items():
+        try:
+            list(explain_texts(classifier, first, {name: explainer}))
+        except InputError:
+            raise
+        except ValueError:
+            continue
+        applicable[name] = explainer
+    return applicable
+
+
+def target_of(target: str, labels: list[str]) -> int | str:
+    """The number of a label; "predicted" and "gold" stay as they are.
+
+    Raises:
+        InputError: it is none of these.
+    """
+    if target in ("predicted", "gold"):
+        return target
+    if target not in labels:
+        raise unknown("--target", target, ["predicted", "gold", *labels])
+    return labels.index(target)

@@ -1,43 +1,157 @@
-"""`salience export`: a trained classifier for programs that run without torch."""
+"""`salience export`: a trained classifier in, a folder with the same classifier in ONNX out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from salience.cli.options import AS_IN_TRAINING, Debug, Model, options_of
-from salience.training.recipe import Recipe
+from salience.cli.options import Encoding, Label, MaxLength, Model, Overwrite, Text, TextPair
+from salience.errors import InputError, listed, quoted, unknown
+
+if TYPE_CHECKING:
+    from salience.export.agreement import Agreement
+
+FORMATS = ("onnx",)
 
 
-@options_of(Recipe, names=["text", "text_pair", "label", "encoding"], into="columns", unset=AS_IN_TRAINING)
-@options_of(Recipe, names=["max_length"], unset=AS_IN_TRAINING)
 def export(
     model: Model,
     to: Annotated[str, Option(help="Format: onnx.")] = "onnx",
-    int8: Annotated[
-        bool, Option("--int8", help="Round weights and what is multiplied with them to 8 bits: smaller and faster.")
-    ] = False,
+    int8: Annotated[bool, Option("--int8", help="Round to 8 bits: smaller and faster.")] = False,
     check: Annotated[
-        str | None,
-        Option(help="Texts on which the export is compared with the original.  [default: the run's test data]"),
+        str | None, Option(help="Texts to compare on.  [default: the run's test data]")
     ] = None,
     accept: Annotated[
-        bool, Option("--accept", help="Write the export even if --int8 changes more than 1 % of the labels.")
+        bool, Option("--accept", help="Write it even if --int8 changes more than 1 %.")
     ] = False,
-    *,
-    columns: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    output: Annotated[Path | None, Option(help="Folder to write.  [default: RUN-onnx or RUN-onnx-int8]")] = None,
-    overwrite: Annotated[bool, Option("--overwrite", help="Replace an earlier export.")] = False,
-    debug: Debug = False,
-) -> None:
+    text: Text = None,
+    text_pair: TextPair = None,
+    label: Label = None,
+    encoding: Encoding = "utf-8",
+    max_length: MaxLength = None,
+    output: Annotated[
+        Path | None, Option(help="Folder to write.  [default: RUN-onnx, or RUN-onnx-int8]")
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:  # fmt: skip
     """Export a trained classifier to ONNX, compare it with the original, and write a folder that `predict` reads."""
-    from salience.commands.export import export_run
+    import shutil
 
-    export_run(
-        model, to=to, int8=int8, check=check, accept=accept, output=output, overwrite=overwrite, columns=columns,
-        **settings,
-    )  # fmt: skip
+    from salience.classify import load
+    from salience.classify.classifier import OnnxClassifier
+    from salience.classify.onnx_model import FILE, needed
+    from salience.cli.rows import read_texts
+    from salience.data.texts import Texts
+    from salience.export.folder import is_served, write_export
+    from salience.files import files_in, whole_folder
+    from salience.report.terminal import tell
+    from salience.runs.folder import ABSTENTION, RECIPE, trained_columns, write_manifest, written_by_run
+
+    if to not in FORMATS:
+        raise unknown("--to", to, FORMATS)
+    if accept and not int8:
+        raise InputError("--accept is about labels that --int8 changes: leave it out, or add --int8")
+    for package in ("onnx", "onnxscript", "onnxruntime"):
+        needed(package)
+    output = output or beside(model, "-onnx-int8" if int8 else "-onnx")
+    check_replaceable(output, overwrite, FILE, "export of salience")
+    classifier = load(model, max_length, "cpu", "fp32")
+    if isinstance(classifier, OnnxClassifier):
+        raise InputError(f"{model} is an export already: name the run that it was exported from")
+    source = check or unchanged_test_data(model)
+    if source is None:
+        lacking = f"{model} names no test data that are still there and unchanged: "
+        if int8:
+            raise InputError(
+                f"{lacking}name texts on which int8 is compared with the original, with --check FILE"
+            )
+        tell(f"{lacking}the export is compared on made-up texts alone")
+    trained, texts = trained_columns(model), None
+    if source is not None:
+        columns = {"text": text, "text_pair": text_pair, "label": label, "encoding": encoding}
+        texts = Texts.concatenated(
+            read_texts(source, classifier.labels, trained, None, columns, multi_label=classifier.multi_label)
+        )
+        if not len(texts):
+            raise InputError(f"{source} has no texts; name others with --check FILE")
+
+    def decide(held: Agreement) -> None:
+        tell(f"{source}: {held}")
+        if not accept:
+            check_agreement(held, source, int8)
+
+    with whole_folder(output, own=written_by_run(output)) as unfinished:
+        pairs = None if trained is None else trained.text_pair is not None
+        write_export(classifier, unfinished, texts, int8, decide, pairs)
+        if not is_served(classifier):
+            tell(
+                f"no server is written: the model reads long texts with --long {classifier.long}, which the server "
+                "cannot; salience predict can"
+            )
+        for file in (RECIPE, ABSTENTION):  # `salience predict` finds the columns and the thresholds there
+            if (Path(model).expanduser() / file).is_file():
+                shutil.copyfile(Path(model).expanduser() / file, unfinished / file)
+        write_manifest(unfinished)
+        size = sum((unfinished / file).stat().st_size for file in files_in(unfinished)) / 2**20
+    tell(f"saved: {output} ({size:.0f} MiB)")
+
+
+def check_agreement(held: Agreement, source: str | None, int8: bool) -> None:
+    """Raises an `InputError` if an export keeps too few of the answers about the texts of `source`."""
+    from salience.export.agreement import ENOUGH
+
+    if not held.is_enough:
+        raise InputError(
+            f"{'int8' if int8 else 'the export'} keeps {held.share:.2%} of the {held.problem.answers} in "
+            f"{source}, and {ENOUGH:.0%} are asked for: nothing is written. "
+            + ("Leave out --int8, or --accept the loss" if int8 else "Please report it")
+        )
+
+
+def beside(name: str, suffix: str) -> Path:
+    """The folder that is written if none is named: beside the run, or here for a name on the hub."""
+    path = Path(name).expanduser()
+    if not path.is_dir():
+        return Path(path.name + suffix)
+    place = path if path.name not in ("", "..") else path.resolve()  # such as "." and "..", which are no names
+    return place.with_name(path.resolve().name + suffix)
+
+
+def check_replaceable(output: Path, overwrite: bool, sign: str, kind: str) -> None:
+    """Checks that a folder can be written, and that only an earlier folder of its kind is replaced.
+
+    Args:
+        sign: a file that all folders of the kind have, and no others.
+        kind: what they are, for messages.
+
+    Raises:
+        InputError: it exists and may not be overwritten, cannot be written, or has files that no such command wrote.
+    """
+    from salience.files import check_folder, files_in, resolved
+    from salience.runs.folder import written_by_run
+
+    check_folder(output, overwrite)
+    files = set(files_in(resolved(output))) if output.exists() else set()
+    written = written_by_run(output)
+    if files and sign not in written:
+        raise InputError(f"{output} is no {kind} and is not overwritten: choose another --output")
+    if foreign := sorted(files - written):
+        raise InputError(
+            f"{output} contains files that no {kind} has ({listed(map(quoted, foreign), 3)}) and is not "
+            "overwritten: choose another --output, or move these files elsewhere"
+        )
+
+
+def unchanged_test_data(name: str) -> str | None:
+    """The test data that a run's recipe names; None if there are none, or if the file is gone or has changed."""
+    from salience.files import sha256_of
+    from salience.runs.folder import RECIPE, read_recipe
+
+    try:
+        recipe = read_recipe(Path(name).expanduser() / RECIPE)
+        test = recipe["test"]
+        return test if sha256_of(test) == recipe["checksums"][test] else None
+    except (InputError, OSError, KeyError, TypeError):
+        return None

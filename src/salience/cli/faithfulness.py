@@ -1,16 +1,37 @@
-"""`salience faithfulness`: tests of explanations."""
+"""`salience faithfulness`: a model, a judge and labelled texts in, the table of explainers by metrics out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from dataclasses import replace
+from math import isnan
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, cast
 
 from typer import Argument, Option
 
-from salience.cli.options import AS_IN_TRAINING, Debug, Model, Pieces, catalogue, options_of
+from salience.cli.explain import applicable_explainers, chosen_explainers, target_of
+from salience.cli.options import (
+    Device,
+    Encoding,
+    Label,
+    MaxLength,
+    Model,
+    Overwrite,
+    Pieces,
+    Seed,
+    Text,
+    TextPair,
+    catalogue,
+)
+from salience.errors import InputError, counted, listed
 from salience.settings import comma_separated
-from salience.training.recipe import Recipe
+
+if TYPE_CHECKING:
+    from salience.data.texts import Texts
+    from salience.faithfulness.results import Evaluation
+
+FILES = TABLE, VALUES, PAGE = ("faithfulness.json", "values.jsonl", "index.html")
 
 
 def metric_rows() -> list[tuple[str, str]]:
@@ -20,65 +41,167 @@ def metric_rows() -> list[tuple[str, str]]:
     return [(name, f"{metric.unit}, {metric.direction}. {metric.reference}") for name, metric in METRICS.items()]
 
 
-@options_of(Recipe, names=["text", "text_pair", "label", "encoding"], into="columns", unset=AS_IN_TRAINING)
-@options_of(Recipe, names=["max_length", "seed", "device"], unset=AS_IN_TRAINING)
 def faithfulness(
     model: Model,
-    data: Annotated[str, Argument(help="Labelled texts that the classifier was not trained on.")],
+    data: Annotated[str, Argument(help="Labelled texts that it was not trained on.")],
     judge: Annotated[
-        str | None,
-        Option(help="Another trained classifier that predicts the shortened texts.  [default: the model itself]"),
+        str | None, Option(help="Classifier that predicts shortened texts.  [default: MODEL]")
     ] = None,
     explainer: Annotated[
-        str | None,
-        Option(help="Explainers, separated by commas; random is always added.  [default: all that fit the model]"),
+        str | None, Option(help="Explainers, by commas; random is added.  [default: all]")
     ] = None,
     metrics: Annotated[
-        str | None,
-        Option(
-            help="Metrics that --list-metrics prints, separated by commas, with a number in place of k, such as "
-            "accuracy-drop@5.  [default: all that apply, with --at as k]"
-        ),
+        str | None, Option(help="Metrics, by commas: accuracy-drop@5.  [default: all]")
     ] = None,
     list_metrics: Annotated[bool, catalogue("--list-metrics", "metrics", metric_rows)] = False,
     target: Annotated[
-        str,
-        Option(
-            help="Where a text can have several labels: what is explained, predicted or gold for all such labels of a "
-            "text, or one label by its name."
-        ),
+        str, Option(help="Of several labels: predicted, gold, or a label.")
     ] = "predicted",
     pieces: Pieces = "sum",
-    precision: Annotated[
-        str,
-        Option(
-            help="Number format in which explanations are computed: fp32, bf16, or auto, bf16 where the device "
-            "computes it faster. What is measured is always computed in fp32."
-        ),
-    ] = "auto",
-    most: Annotated[int, Option(help="Number of words removed, at most.")] = 20,
-    at: Annotated[int, Option(help="Number of words for metrics whose name ends in @k.")] = 5,
-    rows: Annotated[int | None, Option(help="Read only the first N texts.  [default: all]")] = None,
+    precision: Annotated[str, Option(help="Of explanations: fp32, bf16 or auto.")] = "auto",
+    most: Annotated[int, Option(help="Words removed, at most.")] = 20,
+    at: Annotated[int, Option(help="Words for metrics whose name ends in @k.")] = 5,
+    rows: Annotated[int | None, Option(help="Read only the first texts.  [default: all]")] = None,
     marks: Annotated[
-        str | None,
-        Option(
-            help="Column with a label for every word, as annotated by people: also reports precision, recall and F1 "
-            "of the words marked with the label of the text."
-        ),
+        str | None, Option(help="Column of a label for each word, by people.")
     ] = None,
-    *,
-    columns: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    output: Annotated[Path | None, Option(help="Folder to write a JSON file and a page with curves to.")] = None,
-    overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing folder.")] = False,
-    debug: Debug = False,
-) -> None:
+    text: Text = None,
+    text_pair: TextPair = None,
+    label: Label = None,
+    encoding: Encoding = "utf-8",
+    max_length: MaxLength = None,
+    seed: Seed = 0,
+    device: Device = "auto",
+    output: Annotated[Path | None, Option(help="Folder for JSON and a page with curves.")] = None,
+    overwrite: Overwrite = False,
+) -> None:  # fmt: skip
     """Test explanations: remove the words that an explainer scores highest, and measure how the decision changes."""
-    from salience.commands.faithfulness import check_explanations
+    from rich.console import Console
+    from transformers import set_seed
 
-    check_explanations(
-        model, data, judge=judge, explainers=None if explainer is None else comma_separated(explainer),
-        metrics=None if metrics is None else comma_separated(metrics), most=most, at=at,
-        rows=rows, output=output, overwrite=overwrite, columns=columns, marks=marks, pieces=pieces,
-        precision=precision, target=target, **settings,
-    )  # fmt: skip
+    from salience.classify import load
+    from salience.cli.rows import cannot, labelled_texts, read_texts
+    from salience.data.texts import Texts
+    from salience.explainers.explain import check_pieces
+    from salience.faithfulness import metrics_named
+    from salience.faithfulness.evaluation import evaluate
+    from salience.files import check_folder
+    from salience.report.faithfulness_page import marked_table, terminal_tables
+    from salience.report.terminal import tell
+    from salience.runs.folder import trained_columns
+
+    asked_metrics = None if metrics is None else comma_separated(metrics)
+    if most < 1:
+        raise InputError(f"--most must be at least 1, not {most}")
+    if not 1 <= at <= most:
+        raise InputError(f"--at {at} must be from 1 to --most {most}")
+    if rows is not None and rows < 1:
+        raise InputError(f"--rows must be at least 1, not {rows}")
+    check_pieces(pieces, "--pieces")
+    for metric, entry in metrics_named(asked_metrics or ()).items():
+        if entry.needs == "marks" and marks is None:
+            raise InputError(f"--metrics {metric} needs marked words: --marks names their column")
+    check_folder(output, overwrite)
+    classifier = load(model, max_length, device, precision)
+    judging = None if judge is None else load(judge, max_length, device, precision)
+    if judging is not None and judging.labels != classifier.labels:
+        raise InputError(
+            f"{judge} knows the labels {listed(judging.labels)}, but {model} {listed(classifier.labels)}: they must "
+            "be the same"
+        )
+    asked, several = target_of(target, classifier.labels), classifier.multi_label
+    read = data, classifier.labels, trained_columns(model), rows
+    columns = {"text": text, "text_pair": text_pair, "label": label, "encoding": encoding}
+    if not several or target == "gold":
+        texts = labelled_texts(*read, columns, marks, several)
+    else:  # of several labels, none need be known
+        texts = replace(Texts.concatenated(read_texts(*read, columns, marks, multi_label=True)), labels=None)
+        if not len(texts):
+            raise InputError(f"{data} has no texts")
+    if marks is not None and texts.second is not None:
+        raise InputError(f"{data}: words are marked in single texts only, not in pairs")
+    if explainer is None:
+        functions = applicable_explainers(classifier, texts)
+    else:
+        functions = chosen_explainers(comma_separated(explainer), None, None)
+    set_seed(seed)
+    with cannot(f"test {model}"):
+        evaluation = evaluate(
+            classifier, texts, explainers=functions, metrics=asked_metrics, judge=judging, target=asked, most=most,
+            at=at, pieces=pieces, curves=output is not None and not several, seed=seed, say=tell,
+        )  # fmt: skip
+    explained = what_is_explained(evaluation, texts, Path(data).name, Path(model).name, target)
+    judged = "the model itself" if judge is None else Path(judge).name
+    about = "; ".join([f"{explained}, judged by {judged}", *remarks(evaluation, texts, most, pieces)])
+    console = Console()
+    for table in terminal_tables(evaluation, about, console.width):
+        console.print(table)
+    if any(row.marked for row in evaluation.rows):
+        console.print(marked_table(evaluation))
+    elif marks is not None:
+        tell(f"{data}: no word of a text is marked with the text's label; the labels are {listed(classifier.labels)}")
+    if output is not None:
+        save(evaluation, texts, output, f"Faithfulness of {Path(model).name}", about)
+
+
+def remarks(evaluation: Evaluation, texts: Texts, most: int, pieces: str) -> list[str]:
+    """What a reader of the table must know of its numbers."""
+    from salience.faithfulness.evaluation import DRAWS, LEAVE_ONE_OUT_TEXTS
+
+    told = [f"means over texts with 95 % bootstrap intervals, for random over {DRAWS} draws"]
+    if pieces == "max":
+        told.insert(0, "a word's score is the highest of its tokens' scores")
+    if "decision-flip" in evaluation.metrics:
+        told.append(f"decision-flip is {most + 1} where {most} words are not enough")
+    if "loo-tau" in evaluation.metrics:
+        drawn = min(LEAVE_ONE_OUT_TEXTS, number_of_texts(evaluation, texts))
+        told.append(f"loo-tau is over {counted(drawn, 'text')}")
+    return told
+
+
+def save(evaluation: Evaluation, texts: Texts, output: Path, title: str, about: str) -> None:
+    """Writes the table, the page with its curves, and the values where there is one for each text and label.
+
+    Args:
+        output: the folder. Of an earlier evaluation there, nothing is left.
+        title: of the page.
+        about: what was evaluated, in words.
+    """
+    from salience.files import whole_folder, write_whole
+    from salience.report.faithfulness_page import faithfulness_json, faithfulness_page
+    from salience.report.terminal import tell
+
+    of_labels = evaluation.targets is not None
+    with whole_folder(output, own=FILES) as folder:
+        write_whole(folder / TABLE, json.dumps(faithfulness_json(evaluation, about), indent=1))
+        if of_labels:
+            write_whole(folder / VALUES, value_lines(evaluation, texts))
+        write_whole(folder / PAGE, faithfulness_page(evaluation, title, about))
+    tell(f"saved: {output}/{TABLE}, {PAGE}{f', {VALUES}' if of_labels else ''}")
+
+
+def number_of_texts(evaluation: Evaluation, texts: Texts) -> int:
+    """The number of texts that have a value; where a text can have several labels, some may have none."""
+    return len(texts) if evaluation.texts is None else len(set(evaluation.texts))
+
+
+def what_is_explained(evaluation: Evaluation, texts: Texts, data: str, name: str, target: str) -> str:
+    """What the explanations are of, in words."""
+    judged = counted(number_of_texts(evaluation, texts), "text")
+    if evaluation.targets is None:
+        return f"{judged} of {data}, explained for the class that {name} predicts"
+    which = {"predicted": f"predicted by {name}", "gold": "right"}.get(target, f"the label {target}")
+    return (
+        f"{counted(len(evaluation.targets), 'label')} of {judged} of {data}, {which}, each explained by itself: its "
+        "probability, and whether it is predicted"
+    )
+
+
+def value_lines(evaluation: Evaluation, texts: Texts) -> str:
+    """The values of each explainer, text and label as JSON lines, with the number of the text's row."""
+    lines = []
+    for values in evaluation.to_value_rows():
+        place = cast(int, values.pop("text"))
+        known = {name: None if isinstance(value, float) and isnan(value) else value for name, value in values.items()}
+        lines.append(json.dumps({"row": place + 1 if texts.rows is None else texts.rows[place], **known}))
+    return "\n".join(lines) + "\n"

@@ -11,27 +11,26 @@ from collections.abc import Sequence
 import typer
 
 from salience._version import __version__
-from salience.cli import (
-    analyse,
-    audit,
-    compare,
-    demo,
-    demo_data,
-    describe,
-    export,
-    faithfulness,
-    methods,
-    predict,
-    push,
-    report,
-    reproduce,
-    suggest,
-    train,
-)
-from salience.cli import explain as explaining
+from salience.cli import analyse
+from salience.cli.audit import audit
+from salience.cli.compare import compare
+from salience.cli.demo import demo
+from salience.cli.demo_data import demo_data
+from salience.cli.describe import describe
+from salience.cli.explain import explain
+from salience.cli.export import export
+from salience.cli.faithfulness import faithfulness
+from salience.cli.methods import methods
+from salience.cli.options import Command
+from salience.cli.predict import predict
+from salience.cli.push import push
+from salience.cli.report import report
+from salience.cli.reproduce import reproduce
+from salience.cli.settings import instead_of
+from salience.cli.suggest import suggest
+from salience.cli.train import train
 from salience.errors import InputError, one_line, printable
 from salience.processes import keep_freed_memory, world_size
-from salience.runs.retired import RETIRED
 
 USAGE, FAULT, INTERRUPTED = 2, 1, 130  # exit codes: invalid input, an error of salience, Ctrl-C
 # How a command that was interrupted is continued; the others begin again.
@@ -48,27 +47,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("audit")(audit.audit)
-app.command("train")(train.train)
-app.command("describe")(describe.describe)
-app.command("report")(report.report)
-app.command("predict")(predict.predict)
-app.command("suggest")(suggest.suggest)
-app.command("export")(export.export)
-app.command("push")(push.push)
-app.command("compare")(compare.compare)
+for command in (audit, train, describe, report, predict, suggest, export, push, compare):
+    app.command(cls=Command)(command)
 app.add_typer(analyse.app, name="analyse")
-app.command("explain")(explaining.explain)
-app.command("demo")(demo.demo)
-app.command("demo-data")(demo_data.demo_data)
-app.command("faithfulness")(faithfulness.faithfulness)
-app.command("methods")(methods.methods)
-app.command("reproduce")(reproduce.reproduce)
+for command in (explain, demo, demo_data, faithfulness, methods, reproduce):
+    app.command(cls=Command)(command)
 
 
 @app.callback(invoke_without_command=True)
 def common(
-    context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version and stop.")
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error; of every command."),
 ) -> None:
     """Options of the program itself, which come before the command."""
     if version:
@@ -104,17 +94,21 @@ def main(arguments: Sequence[str]) -> int:
     except Exception as error:
         if debug and not is_usage(error):
             raise
-        return explain(error)
+        return answer(error, arguments)
     return complain(interrupted(arguments), code) if code == INTERRUPTED else code
+
+
+def command_of(arguments: Sequence[str]) -> str:
+    """The name of the command; empty without one."""
+    return next((argument for argument in arguments if not argument.startswith("-")), "")
 
 
 def interrupted(arguments: Sequence[str]) -> str:
     """What is said after Ctrl-C, with how the command is continued where it can be."""
-    command = next((argument for argument in arguments if not argument.startswith("-")), "")
-    return "interrupted" + CONTINUED.get(command, "")
+    return "interrupted" + CONTINUED.get(command_of(arguments), "")
 
 
-def explain(error: Exception) -> int:
+def answer(error: Exception, arguments: Sequence[str]) -> int:
     """Reports in one line what went wrong and how to fix it. Returns the exit code."""
     if isinstance(error, InputError):
         return complain(str(error), USAGE)
@@ -123,8 +117,11 @@ def explain(error: Exception) -> int:
         return USAGE
     if is_usage(error):
         option = getattr(error, "option_name", "") or ""
-        _, instead = RETIRED.get(option.lstrip("-").replace("-", "_"), ((), ""))
-        return complain(f"{option} is no longer offered: {instead}" if instead else one_line(message_of(error)), USAGE)
+        given = [each.partition("=") for each in arguments]
+        place = [name for name, _, _ in given].index(option) if option in (name for name, _, _ in given) else -1
+        value = given[place][2] or "".join(arguments[place + 1 : place + 2]) if place >= 0 else ""
+        instead = instead_of(option, value, command_of(arguments))
+        return complain(instead or one_line(message_of(error)), USAGE)
     filename = getattr(error, "filename", None)
     if is_disk_full(error):
         where = f" {filename}" if filename else ""

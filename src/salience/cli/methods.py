@@ -6,12 +6,9 @@ from typing import Annotated
 
 from typer import Argument
 
-from salience.cli.options import Debug
-
 
 def methods(
     name: Annotated[str | None, Argument(help="Method to show the card of.  [default: a table of all]")] = None,
-    debug: Debug = False,
 ) -> None:
     """List the mixing methods with the cost of a training step, or show the card of one method."""
     from salience.report.cards import show_card, show_index

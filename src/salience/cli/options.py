@@ -1,99 +1,66 @@
-"""Options of the command line, made from declared settings, and arguments that several commands share."""
+"""Options that several commands share, options that are settings of a recipe, and the help: a line an option."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterable, Mapping
 from shutil import get_terminal_size
 from textwrap import fill
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 from typer import Argument, Exit, Option
+from typer.core import TyperCommand
 
-from salience.settings import Setting, as_option, settings_of
+from salience.settings import as_option, settings_of
+from salience.training.recipe import Recipe
 
 NAME_WIDTH = 22  # columns of a catalogue's names
-INDENT = " " * NAME_WIDTH
-
-Model = Annotated[str, Argument(help="Folder written by `salience train`, or any other trained classifier.")]
-Pieces = Annotated[str, Option(help="How token scores are aggregated to a word score: sum or max.")]
-Precision = Annotated[
-    str,
-    Option(help="Number format of the computation: fp32, bf16, or auto, bf16 where the device computes it faster."),
-]
-Jobs = Annotated[
-    int, Option(help="Number of runs at the same time, each in a process with its share of the cores, and a GPU.")
-]
-Ray = Annotated[
-    str | None,
-    Option(metavar="ADDRESS", help="Ray cluster that does the work: local, auto, HOST:PORT.  [default: this machine]"),
-]
-Part = Annotated[
-    str | None,
-    Option(
-        metavar="K/N", help="The K-th of N equal parts of the work, for N processes or machines.  "
-        "[default: this task's part in a Slurm array, else everything]",
-    ),
-]  # fmt: skip
-ReportTo = Annotated[
-    str | None,
-    Option(
-        help="Trackers that follow the training, separated by commas: tensorboard, mlflow, wandb, trackio. The files "
-        "of TensorBoard go to the folder logs beside the run.  [default: none]"
-    ),
-]
-Debug = Annotated[bool, Option("--debug", help="Show the traceback of an error.")]
-# How the defaults of a recipe read in commands about a trained model.
-AS_IN_TRAINING = dict.fromkeys(("text", "text_pair", "label"), "as in training, or guessed") | {
-    "max_length": "as in training"
-}
+OPTION_WIDTH = 28  # columns of a help's options, at most
 
 
-def options_of(
-    *owners: type, names: Sequence[str], into: str = "settings", unset: Mapping[str, str] | None = None,
-    defaults: Mapping[str, Any] | None = None, only_given: bool = False,
-) -> Callable[[Callable], Callable]:  # fmt: skip
-    """A decorator that gives a command an option for each named setting, in place of its parameter `into`.
+class Command(TyperCommand):
+    """A command whose help has a line for each option, in groups where its options name some.
 
-    The command receives the checked values in one mapping from names to values.
+    It is plain text for every terminal, and in 80 columns no line is broken.
+    """
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            if record := parameter.get_help_record(ctx):
+                meaning = record[1].replace("[required]", "").strip()  # arguments in brackets may be left out
+                groups.setdefault(getattr(parameter, "rich_help_panel", None) or "", []).append((record[0], meaning))
+        rest = groups.pop("", [])
+        if not groups:
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_dl(rest, col_max=OPTION_WIDTH)
+            return
+        groups["Output"] = [*groups.get("Output", []), *rest]  # --help
+        for title, records in groups.items():
+            with formatter.section(title):
+                formatter.write_dl(records, col_max=OPTION_WIDTH)
+
+
+def of_setting(name: str, help: str, group: str | None = None, metavar: str | None = None) -> Any:
+    """An option that is a setting of a recipe: its value is checked by the declaration, before anything is read.
 
     Args:
-        owners: dataclasses whose fields are declared with `salience.settings.setting`; the last one that declares a
-            name wins.
-        names: the settings, in the order of the help.
-        unset: the meaning of a missing option, in words, where it differs from the declaration.
-        defaults: default values that differ from the declared ones.
-        only_given: whether the mapping holds only the options that the user has given, and no defaults.
+        help: the meaning in a few words; the page of the settings has the whole of it.
+        group: the heading that it stands under in the help.
     """
-    declared = {name: setting for owner in owners for name, setting in settings_of(owner).items()}
-    usual = {name: declared[name].default for name in names} | dict(defaults or {})
-    meaning = {name: str(value) for name, value in (defaults or {}).items()} | dict(unset or {})
-    options = [option_of(declared[name], meaning.get(name)) for name in names]
+    declared = settings_of(Recipe)[name]
 
-    def decorate(command: Callable) -> Callable:
-        @wraps(command)
-        def with_options(**values: Any) -> Any:
-            answers = {name: values.pop(name) for name in names}
-            given = {
-                name: declared[name].checked(value, as_option) for name, value in answers.items() if value is not None
-            }
-            return command(**values, **{into: given if only_given else usual | given})
+    def checked(value: Any) -> Any:
+        return None if value is None else declared.checked(value, as_option)
 
-        hints = get_type_hints(command, include_extras=True)
-        signature: list[inspect.Parameter] = []
-        for parameter in inspect.signature(command).parameters.values():
-            if parameter.name == into:
-                signature += options
-            else:
-                signature.append(parameter.replace(annotation=hints[parameter.name]))
-        keyword = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in signature]
-        # typer reads both.
-        with_options.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]
-        with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in keyword}
-        return with_options
+    return Option(as_option(name), help=help, callback=checked, rich_help_panel=group, metavar=metavar)
 
-    return decorate
+
+def settings_in(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Those arguments of a command that are settings of a recipe and were given."""
+    return {name: arguments[name] for name in settings_of(Recipe) if arguments.get(name) is not None}
 
 
 def catalogue(option: str, entries: str, rows: Callable[[], Iterable[tuple[str, str]]]) -> Any:
@@ -107,28 +74,33 @@ def catalogue(option: str, entries: str, rows: Callable[[], Iterable[tuple[str, 
     def show(chosen: bool) -> None:
         if chosen:
             for name, meaning in rows():
-                print(fill(f"{name:{NAME_WIDTH}}{meaning}", get_terminal_size().columns, subsequent_indent=INDENT))
+                line = f"{name:{NAME_WIDTH}}{meaning}".rstrip()
+                print(fill(line, get_terminal_size().columns, subsequent_indent=" " * NAME_WIDTH))
             raise Exit
 
     return Option(option, help=f"Print the {entries} and stop.", is_eager=True, callback=show)
 
 
-def option_of(setting: Setting, unset: str | None = None) -> inspect.Parameter:
-    """The parameter of a command that sets a setting; None if the user does not give it."""
-    return inspect.Parameter(
-        setting.name, inspect.Parameter.KEYWORD_ONLY, default=None,
-        annotation=Annotated[setting.kind.type | None, Option(help=help_of(setting, unset))],
-    )  # fmt: skip
-
-
-def help_of(setting: Setting, unset: str | None = None) -> str:
-    """The help text of an option: its meaning, its choices, and in brackets its default.
-
-    Args:
-        unset: the default in words, where it differs from the declaration.
-    """
-    text = setting.help[0].upper() + setting.help[1:]
-    if setting.kind.choices:
-        text += f": {setting.kind.words}"
-    default = setting.shown_default if unset is None else unset
-    return f"{text}." + (f"  [default: {default}]" if default else "")
+Model = Annotated[str, Argument(help="Run folder, or any other trained classifier.")]
+Text = Annotated[str | None, of_setting("text", "Column of the text.  [default: as in training]")]
+TextPair = Annotated[str | None, of_setting("text_pair", "Column of a second text.  [default: as in training]")]
+Label = Annotated[str | None, of_setting("label", "Column of the label.  [default: as in training]")]
+Encoding = Annotated[str, of_setting("encoding", "Character encoding of csv and tsv files.")]
+MaxLength = Annotated[int | None, of_setting("max_length", "Tokens read of a text.  [default: as in training]")]
+Seed = Annotated[int, of_setting("seed", "Seed of the random numbers.")]
+Device = Annotated[str, of_setting("device", "Device to compute on: auto, cpu or cuda.")]
+Pieces = Annotated[str, Option(help="Score of a word of several tokens: sum or max.")]
+Precision = Annotated[str, Option(help="Number format: fp32, bf16 or auto.")]
+Window = Annotated[int, Option(help="Rows held in memory at a time.")]
+Prefix = Annotated[str, Option(help="Prefix of the names of the added columns.")]
+SafeCsv = Annotated[bool, Option("--safe-csv", help="Write csv cells so that none is run as a formula.")]
+Overwrite = Annotated[bool, Option("--overwrite", help="Replace an existing output.")]
+Jobs = Annotated[int, Option(help="Runs at the same time, each in a process.")]
+Ray = Annotated[str | None, Option(metavar="ADDRESS", help="Ray cluster: local, auto, HOST:PORT.  [default: none]")]
+Part = Annotated[
+    str | None, Option(metavar="K/N", help="K-th of N parts of the work.  [default: by Slurm, or all]")
+]
+ReportTo = Annotated[
+    str | None,
+    Option(help="Trackers: tensorboard, mlflow, wandb, trackio.", rich_help_panel="Output"),
+]

@@ -1,29 +1,207 @@
-"""`salience push`: a run as a model on the Hugging Face hub."""
+"""`salience push`: the checkpoint of a run on the Hugging Face hub, with a card that has its scores as metadata."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from salience.cli.options import Debug
+from salience._version import __version__
+from salience.errors import InputError, counted, listed, one_line, quoted
+from salience.runs.folder import ABSTENTION, written_by_run
+from salience.runs.retired import RETIRED
+from salience.training.recipe import Recipe
+
+if TYPE_CHECKING:
+    from salience.runs.results import Run
+
+CARD = "README.md"
+# What transformers and `salience predict` load. No texts, predictions, settings and paths: a file that is not named
+# here stays on this machine.
+UPLOADED = (
+    "config.json", "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "tokenizer.json",
+    "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
+    "*.model", ABSTENTION,
+)  # fmt: skip
+CAUSES = {
+    401: "the hub does not know your token: run `hf auth login`, or set HF_TOKEN to a token with the right to write",
+    403: "you may not write to {repository}: take a token with the right to write, and an owner that you belong to",
+    404: "there is no {repository} on the hub that you may see: check the owner, and your token",
+    429: "the hub takes no more requests from you for now: wait some minutes, then run again",
+}
 
 
 def push(
     run: Annotated[str, Argument(help="Folder written by `salience train`.")],
     repository: Annotated[str, Argument(metavar="OWNER/NAME", help="Model on the hub; it is created if need be.")],
-    private: Annotated[
-        bool, Option("--private", help="Only to a private repository.  [default: public, or as the owner has set]")
-    ] = False,
-    license: Annotated[
-        str | None, Option(help="Licence of the model, by the hub's name, such as apache-2.0.  [default: none stated]")
-    ] = None,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Upload nothing: list the files, and print the model card.")
-    ] = False,
-    debug: Debug = False,
+    private: Annotated[bool, Option("--private", help="Only to a private repository.")] = False,
+    license: Annotated[str | None, Option(help="Licence by the hub's name, such as apache-2.0.")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Upload nothing: list the files, print the card.")] = False,
 ) -> None:
     """Upload the checkpoint of a run to the Hugging Face hub, with a model card that has its scores as metadata."""
-    from salience.commands.push import push_run
+    from salience.classify.classifier import is_exported
+    from salience.report.terminal import say, tell
+    from salience.runs.results import read_run
 
-    push_run(run, repository, private=private, license=license, dry_run=dry_run)
+    check_repository(repository)
+    if is_exported(run):
+        raise InputError(f"{run} is an export: push the run that it was exported from")
+    finished = read_run(run)
+    files = uploaded_files(finished.folder)
+    card = card_for(finished, repository, license)
+    if not dry_run:
+        say(upload(finished.folder, files, card, repository, private))
+        return
+    for name in files:
+        tell(f"{name} ({(finished.folder / name).stat().st_size:,} bytes)")
+    tell(f"{CARD}, written for the hub")
+    rest = sorted(written_by_run(finished.folder) - {*files, CARD})
+    tell(f"not uploaded: {listed(rest, 20)}")
+    print(card)
+
+
+def check_repository(name: str) -> None:
+    """Raises an `InputError` if a name is none for a repository."""
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    try:
+        validate_repo_id(name)
+    except HFValidationError as error:
+        reason = one_line(error, 200)
+        raise InputError(f"{quoted(name)} is no name of a repository ({reason}): give owner/name") from error
+    if name.count("/") != 1:
+        raise InputError(f"{quoted(name)} has no owner: give owner/name, such as your-name/{name}")
+
+
+def uploaded_files(folder: Path) -> list[str]:
+    """The files of a run folder that are uploaded, without the card.
+
+    Raises:
+        InputError: the run has no model.
+    """
+    written = sorted(written_by_run(folder))
+    files = [name for name in written if any(fnmatch(name, each) for each in UPLOADED) and (folder / name).is_file()]
+    if not any(name.endswith(".safetensors") for name in files) or "config.json" not in files:
+        raise InputError(f"{folder} has no model: train it again, and not as a part of a comparison")
+    return files
+
+
+def card_for(run: Run, repository: str, license: str | None) -> str:
+    """The model card of a run for a repository on the hub.
+
+    Raises:
+        InputError: the configuration or the recipe of the run is damaged.
+    """
+    from salience.models.architectures import MODEL_TYPES
+    from salience.models.loading import load_configuration
+    from salience.runs.card import model_card
+
+    config = load_configuration(str(run.folder))
+    labels = [config.id2label[number] for number in range(config.num_labels)]
+    # Retired settings are left out, whatever they asked for; the card does not speak of the pooling.
+    settings = {name: value for name, value in run.recipe.items() if name not in {*RETIRED, "pooling"}}
+    if chosen := run.metrics.get("choice", {}).get("chosen"):  # by the retired --method auto
+        settings |= {"method": chosen, "method_options": {}}
+    recipe = Recipe.from_mapping(settings, str(run.folder))
+    ours = config.model_type in MODEL_TYPES
+    return model_card(
+        without_places(recipe).as_mapping(), labels, run.metrics, run.metrics, ours, repository, base_model_of(recipe),
+        license, facts=run.facts,
+    )  # fmt: skip
+
+
+def without_places(recipe: Recipe) -> Recipe:
+    """The recipe with names of files in place of their paths: the folders of a machine are nobody's business."""
+    from salience.runs.card import is_place
+
+    named = {name: getattr(recipe, name) for name in ("data", "test", "validation", "model")}
+    short: dict[str, Any] = {
+        name: Path(value).name if "://" not in value and is_place(value) else value
+        for name, value in named.items() if value is not None
+    }  # fmt: skip
+    return replace(recipe, **short)
+
+
+def base_model_of(recipe: Recipe) -> str | None:
+    """The name on the hub of the model that was trained further; None if there is none, or if that is not certain."""
+    from huggingface_hub import try_to_load_from_cache
+
+    from salience.models.loading import EMBEDDED
+    from salience.runs.card import is_place
+
+    if recipe.model in EMBEDDED:
+        return EMBEDDED[recipe.model].hub
+    if is_place(recipe.model) or ":" in recipe.model:
+        return None
+    return recipe.model if isinstance(try_to_load_from_cache(recipe.model, "config.json"), str) else None
+
+
+def upload(folder: Path, files: list[str], card: str, repository: str, private: bool) -> str:
+    """Uploads files and a card in one commit. Returns a line that says where they are.
+
+    Raises:
+        InputError: see `told`, or the user is not logged in, or the repository is public and is to be private.
+            Nothing has been uploaded then.
+    """
+    from huggingface_hub import CommitOperationAdd, HfApi, get_token
+
+    if get_token() is None:
+        raise InputError("you are not logged in to the hub: run `hf auth login`, or set HF_TOKEN")
+    api = HfApi(library_name="salience", library_version=__version__)
+    with told(repository):
+        address = api.create_repo(repository, private=True if private else None, exist_ok=True)
+        is_private = api.model_info(repository).private
+        if private and not is_private:
+            raise InputError(
+                f"{repository} exists and is public: leave out --private, choose another name, or make it private on "
+                "the hub; nothing is uploaded"
+            )
+        parts = [CommitOperationAdd(name, folder / name) for name in files]
+        parts.append(CommitOperationAdd(CARD, card.encode()))
+        api.create_commit(repository, parts, commit_message=f"Upload a run of salience {__version__}")
+    return f"uploaded: {address} ({'private' if is_private else 'public'}, {counted(len(parts), 'file')})"
+
+
+@contextmanager
+def told(repository: str) -> Iterator[None]:
+    """Inside the `with`, what goes wrong between this machine and the hub becomes one line."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        known = hub_error(error, repository)
+        if known is None:
+            raise
+        raise known from error
+
+
+def hub_error(error: Exception, repository: str) -> InputError | None:
+    """The error for the user; None for an error that is not of the hub or the way to it."""
+    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+
+    # The error of the HTTP library that this version of huggingface_hub uses, of which its own errors are a kind.
+    http_error = HfHubHTTPError.__mro__[1]
+    if isinstance(error, OfflineModeIsEnabled):
+        return InputError("HF_HUB_OFFLINE is set, so nothing is uploaded: unset it")
+    if isinstance(error, HfHubHTTPError):
+        status = error.response.status_code
+        said = one_line(error.server_message or str(error), 200)
+        if status in CAUSES:
+            return InputError(f"{CAUSES[status].format(repository=repository)} (the hub says: {said})")
+        return InputError(f"the hub refuses {repository} (status {status}: {said}); run again, or see its help pages")
+    if isinstance(error, http_error | ConnectionError | TimeoutError):
+        reason = one_line(f"{type(error).__name__}: {error}", 200)
+        return InputError(f"the hub does not answer ({reason}): check the connection, then run again")
+    if isinstance(error, RuntimeError):  # of the library that uploads large files
+        reason = one_line(error, 200)
+        return InputError(f"the files could not be uploaded ({reason}): check the connection, then run again")
+    if isinstance(error, ValueError) and "Invalid metadata" in str(error):
+        return InputError(f"the hub refuses the model card: {one_line(error, 300)}")
+    return None

@@ -1,47 +1,113 @@
-"""`salience reproduce`: the tables of the papers, from runs on their data sets."""
+"""`salience reproduce`: a paper's table in, its runs in a results file, the printed table and pictures out."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from salience.cli.options import Debug, Jobs, Part, Precision, Ray
-from salience.papers.tables import TABLES
+from salience.cli.options import Jobs, Part, Precision, Ray, catalogue
+from salience.errors import InputError, listed, unknown
+from salience.settings import comma_separated, numbers
+
+if TYPE_CHECKING:
+    from salience.papers.table import Table
+
+
+def table_rows() -> list[tuple[str, str]]:
+    """The names of the tables."""
+    from salience.papers.tables import TABLES
+
+    return [(name, "") for name in TABLES]
 
 
 def reproduce(
-    table: Annotated[str, Argument(help=f"Name of the table: {', '.join(TABLES)}.")],
-    data_dir: Annotated[Path | None, Option(help="Folder of the data sets.  [default: read from the hub]")] = None,
-    sets: Annotated[str | None, Option(help="Data sets of the table, separated by commas.  [default: all]")] = None,
+    table: Annotated[str, Argument(help="Name of a table of --list-tables.")],
+    list_tables: Annotated[bool, catalogue("--list-tables", "tables", table_rows)] = False,
+    data_dir: Annotated[Path | None, Option(help="Folder of the data sets.  [default: the hub]")] = None,
+    sets: Annotated[str | None, Option(help="Data sets, separated by commas.  [default: all]")] = None,
     seeds: Annotated[str, Option(help="Seeds, separated by commas.")] = "0",
-    rows: Annotated[
-        str | None, Option(help="Training rows, for tables of mixing methods; several numbers separated by commas.")
-    ] = None,
-    model: Annotated[
-        str | None,
-        Option(
-            help="Encoder, for tables of mixing methods: minilm, a folder, or a model of the hub.  [default: minilm; "
-            "of dropmix-table4 roberta-base]"
-        ),
-    ] = None,
+    rows: Annotated[str | None, Option(help="Training rows, by commas, of tables that vary them.")] = None,
+    model: Annotated[str | None, Option(help="Encoder, of tables that take another.")] = None,
     results: Annotated[Path | None, Option(help="File of the runs.  [default: results/TABLE.jsonl]")] = None,
     merge: Annotated[
-        list[Path] | None,
-        Option(help="Results file of another machine whose runs are added; nothing is run. Can be repeated."),
+        list[Path] | None, Option(help="Add the runs of this file, and run nothing; repeatable.")
     ] = None,
     precision: Precision = "auto",
     jobs: Jobs = 1,
     ray: Ray = None,
     part: Part = None,
-    pictures: Annotated[Path | None, Option(help="Folder for the table's pictures.  [default: no pictures]")] = None,
-    debug: Debug = False,
-) -> None:
+    pictures: Annotated[Path | None, Option(help="Folder for the pictures.  [default: none]")] = None,
+) -> None:  # fmt: skip
     """Run a table of a paper and print it beside the published values. Runs in the results file are not repeated."""
-    from salience.commands.reproduce import reproduce as reproduce_table
+    from salience.papers.tables import TABLES
 
-    reproduce_table(
-        table, data_dir, sets, seeds, rows=rows, model=model, results=results, part=part, pictures=pictures,
-        precision=precision, jobs=jobs, ray=ray, merge=merge or (),
-    )  # fmt: skip
+    if table not in TABLES:
+        raise unknown("table", table, TABLES)
+
+    from salience.files import whole_folder
+    from salience.papers.table import merge_results, run_table
+    from salience.processes import part_of
+    from salience.report.terminal import GridProgress, say
+
+    asked = asked_table(table, model, rows, pictures)
+    file = results or Path("results") / f"{table}.jsonl"
+    chosen = None if sets is None else comma_separated(sets)
+    draws = numbers(seeds, ",", "--seeds 0,1,2")
+    if merge:
+        check_idle({"--data-dir": data_dir, "--part": part, "--ray": ray, "--jobs": None if jobs == 1 else jobs})
+        runs = merge_results(asked, chosen, draws, file, merge, say)
+    else:
+        with GridProgress() as progress:
+            runs = run_table(
+                asked, data_dir, chosen, draws, file, part_of(part, progress.note),
+                precision=precision, jobs=jobs, ray=ray, display=progress,
+            )  # fmt: skip
+    if pictures is not None and asked.pictures is not None:
+        with whole_folder(pictures) as folder:
+            names = list(asked.pictures(runs, folder))
+        say(f"{pictures}: {', '.join(names)}, each as png and svg")
+
+
+def asked_table(name: str, model: str | None, rows: str | None, pictures: Path | None) -> Table[Any]:
+    """The table with the encoder and the numbers of rows that are asked for.
+
+    What it cannot do is refused here, before hours of runs.
+
+    Raises:
+        InputError: the table does not take an option, or a value is invalid.
+    """
+    from salience.files import check_folder
+    from salience.models.loading import load_configuration
+    from salience.papers.tables import TABLES
+
+    def having(field: str) -> str:
+        return listed([name for name, load in TABLES.items() if getattr(load(), field) is not None])
+
+    table = TABLES[name]()
+    if model is not None:
+        if table.of_model is None:
+            raise InputError(f"--model: {name} has models of its own; these tables take another: {having('of_model')}")
+        load_configuration(model)
+        table = table.of_model(model)
+    if rows is not None:
+        if table.resized is None:
+            raise InputError(f"--rows: {name} has one number of rows; these tables vary it: {having('resized')}")
+        sizes = numbers(rows, ",", "--rows 200,500")
+        if min(sizes) < 1:
+            raise InputError(f"--rows {rows}: a training set has at least one row")
+        table = table.resized(sizes)
+    if pictures is not None:
+        if table.pictures is None:
+            raise InputError(f"--pictures: {name} has none; these tables have some: {having('pictures')}")
+        check_folder(pictures, overwrite=True)
+    return table
+
+
+def check_idle(options: Mapping[str, object]) -> None:
+    """Raises an `InputError` for an option that was given beside --merge; its value is None if it was not."""
+    for option, value in options.items():
+        if value is not None:
+            raise InputError(f"{option} has no effect with --merge, which runs nothing: leave out one of them")

@@ -1,0 +1,490 @@
+"""`salience analyse`: what a trained model attends to, over a corpus; the analyses of four papers."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option, Typer
+
+from salience.cli.options import (
+    Command,
+    Device,
+    Encoding,
+    Label,
+    MaxLength,
+    Model,
+    Overwrite,
+    Seed,
+    Text,
+    TextPair,
+    of_setting,
+)
+from salience.errors import InputError, counted, listed, nearest, quoted, unknown
+from salience.settings import is_whole, numbers
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from salience.classify import TextClassifier
+    from salience.data.task import Task
+    from salience.papers.attentionmix.parts_of_speech import ByTag, Head, Meetings, Tagged, Tagger
+    from salience.training.recipe import Recipe
+
+SCORED = ("dot", "additive")  # poolings with one attention score for each word
+SHAPES = "UCWG"  # of the windows in Figure 3a of DropMix
+WORDS = 15  # tokens listed for each channel
+
+app = Typer(help="Analyse what a trained model attends to, over a corpus.", no_args_is_help=True)
+
+
+@app.command(cls=Command)
+def attention(
+    data: Annotated[str, Argument(help="Labelled training texts, as for `salience train`.")],
+    test: Annotated[str | None, Option(help="Labelled texts on which attention is measured.")] = None,
+    model: Annotated[
+        str | None, Option(help="Trained attention classifier.  [default: one is trained]")
+    ] = None,
+    pooling: Annotated[str | None, Option(help="If one is trained: dot or additive.  [default: dot]")] = None,
+    encoder: Annotated[
+        str | None, Option(help="embeddings, affine or lstm.  [default: embeddings]")
+    ] = None,
+    scales: Annotated[
+        str | None, Option(help="Divisors of scores, by commas; the first is shown.  [default: 10]")
+    ] = None,
+    embeddings: Annotated[
+        str | None, Option(help="Initial ones: glove, minilm, a file.  [default: random]")
+    ] = None,
+    epochs: Annotated[int | None, Option(help="Training epochs.  [default: 40]")] = None,
+    batch_size: Annotated[int | None, Option(help="Texts in a training step.  [default: 100]")] = None,
+    alignment: Annotated[float | None, Option(help="Weight of the penalty |V^T W|.  [default: 0]")] = None,
+    alignment_form: Annotated[str | None, Option(help="Of it: absolute or square.  [default: absolute]")] = None,
+    seed: Annotated[int | None, of_setting("seed", "Seed of the random numbers.  [default: 0]")] = None,
+    text: Annotated[str | None, of_setting("text", "Column of the text.  [default: guessed]")] = None,
+    label: Annotated[str | None, of_setting("label", "Column of the label.  [default: guessed]")] = None,
+    encoding: Encoding = "utf-8",
+    bad_rows: Annotated[str, of_setting("bad_rows", "Rows without text or label: error or skip.")] = "error",
+    max_length: Annotated[int, of_setting("max_length", "Tokens read of a text.")] = 400,
+    output: Annotated[Path, Option(help="Folder to write.")] = Path("analysis"),
+    overwrite: Overwrite = False,
+) -> None:  # fmt: skip
+    """Attention and polarity scores of words by class, as a table, pictures and a page (Sun and Lu, ACL 2020)."""
+    asked = {"--pooling": pooling, "--encoder": encoder, "--scales": scales, "--embeddings": embeddings,
+             "--epochs": epochs, "--batch-size": batch_size, "--alignment": alignment,
+             "--alignment-form": alignment_form, "--seed": seed}  # fmt: skip
+    if model is not None and (idle := [option for option, value in asked.items() if value is not None]):
+        raise InputError(f"{', '.join(idle)} would have no effect: with --model nothing is trained")
+
+    import csv
+
+    from salience.classify import TextClassifier
+    from salience.classify.classifier import with_one_label
+    from salience.cli.rows import cannot
+    from salience.files import check_folder, whole_folder
+    from salience.models.loading import load_trained, longest_text
+    from salience.papers.attention_classifiers.options import WORD_ENCODERS, AttentionOptions
+    from salience.papers.uaftc.analysis import analyse, sweep
+    from salience.papers.uaftc.page import attention_page, category_rows, draw_all, word_rows
+    from salience.papers.uaftc.training import WordRecipe
+    from salience.report.terminal import say
+    from salience.training.recipe import Recipe
+
+    check_folder(output, overwrite)
+    reading: dict[str, Any] = {"data": data, "test": test, "text": text, "label": label, "encoding": encoding, "bad_rows": bad_rows}
+    with cannot(f"analyse {model or data}"):
+        if model is None:
+            pooling, encoder = pooling or "dot", encoder or "embeddings"
+            if pooling not in SCORED:
+                raise unknown("--pooling", pooling, SCORED)
+            if encoder not in WORD_ENCODERS:
+                raise InputError(
+                    f"--encoder {quoted(encoder)} is not trained here, only {', '.join(WORD_ENCODERS)}; train a "
+                    f"transformer with salience train --model attention:{pooling}, and analyse it with --model."
+                    + nearest(encoder, WORD_ENCODERS)
+                )
+            training = {"epochs": epochs, "batch_size": batch_size, "alignment": alignment,
+                        "alignment_form": alignment_form}  # fmt: skip
+            recipe = WordRecipe(**{name: value for name, value in training.items() if value is not None})
+            options = AttentionOptions(pooling=pooling, encoder=encoder, embeddings=embeddings)
+            divisors, seed = numbers(scales or "10", ",", "--scales 1,10,100", float), seed or 0
+            task = read_first_texts(Recipe(**reading, validation_share=None, seed=seed))
+            analyses = sweep(options, recipe, task, divisors, seed, max_length)
+        else:
+            loaded = load_trained(model)
+            with_one_label(TextClassifier(*loaded, 1), "salience analyse attention", model)
+            task = read_first_texts(Recipe(**reading))  # nothing need be held out
+            analyses = [analyse(*loaded, task, longest_text(*loaded, max_length))]
+    labels, shown = task.labels, 0
+    with whole_folder(output) as folder:
+        pictures = draw_all(analyses, labels, shown, folder)
+        summary = {
+            "categories": [row for analysis in analyses for row in category_rows(analysis, labels)],
+            "trajectories": {f"{analysis.scale:g}": analysis.trajectory for analysis in analyses},
+        }
+        (folder / "summary.json").write_text(json.dumps(summary, indent=1), encoding="utf-8")
+        rows = list(word_rows(analyses[shown], labels))
+        with (folder / "words.csv").open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+            if rows:
+                writer = csv.DictWriter(file, list(rows[0]))
+                writer.writeheader()
+                writer.writerows(rows)
+        page = attention_page(analyses, labels, shown, pictures, f"Attention on {Path(data).name}")
+        (folder / "index.html").write_text(page, encoding="utf-8")
+    say(f"saved: {output}/index.html, words.csv, summary.json and {len(pictures)} pictures")
+
+
+def read_first_texts(recipe: Recipe, note: Callable[[str], None] = print) -> Task:
+    """The task of a recipe, as `read_task` reads it; a note says so where second texts are ignored."""
+    from salience.training.task import check_one_label, read_task
+
+    task = read_task(recipe, note)
+    check_one_label(task, "salience analyse attention compares the polarities of classes")
+    if task.columns is not None and task.columns.text_pair is not None:
+        note(f"{recipe.data}: only the column {quoted(task.columns.text)} is read, not the second texts beside it")
+    return task
+
+
+@app.command(cls=Command)
+def pos(
+    model: Annotated[str, Argument(help="Trained classifier with a transformer encoder.")],
+    data: Annotated[str, Argument(help="Texts, as for `salience predict`.")],
+    heads: Annotated[str, Option(help="LAYER:HEAD from 0, by commas; LAYER alone is the mean.")] = "0",
+    tagger: Annotated[
+        str | None, Option(help="spaCy pipeline, or module:function.  [default: en_core_web_sm]")
+    ] = None,
+    tags: Annotated[str | None, Option(help="Column with a tag for each word, in place of it.")] = None,
+    words: Annotated[bool, Option("--words", help="Sum the attention of the tokens of a word first.")] = False,
+    sums: Annotated[bool, Option("--sums", help="Multiply attention by the length of the text.")] = False,
+    most: Annotated[int | None, Option(help="Read only the first texts.  [default: all]")] = None,
+    text: Annotated[str | None, of_setting("text", "Column of the text.  [default: guessed]")] = None,
+    encoding: Encoding = "utf-8",
+    max_length: MaxLength = None,
+    seed: Seed = 0,
+    device: Device = "auto",
+    output: Annotated[Path, Option(help="Folder to write.")] = Path("pos"),
+    overwrite: Overwrite = False,
+) -> None:  # fmt: skip
+    """Parts of speech that attention heads attend to (AttentionMix, section 6.5), also in mixtures of two texts."""
+    import numpy as np
+    from rich.console import Console
+
+    from salience.classify import load
+    from salience.classify.classifier import with_one_label
+    from salience.cli.rows import cannot, read_texts
+    from salience.data.texts import Texts
+    from salience.explainers import Attention
+    from salience.files import check_folder, whole_folder
+    from salience.papers.attentionmix.parts_of_speech import (
+        bars,
+        given_tags,
+        head_table,
+        meeting_map,
+        meetings,
+        named,
+        tagged_attention,
+    )
+    from salience.report.pictures import save
+    from salience.report.terminal import say, tell
+
+    check_folder(output, overwrite)
+    chosen = [head_of(head) for head in heads.split(",")]
+    classifier = load(model, max_length, device)
+    with_one_label(classifier, "salience analyse pos", model)
+    if classifier.long != "head":
+        raise InputError(
+            f"{model} reads parts of long texts, with --long {classifier.long}, and the attention of whole texts is "
+            "analysed: train a model with --long head"
+        )
+    columns = {"text": text, "encoding": encoding}
+    read = Texts.concatenated(
+        read_texts(data, labels=None, trained=None, most=most, columns=columns, marks=tags, option="--tags")
+    )
+    if read.second is not None:
+        tell(f"{data}: only first texts are read, not the second ones beside them")
+    texts = read.texts
+    if tags is not None:
+        tagged = [given_tags(*of_text) for of_text in zip(texts, read.marks or [], read.rows or [], strict=True)]
+    else:
+        tagged = tagged_by(tagger, texts)
+    if not texts:
+        raise InputError(f"{data} has no texts")
+    by_head: dict[Head, ByTag] = {}
+    met: dict[Head, Meetings] = {}
+    for layer, head in chosen:
+        look = partial(
+            tagged_attention, classifier.model, classifier.tokenizer, texts, tagged,
+            Attention(layer, head, mean=not sums), classifier.max_length,
+        )  # fmt: skip
+        with cannot(f"analyse {model}"):
+            tokens = look()
+            by_head[layer, head] = (look(words=True) if words else tokens).by_tag()
+        # AttentionMix mixes token by token, whatever is summed for the table.
+        met[layer, head] = meetings(tokens, np.random.default_rng(seed).permutation(len(texts)))
+    title = f"{counted(len(texts), 'text')} of {Path(data).name}: attention relative to the head's mean"
+    Console().print(head_table(by_head, title))
+    first, rows = chosen[0], [values_of_head(head, by_head[head], met[head]) for head in chosen]
+    heights = {named(head): by_tag.relative for head, by_tag in by_head.items()}
+    draw_bars = partial(bars, tags=by_head[first].tags, heads=heights, title="Attention by part of speech")
+    with whole_folder(output) as folder:
+        (folder / "pos.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
+        save(draw_bars, folder / "pos")
+        save(partial(meeting_map, met=met[first], title=named(first)), folder / "meetings", size=(7.5, 6.5))
+    say(f"saved: {output}/pos.json, pos.png and meetings.png, both also as svg")
+
+
+def head_of(text: str) -> Head:
+    """A head from the command line: "0:8" is head 8 of layer 0, "0" the mean of the heads of layer 0.
+
+    Raises:
+        InputError: it is neither.
+    """
+    layer, _, head = text.partition(":")
+    try:
+        return int(layer), int(head) if head else None
+    except ValueError:
+        raise InputError(f"{quoted(text)} is no head; write --heads 0:8,10:3, or a layer alone for its mean") from None
+
+
+def tagged_by(name: str | None, texts: Sequence[str]) -> list[Tagged]:
+    """The tags that a spaCy pipeline, or a function of the user's, gives the words of each text.
+
+    Raises:
+        InputError: the tagger fails, or gives something other than tags.
+    """
+    tagger = tagger_named(name)
+    try:
+        tagged = [list(words) for words in tagger(texts)]
+    except InputError:
+        raise
+    except Exception as error:  # the user's own code
+        raise InputError(f"--tagger {name}: {type(error).__name__}: {error}") from error
+    if len(tagged) != len(texts):
+        raise InputError(f"--tagger {name}: it gave the tags of {len(tagged)} texts for {len(texts)}")
+    for word in (word for words in tagged for word in words):
+        valid = isinstance(word, tuple | list) and len(word) == 3
+        if not (valid and is_whole(word[0]) and is_whole(word[1]) and isinstance(word[2], str)):
+            raise InputError(f'--tagger {name}: a word is (from, to, tag), as (0, 3, "DET"), not {word!r:.60}')
+    return tagged
+
+
+def tagger_named(name: str | None) -> Tagger:
+    """A spaCy pipeline, or a function of the user's as module:function, which may be in the current folder.
+
+    Raises:
+        InputError: it cannot be imported, or is not a function.
+    """
+    import sys
+    from importlib import import_module
+
+    from salience.papers.attentionmix.parts_of_speech import SpacyTagger
+
+    if name is None or ":" not in name:
+        return SpacyTagger() if name is None else SpacyTagger(name)
+    module, _, function = name.partition(":")
+    sys.path.append("")
+    try:
+        tagger = getattr(import_module(module), function)
+    except Exception as error:  # the user's own code
+        raise InputError(f"--tagger {name}: {error}") from error
+    finally:
+        sys.path.remove("")
+    if not callable(tagger):
+        raise InputError(f"--tagger {name}: {function} is no function")
+    return tagger
+
+
+def values_of_head(head: Head, by_tag: ByTag, met: Meetings) -> dict:
+    """The values of one head as they are written to pos.json."""
+    from salience.report.pictures import numbers
+
+    values = zip(by_tag.tags, by_tag.count, by_tag.mean, by_tag.relative, by_tag.difference, strict=True)
+    return {
+        "layer": head[0], "head": head[1], "mean": by_tag.overall,
+        "tags": {
+            tag: {
+                "count": int(count), "mean": float(mean), "relative": float(relative), "difference": float(difference)
+            }
+            for tag, count, mean, relative, difference in values
+        },
+        "mixtures": {
+            "tags": met.tags, "own words keep": numbers(met.own), "partner's words take": numbers(met.partner),
+            "own words keep, by partner's tag": [numbers(row) for row in met.kept],
+        },
+    }  # fmt: skip
+
+
+@app.command(cls=Command)
+def channels(
+    model: Model,
+    data: Annotated[str, Argument(help="Labelled texts, usually the training texts.")],
+    ratio: Annotated[float, Option(help="Fraction of the channels selected, lambda.")] = 0.1,
+    top: Annotated[int, Option(min=1, help="Channels of a class whose words are listed.")] = 3,
+    sentence: Annotated[str | None, Option(help="Text whose patches are drawn.  [default: none]")] = None,
+    most: Annotated[int | None, Option(help="Read only the first texts.  [default: all]")] = None,
+    text: Text = None,
+    text_pair: TextPair = None,
+    label: Label = None,
+    encoding: Encoding = "utf-8",
+    max_length: MaxLength = None,
+    device: Device = "auto",
+    output: Annotated[Path, Option(help="Folder to write.")] = Path("channels"),
+    overwrite: Overwrite = False,
+) -> None:
+    """How often each channel matters to each class, and the words it reacts to (DropMix, section 5.7)."""
+    import numpy as np
+
+    from salience.classify import load
+    from salience.classify.classifier import with_one_label
+    from salience.cli.rows import cannot, labelled_texts
+    from salience.data.labels import visible
+    from salience.data.values import well_formed
+    from salience.files import check_folder, whole_folder
+    from salience.papers.dropmix.channels import draw_importance, draw_patches, scan_channels
+    from salience.report.pictures import numbers, save
+    from salience.report.terminal import say
+    from salience.runs.folder import trained_columns
+
+    check_folder(output, overwrite)
+    if not 0 < ratio < 1:
+        raise InputError(f"--ratio is a part of the channels, between 0 and 1, not {ratio}")
+    if sentence is not None:
+        # Command-line arguments that are not UTF-8 contain lone surrogates, which no tokenizer accepts.
+        sentence = well_formed(sentence)
+        if not visible(sentence):
+            raise InputError("--sentence has no words: give a text whose patches are drawn")
+    classifier = load(model, max_length, device)
+    with_one_label(classifier, "salience analyse channels", model)
+    labels, columns = classifier.labels, {"text": text, "text_pair": text_pair, "label": label, "encoding": encoding}
+    texts = labelled_texts(data, labels, trained_columns(model), most, columns)
+    with cannot(f"analyse {model}"):
+        scanned = scan_channels(classifier.model, classifier.encode(texts), ratio)
+    found = scanned.importance(len(labels))
+    if not np.nan_to_num(found).any():
+        width = found.shape[1]
+        raise InputError(f"--ratio {ratio} selects none of the {width} channels: give at least {1 / width:.2g}")
+    tokenizer = classifier.tokenizer
+
+    def tokens_of(counts: Counter[int]) -> dict[str, int]:
+        return {str(tokenizer.convert_ids_to_tokens(id)): count for id, count in counts.most_common(WORDS)}
+
+    words = {
+        labels[each]: {str(channel): tokens_of(counts) for channel, counts in leading.items()}
+        for each, leading in scanned.leading(len(labels), top).items()
+    }
+    for name, leading in words.items():
+        for channel, counts in leading.items():
+            say(f"{name}, channel {channel}: " + " ".join(counts))
+    importance = dict(zip(labels, map(numbers, found), strict=True))
+    values = {"texts": len(texts), "ratio": ratio, "importance": importance, "contributed": words}
+    with whole_folder(output) as folder:
+        (folder / "channels.json").write_text(
+            json.dumps(values, ensure_ascii=False, indent=1), encoding="utf-8", errors="backslashreplace"
+        )
+        draw = partial(draw_importance, importance=found, preference=scanned.preference(len(labels)), labels=labels)
+        save(draw, folder / "channels", size=(9, 6.5), panels=(2, 1))
+        if sentence is not None:
+            tokens, kept = kept_patches(classifier, sentence, ratio)
+            save(partial(draw_patches, tokens=tokens, kept=kept), folder / "patches", size=(11, 7), panels=(2, 2))
+    say(f"saved: {output}/channels.json, channels.png" + ("" if sentence is None else ", patches.png"))
+
+
+def kept_patches(classifier: TextClassifier, text: str, ratio: float) -> tuple[list[str], dict[str, np.ndarray]]:
+    """What DropMix keeps of a text, by the shape of its windows.
+
+    Returns:
+        The T tokens, and by the name of the method the values that are kept, bool (T, D).
+    """
+    from salience.batch import Batch
+    from salience.data.batching import Collator
+    from salience.hooks.hooks import evaluating
+    from salience.mixing import METHODS
+
+    ids = classifier.tokenizer(text, truncation=True, max_length=classifier.max_length)["input_ids"]
+    batch = Batch(**Collator.of(classifier.tokenizer)([{"input_ids": ids}])).to(classifier.model.device)
+    methods = {f"DropMix-{shape}": METHODS[f"dropmix-{shape.lower()}"](ratio=ratio) for shape in SHAPES}
+    with evaluating(classifier.model):
+        guide = methods["DropMix-U"].guide  # the same for all shapes
+        assert guide is not None
+        scores = guide(classifier.model, batch)
+    kept = {
+        name: method(batch, scores).keep[0].expand(scores.shape[1:]).cpu().numpy().astype(bool)
+        for name, method in methods.items()
+    }
+    return list(classifier.tokenizer.convert_ids_to_tokens(ids)), kept
+
+
+@app.command(cls=Command)
+def embeddings(
+    model: Model,
+    data: Annotated[str, Argument(help="Labelled texts that it was not trained on.")],
+    beside: Annotated[list[str] | None, Option(help="Another classifier to compare; repeatable.")] = None,
+    most: Annotated[int, Option(help="Texts, drawn at random, at most.")] = 1000,
+    text: Text = None,
+    text_pair: TextPair = None,
+    label: Label = None,
+    encoding: Encoding = "utf-8",
+    max_length: MaxLength = None,
+    seed: Seed = 0,
+    device: Device = "auto",
+    output: Annotated[Path, Option(help="Folder to write.")] = Path("embeddings"),
+    overwrite: Overwrite = False,
+) -> None:
+    """t-SNE maps of texts, and the silhouette of the classes before the projection (VAT, Figures 3 and 6)."""
+    import numpy as np
+
+    from salience.classify import load
+    from salience.classify.classifier import with_one_label
+    from salience.cli.rows import labelled_texts
+    from salience.files import check_folder, whole_folder
+    from salience.papers.vat.representations import TextMap, draw_maps, map_of, representations, silhouette
+    from salience.report.pictures import save
+    from salience.report.terminal import say
+    from salience.runs.folder import trained_columns
+
+    check_folder(output, overwrite)
+    if most < 1:
+        raise InputError(f"--most must be at least 1, not {most}")
+    names = [model, *(beside or [])]
+    classifiers = [load(name, max_length, device) for name in names]
+    labels = classifiers[0].labels
+    for name, classifier in zip(names, classifiers, strict=True):
+        with_one_label(classifier, "salience analyse embeddings", name)
+        if classifier.labels != labels:
+            raise InputError(
+                f"{name} knows the labels {listed(classifier.labels)}, but {model} {listed(labels)}: they must be the "
+                "same to be compared"
+            )
+    columns = {"text": text, "text_pair": text_pair, "label": label, "encoding": encoding}
+    texts = labelled_texts(data, labels, trained_columns(model), None, columns)
+    texts = texts.take(np.sort(np.random.default_rng(seed).permutation(len(texts))[:most]))
+    gold = texts.known_labels
+    maps, rows = [], []
+    for name, classifier in zip(names, classifiers, strict=True):
+        vectors = representations(classifier.model, classifier.encode(texts))
+        try:
+            value = silhouette(vectors, gold)
+        except ValueError as error:
+            source = f"{counted(len(texts), 'text')} of {data}"
+            raise InputError(f"{source}: there is no silhouette; take more texts or classes ({error})") from error
+        points, short = map_of(vectors, seed), Path(name).name
+        maps.append(TextMap(f"{short}: silhouette {value:.3f}", points))
+        rows.append({
+            "model": short, "texts": len(texts), "width": vectors.shape[1], "silhouette": value,
+            "map": points.round(3).tolist(),
+        })  # fmt: skip
+        say(f"{name}: silhouette {value:.3f} over {len(texts)} texts")
+    described = [
+        f"row {row}, {labels[label]}: {text}"
+        for row, label, text in zip(texts.rows or [], gold, texts.texts, strict=True)
+    ]
+    draw = partial(draw_maps, maps=maps, gold=gold, labels=labels, texts=described)
+    with whole_folder(output) as folder:
+        (folder / "embeddings.json").write_text(
+            json.dumps({"labels": labels, "gold": gold.tolist(), "models": rows}), encoding="utf-8"
+        )
+        save(draw, folder / "embeddings", size=(5.2 * len(names) + 2, 5), panels=(1, len(names)))
+    say(f"saved: {output}/embeddings.json, embeddings.png, embeddings.svg")

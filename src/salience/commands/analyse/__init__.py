@@ -1,1 +1,0 @@
-"""The analyses of `salience analyse`, one file for each."""
