@@ -15,9 +15,9 @@ import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience import EXPLAINERS
 from salience.classify import TextClassifier
-from salience.explainers.explanation import as_json
 from salience.data.texts import Texts
 from salience.explainers.explain import explain_texts
+from salience.explainers.explanation import as_json
 from salience.models.loading import load_trained
 from salience.report.terminal import explanation_line
 

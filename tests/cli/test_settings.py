@@ -11,8 +11,8 @@ from test_bad_input import refused
 from transformers import AutoTokenizer, PreTrainedModel, pipeline
 
 from labelled import labelled_rows, write_csv
-from salience.settings import read_yaml
 from salience.errors import InputError
+from salience.settings import read_yaml
 from salience.training import callbacks as resuming
 
 # ------------------------------------------------------------------------------------------ length of texts

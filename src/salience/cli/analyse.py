@@ -47,17 +47,17 @@ def attention(
     data: Annotated[str, Argument(help="Labelled training texts, as for `salience train`.")],
     test: Annotated[str | None, Option(help="Labelled texts on which attention is measured.")] = None,
     model: Annotated[
-        str | None, Option(help="Trained attention classifier.  [default: one is trained]")
+        str | None, Option(help="Attention classifier.  [default: one is trained]")
     ] = None,
     pooling: Annotated[str | None, Option(help="If one is trained: dot or additive.  [default: dot]")] = None,
     encoder: Annotated[
         str | None, Option(help="embeddings, affine or lstm.  [default: embeddings]")
     ] = None,
     scales: Annotated[
-        str | None, Option(help="Divisors of scores, by commas; the first is shown.  [default: 10]")
+        str | None, Option(help="Divisors of scores, by commas.  [default: 10]")
     ] = None,
     embeddings: Annotated[
-        str | None, Option(help="Initial ones: glove, minilm, a file.  [default: random]")
+        str | None, Option(help="Or glove, minilm, a file.  [default: random]")
     ] = None,
     epochs: Annotated[int | None, Option(help="Training epochs.  [default: 40]")] = None,
     batch_size: Annotated[int | None, Option(help="Texts in a training step.  [default: 100]")] = None,
@@ -67,7 +67,7 @@ def attention(
     text: Annotated[str | None, of_setting("text", "Column of the text.  [default: guessed]")] = None,
     label: Annotated[str | None, of_setting("label", "Column of the label.  [default: guessed]")] = None,
     encoding: Encoding = "utf-8",
-    bad_rows: Annotated[str, of_setting("bad_rows", "Rows without text or label: error or skip.")] = "error",
+    bad_rows: Annotated[str, of_setting("bad_rows", "Incomplete rows: error or skip.")] = "error",
     max_length: Annotated[int, of_setting("max_length", "Tokens read of a text.")] = 400,
     output: Annotated[Path, Option(help="Folder to write.")] = Path("analysis"),
     overwrite: Overwrite = False,
@@ -94,7 +94,14 @@ def attention(
     from salience.training.recipe import Recipe
 
     check_folder(output, overwrite)
-    reading: dict[str, Any] = {"data": data, "test": test, "text": text, "label": label, "encoding": encoding, "bad_rows": bad_rows}
+    reading: dict[str, Any] = {
+        "data": data,
+        "test": test,
+        "text": text,
+        "label": label,
+        "encoding": encoding,
+        "bad_rows": bad_rows,
+    }
     with cannot(f"analyse {model or data}"):
         if model is None:
             pooling, encoder = pooling or "dot", encoder or "embeddings"
@@ -152,9 +159,9 @@ def read_first_texts(recipe: Recipe, note: Callable[[str], None] = print) -> Tas
 def pos(
     model: Annotated[str, Argument(help="Trained classifier with a transformer encoder.")],
     data: Annotated[str, Argument(help="Texts, as for `salience predict`.")],
-    heads: Annotated[str, Option(help="LAYER:HEAD from 0, by commas; LAYER alone is the mean.")] = "0",
+    heads: Annotated[str, Option(help="LAYER:HEAD,... from 0; LAYER is the mean.")] = "0",
     tagger: Annotated[
-        str | None, Option(help="spaCy pipeline, or module:function.  [default: en_core_web_sm]")
+        str | None, Option(help="spaCy's, or module:function.  [default: en_core_web_sm]")
     ] = None,
     tags: Annotated[str | None, Option(help="Column with a tag for each word, in place of it.")] = None,
     words: Annotated[bool, Option("--words", help="Sum the attention of the tokens of a word first.")] = False,
@@ -321,8 +328,8 @@ def values_of_head(head: Head, by_tag: ByTag, met: Meetings) -> dict:
 def channels(
     model: Model,
     data: Annotated[str, Argument(help="Labelled texts, usually the training texts.")],
-    ratio: Annotated[float, Option(help="Fraction of the channels selected, lambda.")] = 0.1,
-    top: Annotated[int, Option(min=1, help="Channels of a class whose words are listed.")] = 3,
+    ratio: Annotated[float, Option(help="Part of the channels, lambda.")] = 0.1,
+    top: Annotated[int, Option(min=1, help="Channels listed of a class.")] = 3,
     sentence: Annotated[str | None, Option(help="Text whose patches are drawn.  [default: none]")] = None,
     most: Annotated[int | None, Option(help="Read only the first texts.  [default: all]")] = None,
     text: Text = None,

@@ -45,13 +45,13 @@ def audit(
     device: Annotated[str | None, of_setting("device", "Device: auto, cpu or cuda.")] = None,
     test: Annotated[str | None, Option(help="Test rows, searched for near-duplicates of the data.")] = None,
     run: Annotated[
-        str | None, Option(help="Run on the data whose estimate judges.  [default: a regression]")
+        str | None, Option(help="Run on the data that judges.  [default: regression]")
     ] = None,
     fine_tune: Annotated[
         bool, Option("--fine-tune", help="Judge by models trained for each fold; slower.")
     ] = False,
     folds: Annotated[int | None, Option(help="Folds of the regression or training.  [default: 5]")] = None,
-    similarity: Annotated[float | None, Option(help="Cosine of near-duplicates, at least.  [default: 0.95]")] = None,
+    similarity: Annotated[float | None, Option(help="Least cosine of near-duplicates.  [default: 0.95]")] = None,
     explain: Annotated[bool, Option("--explain", help="Also list the words that decide.")] = False,
     apply: Annotated[
         str | None, Option(metavar="DECISIONS", help="Write a copy corrected by decisions.csv.")

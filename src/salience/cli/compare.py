@@ -64,14 +64,14 @@ def compare(
         str, Option(rich_help_panel=COMPARED, help="Spent alike: passes, time or steps.")
     ] = "passes",
     references: Annotated[
-        str, Option(rich_help_panel=COMPARED, help="Rows beside: none, or majority,tf-idf,frozen.")
+        str, Option(rich_help_panel=COMPARED, help="none, or of majority,tf-idf,frozen.")
     ] = "default",
     faithfulness: Annotated[
         bool, Option("--faithfulness", rich_help_panel=MEASURED, help="Also that of explanations of 200 texts.")
     ] = False,
     heat_maps: Annotated[
         bool,
-        Option("--heat-maps/--no-heat-maps", rich_help_panel=MEASURED, help="Explain texts that they dispute."),
+        Option("--heat-maps/--no-heat-maps", rich_help_panel=MEASURED, help="Show disputed texts."),
     ] = True,
     model: Annotated[
         str | None, of_setting("model", "minilm, a folder or a hub name.  [default: minilm]", TRAINING)
@@ -84,7 +84,7 @@ def compare(
     set_: Annotated[
         list[str] | None,
         Option("--set", metavar="NAME=VALUE", rich_help_panel=TRAINING,
-               help="Any other setting of docs/settings.md; repeatable."),
+               help="Any setting of docs/settings.md; repeatable."),
     ] = None,
     jobs: Jobs = 1,
     ray: Ray = None,
@@ -98,7 +98,7 @@ def compare(
     ] = None,
     report_to: ReportTo = None,
 ) -> None:  # fmt: skip
-    """Train methods over several seeds and test whether their differences are larger than chance."""
+    """Train methods over several seeds and test whether they differ beyond chance."""
     settings = merged(read_config(config), with_assigned(settings_in(locals()), set_))
     if methods is not None and variants is not None:
         raise InputError("name what is compared either with --methods or with --variants, not both")

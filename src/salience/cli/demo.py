@@ -35,7 +35,7 @@ POLICY = (
 
 def demo(
     model: Model,
-    port: Annotated[int | None, Option(min=1, max=65535, help="Port of the page.  [default: from 7860 on]")] = None,
+    port: Annotated[int | None, Option(min=1, max=65535, help="Port.  [default: from 7860 on]")] = None,
     max_length: MaxLength = None,
     device: Device = "auto",
     browser: Annotated[bool, Option("--browser", help="Open the page in the browser.")] = False,

@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from salience._version import __version__
 from salience.cli.export import check_replaceable
-from salience.cli.options import Device, Encoding, MaxLength, Overwrite, of_setting
+from salience.cli.options import Device, Encoding, Overwrite, of_setting
 from salience.errors import counted
 
 FILE = "descriptions.json"  # in the folder: what it was made from
@@ -36,7 +36,7 @@ sentence vector of the encoder {model}. Made by `salience describe`, salience {v
 
 def describe(
     labels: Annotated[str, Argument(help="Yaml file with a text or a list of texts for each label.")],
-    model: Annotated[str, Option(help="Encoder for sentence vectors: minilm, a folder, a hub name.")] = "minilm",
+    model: Annotated[str, Option(help="Encoder: a folder, or a hub name.")] = "minilm",
     test: Annotated[str | None, Option(help="Labelled texts to measure it on.  [default: none]")] = None,
     text: Annotated[str | None, of_setting("text", "Column of the text.  [default: guessed]")] = None,
     label: Annotated[str | None, of_setting("label", "Column of the label.  [default: guessed]")] = None,

@@ -49,10 +49,10 @@ def explainer_rows() -> list[tuple[str, str]]:
 def explain(
     model: Model,
     data: Annotated[str | None, Argument(help="Texts to explain, as for `salience predict`.")] = None,
-    text: Annotated[list[str] | None, Option("--text", help="Text to explain, instead of a file; repeatable.")] = None,
+    text: Annotated[list[str] | None, Option("--text", help="Text to explain; repeatable.")] = None,
     explainer: Annotated[str, Option(help="Explainers, separated by commas.")] = "gradient",
     list_explainers: Annotated[bool, catalogue("--list-explainers", "explainers", explainer_rows)] = False,
-    target: Annotated[str, Option(help="Class: predicted, gold, or a label.")] = "predicted",
+    target: Annotated[str, Option(help="predicted, gold, or a label.")] = "predicted",
     layer: Annotated[int | None, Option(help="Of attention explainers; -1 is the last.  [default: -1]")] = None,
     head: Annotated[int | None, Option(help="Of attention explainers.  [default: mean of all]")] = None,
     pieces: Pieces = "sum",

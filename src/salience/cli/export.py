@@ -64,9 +64,7 @@ def export(
     if source is None:
         lacking = f"{model} names no test data that are still there and unchanged: "
         if int8:
-            raise InputError(
-                f"{lacking}name texts on which int8 is compared with the original, with --check FILE"
-            )
+            raise InputError(f"{lacking}name texts on which int8 is compared with the original, with --check FILE")
         tell(f"{lacking}the export is compared on made-up texts alone")
     trained, texts = trained_columns(model), None
     if source is not None:

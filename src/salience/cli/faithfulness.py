@@ -45,7 +45,7 @@ def faithfulness(
     model: Model,
     data: Annotated[str, Argument(help="Labelled texts that it was not trained on.")],
     judge: Annotated[
-        str | None, Option(help="Classifier that predicts shortened texts.  [default: MODEL]")
+        str | None, Option(help="What predicts shortened texts.  [default: MODEL]")
     ] = None,
     explainer: Annotated[
         str | None, Option(help="Explainers, by commas; random is added.  [default: all]")
@@ -55,7 +55,7 @@ def faithfulness(
     ] = None,
     list_metrics: Annotated[bool, catalogue("--list-metrics", "metrics", metric_rows)] = False,
     target: Annotated[
-        str, Option(help="Of several labels: predicted, gold, or a label.")
+        str, Option(help="Explain predicted, gold, or a label.")
     ] = "predicted",
     pieces: Pieces = "sum",
     precision: Annotated[str, Option(help="Of explanations: fp32, bf16 or auto.")] = "auto",

@@ -15,6 +15,7 @@ from salience.training.recipe import Recipe
 
 NAME_WIDTH = 22  # columns of a catalogue's names
 OPTION_WIDTH = 28  # columns of a help's options, at most
+SHOWN_KINDS = {"<str>": "TEXT", "<int>": "N", "<float>": "NUMBER", "<path>": "PATH", "<int range>": "N"}
 
 
 class Command(TyperCommand):
@@ -29,17 +30,18 @@ class Command(TyperCommand):
         groups: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             if record := parameter.get_help_record(ctx):
-                meaning = record[1].replace("[required]", "").strip()  # arguments in brackets may be left out
-                groups.setdefault(getattr(parameter, "rich_help_panel", None) or "", []).append((record[0], meaning))
-        rest = groups.pop("", [])
-        if not groups:
-            formatter.write_paragraph()
-            with formatter.indentation():
-                formatter.write_dl(rest, col_max=OPTION_WIDTH)
-            return
-        groups["Output"] = [*groups.get("Output", []), *rest]  # --help
+                name, meaning = record[0], record[1].replace("[required]", "").strip()
+                for kind, shown in SHOWN_KINDS.items():
+                    name = name.replace(kind, shown)
+                if parameter.param_type_name == "argument":
+                    name = name.split()[0].upper()
+                group = getattr(parameter, "rich_help_panel", None)
+                groups.setdefault(group or "Output" * ("Output" in groups), []).append((name, meaning))
+        formatter.write_paragraph()
         for title, records in groups.items():
-            with formatter.section(title):
+            if title:
+                formatter.write_heading(title)
+            with formatter.indentation():
                 formatter.write_dl(records, col_max=OPTION_WIDTH)
 
 
@@ -85,21 +87,19 @@ Model = Annotated[str, Argument(help="Run folder, or any other trained classifie
 Text = Annotated[str | None, of_setting("text", "Column of the text.  [default: as in training]")]
 TextPair = Annotated[str | None, of_setting("text_pair", "Column of a second text.  [default: as in training]")]
 Label = Annotated[str | None, of_setting("label", "Column of the label.  [default: as in training]")]
-Encoding = Annotated[str, of_setting("encoding", "Character encoding of csv and tsv files.")]
+Encoding = Annotated[str, of_setting("encoding", "Encoding of csv and tsv files.")]
 MaxLength = Annotated[int | None, of_setting("max_length", "Tokens read of a text.  [default: as in training]")]
 Seed = Annotated[int, of_setting("seed", "Seed of the random numbers.")]
-Device = Annotated[str, of_setting("device", "Device to compute on: auto, cpu or cuda.")]
-Pieces = Annotated[str, Option(help="Score of a word of several tokens: sum or max.")]
+Device = Annotated[str, of_setting("device", "Device: auto, cpu or cuda.")]
+Pieces = Annotated[str, Option(help="Score of a word of tokens: sum or max.")]
 Precision = Annotated[str, Option(help="Number format: fp32, bf16 or auto.")]
 Window = Annotated[int, Option(help="Rows held in memory at a time.")]
 Prefix = Annotated[str, Option(help="Prefix of the names of the added columns.")]
 SafeCsv = Annotated[bool, Option("--safe-csv", help="Write csv cells so that none is run as a formula.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace an existing output.")]
-Jobs = Annotated[int, Option(help="Runs at the same time, each in a process.")]
+Jobs = Annotated[int, Option(help="Runs at a time, each in a process.")]
 Ray = Annotated[str | None, Option(metavar="ADDRESS", help="Ray cluster: local, auto, HOST:PORT.  [default: none]")]
-Part = Annotated[
-    str | None, Option(metavar="K/N", help="K-th of N parts of the work.  [default: by Slurm, or all]")
-]
+Part = Annotated[str | None, Option(metavar="K/N", help="K-th of N parts of the work.  [default: Slurm's]")]
 ReportTo = Annotated[
     str | None,
     Option(help="Trackers: tensorboard, mlflow, wandb, trackio.", rich_help_panel="Output"),

@@ -33,7 +33,7 @@ def reproduce(
     model: Annotated[str | None, Option(help="Encoder, of tables that take another.")] = None,
     results: Annotated[Path | None, Option(help="File of the runs.  [default: results/TABLE.jsonl]")] = None,
     merge: Annotated[
-        list[Path] | None, Option(help="Add the runs of this file, and run nothing; repeatable.")
+        list[Path] | None, Option(metavar="FILE", help="Add its runs, and run nothing; repeatable.")
     ] = None,
     precision: Precision = "auto",
     jobs: Jobs = 1,

@@ -159,16 +159,12 @@ class CompleteRows:
             if self.read == self.most:
                 tell(f"{self.data}: only its first {self.most} texts are read")
                 break
-            marked: list[str] = []
-            if self.marks is not None:  # a list, or a text with white space between the marks
-                value = row.get(self.marks)
-                marked = list(map(str, value)) if isinstance(value, list) else str("" if value is None else value).split()
-                words = len(word_spans(text))
-                if len(marked) != words:
-                    self.misfits[number] = (
-                        f"{counted(len(marked), 'mark')}, but the text has {counted(words, 'word')} between white space"
-                    )
-                    continue
+            marked = [] if self.marks is None else marks_in(row.get(self.marks))
+            words = len(word_spans(text))
+            if self.marks is not None and len(marked) != words:
+                found = f"{counted(len(marked), 'mark')}, but the text has {counted(words, 'word')}"
+                self.misfits[number] = f"{found} between white space"
+                continue
             self.read += 1
             known, strange = (self.several_numbers if self.multi_label else self.single_number)(row, number)
             if strange is not None:
@@ -234,3 +230,8 @@ class CompleteRows:
         if self.needed and len(self.unseen) == self.read:
             raise InputError(f"{problem} --label names another column.")
         tell(problem)
+
+
+def marks_in(value: Any) -> list[str]:
+    """The marks of a row, one for each word: a list, or a text with white space between them."""
+    return list(map(str, value)) if isinstance(value, list) else ("" if value is None else str(value)).split()

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from salience.errors import InputError, one_line, quoted, unknown
-from salience.settings import Setting, as_option, assigned, name_and_options, read_yaml, settings_of
 from salience.runs.retired import RETIRED
+from salience.settings import Setting, as_option, assigned, name_and_options, read_yaml, settings_of
 from salience.training.recipe import Recipe
 
 SEVERAL = {"seed": "--seeds", "method": "--methods", "size": "--sizes"}  # of compare, in place of the settings

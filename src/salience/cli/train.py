@@ -26,7 +26,7 @@ DATA, SCORES, MODEL, TRAINING, OUTPUT = "Data", "Scores", "Model", "Training", "
 def train(
     data: Annotated[
         str | None,
-        Argument(help="Labelled texts: csv, tsv, jsonl, parquet, or of the hub.", rich_help_panel=DATA),
+        Argument(help="Labelled texts: csv, tsv, jsonl, parquet, hub name.", rich_help_panel=DATA),
     ] = None,
     test: Annotated[
         str | None, of_setting("test", "Rows for the final test.  [default: none]", DATA, "FILE")
@@ -56,7 +56,7 @@ def train(
         str | None, of_setting("bad_rows", "Rows without text or label: error or skip.", DATA)
     ] = None,
     estimate: Annotated[
-        str | None, of_setting("estimate", "Of the scores on new rows: none, holdout, folds:K.", SCORES)
+        str | None, of_setting("estimate", "Scores on new rows: none, holdout, folds:K.", SCORES)
     ] = None,
     target_precision: Annotated[
         float | None, of_setting("target_precision", "Precision below which predict abstains.", SCORES)
@@ -105,7 +105,7 @@ def train(
     set_: Annotated[
         list[str] | None,
         Option("--set", metavar="NAME=VALUE", rich_help_panel=TRAINING,
-               help="Any other setting of docs/settings.md; repeatable."),
+               help="Any setting of docs/settings.md; repeatable."),
     ] = None,
     config: Annotated[
         Path | None, Option(metavar="FILE", rich_help_panel=OUTPUT, help="Yaml file of settings; options override it.")
@@ -122,7 +122,7 @@ def train(
     ] = False,
     report_to: ReportTo = None,
 ) -> None:  # fmt: skip
-    """Train a classifier and write it, with its metrics, as a plain Hugging Face checkpoint."""
+    """Train a classifier, and write it as a plain Hugging Face checkpoint."""
     given = settings_in(locals())
     if of_model := assigned("--set-model", set_model):
         given["model_options"] = of_model
