@@ -50,7 +50,7 @@ def main() -> None:
         for seed in options.seeds:
             for method in options.methods:
                 alone += processor_seconds([
-                    "train", *common, "--size", str(options.rows), "--method", method, "--seed", str(seed),
+                    "train", *common, "--set", f"size={options.rows}", "--method", method, "--seed", str(seed),
                     "--estimate", "none", "--output", f"{place}/{method}-{seed}",
                 ])  # fmt: skip
         together = processor_seconds([

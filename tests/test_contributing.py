@@ -129,7 +129,7 @@ def answers(copy) -> dict[str, str]:
     (commands,) = (block["text"] for block in BLOCKS if block["kind"] == "sh" and "salience" in block["text"])
     lines = [shlex.split(line, comments=True)[1:] for line in commands.splitlines()]
     quick = {
-        "train": ["--model", "tiny", "--steps", "4", "--evaluations", "2", "--device", "cpu"],
+        "train": ["--model", "tiny", "--steps", "4", "--set", "evaluations=2", "--device", "cpu"],
         "compare": ["--model", "tiny", "--steps", "2", "--device", "cpu"],
         "faithfulness": ["--most", "5"],
     }

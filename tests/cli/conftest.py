@@ -23,7 +23,7 @@ class Place:
 
     def train(self, *options: str, data: Path | None = None) -> list[str]:
         """The arguments of a run of a second or two."""
-        return ["train", str(data or self.data), "--model", str(self.model), "--steps", "6", "--evaluations", "3",
+        return ["train", str(data or self.data), "--model", str(self.model), "--steps", "6", "--set", "evaluations=3",
                 "--device", "cpu", *map(str, options)]  # fmt: skip
 
 

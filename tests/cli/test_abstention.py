@@ -23,7 +23,7 @@ def run(place, tmp_path_factory):
     folder = tmp_path_factory.mktemp("abstaining")
     rows = [(f"{text} {text} {number}", label) for number, (text, label) in enumerate(labelled_rows(90))]
     data = write_csv(folder / "rows.csv", rows)
-    options = ["--test", place.test, "--validation-share", "0", "--estimate", "folds:2", "--calibrate", "--method",
+    options = ["--test", place.test, "--set", "validation_share=0", "--estimate", "folds:2", "--calibrate", "--method",
                "plain", "--learning-rate", "0.02", "--steps", "40", "--target-precision", "0.7"]  # fmt: skip
     assert main(place.train(*options, "--output", folder / "run", data=data)) == 0
     return folder / "run"
@@ -223,7 +223,7 @@ def test_what_the_estimate_does_not_show_is_said_and_nothing_is_decided(place, s
     labels = np.random.default_rng(0).choice(["one", "two", "three"], 60)
     rows = [(text, label) for (text, _), label in zip(labelled_rows(60), labels, strict=True)]
     data = write_csv(tmp_path / "chance.csv", rows)
-    options = ["--estimate", "folds:2", "--validation-share", "0", "--target-precision", "0.9", "--output"]
+    options = ["--estimate", "folds:2", "--set", "validation_share=0", "--target-precision", "0.9", "--output"]
     answer = salience(*place.train(*options, tmp_path / "run", data=data))
     assert answer.code == 0, answer.err
     line = (

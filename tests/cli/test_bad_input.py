@@ -93,7 +93,7 @@ def test_one_class_only(train):
 
 def test_a_class_with_too_few_rows_to_split(train):
     rows = [*ROWS, ("a dog", "pets")]
-    refused(train(rows, "--validation-share", "0.2"), 'the class "pets" has a single row', "--validation FILE")
+    refused(train(rows, "--set", "validation_share=0.2"), 'the class "pets" has a single row', "--validation FILE")
 
 
 def test_labels_that_training_never_saw(train, tmp_path):
@@ -115,7 +115,7 @@ def test_rows_shared_by_training_and_test_are_counted(train, tmp_path):
 
 
 def test_texts_longer_than_the_model_reads_are_counted(train):
-    answer = train([*ROWS, ("very " * 300, "sport")], "--validation-share", "0")
+    answer = train([*ROWS, ("very " * 300, "sport")], "--set", "validation_share=0")
     assert answer.code == 0
     assert "1.6% of the training texts are longer than the" in answer.out
 
@@ -184,7 +184,7 @@ def test_a_field_that_a_method_does_not_take(train, method):
 
 
 def test_a_batch_that_cannot_be_cut_leaves_nothing_behind(train, tmp_path):
-    refused(train(ROWS, "--accumulation", "3"), "--batch-size 16 cannot be divided into 3 equal parts")
+    refused(train(ROWS, "--set", "accumulation=3"), "--batch-size 16 cannot be divided into 3 equal parts")
     assert [file.name for file in tmp_path.iterdir()] == ["data.csv"]
 
 

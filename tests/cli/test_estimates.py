@@ -21,7 +21,7 @@ def estimated(folder) -> tuple[dict, list[dict]]:
 
 
 def test_a_run_of_all_rows_is_estimated_and_says_so(place, salience, tmp_path):
-    answer = salience(*place.train("--no-calibrate", "--output", tmp_path / "run"))
+    answer = salience(*place.train("--set", "calibrate=false", "--output", tmp_path / "run"))
     assert answer.code == 0, answer.err
     metrics, lines = estimated(tmp_path / "run")
     found = metrics["estimate"]
@@ -53,7 +53,7 @@ def test_a_run_with_test_rows_has_both_on_request(place, salience, tmp_path):
 
 
 def test_a_model_with_validation_rows_has_seen_as_many_as_that_of_a_holdout(place, salience, tmp_path):
-    options = ["--validation-share", "0.2", "--estimate", "holdout", "--output", tmp_path / "run"]
+    options = ["--set", "validation_share=0.2", "--estimate", "holdout", "--output", tmp_path / "run"]
     assert salience(*place.train(*options)).code == 0
     metrics, _ = estimated(tmp_path / "run")
     assert metrics["estimate"]["training_rows"] == [48] and metrics["rows"]["training"] == 48
@@ -61,7 +61,7 @@ def test_a_model_with_validation_rows_has_seen_as_many_as_that_of_a_holdout(plac
 
 
 def test_groups_are_not_divided(authors, place, salience, tmp_path):
-    options = ["--group", "author", "--estimate", "folds:3", "--validation-share", "0", "--output", tmp_path / "run"]
+    options = ["--group", "author", "--estimate", "folds:3", "--set", "validation_share=0", "--output", tmp_path / "run"]
     answer = salience(*place.train(*options, data=authors))
     assert answer.code == 0, answer.err
     metrics, lines = estimated(tmp_path / "run")
@@ -94,7 +94,7 @@ def test_a_group_column_is_not_needed_in_test_files(authors, place, salience, tm
 )  # fmt: skip
 def test_what_is_wrong_is_said_before_anything_is_trained(options, message, authors, place, salience, tmp_path):
     if not message:  # 60 rows can be divided into 20 parts; that would take a while
-        options, message = [*options, "--size", "9"], "into 20 parts, but no class has more than 3 rows"
+        options, message = [*options, "--set", "size=9"], "into 20 parts, but no class has more than 3 rows"
     answer = salience(*place.train(*options, "--output", tmp_path / "run", data=authors))
     assert answer.code == 2 and message in answer.err and len(answer.err.strip().splitlines()) == 1
     assert {file.name for file in tmp_path.iterdir()} == {"authors.csv"}

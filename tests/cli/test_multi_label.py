@@ -137,7 +137,7 @@ def test_columns_and_a_separator_give_the_same_run_as_lists(files, place, salien
     }
     weights = []
     for name, (file, options) in runs.items():
-        more = ["--estimate", "none", "--validation-share", "0.2", "--output", tmp_path / name]
+        more = ["--estimate", "none", "--set", "validation_share=0.2", "--output", tmp_path / name]
         assert salience(*place.train(*options, *more, data=file)).code == 0
         weights.append((tmp_path / name / "model.safetensors").read_bytes())
         assert "validation" in metrics_of(tmp_path / name)
@@ -182,7 +182,7 @@ def test_weights_of_labels_raise_their_probabilities(files, place, salience, tmp
     [
         (["--model", "attention:additive"], "--model attention:additive"),
         (["--model", "attention:variational"], "--model attention:variational"),
-        (["--contrastive", "0.3"], "--contrastive"),
+        (["--set", "contrastive=0.3"], "--contrastive"),
     ],
 )
 def test_training_options_that_need_one_label_are_refused(options, named, files, place, salience, tmp_path):

@@ -155,7 +155,7 @@ def test_folders_that_were_made_for_nothing_are_removed(train, tmp_path):
 
 def test_a_run_that_another_process_works_on_is_left_alone(train, place, tmp_path):
     log, output = tmp_path / "log", tmp_path / "runs" / "run"
-    process = started(*place.train("--output", output, "--steps", "400", "--evaluations", "20"), log=log)
+    process = started(*place.train("--output", output, "--steps", "400", "--set", "evaluations=20"), log=log)
     while not (output.parent / ".run.partial" / "recipe.yaml").exists():
         assert process.is_alive(), log.read_text()
         time.sleep(0.002)

@@ -109,7 +109,7 @@ def test_commands_compute_in_it(run, place, salience, tmp_path, monkeypatch):
 def test_explanations_in_bf16_rank_words_as_in_fp32(place, salience, tmp_path):
     """Measured with a fine-tuned MiniLM: rank correlations from 0.94 on (docs/benchmarks.md). Occlusion is exact."""
     run = tmp_path / "run"
-    options = ["--method", "ssmix", "--validation-share", "0.2", "--test", place.test, "--output", run]
+    options = ["--method", "ssmix", "--set", "validation_share=0.2", "--test", place.test, "--output", run]
     assert salience(*place.train(*options)).code == 0
     rows = [json.loads(line) for line in (run / "predictions.jsonl").read_text().splitlines()]
     texts = [row["text"] for row in rows if len(row["text"].split()) > 4]

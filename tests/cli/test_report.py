@@ -24,9 +24,9 @@ RUNS = {
     "test": ["--estimate", "none", "--test"],
     "estimate": [],
     "calibrated": ["--calibrate", "--test"],
-    "validation": ["--validation-share", "0.4"],
+    "validation": ["--set", "validation_share=0.4"],
     "none": ["--estimate", "none"],
-    "attention": ["--model", "attention:dot", "--encoder", "lstm", "--estimate", "none", "--test"],
+    "attention": ["--model", "attention:dot", "--set-model", "encoder=lstm", "--estimate", "none", "--test"],
 }
 
 

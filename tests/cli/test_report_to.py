@@ -49,7 +49,7 @@ def test_a_run_is_reported_under_its_name(place, told, salience, tmp_path):
     recipes = []
     for name, options in (("told", ["--report-to", "mlflow"]), ("untold", [])):
         answer = salience(
-            *place.train("--test", place.test, "--validation-share", "0.2", "--output", tmp_path / name, *options)
+            *place.train("--test", place.test, "--set", "validation_share=0.2", "--output", tmp_path / name, *options)
         )
         assert answer.code == 0, answer.err
         recipes.append(yaml.safe_load((tmp_path / name / "recipe.yaml").read_text()))

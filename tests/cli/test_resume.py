@@ -16,8 +16,8 @@ from salience.training.callbacks import last_checkpoint
 
 def arguments(place, output, *options):
     """A run of a few seconds with a dozen checkpoints, dropout, and two pieces a step."""
-    return place.train("--output", output, "--steps", "36", "--evaluations", "12", "--patience", "12",
-                       "--validation-share", "0.2", "--accumulation", "2", *options)  # fmt: skip
+    return place.train("--output", output, "--steps", "36", "--set", "evaluations=12", "--set", "patience=12",
+                       "--set", "validation_share=0.2", "--set", "accumulation=2", *options)  # fmt: skip
 
 
 def weights(folder) -> str:
@@ -111,8 +111,8 @@ def test_a_run_killed_after_early_stopping_does_not_train_on(place, start, tmp_p
     """On wrong labels, what is learnt makes validation worse, so training stops after `patience` more looks."""
     wrong = {"sport": "music", "music": "food", "food": "sport"}
     validation = write_csv(tmp_path / "wrong.csv", [(text, wrong[label]) for text, label in labelled_rows(30, seed=2)])
-    options = ["--validation", validation, "--learning-rate", "0.02", "--steps", "60", "--evaluations", "12"]
-    options += ["--patience", "2"]
+    options = ["--validation", validation, "--learning-rate", "0.02", "--steps", "60", "--set", "evaluations=12"]
+    options += ["--set", "patience=2"]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert salience(*place.train("--output", whole, *options)).code == 0
     stopped = json.loads((whole / "metrics.json").read_text())

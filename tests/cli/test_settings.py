@@ -205,7 +205,7 @@ def test_a_loss_that_is_no_number_stops_training(steps, share, place, salience, 
     monkeypatch.setattr("salience.settings.Setting.checked", lambda setting, value, *_: value)
     config = tmp_path / "config.yaml"  # options of the command line are checked as they are given
     config.write_text("learning_rate: 1e38")
-    options = ["--config", config, "--validation-share", share, "--method", "plain", "--steps", steps]
+    options = ["--config", config, "--set", f"validation_share={share}", "--method", "plain", "--steps", steps]
     answer = salience(*place.train("--output", tmp_path / "run", *options))
     refused(answer, "is not finite at step", f"of {steps}: lower --learning-rate, which is 1e+38")
     assert not (tmp_path / "run").exists()

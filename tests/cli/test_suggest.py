@@ -109,7 +109,7 @@ def test_the_filled_file_is_trained_on(run, place, pool, salience, tmp_path):
 def test_rows_of_a_part_of_the_training_file_can_be_suggested(place, salience, tmp_path):
     """Trained on 20 rows of a file, whose other rows are the pool."""
     run = tmp_path / "part"
-    assert salience(*place.train("--size", "20", "--output", run, "--estimate", "none")).code == 0
+    assert salience(*place.train("--set", "size=20", "--output", run, "--estimate", "none")).code == 0
     answer = salience("suggest", run, place.data, "--count", "1000")
     assert answer.code == 0, answer.err
     assert "left out: 20 labelled already" in answer.err

@@ -28,8 +28,8 @@ def run(place):
         place.test,
         "--method",
         "ssmix",
-        "--validation-share",
-        "0.2",
+        "--set",
+        "validation_share=0.2",
         "--steps",
         "60",
         "--learning-rate",
@@ -156,7 +156,7 @@ def test_pairs_of_texts_train(place, salience, tmp_path):
 
 def test_class_weights_and_label_smoothing_change_the_training(place, salience, tmp_path):
     found = set()
-    for number, options in enumerate([[], ["--class-weights", "sport=5,food=1"], ["--label-smoothing", "0.3"]]):
+    for number, options in enumerate([[], ["--class-weights", "sport=5,food=1"], ["--set", "label_smoothing=0.3"]]):
         folder = tmp_path / str(number)
         assert salience(*place.train(*options, "--output", folder)).code == 0
         found.add(weights(folder))
@@ -176,7 +176,7 @@ def test_class_weights_in_a_yaml_file_are_names_and_weights(run, place, salience
 
 
 def test_without_validation_it_trains_to_the_end(place, salience, tmp_path):
-    done = salience(*place.train("--validation-share", "0", "--output", tmp_path / "run"))
+    done = salience(*place.train("--set", "validation_share=0", "--output", tmp_path / "run"))
     assert done.code == 0, done.err
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert metrics["rows"] == {"training": 60}
@@ -185,7 +185,7 @@ def test_without_validation_it_trains_to_the_end(place, salience, tmp_path):
 
 
 def test_without_rows_and_estimate_nothing_is_measured(place, salience, tmp_path):
-    options = ["--validation-share", "0", "--estimate", "none", "--output", tmp_path / "run"]
+    options = ["--set", "validation_share=0", "--estimate", "none", "--output", tmp_path / "run"]
     assert salience(*place.train(*options)).code == 0
     assert "No rows were held out, so nothing was measured." in (tmp_path / "run" / "README.md").read_text()
 

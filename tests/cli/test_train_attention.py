@@ -36,8 +36,8 @@ def weights(folder) -> str:
 
 def arguments(place, output, *options, model: str = "attention:dot", encoder: str | None = "embeddings") -> list[str]:
     """A run of a second."""
-    named = [] if encoder is None else ["--encoder", encoder]
-    return ["train", str(place.data), "--model", model, *named, "--steps", "5", "--evaluations", "2", "--device",
+    named = [] if encoder is None else ["--set-model", f"encoder={encoder}"]
+    return ["train", str(place.data), "--model", model, *named, "--steps", "5", "--set", "evaluations=2", "--device",
             "cpu", "--output", str(output), *map(str, options)]  # fmt: skip
 
 
@@ -47,7 +47,7 @@ def run(place, tmp_path_factory):
     from salience.cli.main import main
 
     folder = tmp_path_factory.mktemp("attention") / "run"
-    assert main(arguments(place, folder, "--scale", "10", "--set-model", "width=8", "--test", place.test)) == 0
+    assert main(arguments(place, folder, "--set-model", "scale=10", "--set-model", "width=8", "--test", place.test)) == 0
     return folder
 
 
@@ -95,7 +95,7 @@ def test_the_recipe_repeats_the_run_exactly(run, salience, tmp_path):
 
 def test_options_change_the_run(run, place, salience, tmp_path):
     found = {weights(run)}
-    for number, options in enumerate([["--scale", "1"], ["--scale", "10", "--alignment", "5"]]):
+    for number, options in enumerate([["--set-model", "scale=1"], ["--set-model", "scale=10", "--set", "alignment=5"]]):
         folder = tmp_path / str(number)
         answer = salience(*arguments(place, folder, *options, "--set-model", "width=8"))
         assert answer.code == 0, answer.err
@@ -106,7 +106,7 @@ def test_options_change_the_run(run, place, salience, tmp_path):
 def test_vectors_from_a_file(place, salience, tmp_path):
     vectors = tmp_path / "glove.txt"
     vectors.write_text("goal 1 2 3\nsong 4 5 6\nunheardof 7 8 9\n")
-    answer = salience(*arguments(place, tmp_path / "run", "--embeddings", vectors, encoder="lstm"))
+    answer = salience(*arguments(place, tmp_path / "run", "--set-model", f"embeddings={vectors}", encoder="lstm"))
     assert answer.code == 0, answer.err
     assert f"{vectors}: vectors of width 3 for 2 of 25 words" in answer.out
     model, _ = load_trained(tmp_path / "run")
@@ -114,7 +114,7 @@ def test_vectors_from_a_file(place, salience, tmp_path):
 
 
 def test_vat_by_turns(place, salience, tmp_path):
-    options = ["--iterations", "1", "--beta", "0.5", "--set-model", "width=8", "--estimate", "none"]
+    options = ["--set", "iterations=1", "--set", "beta=0.5", "--set-model", "width=8", "--estimate", "none"]
     answer = salience(*arguments(place, tmp_path / "run", *options, model="lstm-vat", encoder=None))
     assert answer.code == 0, answer.err
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
@@ -194,28 +194,28 @@ BAD = {  # what is asked for: the options, and what the line says
     "no pooling": (["--model", "attention:"], ["unknown --model attention:"]),
     "an unknown field": (["--set-model", "widht=8"], ['"widht"', 'Did you mean "width"?']),
     "no assignment": (["--set-model", "width"], ["--set-model width: write it as field=value"]),
-    "a scale of nothing": (["--scale", "0"], ["--scale is 0.0: give a number above 0"]),
+    "a scale of nothing": (["--set-model", "scale=0"], ["--scale is 0.0: give a number above 0"]),
     "an unknown head": (["--set-model", "head=mlp"], ['unknown head "mlp"; known: linear, perceptron']),
     "no number": (["--set-model", "width=wide"], ["width"]),
     "no heads": (["--set-model", "pooling_heads=0"], ["pooling_heads"]),
     "a negative width": (["--set-model", "width=-3"], ["width"]),
-    "a missing file of vectors": (["--embeddings", "nowhere.txt"], ["nowhere.txt: the file cannot be read"]),
-    "a missing encoder": (["--encoder", "./nowhere"], ["no model at ./nowhere"]),
+    "a missing file of vectors": (["--set-model", "embeddings=nowhere.txt"], ["nowhere.txt: the file cannot be read"]),
+    "a missing encoder": (["--set-model", "encoder=./nowhere"], ["no model at ./nowhere"]),
     "a method without its layer": (["--method", "tmix"], ["TMix cannot be used with this model", "has no level 1"]),
     "a method without its attention": (["--method", "attentionmix"], ["no self-attention to read"]),
-    "alignment of two heads": (["--alignment", "1", "--set-model", "pooling_heads=2"], ["V^T W is defined"]),
-    "alignment of a mean": (["--alignment", "1", "--model", "attention:mean"], ["V^T W is defined"]),
+    "alignment of two heads": (["--set", "alignment=1", "--set-model", "pooling_heads=2"], ["V^T W is defined"]),
+    "alignment of a mean": (["--set", "alignment=1", "--model", "attention:mean"], ["V^T W is defined"]),
     "a form without a price": (
-        ["--alignment-form", "square"],
+        ["--set", "alignment_form=square"],
         ["square has no effect without a weight"],
     ),
     "an unknown form": (
-        ["--alignment", "1", "--alignment-form", "cube"],
+        ["--set", "alignment=1", "--set", "alignment_form=cube"],
         ['unknown --alignment-form "cube"; known: absolute, square'],
     ),
     "a negative price": (["--beta", "-1"], ["--beta is -1.0: give a number from 0"]),
-    "turns of a model that takes none": (["--beta", "1"], ["--beta would have no effect", "attention:variational"]),
-    "a scale without scores": (["--model", "lstm-base", "--scale", "2"], ["scale would have no effect: max"]),
+    "turns of a model that takes none": (["--set", "beta=1"], ["--beta would have no effect", "attention:variational"]),
+    "a scale without scores": (["--model", "lstm-base", "--set-model", "scale=2"], ["scale would have no effect: max"]),
     "heads of a mean": (["--model", "attention:mean", "--set-model", "pooling_heads=2"], ["would have no effect"]),
     "a latent size without VAT": (["--set-model", "latent_size=8"], ["latent_size would have no effect"]),
     "a shared head of another width": (
@@ -228,11 +228,11 @@ BAD = {  # what is asked for: the options, and what the line says
         ['unknown inference "both"; known: compressor, learner'],
     ),
     "a compressor that is never trained": (
-        ["--model", "lstm-vat", "--set-model", "inference=compressor", "--iterations", "0"],
+        ["--model", "lstm-vat", "--set-model", "inference=compressor", "--set", "iterations=0"],
         ["--iterations 0 trains no compressor"],
     ),
     "alignment by turns": (
-        ["--alignment", "1", "--model", "attention:variational"],
+        ["--set", "alignment=1", "--model", "attention:variational"],
         ["VAT is trained by turns"],
     ),
     "two ways to pool": (["--set-model", "pooling=mean"], ["--model attention:dot says how to pool already"]),
@@ -247,14 +247,14 @@ def test_bad_options_are_one_line(case, place, salience, tmp_path):
     assert not list(tmp_path.iterdir())  # and nothing is left, not even to be resumed
 
 
-@pytest.mark.parametrize("option", [["--scale", "2"], ["--encoder", "lstm"], ["--set-model", "width=8"]])
+@pytest.mark.parametrize("option", [["--set-model", "scale=2"], ["--set-model", "encoder=lstm"], ["--set-model", "width=8"]])
 def test_other_models_take_no_such_options(option, place, salience, tmp_path):
     refused(salience(*place.train("--output", tmp_path / "run", *option)), "takes no", "attention:dot")
     assert not list(tmp_path.iterdir())
 
 
 def test_other_models_have_no_alignment(place, salience, tmp_path):
-    refused(salience(*place.train("--output", tmp_path / "run", "--alignment", "1")), "V^T W is defined")
+    refused(salience(*place.train("--output", tmp_path / "run", "--set", "alignment=1")), "V^T W is defined")
     assert not list(tmp_path.iterdir())
 
 

@@ -82,7 +82,7 @@ def test_models_of_an_estimate_see_them_too_and_never_predict_them(place, salien
         return encode_part(classifier, texts, role, note)
 
     monkeypatch.setattr(preparing, "encode_part", watched)
-    options = ("--validation-share", "0", "--estimate", "folds:2")
+    options = ("--set", "validation_share=0", "--estimate", "folds:2")
     answer = salience(*arguments(place, "names", tmp_path / "run", *options))
     assert answer.code == 0, answer.err
     assert sorted(seen) == [("test", 30)] * 2 + [("training", 30 + len(WORDS))] * 2 + [("training", 60 + len(WORDS))]

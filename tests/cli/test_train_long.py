@@ -51,7 +51,7 @@ def test_windows_are_trained_on_and_predicted(place, rows, salience, tmp_path):
 
 
 def test_an_estimate_predicts_texts_and_not_windows(place, rows, salience, tmp_path):
-    options = ("--validation-share", "0", "--estimate", "folds:2")
+    options = ("--set", "validation_share=0", "--estimate", "folds:2")
     answer = salience(*arguments(place, rows, tmp_path / "run", "windows", *options))
     assert answer.code == 0, answer.err
     estimate = json.loads((tmp_path / "run" / "metrics.json").read_text())["estimate"]

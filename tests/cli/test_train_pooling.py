@@ -17,13 +17,13 @@ from salience.cli.main import main
 from salience.runs.folder import read_recipe
 
 TEXTS = [text for text, _ in labelled_rows(12, seed=3)]
-QUICK = ("--steps", "40", "--evaluations", "2", "--learning-rate", "0.01", "--method", "tmix", "--precision", "fp32")
+QUICK = ("--steps", "40", "--set", "evaluations=2", "--learning-rate", "0.01", "--method", "tmix", "--precision", "fp32")
 
 
 @pytest.fixture(scope="session")
 def pooled(place):
     folder = place.folder / "pooled"
-    assert main(place.train("--test", place.test, "--output", folder, *QUICK, "--pooling", "mean")) == 0
+    assert main(place.train("--test", place.test, "--output", folder, *QUICK, "--set", "pooling=mean")) == 0
     return folder
 
 
@@ -90,7 +90,7 @@ def test_a_run_is_repeated_by_its_recipe_and_trained_further(pooled, place, sali
 
 def test_a_killed_run_ends_with_the_same_weights(place, start, tmp_path):  # noqa: F811
     """The optimiser has more groups of weights, and a part of the model is not trained."""
-    options = ("--steps", "36", "--evaluations", "12", "--patience", "12", "--pooling", "mean")
+    options = ("--steps", "36", "--set", "evaluations=12", "--set", "patience=12", "--set", "pooling=mean")
     finish(start(*place.train("--output", tmp_path / "whole", *options)))
     process = start(*place.train("--output", tmp_path / "run", *options))
     checkpoints = tmp_path / ".run.partial" / "checkpoints"
@@ -101,14 +101,14 @@ def test_a_killed_run_ends_with_the_same_weights(place, start, tmp_path):  # noq
 
 
 def test_auto_is_settled_in_the_recipe(place, salience, tmp_path):
-    answer = salience(*place.train("--output", tmp_path / "run", *QUICK, "--pooling", "auto"))
+    answer = salience(*place.train("--output", tmp_path / "run", *QUICK, "--set", "pooling=auto"))
     assert answer.code == 0, answer.err
     recipe = yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text())
     assert recipe["pooling"] == "cls"  # the tiny model has no files of sentence-transformers
 
 
 def test_what_has_no_such_pooling_is_refused(place, salience, tmp_path):
-    answer = salience(*place.train("--output", tmp_path / "run", "--model", "attention:dot", "--pooling", "mean"))
+    answer = salience(*place.train("--output", tmp_path / "run", "--model", "attention:dot", "--set", "pooling=mean"))
     refused(answer, "--pooling mean: attention:dot has a pooling of its own")
-    answer = salience(*place.train("--output", tmp_path / "run", "--pooling", "meen"))
+    answer = salience(*place.train("--output", tmp_path / "run", "--set", "pooling=meen"))
     refused(answer, 'unknown --pooling "meen"')

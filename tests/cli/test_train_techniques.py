@@ -10,12 +10,12 @@ from test_bad_input import refused
 from test_resume import weights
 
 TECHNIQUES = {
-    "freeze": ("--freeze", "1"),
-    "contrastive": ("--contrastive", "0.5", "--contrastive-temperature", "0.1"),
-    "dropout": ("--dropout", "0.4"),
+    "freeze": ("--set", "freeze=1"),
+    "contrastive": ("--set", "contrastive=0.5", "--set", "contrastive_temperature=0.1"),
+    "dropout": ("--set", "dropout=0.4"),
 }
-ALL_ROWS = ("--method", "plain", "--validation-share", "0", "--estimate", "none", "--pooling", "mean",
-            "--learning-rate", "0.003", "--steps", "12", "--head-start", "random", "--contrastive", "0")  # fmt: skip
+ALL_ROWS = ("--method", "plain", "--set", "validation_share=0", "--estimate", "none", "--set", "pooling=mean",
+            "--learning-rate", "0.003", "--steps", "12", "--set", "head_start=random", "--set", "contrastive=0")  # fmt: skip
 
 
 def trained(place, salience, folder, *options):
@@ -38,7 +38,7 @@ def test_each_technique_trains_another_model_and_is_in_its_recipe(precision, pla
 
 
 def test_frozen_weights_are_those_of_the_pretrained_model(place, salience, tmp_path):
-    found = load_file(trained(place, salience, tmp_path / "run", "--freeze", "1") / "model.safetensors")
+    found = load_file(trained(place, salience, tmp_path / "run", "--set", "freeze=1") / "model.safetensors")
     for name, weight in load_file(place.model / "model.safetensors").items():
         if name.startswith("bert.embeddings.") or ".layer." in name:
             frozen = name.startswith(("bert.embeddings.", "bert.encoder.layer.0."))
@@ -48,10 +48,10 @@ def test_frozen_weights_are_those_of_the_pretrained_model(place, salience, tmp_p
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--method", "plain", "--contrastive", "1"), "--contrastive is 1.0: give a number from 0 to 0.99"),
-        (("--model", "lstm-vat", "--method", "plain", "--freeze", "0"), "by turns, which has no --freeze"),
-        (("--model", "attention:dot", "--dropout", "0.2"), "set it with --set-model dropout=0.2"),
-        (("--freeze", "3"), "--freeze 3: the encoder has 2 layers"),
+        (("--method", "plain", "--set", "contrastive=1"), "--contrastive is 1.0: give a number from 0 to 0.99"),
+        (("--model", "lstm-vat", "--method", "plain", "--set", "freeze=0"), "by turns, which has no --freeze"),
+        (("--model", "attention:dot", "--set", "dropout=0.2"), "set it with --set-model dropout=0.2"),
+        (("--set", "freeze=3"), "--freeze 3: the encoder has 2 layers"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(options, message, place, salience, tmp_path):

@@ -13,7 +13,7 @@ from labelled import FILLER, WORDS, labelled_rows, write_csv
 WORK = "home/project"  # the working folder, below the root
 
 MODEL = ["--model", "tiny", "--device", "cpu"]
-TRAINING = ["train", "train.csv", *MODEL, "--method", "ssmix", "--steps", "4", "--evaluations", "2",
+TRAINING = ["train", "train.csv", *MODEL, "--method", "ssmix", "--steps", "4", "--set", "evaluations=2",
             "--batch-size", "4"]  # fmt: skip
 
 
@@ -57,7 +57,7 @@ FOREIGN = [
     "results/.other.jsonl.unfinished",
 ]  # fmt: skip
 
-TRAINED = ["train", "train.csv", *MODEL, "--method", "plain", "--steps", "2", "--evaluations", "1",
+TRAINED = ["train", "train.csv", *MODEL, "--method", "plain", "--steps", "2", "--set", "evaluations=1",
            "--batch-size", "4", "--output", "trained"]  # fmt: skip
 PREDICT_ANY = ["predict", "trained", "--device", "cpu"]
 PREDICT = [*PREDICT_ANY, "wide.csv", "--window", "3"]
