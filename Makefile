@@ -4,6 +4,7 @@
 # make test-faults   kills, a full disk, refused permissions at every file operation of the commands; many commands at
 #                    once; many more tables and settings (some hours)
 # make test-wheel   installs the wheel into an empty environment of each of PYTHONS, and does the main job there
+# make settings   writes docs/settings.md, which is made from the declarations
 # make docs   builds the site of the documents in site/, in an environment of its own
 # make test-oldest   the tests again, with the oldest versions the package admits
 
@@ -15,7 +16,7 @@ BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo lint test test-all test-wheel docs test-faults test-oldest clean
+.PHONY: setup demo lint test test-all test-wheel docs settings test-faults test-oldest clean
 
 setup: $(VENV)/installed
 
@@ -43,6 +44,10 @@ test-all: lint
 
 test-wheel: setup
 	SALIENCE_PYTHONS="$(PYTHONS)" $(BIN)/python -m pytest tests/test_wheel.py
+
+settings: setup
+	$(BIN)/python -c "import inspect; from salience.cli import settings, train; \
+	    print(settings.settings_page(inspect.signature(train.train).parameters), end='')" > docs/settings.md
 
 docs: .venv-docs/installed
 	.venv-docs/bin/mkdocs build --strict

@@ -214,7 +214,7 @@ def assigned(option: str, assignments: Sequence[str] | None) -> dict[str, Any]:
     for assignment in assignments or []:
         name, equals, value = assignment.partition("=")
         if not (name and equals and value):
-            raise InputError(f"{option} {one_line(assignment)}: write it as field=value, such as {option} window=0.2")
+            raise InputError(f"{option} {one_line(assignment)}: write it as field=value")
         options[name.strip()] = read_yaml(value, f"{option} {one_line(assignment)}: the value")
     return options
 

@@ -23,8 +23,9 @@ def run(place, tmp_path_factory):
     folder = tmp_path_factory.mktemp("abstaining")
     rows = [(f"{text} {text} {number}", label) for number, (text, label) in enumerate(labelled_rows(90))]
     data = write_csv(folder / "rows.csv", rows)
-    options = ["--test", place.test, "--set", "validation_share=0", "--estimate", "folds:2", "--calibrate", "--method",
-               "plain", "--learning-rate", "0.02", "--steps", "40", "--target-precision", "0.7"]  # fmt: skip
+    options = ["--test", place.test, "--set", "validation_share=0", "--estimate", "folds:2", "--set",
+               "calibrate=true", "--method", "plain", "--learning-rate", "0.02", "--steps", "40",
+               "--target-precision", "0.7"]  # fmt: skip
     assert main(place.train(*options, "--output", folder / "run", data=data)) == 0
     return folder / "run"
 

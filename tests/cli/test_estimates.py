@@ -61,8 +61,8 @@ def test_a_model_with_validation_rows_has_seen_as_many_as_that_of_a_holdout(plac
 
 
 def test_groups_are_not_divided(authors, place, salience, tmp_path):
-    options = ["--group", "author", "--estimate", "folds:3", "--set", "validation_share=0", "--output", tmp_path / "run"]
-    answer = salience(*place.train(*options, data=authors))
+    options = ["--group", "author", "--estimate", "folds:3", "--set", "validation_share=0"]
+    answer = salience(*place.train(*options, "--output", tmp_path / "run", data=authors))
     assert answer.code == 0, answer.err
     metrics, lines = estimated(tmp_path / "run")
     folds = {}

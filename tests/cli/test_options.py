@@ -1,29 +1,23 @@
-"""Options are made from declared settings: of `train` all but a short list, elsewhere those that settings share."""
+"""Options, their help, and what replaces an option that a setting is no more."""
 
-from collections.abc import Mapping
+import inspect
+import subprocess
+import sys
 
 import pytest
 import typer
 from test_bad_input import COMMANDS, refused
 
+from documents import ROOT
 from salience.cli.main import app
-from salience.cli.options import AS_IN_TRAINING, help_of, options_of
-from salience.papers.attention_classifiers.options import AttentionOptions
+from salience.cli.settings import merged, model_settings, procedure_settings, settings_page, with_assigned
+from salience.cli.train import train
+from salience.errors import InputError
+from salience.runs.retired import RETIRED
 from salience.settings import as_option, settings_of
-from salience.training.procedures import PROCEDURES
 from salience.training.recipe import Recipe
 
-ALONE = {
-    "report_to",
-    "set_model",
-    "set_",
-    "config",
-    "output",
-    "overwrite",
-    "resume",
-    "debug",
-}  # options that are no settings
-SHARED = ["text_pair", "label", "encoding", "bad_rows", "max_length", "seed", "device"]
+OPTIONS = inspect.signature(train).parameters
 
 
 def parameters(command: str) -> dict:
@@ -34,36 +28,39 @@ def parameters(command: str) -> dict:
     return {parameter.name: parameter for parameter in found.params if parameter.name != "help"}
 
 
-def test_every_option_of_train_is_a_declared_setting():
-    declared = settings_of(AttentionOptions) | settings_of(Recipe)  # both have `pooling`
-    for procedure in PROCEDURES.values():
-        declared |= settings_of(procedure)
-    options = {name: option for name, option in parameters("train").items() if name != "data"}
-    assert options.keys() >= ALONE
-    for name in options.keys() - ALONE:
-        assert options[name].help == help_of(declared[name])
-        assert options[name].opts == [as_option(name)]
-        assert options[name].default is None  # what is not given is taken from --config, or is the setting's default
-    single = {name for name, setting in settings_of(Recipe).items() if setting.default != {}}
-    assert single - {"data"} <= options.keys()
-    assert all(set(settings_of(procedure)) <= options.keys() for procedure in PROCEDURES.values())
+def test_help_has_a_line_an_option_and_fits_a_terminal(salience, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for command in COMMANDS:
+        lines = salience(*command.split(), "--help").out.splitlines()
+        assert max(map(len, lines)) <= 80, command
+        if command == "analyse":
+            continue
+        assert len(lines) <= (42 if command in ("train", "compare") else 30), command
+        listed = {line.split()[0] for line in lines[1:] if line.strip()}
+        for name, parameter in parameters(command).items():
+            is_option = parameter.param_type_name == "option"
+            assert (parameter.opts[0] if is_option else parameter.metavar or name.upper()) in listed, (command, name)
+            assert parameter.help.rstrip().endswith((".", "]")), (command, name)
+        assert not [line for line in lines[4:] if line.startswith(" " * 8)], command  # no line is broken
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_shared_settings_have_one_help(command):
-    options = parameters(command)
-    known = settings_of(Recipe)
-    for name in SHARED:
-        if name in options:
-            meaning = help_of(known[name]).partition("  [default")[0]
-            assert options[name].help.startswith(meaning)
+def test_help_of_train_names_its_groups_and_some_thirty_options(salience):
+    shown = salience("train", "--help").out
+    assert [line[:-1] for line in shown.splitlines() if line.endswith(":") and not line.startswith(" ")] == [
+        "Data", "Scores", "Model", "Training", "Output"]  # fmt: skip
+    assert 25 <= shown.count("\n  --") <= 31
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_option_has_a_help_that_ends_with_a_full_stop_or_its_default(command):
-    for option in parameters(command).values():
-        assert option.help[0].isupper() or option.help.startswith(("spaCy", "t-SNE", "K/N")), option.name
-        assert option.help.rstrip().endswith((".", "]")), option.name
+def test_help_imports_no_torch():
+    script = (
+        "import sys\nfrom salience.cli.main import main\n"
+        f"codes = [main([*command.split(), '--help']) for command in {['', *COMMANDS]!r}]\n"
+        "heavy = {'torch', 'transformers', 'datasets', 'numpy', 'sklearn', 'pandas', 'rich'} & set(sys.modules)\n"
+        "assert not any(codes) and not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Usage: salience") == len(COMMANDS) + 1
 
 
 @pytest.mark.parametrize(
@@ -73,26 +70,90 @@ def test_every_option_has_a_help_that_ends_with_a_full_stop_or_its_default(comma
         (["explain", "m", "--text", "x", "--device", "gpu"], 'unknown --device "gpu"; known: auto, cpu, cuda'),
         (["faithfulness", "m", "d", "--seed", "-1"], "--seed is -1: give a whole number from 0 to"),
         (["demo", "m", "--max-length", "-5"], "--max-length is -5"),
-        (["analyse", "attention", "d", "--epochs", "0"], "--epochs is 0: give a whole number from 1 to"),
         (["analyse", "attention", "d", "--bad-rows", "drop"], 'unknown --bad-rows "drop"; known: error, skip'),
-        (["train", "d", "--scale", "0"], "--scale is 0.0: give a number above 0"),
+        (["train", "d", "--steps", "0"], "--steps is 0: give a whole number from 1"),
+        (["train", "d", "--set", "dropout=1"], "--set dropout is 1: give a number from 0 to below 1"),
+        (["compare", "d", "--set", "head_start=x"], 'unknown --set head_start "x"; known: logistic, random'),
     ],
 )
 def test_a_value_that_does_not_fit_is_refused_before_anything_is_read(salience, arguments, message):
     refused(salience(*arguments), message)
 
 
-def called(**options) -> dict:
-    """What a command with options of the recipe receives, for these values of its options."""
-
-    @options_of(Recipe, names=["text", "encoding", "max_length"], unset=AS_IN_TRAINING, **options)
-    def command(settings: Mapping) -> Mapping:
-        return settings
-
-    return command(text=None, encoding="utf-16", max_length=None)
+# ------------------------------------------------------------------------------------------------------ NAME=VALUE
 
 
-def test_defaults_are_filled_in():
-    assert called() == {"text": None, "encoding": "utf-16", "max_length": None}
-    assert called(defaults={"max_length": 400}) == {"text": None, "encoding": "utf-16", "max_length": 400}
-    assert called(only_given=True) == {"encoding": "utf-16"}
+def test_every_setting_of_a_recipe_can_be_set():
+    for name, setting in settings_of(Recipe).items():
+        if setting.default == {} or name in RETIRED:
+            continue
+        value = {"estimate": "none", "class_weights": "auto", "data": "x.csv"}.get(name, setting.default)
+        if value is None:
+            value = (setting.kind.choices or ({int: 1, float: 0.5, bool: True, str: "1"}[setting.kind.type],))[0]
+        written = str(value).lower() if isinstance(value, bool) else value
+        assert with_assigned({}, [f"{name}={written}"]) == {name: value}
+        assert with_assigned({}, [f"{name.replace('_', '-')}={written}"]) == {name: value}
+    assert with_assigned({}, ["trained_share=null", "learning_rate=1e-4"]) == {
+        "trained_share": None, "learning_rate": 1e-4}  # fmt: skip
+    assert with_assigned({}, ["beta=0.2", "iterations=1"]) == {"procedure_options": {"beta": 0.2, "iterations": 1}}
+    assert with_assigned({"steps": 3}, ["size=9", "size=8"]) == {"steps": 3, "size": 8}
+
+
+@pytest.mark.parametrize(
+    ("given", "assignment", "said"),
+    [
+        ({}, "dropuot=0.1", 'unknown setting in --set "dropuot"'),
+        ({}, "dropuot=0.1", 'Did you mean "dropout"?'),
+        ({}, "window=0.2", "--method METHOD:window=0.2"),
+        ({"method": "ssmix:alpha=1"}, "window=0.2", "--method ssmix:window=0.2"),
+        ({}, "width=200", "--set-model width=200"),  # of attention classifiers, and a field of a method
+        ({"method": "dropmix-u"}, "width=200", "--method dropmix-u:width=200"),
+        ({}, "method_options={}", 'unknown setting in --set "method_options"'),
+        ({}, "r_drop=1", "r_drop is no longer offered"),
+        ({"steps": 3}, "steps=4", "--steps is given too"),
+        ({}, "steps", "write it as field=value"),
+        ({}, "steps=[", "is not yaml"),
+        ({}, "calibrate=1", "--set calibrate is 1: give true or false"),
+    ],
+)
+def test_what_cannot_be_set_is_refused_with_what_to_write(given, assignment, said):
+    with pytest.raises(InputError) as caught:
+        with_assigned(given, [assignment])
+    assert said in str(caught.value)
+
+
+def test_an_option_that_is_no_more_is_refused_with_the_line_that_replaces_it(salience):
+    """Every setting of a recipe, a procedure or a model that is no option of train."""
+    recipe = {name: each for name, each in settings_of(Recipe).items() if each.default != {} and name not in RETIRED}
+    for name in {**recipe, **procedure_settings()}.keys() - OPTIONS.keys():
+        bare = name == "calibrate"
+        refused(
+            salience("train", "x.csv", as_option(name), *([] if bare else ["7"])),
+            f"write --set {name}={'true' if bare else '7'}",
+        )
+    for name in model_settings().keys() - OPTIONS.keys() - recipe.keys():
+        refused(salience("train", "x.csv", f"{as_option(name)}=7"), f"write --set-model {name}=7")
+    refused(salience("train", "x.csv", "--no-calibrate", "--steps", "3"), "write --set calibrate=false")
+    refused(salience("compare", "x.csv", "--pooling", "mean"), "write --set pooling=mean")
+    refused(salience("compare", "x.csv", "--seed", "3"), "write --seeds 3")
+    refused(salience("train", "x.csv", "--r-drop", "1"), "--r-drop is no longer offered", "contrastive")
+    refused(salience("predict", "m", "x.csv", "--dropout", "1"), "No such option: --dropout")
+
+
+def test_settings_of_a_config_are_kept_under_those_of_the_command_line():
+    file = {"model": "lstm-att", "model_options": {"width": 8, "scale": 2}, "method": "ssmix",
+            "method_options": {"window": 0.2}}  # fmt: skip
+    assert merged(file, {"model_options": {"scale": 5}})["model_options"] == {"width": 8, "scale": 5}
+    assert merged(file, {"method": "ssmix:window=0.3"})["method_options"] == {"window": 0.3}
+    assert merged(file | {"method": "ssmix:window=0.2"}, {"method": "ssmix:alpha=1"})["method_options"] == {
+        "window": 0.2, "alpha": 1}  # fmt: skip
+    assert merged(file, {"model": "lstm-att"}) == file == merged(file, {})
+    assert "model_options" not in merged(file, {"model": "minilm"})  # they were of the other model
+    changed = merged(file, {"method": "tmix:alpha=1"})
+    assert (changed["method"], changed["method_options"]) == ("tmix", {"alpha": 1})
+    assert "method_options" not in merged(file, {"method": "tmix"})
+
+
+def test_the_page_of_the_settings_is_that_of_the_declarations():
+    """`make settings` writes it."""
+    assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == settings_page(OPTIONS)

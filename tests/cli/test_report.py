@@ -23,7 +23,7 @@ from salience.scores.metrics import calibration_error, equal_mass_calibration_er
 RUNS = {
     "test": ["--estimate", "none", "--test"],
     "estimate": [],
-    "calibrated": ["--calibrate", "--test"],
+    "calibrated": ["--set", "calibrate=true", "--test"],
     "validation": ["--set", "validation_share=0.4"],
     "none": ["--estimate", "none"],
     "attention": ["--model", "attention:dot", "--set-model", "encoder=lstm", "--estimate", "none", "--test"],

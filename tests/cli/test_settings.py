@@ -93,7 +93,7 @@ def test_numbers_with_an_exponent_are_numbers(written, place, salience, tmp_path
 
 
 def test_they_are_numbers_in_assignments_too(place, salience, tmp_path):
-    assert salience(*place.train("--method", "ssmix", "--set", "window=2e-1", "--output", tmp_path / "run")).code == 0
+    assert salience(*place.train("--method", "ssmix:window=2e-1", "--output", tmp_path / "run")).code == 0
     assert yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text())["method_options"] == {"window": 0.2}
 
 

@@ -47,7 +47,8 @@ def run(place, tmp_path_factory):
     from salience.cli.main import main
 
     folder = tmp_path_factory.mktemp("attention") / "run"
-    assert main(arguments(place, folder, "--set-model", "scale=10", "--set-model", "width=8", "--test", place.test)) == 0
+    options = ("--set-model", "scale=10", "--set-model", "width=8", "--test", place.test)
+    assert main(arguments(place, folder, *options)) == 0
     return folder
 
 
@@ -95,9 +96,9 @@ def test_the_recipe_repeats_the_run_exactly(run, salience, tmp_path):
 
 def test_options_change_the_run(run, place, salience, tmp_path):
     found = {weights(run)}
-    for number, options in enumerate([["--set-model", "scale=1"], ["--set-model", "scale=10", "--set", "alignment=5"]]):
+    for number, options in enumerate((["scale=1"], ["scale=10", "--set", "alignment=5"])):
         folder = tmp_path / str(number)
-        answer = salience(*arguments(place, folder, *options, "--set-model", "width=8"))
+        answer = salience(*arguments(place, folder, "--set-model", "width=8", "--set-model", *options))
         assert answer.code == 0, answer.err
         found.add(weights(folder))
     assert len(found) == 3
@@ -194,7 +195,7 @@ BAD = {  # what is asked for: the options, and what the line says
     "no pooling": (["--model", "attention:"], ["unknown --model attention:"]),
     "an unknown field": (["--set-model", "widht=8"], ['"widht"', 'Did you mean "width"?']),
     "no assignment": (["--set-model", "width"], ["--set-model width: write it as field=value"]),
-    "a scale of nothing": (["--set-model", "scale=0"], ["--scale is 0.0: give a number above 0"]),
+    "a scale of nothing": (["--set-model", "scale=0"], ["scale=0: give a number above 0"]),
     "an unknown head": (["--set-model", "head=mlp"], ['unknown head "mlp"; known: linear, perceptron']),
     "no number": (["--set-model", "width=wide"], ["width"]),
     "no heads": (["--set-model", "pooling_heads=0"], ["pooling_heads"]),
@@ -213,9 +214,9 @@ BAD = {  # what is asked for: the options, and what the line says
         ["--set", "alignment=1", "--set", "alignment_form=cube"],
         ['unknown --alignment-form "cube"; known: absolute, square'],
     ),
-    "a negative price": (["--beta", "-1"], ["--beta is -1.0: give a number from 0"]),
-    "turns of a model that takes none": (["--set", "beta=1"], ["--beta would have no effect", "attention:variational"]),
-    "a scale without scores": (["--model", "lstm-base", "--set-model", "scale=2"], ["scale would have no effect: max"]),
+    "a negative price": (["--set", "beta=-1"], ["--set beta is -1: give a number from 0"]),
+    "turns of a model that takes none": (["--set", "beta=1"], ["beta would have no effect", "attention:variational"]),
+    "a scale without scores": (["--model", "lstm-base", "--set-model", "scale=2"], ["scale would have no effect"]),
     "heads of a mean": (["--model", "attention:mean", "--set-model", "pooling_heads=2"], ["would have no effect"]),
     "a latent size without VAT": (["--set-model", "latent_size=8"], ["latent_size would have no effect"]),
     "a shared head of another width": (
@@ -247,9 +248,9 @@ def test_bad_options_are_one_line(case, place, salience, tmp_path):
     assert not list(tmp_path.iterdir())  # and nothing is left, not even to be resumed
 
 
-@pytest.mark.parametrize("option", [["--set-model", "scale=2"], ["--set-model", "encoder=lstm"], ["--set-model", "width=8"]])
+@pytest.mark.parametrize("option", ["scale=2", "encoder=lstm", "width=8"])
 def test_other_models_take_no_such_options(option, place, salience, tmp_path):
-    refused(salience(*place.train("--output", tmp_path / "run", *option)), "takes no", "attention:dot")
+    refused(salience(*place.train("--output", tmp_path / "run", "--set-model", option)), "takes no", "attention:dot")
     assert not list(tmp_path.iterdir())
 
 

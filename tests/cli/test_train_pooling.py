@@ -17,7 +17,8 @@ from salience.cli.main import main
 from salience.runs.folder import read_recipe
 
 TEXTS = [text for text, _ in labelled_rows(12, seed=3)]
-QUICK = ("--steps", "40", "--set", "evaluations=2", "--learning-rate", "0.01", "--method", "tmix", "--precision", "fp32")
+QUICK = ("--steps", "40", "--set", "evaluations=2", "--learning-rate", "0.01", "--method", "tmix", "--precision",
+         "fp32")  # fmt: skip
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,8 @@ TECHNIQUES = {
     "dropout": ("--set", "dropout=0.4"),
 }
 ALL_ROWS = ("--method", "plain", "--set", "validation_share=0", "--estimate", "none", "--set", "pooling=mean",
-            "--learning-rate", "0.003", "--steps", "12", "--set", "head_start=random", "--set", "contrastive=0")  # fmt: skip
+            "--learning-rate", "0.003", "--steps", "12", "--set", "head_start=random", "--set",
+            "contrastive=0")  # fmt: skip
 
 
 def trained(place, salience, folder, *options):

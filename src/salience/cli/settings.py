@@ -110,7 +110,9 @@ def no_setting(name: str, value: str, method: str, known: Collection[str]) -> In
 
     if name in RETIRED:
         return InputError(f"--set {name} is no longer offered: {RETIRED[name][1]}")
-    if any(name in settings_of(each) for each in METHODS.values()):
+    own = [METHODS[method]] if method in METHODS else METHODS.values()
+    fields = {field for each in own for field in settings_of(each())}
+    if name in fields and (method in METHODS or name not in model_settings()):
         return InputError(
             f"--set {name}={value}: fields of a method stand behind its name: --method {method}:{name}={value}"
         )
@@ -147,13 +149,12 @@ def instead_of(option: str, value: str, command: str) -> str:
 
 PAGE = """# Settings
 
-What a run depends on is its recipe: the settings below, each with the values that it can have. `salience train` and
-`salience compare` have options for the first ones that people need; every setting can be given as
-`--set NAME=VALUE`, or as a line `NAME: VALUE` of the file that `--config` names. Options and `--set` go before the
-file. A run keeps its recipe in `recipe.yaml`, which `--config` reads. `SalienceClassifier` has the same names as
-arguments.
+What a run depends on is its recipe: the settings below, with the values that each can have. Those that people need
+first are options of `salience train` and `salience compare`, too. Every setting can be given as `--set NAME=VALUE`, or
+as a line `NAME: VALUE` of the file that `--config` names. The command line goes before the file. A run keeps its
+recipe in `recipe.yaml`, which `--config` reads. `SalienceClassifier` has the same names as arguments.
 
-This page is made from the declarations of the settings.
+This page is made from the declarations of the settings: `make settings` writes it.
 
 ## The recipe
 
