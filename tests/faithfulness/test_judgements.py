@@ -17,6 +17,7 @@ from salience.explainers.explain import explain_texts
 from salience.faithfulness import default_metrics
 from salience.faithfulness import erasure as reading
 from salience.faithfulness import evaluation as measuring
+from salience.faithfulness.accuracy import right_alone, right_without
 from salience.faithfulness.comprehensiveness import BINS
 from salience.faithfulness.erasure import Erasure, Reading
 from salience.faithfulness.evaluation import measure
@@ -101,11 +102,15 @@ def readings() -> tuple[Reading, CueJudge]:
     return Reading(texts_of(COUNTS, labels=[1] * len(COUNTS)), judge, EMPTY, [0, 2, 3, 5]), judge
 
 
+def computed(metrics) -> dict:
+    return {name: metric.compute for name, metric in metrics.items()}
+
+
+WITH_CURVES = computed(ALL) | {"without": right_without, "alone": right_alone}
+
+
 def values_of(measured) -> list:
-    return [
-        (name, values.tolist()) for of_scoring in measured
-        for name, values in {**of_scoring.values, "without": of_scoring.without, "alone": of_scoring.alone}.items()
-    ]  # fmt: skip
+    return [(name, values.tolist()) for of_scoring in measured for name, values in of_scoring.items()]
 
 
 def measured_alone(metrics=ALL, number=3) -> str:
@@ -119,24 +124,24 @@ def measured_alone(metrics=ALL, number=3) -> str:
 
 def test_all_scorings_and_metrics_share_two_calls():
     whole, judge = readings()
-    measured = measure(whole, whole, scorings_of(3), ALL, MOST, MARKED)
+    measured = measure(whole, whole, scorings_of(3), computed(ALL), MOST, MARKED)
     assert judge.calls == 1 + 1  # the whole texts, and all that is left of them
-    assert str([pair for pair in values_of(measured) if pair[0] in ALL]) == measured_alone()
+    assert str(values_of(measured)) == measured_alone()
 
 
 def test_what_is_judged_in_parts_is_the_same(monkeypatch):
     whole, judge = readings()
-    usual = values_of(measure(whole, whole, scorings_of(2), ALL, MOST, MARKED, curves=True))
+    usual = values_of(measure(whole, whole, scorings_of(2), WITH_CURVES, MOST, MARKED))
     monkeypatch.setattr(reading, "AT_ONCE", 7)
     other, in_parts = readings()
-    assert str(values_of(measure(other, other, scorings_of(2), ALL, MOST, MARKED, curves=True))) == str(usual)
+    assert str(values_of(measure(other, other, scorings_of(2), WITH_CURVES, MOST, MARKED))) == str(usual)
     assert in_parts.texts == judge.texts and in_parts.calls == 1 + ceil((judge.texts - len(COUNTS)) / 7)
 
 
 @pytest.mark.parametrize("window", [1, 2, 4])
 def test_answers_are_held_for_a_window_of_texts(window, monkeypatch):
     whole, _ = readings()
-    usual = values_of(measure(whole, whole, scorings_of(2), ALL, MOST, MARKED, curves=True))
+    usual = values_of(measure(whole, whole, scorings_of(2), WITH_CURVES, MOST, MARKED))
     monkeypatch.setattr(measuring, "WINDOW", window)
     parts: list[weakref.ref] = []
     part_of = Reading.part
@@ -148,7 +153,7 @@ def test_answers_are_held_for_a_window_of_texts(window, monkeypatch):
 
     monkeypatch.setattr(Reading, "part", part)
     told = []
-    windowed = measure(whole, whole, scorings_of(2), ALL, MOST, MARKED, curves=True, say=told.append)
+    windowed = measure(whole, whole, scorings_of(2), WITH_CURVES, MOST, MARKED, say=told.append)
     for (name, values), (same, expected) in zip(values_of(windowed), usual, strict=True):
         assert name == same and np.allclose(values, expected, rtol=1e-12, atol=0, equal_nan=True)
     assert len(parts) == ceil(len(COUNTS) / window) and told[-1] == "6 of 6 texts judged"
@@ -173,19 +178,19 @@ def bisected(erasure: Erasure) -> np.ndarray:
 def test_a_metric_with_questions_of_its_own(monkeypatch):
     whole, judge = readings()
     metrics = {"odd": Metric(odd_words, "probability", True, "mine"), "aopc": METRICS["aopc"]}
-    measured = measure(whole, whole, scorings_of(3), metrics, MOST)
+    measured = measure(whole, whole, scorings_of(3), computed(metrics), MOST)
     assert judge.calls == 1 + 1
-    assert str([pair for pair in values_of(measured) if pair[0] in metrics]) == measured_alone(metrics)
+    assert str(values_of(measured)) == measured_alone(metrics)
     cues = [cue % 2 == 1 and cue < count for cue, count in zip(CUES, COUNTS, strict=True)]
-    assert [value > 0.5 for value in measured[0].values["odd"]] == cues
+    assert [value > 0.5 for value in measured[0]["odd"]] == cues
 
 
 def test_a_metric_whose_questions_depend_on_the_answers():
     whole, _ = readings()
     metrics = {"bisected": Metric(bisected, "words", False, "mine"), "decision-flip": METRICS["decision-flip"]}
-    for of_scoring in measure(whole, whole, scorings_of(3), metrics, max(COUNTS)):
+    for of_scoring in measure(whole, whole, scorings_of(3), computed(metrics), max(COUNTS)):
         with_words = np.array(COUNTS) > 0  # no words, no flip
-        assert (of_scoring.values["bisected"] == of_scoring.values["decision-flip"])[with_words].all()
+        assert (of_scoring["bisected"] == of_scoring["decision-flip"])[with_words].all()
 
 
 def test_what_metrics_warn_of_before_the_answers_are_there_is_not_shown(recwarn):
@@ -194,8 +199,8 @@ def test_what_metrics_warn_of_before_the_answers_are_there_is_not_shown(recwarn)
         return 1 / np.where(np.array(COUNTS) > 0, drop, 1)
 
     whole, _ = readings()
-    (measured,) = measure(whole, whole, scorings_of(1), {"mine": Metric(per_drop, "-", True, "mine")}, MOST)
-    assert np.isfinite(measured.values["mine"]).all() and not recwarn.list
+    (measured,) = measure(whole, whole, scorings_of(1), {"mine": per_drop}, MOST)
+    assert np.isfinite(measured["mine"]).all() and not recwarn.list
 
 
 def test_an_error_leaves_nothing_noted():

@@ -27,9 +27,7 @@ class EachTextAlone:
     def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
         """Scores (B, T) or (B, T, D), 0 on padding and on special tokens of pairs.
 
-        Args:
-            target: (B,) long, the classes to explain; the labels if it is None. If there are none either, the target
-                is the model's prediction for each text alone.
+        Without `target` and labels, the prediction for each text alone is explained.
         """
         if not (batch.segment == 2).any():
             return self.explainer(model, batch, target)

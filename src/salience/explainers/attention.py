@@ -5,23 +5,19 @@ The former is the guide of AttentionMix (Lewy and Mańdziuk, 2023, arXiv:2309.11
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
+from salience.explainers.explainer import WithLogits
 from salience.hooks.attention import attention, attention_and_logits
 
 
-class OfLayer(ABC):
-    """An explainer by the attention of one layer or head, of which `scores` makes one score a token.
-
-    Attributes:
-        layer: the layer's number; 0 is the first, negative numbers count from the last.
-        head: the head's number, from 0; None for the mean of the layer's heads.
-    """
+class OfLayer(WithLogits):
+    """An explainer by the attention of one layer or head, of which `scores` makes one score a token."""
 
     layer: int
     head: int | None
@@ -31,7 +27,7 @@ class OfLayer(ABC):
         """The scores (B, T) of attention probabilities (B, H, T, T)."""
 
     def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-        """Scores (B, T), 0 on padding; `target` has no effect. The model's mode and gradients stay as they are.
+        """Scores (B, T), 0 on padding; `target` has no effect. The pass ends at the layer.
 
         Raises:
             ValueError: the model has no such layer or head, or cannot show its attention.
@@ -62,7 +58,6 @@ class Attention(OfLayer):
     mean: bool = True
 
     def scores(self, given: Tensor, batch: Batch) -> Tensor:
-        """The scores (B, T) of attention probabilities (B, H, T, T)."""
         scores = received(given, batch).mean(1)
         return scores if self.mean else scores * batch.attention_mask.sum(1, keepdim=True)
 
@@ -80,7 +75,6 @@ class ClsAttention(OfLayer):
     head: int | None = None
 
     def scores(self, given: Tensor, batch: Batch) -> Tensor:
-        """The scores (B, T) of attention probabilities (B, H, T, T)."""
         first = batch.attention_mask.argmax(1)  # padding can be on the left
         return given[torch.arange(len(first), device=first.device), :, first].mean(1) * batch.attention_mask
 

@@ -21,13 +21,8 @@ KEPT = "class_words.json"  # the words of a run, in its folder
 
 
 class ClassWord(NamedTuple):
-    """A word that speaks for a class.
-
-    Attributes:
-        word: in lower case, without punctuation around it.
-        score: mean score over the texts that the word is in.
-        texts: how many these are.
-    """
+    """A word, in lower case and without punctuation around it, its mean score over the texts that it is in, and the
+    number of these."""
 
     word: str
     score: float
@@ -51,17 +46,12 @@ def words_by_class(
     for explanation in explanations:
         for word, score in scores_by_word(explanation, explainer).items():
             found[explanation.target][word].append(score)
-    return {
-        target: sorted(
-            (
-                ClassWord(word, float(np.mean(scores)), len(scores))
-                for word, scores in words.items()
-                if len(scores) >= least and np.mean(scores) > 0
-            ),
-            key=lambda each: (-each.score, each.word),
-        )[:most]
-        for target, words in sorted(found.items())
-    }  # fmt: skip
+    table = {}
+    for target, words in sorted(found.items()):
+        means = [ClassWord(word, float(np.mean(scores)), len(scores)) for word, scores in words.items()]
+        speaking = [each for each in means if each.texts >= least and each.score > 0]
+        table[target] = sorted(speaking, key=lambda each: (-each.score, each.word))[:most]
+    return table
 
 
 def scores_by_word(explanation: Explanation, explainer: str) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
@@ -17,13 +18,20 @@ from salience.models.problem import problem_of
 Explainer = Callable[..., Tensor]
 
 
-@runtime_checkable
-class WithLogits(Protocol):
+class WithLogits(ABC):
     """An explainer whose own pass also gives the model's prediction, which saves a pass where both are wanted."""
 
+    @abstractmethod
     def with_logits(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The scores, as a call of the explainer gives them, and the logits (B, C) of the batch."""
-        ...
+
+    def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
+        """Scores (B, T) or (B, T, D), 0 on padding. The model's mode and its weights' gradients stay as they are.
+
+        Args:
+            target: (B,) long, the classes to explain; the labels if it is None, or the predictions if there are none.
+        """
+        return self.with_logits(model, batch, target)[0]
 
 
 @runtime_checkable
@@ -52,9 +60,6 @@ class CleanPassGuide(Protocol):
         ...
 
 
-# The class that a score refers to.
-
-
 def target_of(logits: Tensor, batch: Batch, target: Tensor | None) -> Tensor:
     """The classes to explain (B,) long: `target`, or else the labels, or else the predictions of `logits` (B, C).
 
@@ -70,21 +75,15 @@ def log_probability(model: nn.Module, logits: Tensor, target: Tensor) -> Tensor:
     return problem_of(model).log_likelihood(logits, target)
 
 
-# The baseline of integrated gradients and of captum's attributions: a text without its words.
-
-
 @torch.no_grad()
 def from_nothing(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-    """The output of the embedding block with word embeddings of zeros and for the text, and the text's logits.
+    """The baseline of integrated gradients and of captum's attributions: the text with word embeddings of zeros.
+
+    It is the output (B, T, D) of the embedding block, before that for the text itself and the text's logits (B, C).
 
     Positions and special tokens are the same in both. The outputs are taken after the block's LayerNorm, which gives
     the same result for x and a x: in models that add nothing to word embeddings (DeBERTa, ModernBERT), the points on
     a straight path before it would not differ.
-
-    Returns:
-        baseline: (B, T, D).
-        embeddings: (B, T, D).
-        logits: (B, C).
     """
     words = (batch.segment > 0)[..., None]
     with reading(model, "embeddings") as usual:

@@ -71,19 +71,13 @@ class Explanation:
             words=self.coloured(name), second=self.second,
         )  # fmt: skip
 
-    def coloured(self, name: str) -> list[tuple[str, str, str]]:
-        """Each word with its score in figures and the colour of that, relative to the largest one in the text.
-
-        Args:
-            name: of the explainer.
-        """
-        scores = self.scores[name]
+    def coloured(self, explainer: str) -> list[tuple[str, str, str]]:
+        """Each word with its score in figures and the colour of that, relative to the largest one in the text."""
+        scores = self.scores[explainer]
         known = np.nan_to_num(scores)  # a diverged model gives NaN, which has no colour
         strengths = known / max(np.abs(known).max(initial=0), 1e-12)
-        return [
-            (word, f"{score:.3g}", colour(strength))
-            for word, score, strength in zip(self.words, scores, strengths, strict=True)
-        ]
+        of_words = zip(self.words, scores, strengths, strict=True)
+        return [(word, f"{score:.3g}", colour(strength)) for word, score, strength in of_words]
 
 
 def colour(strength: float) -> str:
@@ -91,28 +85,24 @@ def colour(strength: float) -> str:
     return f"rgba({'217,71,58' if strength > 0 else '58,110,217'},{min(abs(strength), 1) * 0.75:.2f})"
 
 
-# Explanations as rows of a JSON lines file, and back.
-
-
 def as_json(explanation: Explanation) -> dict[str, Any]:
     """An explanation as a row of a JSON lines file; probabilities and scores that are NaN are None.
 
     Where a text can have several labels, "predicted" and "label" are lists.
     """
-    labels = explanation.labels
-    probabilities = [finite(round(float(value), 6)) for value in explanation.probabilities]
-
-    def names(numbers: tuple[int, ...] | None) -> list[str] | None:
-        return None if numbers is None else [labels[number] for number in numbers]
-
-    several = explanation.decided is not None
+    labels, gold, golds = explanation.labels, explanation.gold, explanation.golds
+    predicted: str | list[str] = labels[explanation.predicted]
+    right: str | list[str] | None = None if gold is None else labels[gold]
+    if explanation.decided is not None:
+        predicted = [labels[number] for number in explanation.decided]
+        right = None if golds is None else [labels[number] for number in golds]
     return {
         "row": explanation.row, "words": explanation.words, "second": explanation.second, "cut": explanation.cut,
-        "predicted": names(explanation.decided) if several else labels[explanation.predicted],
-        "explained": labels[explanation.target],
-        "label": names(explanation.golds) if several
-        else None if explanation.gold is None else labels[explanation.gold],
-        "probabilities": dict(zip(labels, probabilities, strict=True)),
+        "predicted": predicted, "explained": labels[explanation.target], "label": right,
+        "probabilities": {
+            label: finite(round(float(value), 6))
+            for label, value in zip(labels, explanation.probabilities, strict=True)
+        },
         "scores": {
             name: [finite(float(f"{value:.6g}")) for value in scores] for name, scores in explanation.scores.items()
         },
@@ -130,9 +120,9 @@ def explanation_of(row: Mapping[str, Any]) -> Explanation:
         labels, predicted, right = list(row["probabilities"]), row["predicted"], row["label"]
         several = isinstance(predicted, list)
         explanation = Explanation(
-            words, second, labels, numbers(row["probabilities"].values()), labels.index(row["explained"]),
+            words, second, labels, _numbers(row["probabilities"].values()), labels.index(row["explained"]),
             None if several or right is None else labels.index(right),
-            {name: numbers(scores) for name, scores in row["scores"].items()}, number, bool(row["cut"]),
+            {name: _numbers(scores) for name, scores in row["scores"].items()}, number, bool(row["cut"]),
             tuple(map(labels.index, predicted)) if several else None,
             tuple(map(labels.index, right)) if several and right is not None else None,
         )  # fmt: skip
@@ -151,6 +141,5 @@ def finite(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def numbers(values: Any) -> np.ndarray:
-    """Numbers as an array (N,), with NaN for None."""
+def _numbers(values: Any) -> np.ndarray:
     return np.array([nan if value is None else float(value) for value in values])

@@ -45,11 +45,7 @@ class FromCaptum:
             raise InputError("captum is not installed: pip install 'salience[captum]'")
 
     def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-        """Scores (B, T), 0 on padding and special tokens.
-
-        Args:
-            target: (B,) long, the classes to explain; the labels if it is None, or the predictions if there are none.
-        """
+        """Scores (B, T), 0 on padding and special tokens."""
         import captum.attr
 
         model, words = unwrapped(model), batch.segment > 0
@@ -83,7 +79,6 @@ class FromEmbeddings(nn.Module):
         self.model = model
 
     def forward(self, embeddings: Tensor, ids: Tensor, mask: Tensor, segment: Tensor, pair: Tensor | None) -> Tensor:
-        """The log-probabilities (B, C) of texts whose embeddings (B, T, D) are given."""
         with rewriting(self.model, "embeddings", lambda _: embeddings):
             logits = forward(self.model, Batch(ids, mask, segment, pair=pair))
             return problem_of(self.model).log_probabilities(logits)

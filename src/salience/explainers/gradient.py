@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.explainers.explainer import Explainer, log_probability, target_of
+from salience.explainers.explainer import Explainer, WithLogits, log_probability, target_of
 from salience.hooks.hooks import Reading, forward, reading
 from salience.hooks.stages import unwrapped
 
@@ -20,7 +20,7 @@ __all__ = ["Explainer", "Gradient", "gradient", "gradient_map", "gradient_x_inpu
 
 
 @dataclass(frozen=True)
-class Gradient:
+class Gradient(WithLogits):
     """An explainer that reads the gradient of the cross-entropy at one level of the model.
 
     Called with a model, it runs a forward pass and a backward pass that ends at that level; the weights' gradients and
@@ -37,14 +37,6 @@ class Gradient:
 
     def __post_init__(self):
         object.__setattr__(self, "__doc__", self.score.__doc__)  # lists of explainers show what the scores are
-
-    def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-        """Scores (B, T) or (B, T, D), 0 on padding.
-
-        Args:
-            target: (B,) long, the classes to explain; the labels if it is None, or the predictions if there are none.
-        """
-        return self.with_logits(model, batch, target)[0]
 
     def with_logits(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The scores, and the logits (B, C) of the same forward pass."""

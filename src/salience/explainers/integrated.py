@@ -8,13 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.explainers.explainer import from_nothing, log_probability, target_of
+from salience.explainers.explainer import WithLogits, from_nothing, log_probability, target_of
 from salience.hooks.hooks import evaluating, forward, rewriting
 from salience.hooks.stages import unwrapped
 
 
 @dataclass(frozen=True)
-class IntegratedGradients:
+class IntegratedGradients(WithLogits):
     """(x - x0) times the integral over a from 0 to 1 of d ln p(class) / dx at x0 + a (x - x0), summed over units.
 
     x is the output of the embedding block, and the baseline x0 the same with word embeddings of zeros. The scores of a
@@ -27,14 +27,6 @@ class IntegratedGradients:
     """
 
     steps: int = 32
-
-    def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-        """Scores (B, T), 0 on padding and special tokens.
-
-        Args:
-            target: (B,) long, the classes to explain; the labels if it is None, or the predictions if there are none.
-        """
-        return self.with_logits(model, batch, target)[0]
 
     def with_logits(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The scores, and the logits (B, C) that the embeddings were read beside."""

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.explainers.explainer import log_probability, target_of
+from salience.explainers.explainer import WithLogits, log_probability, target_of
 from salience.hooks.hooks import evaluating, forward
 from salience.hooks.stages import unwrapped
 from salience.models.precision import exactly
 
 
 @dataclass(frozen=True)
-class Occlusion:
+class Occlusion(WithLogits):
     """ln p(class) of the text minus ln p(class) of the text without the token.
 
     The token is deleted rather than masked, so the model sees no token in its place. The cost is one forward pass for
@@ -26,14 +26,6 @@ class Occlusion:
     """
 
     at_once: int = 64
-
-    def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-        """Scores (B, T), 0 on padding and special tokens.
-
-        Args:
-            target: (B,) long, the classes to explain; the labels if it is None, or the predictions if there are none.
-        """
-        return self.with_logits(model, batch, target)[0]
 
     @torch.no_grad()
     def with_logits(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> tuple[Tensor, Tensor]:

@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from salience.data.encoding import Encoded, Words
-    from salience.faithfulness.evaluation import WholeTexts
-
-# What a classifier says of texts without some of their words; it is asked once for each of them.
+    from salience.data.encoding import Words
 
 Judge = Callable[[Any], np.ndarray]  # probabilities (N, C) of N texts, which are as those of the reading
 Erased = tuple[int, bytes]  # a text's number, and for each of its words a byte: 1 if it is kept
@@ -31,7 +28,8 @@ class Reading:
     which texts share a batch.
 
     Args:
-        texts: the texts, encoded with their words; or the whole texts, for a judge that reads windows of them.
+        texts: the texts, as `Encoded` with their words; or something else with its `words`, `labels`, `cut`, `take`,
+            `keeping` and length, for a judge that reads other things than encoded texts.
         judge: gives the classifier's probabilities (N, C) of encoded texts.
         empty_token: the token that stands for a text of which nothing is left.
         leave_one_out_rows: the texts whose words are left out one at a time for `leave_one_out`; None is all.
@@ -41,7 +39,7 @@ class Reading:
             asked about once. None: all texts are different.
     """
 
-    texts: Encoded | WholeTexts
+    texts: Any
     judge: Judge
     empty_token: int
     leave_one_out_rows: Sequence[int] | np.ndarray | None = None
@@ -215,7 +213,6 @@ class Erasure:
         return np.stack([self.alone(count) for count in range(self.most + 1)])
 
     def _by_word(self, count: int | np.ndarray) -> np.ndarray:
-        """The number of words of each text, for each of its words."""
         return np.repeat(np.broadcast_to(count, len(self.judge)), self.counts)
 
 
@@ -234,17 +231,9 @@ def as_judged(scores: Sequence[np.ndarray], explained: Words, judged: Words) -> 
     """
     fitted = []
     for row, values in enumerate(scores):
-        parts = np.split(values, _second_start(explained, row))
-        counts = np.diff([0, *_second_start(judged, row), judged.counts[row]])
-        fitted.append(np.concatenate([_of_length(part, count) for part, count in zip(parts, counts, strict=True)]))
+        read, asked = ([start for start in [words.second[row]] if start is not None] for words in (explained, judged))
+        counts = np.diff([0, *asked, judged.counts[row]])
+        parts = zip(np.split(values, read), counts, strict=True)
+        unread = [np.append(part[:count], np.full(max(count - len(part), 0), -np.inf)) for part, count in parts]
+        fitted.append(np.concatenate(unread))
     return fitted
-
-
-def _second_start(words: Words, row: int) -> list[int]:
-    """The number of the first word of the second text, if there is one."""
-    second = words.second[row]
-    return [] if second is None else [second]
-
-
-def _of_length(scores: np.ndarray, count: int) -> np.ndarray:
-    return np.concatenate([scores[:count], np.full(max(count - len(scores), 0), -np.inf)])

@@ -12,7 +12,7 @@ import numpy as np
 
 from salience.classify import TextClassifier
 from salience.classify.classifier import classifier_of
-from salience.data.encoding import Words, word_spans
+from salience.data.encoding import Encoded, Words, word_spans
 from salience.data.labels import WHOLE_NUMBER
 from salience.data.texts import UNKNOWN, Texts, TextsLike
 from salience.errors import InputError, counted, listed, unknown
@@ -21,7 +21,7 @@ from salience.explainers.explain import (
     check_pieces,
     check_target,
     chosen_labels,
-    explain_windows,
+    explain_classes,
     explain_words,
     functions_named,
 )
@@ -29,10 +29,124 @@ from salience.faithfulness import Metric, default_metrics, metrics_named
 from salience.faithfulness.accuracy import right_alone, right_without
 from salience.faithfulness.detection import detection_by_class, marked_words, mean_detection
 from salience.faithfulness.erasure import Erasure, Reading
-from salience.faithfulness.results import Evaluation, Row, row_of
+from salience.faithfulness.results import CURVES, Evaluation, row_of
 from salience.settings import COUNT, is_whole
 
-# Which labels of texts an evaluation of explanations is about: the predicted class, or some of several labels.
+DRAWS = 5  # of random scores; their mean is the baseline
+LEAVE_ONE_OUT_TEXTS = 200
+WINDOW = 512  # texts that are measured at a time
+
+
+def evaluate(
+    classifier: TextClassifier,
+    texts: TextsLike,
+    labels: Sequence | None = None,
+    *,
+    explainers: Sequence[str] | Mapping[str, Callable] = ("gradient",),
+    metrics: Sequence[str] | None = None,
+    judge: TextClassifier | None = None,
+    target: int | str = "predicted",
+    most: int = 20,
+    at: int = 5,
+    leave_one_out_texts: int = LEAVE_ONE_OUT_TEXTS,
+    pieces: str = "sum",
+    curves: bool = False,
+    seed: int = 0,
+    say: Callable[[str], None] = lambda line: None,
+) -> Evaluation:
+    """Tests explanations: removes the words that an explainer scores highest and asks a judge again.
+
+    Every explainer is applied for the class that the classifier predicts. Where a text can have several labels, it is
+    applied for each label that is predicted, and the metrics are about the probability of this label by itself and
+    about the decision whether it is predicted; there is one value for each text and label, and none for a text without
+    a label. Intervals are over texts. Random scores are always evaluated too, as the row "random": the mean over 5
+    draws. Explanations are computed in the precision of the classifier. The judge computes in fp32, because metrics
+    are made of small differences of probabilities.
+
+    Args:
+        classifier: the model that is explained.
+        texts: N texts, N pairs of texts, or a `Texts`, which may have labels and marks of words.
+        labels: their gold labels: names, or the numbers of classes where no name is a number. None takes those of the
+            `Texts`. Without labels, metrics of accuracy cannot be computed. Where a text can have several: lists of
+            names, or 0 and 1 (N, C).
+        explainers: names of `salience.EXPLAINERS`, or functions by name.
+        metrics: names of `salience.METRICS`, with a number in place of `k`: "accuracy-drop@5". None is all that
+            apply, at `at` words.
+        judge: the model whose decisions are watched while words are removed; it must know the same labels. None is
+            the explained classifier.
+        target: where a text can have several labels, those that are explained: "predicted", "gold" (those in
+            `labels`), or the number of a label, for this one in every text.
+        most: the largest number of words removed, for "aopc", "decision-flip" and the curves.
+        at: the number of words for metrics that need one, if `metrics` is None; and for marked words.
+        leave_one_out_texts: the number of texts, drawn at random, for which "loo-tau" is computed.
+        pieces: how token scores are aggregated to a word score, "sum" or "max".
+        curves: also compute the judge's accuracy over the number of words; this takes up to 2 * `most` passes per text
+            and explainer.
+        seed: seeds the random scores and the draw of texts.
+        say: is given progress messages.
+
+    Raises:
+        InputError: an unknown metric, explainer or label; texts that are none; a metric that needs labels or marks
+            where there are none, or that has no meaning where a text can have several labels; a target where a text
+            has one label, or that no text has; a judge with other labels.
+        ValueError: an explainer does not fit the model.
+
+    Example::
+
+        evaluation = salience.evaluate(classifier, texts, labels, explainers=("gradient", "occlusion"))
+        evaluation["gradient"].metrics["comprehensiveness"].mean
+    """
+    classifier, judge = classifier_of(classifier), None if judge is None else classifier_of(judge)
+    given = labelled(texts, labels, classifier)
+    functions, several = functions_named(explainers), classifier.multi_label
+    known = what_is_known(given, several)
+    chosen = default_metrics(at, known, several) if metrics is None else metrics_named(metrics)
+    check_settings(chosen, known, classifier, judge, curves, {"most": most, "at": at}, pieces)
+
+    generator = np.random.default_rng(seed)
+    asked = asked_of(classifier, given, target, say)
+    numbers = np.unique(asked.owners)
+    drawn = numbers[generator.permutation(len(numbers))[:leave_one_out_texts]]
+
+    explained = reading_of(classifier, asked, np.flatnonzero(np.isin(asked.owners, drawn)))
+    judging = explained if judge is None else reading_of(judge, asked)
+    encoded = explained.texts
+    if encoded.cut.any():
+        cut = len(np.unique(asked.owners[encoded.cut]))
+        say(f"{cut} of {len(given)} texts are longer than the {classifier.max_length} tokens read of each")
+    gold, marks = asked.marked_as, asked.texts.marks or []
+    marked = marked_words(marks, gold) if "marks" in known else None
+
+    scores = {
+        name: scores_of(classifier, asked, explained, explainer, pieces)
+        for name, explainer in functions.items()
+        if name != "random"
+    }
+    draws = [random_words(encoded.words.counts, generator) for _ in range(DRAWS)]
+    scorings = [*scores.values(), *draws]
+    asked_for = {name: metric.compute for name, metric in chosen.items()}
+    if curves:
+        asked_for |= dict(zip(CURVES, (right_without, right_alone), strict=True))
+    measured = measure(judging, explained, scorings, asked_for, most, marked, say)
+    detected: list[dict[str, dict[str, float]]] = [
+        {} if marked is None else detection_by_class(of_words, marks, gold, classifier.labels, at)
+        for of_words in scorings
+    ]
+    chance = {name: np.mean([draw[name] for draw in measured[-DRAWS:]], axis=0) for name in asked_for}
+    groups = asked.owners if several else None
+    rows = [
+        row_of(*of_explainer, groups)
+        for of_explainer in zip(
+            (*scores, "random"), (*measured[:-DRAWS], chance), (*detected[:-DRAWS], mean_detection(detected[-DRAWS:])),
+            strict=True,
+        )
+    ]  # fmt: skip
+    for row in rows:
+        metric, estimate = next(iter(row.metrics.items()))
+        say(f"{row.explainer}: {metric} {estimate.mean:.3g}")
+    if asked.targets is None:
+        return Evaluation(rows, chosen)
+    return Evaluation(rows, chosen, asked.owners, [classifier.labels[number] for number in asked.targets])
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,19 +165,13 @@ class Asked:
     targets: np.ndarray | None
     marked_as: list[str]
 
-    def drawn(self, count: int, generator: np.random.Generator) -> np.ndarray:
-        """The numbers of the explanations of `count` texts, which are drawn at random."""
-        texts = np.unique(self.owners)
-        return np.flatnonzero(np.isin(self.owners, texts[generator.permutation(len(texts))[:count]]))
-
 
 def asked_of(
     classifier: TextClassifier, texts: Texts, target: int | str, say: Callable[[str], None] = lambda line: None
 ) -> Asked:
-    """The explanations to evaluate of some texts.
+    """The explanations to evaluate of some texts, with their labels if they are known.
 
     Args:
-        texts: with labels, if they are known.
         target: "predicted", "gold", or the number of a label.
         say: is told how many texts have no such label.
 
@@ -91,19 +199,15 @@ def asked_of(
         for label in chosen_labels(target, decided[row], None if right is None else right[row])
     ]
     owners, targets = np.array(pairs, int).reshape(-1, 2).T
-    without = len(texts) - len(np.unique(owners))
     if not len(owners):
         which = "right" if target == "gold" else "predicted"
         raise InputError(
             f"none of {counted(len(texts), 'text')} has a label that is {which}: give the number of a label as target"
         )
-    if without:
+    if without := len(texts) - len(np.unique(owners)):
         say(f"{without} of {len(texts)} texts are left out: they have no label that is explained")
     asked = replace(texts, labels=None).take(owners)
     return Asked(asked, owners, targets, [names[number] for number in targets])
-
-
-# Texts as an evaluation of explanations reads them, and the scores of their words, also by windows of long texts.
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +226,6 @@ class WholeTexts:
 
     @classmethod
     def of(cls, classifier: TextClassifier, texts: Texts) -> WholeTexts:
-        """Texts as a classifier reads them."""
         tokenizer = classifier.tokenizer
         nothing = "" if tokenizer.num_special_tokens_to_add() else tokenizer.unk_token or tokenizer.pad_token
         return cls(texts, classifier.read(texts).cut_texts, nothing)
@@ -132,7 +235,6 @@ class WholeTexts:
 
     @property
     def labels(self) -> np.ndarray | None:
-        """The labels of the texts; None if they are not known."""
         return self.texts.labels
 
     @cached_property
@@ -145,16 +247,10 @@ class WholeTexts:
         return Words(np.zeros(0, np.int32), np.array(list(map(len, names)), np.int64), names, second)
 
     def take(self, rows: Sequence[int] | np.ndarray) -> WholeTexts:
-        """The texts at `rows`, in that order."""
         return replace(self, texts=self.texts.take(rows), cut=self.cut[np.asarray(rows, int)])
 
     def keeping(self, kept: np.ndarray, empty: int) -> WholeTexts:
-        """The texts with some of their words, in the order of the text.
-
-        Args:
-            kept: bool, flat over the words of all texts.
-            empty: as of `Encoded.keeping`; `self.empty` stands for it.
-        """
+        """The texts with some of their words, as `Encoded.keeping`; of `empty`, a token, `self.empty` is the text."""
         words, columns = self.words, [list[str]() for _ in self.texts.columns]
         for row, own in enumerate(np.split(kept, words.counts.cumsum()[:-1])):
             between = words.second[row]
@@ -174,16 +270,12 @@ def reading_of(classifier: TextClassifier, asked: Asked, rows: np.ndarray | None
         rows: the texts whose words are left out one at a time; None is all.
     """
     judge = replace(classifier, precision="fp32")
-
-    def of_whole(whole: WholeTexts) -> np.ndarray:
-        return judge.predict_proba(whole.texts)
-
-    in_windows = classifier.long == "windows"
-    texts = WholeTexts.of(classifier, asked.texts) if in_windows else classifier.encode(asked.texts, words=True)
-    return Reading(
-        texts, of_whole if in_windows else judge.probabilities, classifier.empty_token, rows, asked.targets,
-        classifier.decisions, asked.owners,
-    )  # fmt: skip
+    texts: WholeTexts | Encoded
+    if classifier.long == "windows":
+        texts, ask = WholeTexts.of(classifier, asked.texts), lambda whole: judge.predict_proba(whole.texts)
+    else:
+        texts, ask = classifier.encode(asked.texts, words=True), judge.probabilities
+    return Reading(texts, ask, classifier.empty_token, rows, asked.targets, classifier.decisions, asked.owners)
 
 
 def scores_of(
@@ -196,57 +288,20 @@ def scores_of(
         pieces: how the scores of a word's tokens become the word's score, "sum" or "max".
     """
     if isinstance(reading.texts, WholeTexts):
-        texts = replace(asked.texts, labels=asked.targets)
-        target = "predicted" if asked.targets is None else "gold"
-        return [each.scores[""] for each in explain_windows(classifier, texts, {"": explainer}, target, pieces)]
+        found = explain_classes(classifier, replace(asked.texts, labels=None), {"": explainer}, asked.targets, pieces)
+        return [each.scores[""] for each in found]
     with classifier.computing():
         return explain_words(classifier.model, reading.texts, explainer, asked.targets, pieces)
 
 
-# The metrics of several scorings of the same texts, with as few questions to the judge as there can be.
-
-WINDOW = 512  # texts that are measured at a time
-Scores = Sequence[np.ndarray]  # of each text's words (W,)
-
-
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """What is measured of N texts whose words one explainer has scored.
-
-    Args:
-        values: each metric's value of each text (N,).
-        without: whether the judge is right (K + 1, N) without the 0, 1, ..., K top words; (0, N) if not asked for.
-        alone: the same on the top words alone, where K = 0 is the whole text.
-    """
-
-    values: dict[str, np.ndarray]
-    without: np.ndarray
-    alone: np.ndarray
-
-    @classmethod
-    def mean(cls, draws: Sequence[Measured]) -> Measured:
-        """The mean over draws of random scores, text by text."""
-        return cls._from(draws, lambda arrays: np.mean(arrays, axis=0))
-
-    @classmethod
-    def joined(cls, parts: Sequence[Measured]) -> Measured:
-        """One after the other."""
-        return cls._from(parts, lambda arrays: np.concatenate(arrays, axis=-1))
-
-    @classmethod
-    def _from(cls, parts: Sequence[Measured], combined: Callable) -> Measured:
-        values = {name: combined([part.values[name] for part in parts]) for name in parts[0].values}
-        return cls(values, *(combined([getattr(part, curve) for part in parts]) for curve in ("without", "alone")))
-
-
 def measure(
-    judging: Reading, explained: Reading, scorings: Sequence[Scores], metrics: Mapping[str, Metric], most: int,
-    marked: Sequence[Sequence[int]] | None = None, curves: bool = False,
-    say: Callable[[str], None] = lambda line: None,
-) -> list[Measured]:  # fmt: skip
-    """What is measured of each scoring of N texts, `WINDOW` texts at a time.
+    judging: Reading, explained: Reading, scorings: Sequence[Sequence[np.ndarray]],
+    computations: Mapping[str, Callable[[Erasure], np.ndarray]], most: int,
+    marked: Sequence[Sequence[int]] | None = None, say: Callable[[str], None] = lambda line: None,
+) -> list[dict[str, np.ndarray]]:  # fmt: skip
+    """What is computed of each scoring of N texts, `WINDOW` texts at a time: values (..., N) by name.
 
-    Metrics are computed twice. The first time they only tell which erased texts they need. Each of these is judged
+    Everything is computed twice. The first time only tells which erased texts are needed. Each of these is judged
     once, in batches of texts of similar length over all scorings, metrics and numbers of words. What the judge says is
     held for one window at a time: C probabilities for each erased text, of which there are at most about 2 * `most`
     for each text and scoring, and one for each word.
@@ -254,48 +309,33 @@ def measure(
     Args:
         judging: the texts as the judge reads them.
         explained: the texts as the explained classifier reads them; it may be `judging`.
-        scorings: the scores of the words of all texts, by each explainer or draw.
-        metrics: by name.
+        scorings: the scores of the words (W,) of all texts, by each explainer or draw.
+        computations: the `compute` of metrics by name, and other functions of an erasure.
         most, marked: as in `Erasure`.
-        curves: also ask whether the judge is right over the number of words.
-        say: is given progress messages.
     """
+
+    def of_window(rows: slice) -> list[dict[str, np.ndarray]]:
+        judges = judging.part(rows)
+        reads = None if explained is judging else explained.part(rows)
+        of_texts = reads, most, None if marked is None else marked[rows]
+        erasures = [Erasure(judges, scores[rows], *of_texts) for scores in scorings]
+        with judges.together(), (reads or judges).together(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is computed here is no result
+            for erasure in erasures:
+                for compute in computations.values():
+                    compute(erasure)
+        return [{name: compute(erasure) for name, compute in computations.items()} for erasure in erasures]
+
     windows = []
     for start in range(0, len(judging), WINDOW):
-        rows = slice(start, start + WINDOW)
-        windows.append(
-            _measure_window(
-                judging.part(rows), None if explained is judging else explained.part(rows),
-                [scores[rows] for scores in scorings], metrics, most, None if marked is None else marked[rows], curves,
-            )
-        )  # fmt: skip
+        windows.append(of_window(slice(start, start + WINDOW)))
         if len(judging) > WINDOW:
             what = "texts" if judging.targets is None else "labels of texts"
-            say(f"{min(rows.stop, len(judging))} of {len(judging)} {what} judged")
-    return [Measured.joined(of_scoring) for of_scoring in zip(*windows, strict=True)]
-
-
-def _measure_window(
-    judging: Reading, explained: Reading | None, scorings: Sequence[Scores], metrics: Mapping[str, Metric], most: int,
-    marked: Sequence[Sequence[int]] | None, curves: bool,
-) -> list[Measured]:  # fmt: skip
-    erasures = [Erasure(judging, scores, explained, most, marked) for scores in scorings]
-
-    def measured(erasure: Erasure) -> Measured:
-        none = np.zeros((0, len(judging)))
-        return Measured(
-            {name: metric.compute(erasure) for name, metric in metrics.items()},
-            right_without(erasure) if curves else none, right_alone(erasure) if curves else none,
-        )  # fmt: skip
-
-    with judging.together(), (judging if explained is None else explained).together(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is computed here is no result
-        for erasure in erasures:
-            measured(erasure)
-    return [measured(erasure) for erasure in erasures]
-
-
-# What is given to `salience.evaluate`, checked and brought into one form.
+            say(f"{min(start + WINDOW, len(judging))} of {len(judging)} {what} judged")
+    return [
+        {name: np.concatenate([part[name] for part in parts], axis=-1) for name in computations}
+        for parts in zip(*windows, strict=True)
+    ]
 
 
 def labelled(texts: TextsLike, labels: Sequence | None, classifier: TextClassifier) -> Texts:
@@ -352,22 +392,21 @@ def _indicators(labels: object, place: int, names: list[str]) -> list[int]:
 def what_is_known(texts: Texts, several: bool = False) -> set[str]:
     """What is known of all texts: "labels", "marks" of words, both or neither.
 
-    Args:
-        several: whether a text can have several labels. Their words are then marked with any label, whatever the
-            labels of the text are, and the one label of a text is never known.
+    Where a text can have several labels, words are marked with any label, whatever those of the text are, and the one
+    label of a text is never known.
 
     Raises:
         InputError: some texts have a label and others have none.
     """
-    marks = set() if texts.marks is None else {"marks"}
+    known = set() if texts.marks is None else {"marks"}
     if texts.labels is None:
-        return marks if several else set()
+        return known if several else set()
     unlabelled = np.flatnonzero(~texts.labelled)
     if len(unlabelled):
         raise InputError(
             f"texts[{unlabelled[0]}] has no label, but others have one: give all of them a label, or none"
         )
-    return marks if several else marks | {"labels"}
+    return known if several else known | {"labels"}
 
 
 def check_settings(
@@ -414,114 +453,3 @@ def check_settings(
             f"the judge knows the labels {listed(judge.labels)}, but the classifier {listed(classifier.labels)}: they "
             "must be the same"
         )
-
-
-DRAWS = 5  # of random scores; their mean is the baseline
-LEAVE_ONE_OUT_TEXTS = 200
-
-
-def evaluate(
-    classifier: TextClassifier,
-    texts: TextsLike,
-    labels: Sequence | None = None,
-    *,
-    explainers: Sequence[str] | Mapping[str, Callable] = ("gradient",),
-    metrics: Sequence[str] | None = None,
-    judge: TextClassifier | None = None,
-    target: int | str = "predicted",
-    most: int = 20,
-    at: int = 5,
-    leave_one_out_texts: int = LEAVE_ONE_OUT_TEXTS,
-    pieces: str = "sum",
-    curves: bool = False,
-    seed: int = 0,
-    say: Callable[[str], None] = lambda line: None,
-) -> Evaluation:
-    """Tests explanations: removes the words that an explainer scores highest and asks a judge again.
-
-    Every explainer is applied for the class that the classifier predicts. Where a text can have several labels, it is
-    applied for each label that is predicted, and the metrics are about the probability of this label by itself and
-    about the decision whether it is predicted; there is one value for each text and label, and none for a text without
-    a label. Intervals are over texts. Random scores are always evaluated too, as
-    the row "random": the mean over 5 draws. Explanations are computed in the precision of the classifier. The judge
-    computes in fp32, because metrics are made of small differences of probabilities.
-
-    Args:
-        classifier: the model that is explained.
-        texts: N texts, N pairs of texts, or a `Texts`, which may have labels and marks of words.
-        labels: their gold labels: names, or the numbers of classes where no name is a number. None takes those of the
-            `Texts`. Without labels, metrics of accuracy cannot be computed. Where a text can have several: lists of
-            names, or 0 and 1 (N, C).
-        explainers: names of `salience.EXPLAINERS`, or functions by name.
-        metrics: names of `salience.METRICS`, with a number in place of `k`: "accuracy-drop@5". None is all that
-            apply, at `at` words.
-        judge: the model whose decisions are watched while words are removed; it must know the same labels. None is
-            the explained classifier.
-        target: where a text can have several labels, those that are explained: "predicted", "gold" (those in
-            `labels`), or the number of a label, for this one in every text.
-        most: the largest number of words removed, for "aopc", "decision-flip" and the curves.
-        at: the number of words for metrics that need one, if `metrics` is None; and for marked words.
-        leave_one_out_texts: the number of texts, drawn at random, for which "loo-tau" is computed.
-        pieces: how token scores are aggregated to a word score, "sum" or "max".
-        curves: also compute the judge's accuracy over the number of words; this takes up to 2 * `most` passes per text
-            and explainer.
-        seed: seeds the random scores and the draw of texts.
-        say: is given progress messages.
-
-    Raises:
-        InputError: an unknown metric, explainer or label; texts that are none; a metric that needs labels or marks
-            where there are none, or that has no meaning where a text can have several labels; a target where a text
-            has one label, or that no text has; a judge with other labels.
-        ValueError: an explainer does not fit the model.
-
-    Example::
-
-        evaluation = salience.evaluate(classifier, texts, labels, explainers=("gradient", "occlusion"))
-        evaluation["gradient"].metrics["comprehensiveness"].mean
-    """
-    classifier, judge = classifier_of(classifier), None if judge is None else classifier_of(judge)
-    given = labelled(texts, labels, classifier)
-    functions, several = functions_named(explainers), classifier.multi_label
-    known = what_is_known(given, several)
-    chosen = default_metrics(at, known, several) if metrics is None else metrics_named(metrics)
-    check_settings(chosen, known, classifier, judge, curves, {"most": most, "at": at}, pieces)
-
-    generator = np.random.default_rng(seed)
-    asked = asked_of(classifier, given, target, say)
-    drawn = asked.drawn(leave_one_out_texts, generator)
-
-    explained = reading_of(classifier, asked, drawn)
-    judging = explained if judge is None else reading_of(judge, asked)
-    encoded = explained.texts
-    if encoded.cut.any():
-        cut = len(np.unique(asked.owners[encoded.cut]))
-        say(f"{cut} of {len(given)} texts are longer than the {classifier.max_length} tokens read of each")
-    gold, marks = asked.marked_as, asked.texts.marks or []
-    marked = marked_words(marks, gold) if "marks" in known else None
-
-    scores = {
-        name: scores_of(classifier, asked, explained, explainer, pieces)
-        for name, explainer in functions.items()
-        if name != "random"
-    }
-    draws = [random_words(encoded.words.counts, generator) for _ in range(DRAWS)]
-    scorings = [*scores.values(), *draws]
-    measured = measure(judging, explained, scorings, chosen, most, marked, curves, say)
-    detected: list[dict[str, dict[str, float]]] = [
-        {} if marked is None else detection_by_class(of_words, marks, gold, classifier.labels, at)
-        for of_words in scorings
-    ]
-    groups = asked.owners if several else None
-    table = [_row(*of_explainer, groups) for of_explainer in zip(scores, measured, detected, strict=False)]
-    table.append(_row("random", Measured.mean(measured[-DRAWS:]), mean_detection(detected[-DRAWS:]), groups))
-    for row in table:
-        metric, estimate = next(iter(row.metrics.items()))
-        say(f"{row.explainer}: {metric} {estimate.mean:.3g}")
-    if asked.targets is None:
-        return Evaluation(table, chosen)
-    return Evaluation(table, chosen, asked.owners, [classifier.labels[number] for number in asked.targets])
-
-
-def _row(name: str, measured: Measured, by_class: Mapping[str, Mapping[str, float]], groups: np.ndarray | None) -> Row:
-    """The row of an explainer."""
-    return row_of(name, measured.values, measured.without.mean(1), measured.alone.mean(1), by_class, groups)

@@ -13,6 +13,7 @@ from salience.errors import unknown
 from salience.faithfulness import Metric
 from salience.templating import render
 
+CURVES = ("without", "alone")
 DRAWN_AT_ONCE = 1_000_000  # texts that are drawn at a time for an interval
 
 
@@ -125,14 +126,18 @@ def shown(estimate: Estimate) -> str:
 
 
 def row_of(
-    explainer: str, values: Mapping[str, np.ndarray], without: np.ndarray, alone: np.ndarray,
-    marked: Mapping[str, Mapping[str, float]], groups: np.ndarray | None = None,
+    explainer: str, measured: Mapping[str, np.ndarray], marked: Mapping[str, Mapping[str, float]],
+    groups: np.ndarray | None = None,
 ) -> Row:  # fmt: skip
-    """The row of an explainer from the values of its texts (N,) by metric.
+    """The row of an explainer.
 
     Args:
+        measured: the values of its texts (N,) by metric; and, if they were asked for, whether the judge is right
+            (K + 1, N) "without" 0 to K words and on these "alone".
         groups: as of `interval`.
     """
+    values = {name: of_texts for name, of_texts in measured.items() if name not in CURVES}
+    without, alone = (measured[curve].mean(1) if curve in measured else np.zeros(0) for curve in CURVES)
     estimates = {
         metric: Estimate(mean_of(of_texts), *interval(of_texts, groups=groups)) for metric, of_texts in values.items()
     }

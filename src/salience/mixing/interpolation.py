@@ -1,4 +1,4 @@
-"""Mixup with one weight for texts and labels (Zhang et al., 2018, arXiv:1710.09412); the other files choose the level.
+"""Mixup with one weight for texts and labels (Zhang et al., 2018, arXiv:1710.09412). The methods choose the level.
 
 x~ = l x_A + (1 - l) x_B        y~ = l y_A + (1 - l) y_B        l ~ Beta(alpha, alpha)
 """
@@ -69,27 +69,23 @@ def draw_weights(
     return torch.maximum(drawn, 1 - drawn) if largest else drawn
 
 
-# wordMixup (Guo, Mao and Zhang, 2019, arXiv:1905.08941): Mixup of rows of the word-embedding table.
-
-
 @dataclass(frozen=True)
 class WordMixup(Interpolation):
-    """Interpolates word embeddings, before positions, LayerNorm and dropout; the first baseline of AttentionMix.
+    """wordMixup (Guo, Mao and Zhang, 2019, arXiv:1905.08941): interpolates word embeddings.
 
-    The AttentionMix paper (arXiv:2309.11104) gives no alpha ("same way as Mixup"); 0.2 is the SSMix paper's value.
+    They are mixed before positions, LayerNorm and dropout. It is the first baseline of AttentionMix, whose paper
+    (arXiv:2309.11104) gives no alpha ("same way as Mixup"); 0.2 is the SSMix paper's value.
     """
 
     level = "words"
 
 
-# EmbedMix (Yoon, Kim and Park, 2021, arXiv:2106.08062, a baseline of SSMix): Mixup of embeddings with positions.
-
-
 @dataclass(frozen=True)
 class EmbedMix(Interpolation):
-    """Interpolates embeddings after positions and LayerNorm: wordMixup (arXiv:1905.08941) one step later in the model.
+    """EmbedMix, a baseline of SSMix (Yoon, Kim and Park, 2021, arXiv:2106.08062): wordMixup one step later.
 
-    The defaults are those of the SSMix paper (section 3.2): l ~ Beta(0.2, 0.2), its larger side, one l for a batch.
+    Embeddings are interpolated after positions and LayerNorm. The defaults are those of section 3.2: l ~ Beta(0.2,
+    0.2), its larger side, one l for a batch.
     """
 
     largest: bool = True
@@ -97,8 +93,6 @@ class EmbedMix(Interpolation):
 
     level = "embeddings"
 
-
-# TMix (Chen, Yang and Yang, 2020, MixText, arXiv:2004.12239): Mixup of hidden states at a random layer.
 
 LEVELS = Kind(
     "a list of levels above the tokens: names, layer numbers, or fractions of the depth from 0 to 1",
@@ -108,10 +102,10 @@ LEVELS = Kind(
 
 @dataclass(frozen=True)
 class TMix(Interpolation):
-    """Interpolates the hidden states of one layer, which is drawn for every batch. Later layers attend to both texts.
+    """TMix (Chen, Yang and Yang, 2020, MixText, arXiv:2004.12239): interpolates hidden states of a random layer.
 
-    The defaults are those of the SSMix paper (section 3.2): alpha 0.2, the larger side, layers 7, 9 and 12 of BERT's
-    12.
+    The layer is drawn for every batch. Later layers attend to both texts. The defaults are those of the SSMix paper
+    (section 3.2): alpha 0.2, the larger side, layers 7, 9 and 12 of BERT's 12.
     """
 
     levels: tuple[int | float | str, ...] = setting(
@@ -126,25 +120,20 @@ class TMix(Interpolation):
         return self.levels[int(torch.randint(len(self.levels), ()))]
 
 
-# MixupEncoding (Lewy and Mańdziuk, 2023, arXiv:2309.11104, section 5.3): Mixup after the last encoder layer.
-
-
 @dataclass(frozen=True)
 class MixupEncoding(Interpolation):
-    """Interpolates the hidden states of the last layer: TMix at layer L, the second baseline of AttentionMix.
+    """Interpolates the last layer's hidden states, TMix at layer L (Lewy and Mańdziuk, 2023, arXiv:2309.11104, 5.3).
 
-    It differs from senMixup where a pooler with an activation, such as BERT's tanh, lies between here and the logits.
+    It is the second baseline of AttentionMix. It differs from senMixup where a pooler with an activation, such as
+    BERT's tanh, lies between here and the logits.
     """
 
     level = 1.0  # fraction of the model's depth
 
 
-# senMixup (Guo, Mao and Zhang, 2019, arXiv:1905.08941): Mixup of sentence vectors, the last linear map's input.
-
-
 @dataclass(frozen=True)
 class SenMixup(Interpolation):
-    """Interpolates sentence vectors v (B, D).
+    """senMixup (Guo, Mao and Zhang, 2019, arXiv:1905.08941): interpolates sentence vectors v (B, D).
 
     Only a linear map follows, so this is the interpolation of the logits:
     W(l v_A + (1 - l) v_B) + b = l (W v_A + b) + (1 - l)(W v_B + b).
@@ -153,16 +142,14 @@ class SenMixup(Interpolation):
     level = "sentence"
 
 
-# Dropout+Mixup (a baseline of Kong et al., 2022, DropMix, doi:10.18653/v1/2022.emnlp-main.57, section 5.2).
-
-
 @dataclass(frozen=True)
 class DropoutMixup(Interpolation):
-    """Interpolates embeddings after dropout: x~ = (l M_A * x_A + (1 - l) M_B * x_B) / (1 - dropout).
+    """A baseline of DropMix (Kong et al., 2022, doi:10.18653/v1/2022.emnlp-main.57, section 5.2): mixup after dropout.
 
-    Entries of the masks M are 1 with probability 1 - dropout. The paper writes M ~ Bernoulli(p) with a "dropout ratio"
-    p of 0.1, which would drop nine tenths. Its models have no other dropout (set `hidden_dropout_prob` and the like to
-    0), and are trained on mixtures only.
+    Embeddings are interpolated: x~ = (l M_A * x_A + (1 - l) M_B * x_B) / (1 - dropout). Entries of the masks M are 1
+    with probability 1 - dropout. The paper writes M ~ Bernoulli(p) with a "dropout ratio" p of 0.1, which would drop
+    nine tenths. Its models have no other dropout (set `hidden_dropout_prob` and the like to 0), and are trained on
+    mixtures only.
     """
 
     alpha: float = 0.1

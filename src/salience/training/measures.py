@@ -17,7 +17,7 @@ from salience.explainers import EXPLAINERS, IntegratedGradients
 from salience.explainers.chance import random_words
 from salience.explainers.explain import functions_named
 from salience.faithfulness import Metric, metrics_named
-from salience.faithfulness.evaluation import DRAWS, Measured, asked_of, measure, reading_of, scores_of
+from salience.faithfulness.evaluation import DRAWS, asked_of, measure, reading_of, scores_of
 from salience.faithfulness.results import mean_of
 from salience.settings import COUNT
 
@@ -189,7 +189,8 @@ class Faithfulness:
         generator = np.random.default_rng(seed)
         draws = [random_words(reading.texts.words.counts, generator) for _ in range(DRAWS)]
         scores = [scores_of(classifier, asked, reading, function) for function in self.functions.values()]
-        measured = measure(reading, reading, [*scores, *draws], self.chosen_metrics, self.most)
+        computations = {name: metric.compute for name, metric in self.chosen_metrics.items()}
+        measured = measure(reading, reading, [*scores, *draws], computations, self.most)
         chance = [self.means(each) for each in measured[len(scores) :]]
         random = {name: float(np.mean([draw[name] for draw in chance])) for name in self.chosen_metrics}
         means = {name: self.means(each) for name, each in zip(self.functions, measured, strict=False)}
@@ -207,9 +208,9 @@ class Faithfulness:
             | self.settings
         )
 
-    def means(self, measured: Measured) -> dict[str, float]:
+    def means(self, measured: Mapping[str, np.ndarray]) -> dict[str, float]:
         """The mean of each metric over the texts for which it is defined; NaN where there is none."""
-        return {name: mean_of(measured.values[name]) for name in self.chosen_metrics}
+        return {name: mean_of(measured[name]) for name in self.chosen_metrics}
 
 
 def excess_of(metric: str, explainer: str) -> str:
