@@ -1,4 +1,6 @@
-"""Checkpoints: the one from which an interrupted run is resumed, and errors of writing one."""
+"""What goes on beside the steps of a training: checkpoints and finished phases, from which a killed run is resumed; the
+best weights, and weights between those before and after; and trackers of experiments.
+"""
 
 from __future__ import annotations
 
@@ -29,26 +31,34 @@ from transformers import (
 
 from salience.errors import InputError, unknown
 
+SECONDS = 60.0  # of training between two checkpoints
+now = time.monotonic
 STATE = "trainer_state.json"  # the last file of a checkpoint that the Trainer writes
 # Parts of torch.save's messages about a failed write, which do not name the error of the operating system.
 WRITE_FAILURES = ("PytorchStreamWriter failed", "inline_container", "iostream error")
 
-
-def read_state(checkpoint: Path) -> TrainerState | None:
-    """The Trainer's state in a checkpoint; None if the checkpoint is incomplete because the run was killed."""
-    try:
-        return TrainerState.load_from_json(str(checkpoint / STATE))
-    except (OSError, ValueError):
-        return None
+# Tracker of experiments -> the modules of which the Trainer needs one.
+TRACKERS = {
+    "tensorboard": ["tensorboard", "tensorboardX"],
+    "mlflow": ["mlflow"],
+    "wandb": ["wandb"],
+    "trackio": ["trackio"],
+}
+PLACE = "TENSORBOARD_LOGGING_DIR"  # the environment variable from which the Trainer's callback takes the folder
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The newest complete checkpoint in `folder`; None if there is none. Newer, incomplete ones are removed."""
+    """The newest complete checkpoint in `folder`; None if there is none. Newer, incomplete ones are removed.
+
+    A checkpoint is incomplete if the run was killed before the Trainer's state was written.
+    """
     checkpoints = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]), reverse=True)
     for checkpoint in checkpoints:
-        if read_state(checkpoint) is not None:
+        try:
+            TrainerState.load_from_json(str(checkpoint / STATE))
             return checkpoint
-        shutil.rmtree(checkpoint, ignore_errors=True)  # another process may be removing it, too
+        except (OSError, ValueError):
+            shutil.rmtree(checkpoint, ignore_errors=True)  # another process may be removing it, too
     return None
 
 
@@ -72,9 +82,6 @@ def using_files(folder: str | Path) -> Iterator[None]:
             if os.strerror(number) in str(error) or (unnamed and number == errno.ENOSPC):
                 raise OSError(number, os.strerror(number), str(folder)) from error
         raise
-
-
-# Finished phases of a training that has several, stored so that a killed run goes on with the next phase.
 
 
 def write_phase(model: PreTrainedModel, phase: Path, state: dict[str, Any]) -> None:
@@ -109,12 +116,6 @@ def read_phase(model: PreTrainedModel, phase: Path) -> dict[str, Any] | None:
     return json.loads((phase / "state.json").read_text(encoding="utf-8"))
 
 
-# Checkpoints of an interrupted run, written at intervals of time, and the best weights, which are kept in memory.
-
-SECONDS = 60.0  # of training between two checkpoints
-now = time.monotonic
-
-
 class ResumePoints(TrainerCallback):
     """Has the Trainer write a checkpoint after the first step that ends `SECONDS` after the last checkpoint.
 
@@ -123,15 +124,13 @@ class ResumePoints(TrainerCallback):
     """
 
     def on_train_begin(self, args: TrainingArguments, state, control, **_):
-        """Called by the Trainer."""
         self.saved = now()
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_):
-        """Called by the Trainer. It has decided to save by the number of the step, which is not the rule here."""
+        # The Trainer has decided to save by the number of the step, which is not the rule here.
         control.should_save = state.global_step < state.max_steps and self.due(args)
 
     def on_save(self, args, state, control, **_):
-        """Called by the Trainer."""
         self.saved = now()
 
     def due(self, args: TrainingArguments) -> bool:
@@ -161,8 +160,7 @@ class BestWeights(EarlyStoppingCallback):
         self.step = self.written = 0  # of the best evaluation; of the one whose weights lie on the disk
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control, **_):
-        """Called by the Trainer, which has loaded the state of the checkpoint if a run is resumed."""
-        if state.best_global_step:
+        if state.best_global_step:  # of the checkpoint from which a run is resumed
             self.step = self.written = state.best_global_step
             if not self.file(args).is_file():
                 raise InputError(
@@ -172,13 +170,12 @@ class BestWeights(EarlyStoppingCallback):
             self.weights = load_file(self.file(args))
 
     def on_step_end(self, args: TrainingArguments, state, control: TrainerControl, **_):
-        """Called by the Trainer."""
         if control.should_save and not control.should_evaluate:
             self.write(args)
 
     def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, metrics, **others):
-        """Called by the Trainer, before it updates `state.best_metric`."""
         super().on_evaluate(args, state, control, metrics, **others)
+        # The Trainer updates `state.best_metric` later.
         if state.best_metric is None or metrics[f"eval_{args.metric_for_best_model}"] > state.best_metric:
             self.step = state.global_step
             self.weights = copied_weights(others["model"])
@@ -187,14 +184,12 @@ class BestWeights(EarlyStoppingCallback):
             self.write(args)
 
     def on_save(self, args: TrainingArguments, state, control, **_):
-        """Called by the Trainer when a checkpoint is complete: weights that no checkpoint needs are removed."""
-        if args.should_save:
+        if args.should_save:  # the checkpoint is complete: weights that no checkpoint needs are removed
             for file in Path(args.output_dir).glob("best-*"):
                 if file != self.file(args):
                     file.unlink()
 
     def on_train_end(self, args, state, control, *, model: nn.Module, **_):
-        """Called by the Trainer."""
         if self.weights is not None:
             model.load_state_dict(self.weights)
 
@@ -209,23 +204,24 @@ class BestWeights(EarlyStoppingCallback):
         self.written = self.step
 
 
-# Weights between those before and after a training: WiSE-FT (Wortsman et al., 2022, arXiv:2109.01903, Eq. 1).
+class Beginning(TrainerCallback):
+    """The weights of a model before a training, to go back to a part of the way: WiSE-FT.
 
-
-class Beginning:
-    """The weights of a model that need a gradient, as they are before a training.
+    Wortsman et al. (2022), arXiv:2109.01903, Eq. 1. It is made before the training, also before one that is resumed,
+    when the model has its first weights. Of several callbacks that set weights at the end, it is the last.
 
     Args:
-        model: the model that will be trained; its weights are copied.
+        model: the model that will be trained; its weights that need a gradient are copied.
+        share: of the trained weights, from 0 to 1, in those that the model has at the end.
     """
 
-    def __init__(self, model: nn.Module):
+    def __init__(self, model: nn.Module, share: float = 1.0):
         self.weights = [weight for weight in model.parameters() if weight.requires_grad]
         self.before = [weight.detach().clone() for weight in self.weights]
+        self.share = share
 
-    def keep(self, share: float) -> None:
-        """Gives the model, once it is trained, the weights that have this share of the trained ones, from 0 to 1."""
-        self.mix([weight.detach() for weight in self.weights], share)
+    def on_train_end(self, args, state, control, **_):
+        self.mix([weight.detach() for weight in self.weights], self.share)
 
     def at(self, shares: Sequence[float]) -> Iterator[float]:
         """Yields each share while the model has its weights; in the end the model has the trained ones again."""
@@ -240,37 +236,6 @@ class Beginning:
         """Gives the model a share of the weights `after` a training."""
         for weight, before, trained in zip(self.weights, self.before, after, strict=True):
             weight.copy_(torch.lerp(before.to(trained), trained, share))
-
-
-class InterpolatedWeights(TrainerCallback):
-    """Puts the weights of a model between those that it has now and those that it ends with.
-
-    It is made before the training, also before one that is resumed, when the model has its first weights. Of several
-    callbacks that set weights at the end, it is the last.
-
-    Args:
-        model: the model that is trained.
-        share: of the trained weights, from 0 to 1.
-    """
-
-    def __init__(self, model: nn.Module, share: float):
-        self.beginning, self.share = Beginning(model), share
-
-    def on_train_end(self, args, state, control, **kwargs):
-        """Called by the Trainer after the last step."""
-        self.beginning.keep(self.share)
-
-
-# Trackers of experiments, such as TensorBoard, which show the losses and scores of runs while they are made.
-
-# Name -> the modules of which the Trainer needs one.
-TRACKERS = {
-    "tensorboard": ["tensorboard", "tensorboardX"],
-    "mlflow": ["mlflow"],
-    "wandb": ["wandb"],
-    "trackio": ["trackio"],
-}
-PLACE = "TENSORBOARD_LOGGING_DIR"  # the environment variable from which the Trainer's callback takes the folder
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Validation texts as the Trainer evaluates them, also where each is read in windows."""
+"""From a prepared run to a trained classifier."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import (
-    EvalPrediction,
-    PreTrainedModel,
-    PrinterCallback,
-    TrainerCallback,
-    TrainerState,
-)
+from transformers import EvalPrediction, PreTrainedModel, PrinterCallback, TrainerCallback, TrainerState
 
 from salience.classify import TextClassifier
 from salience.data.encoding import Encoded
@@ -29,53 +23,17 @@ from salience.runs.results import history_of
 from salience.scores.scoring import scoring_of
 from salience.training.callbacks import (
     UNTRACKED,
+    Beginning,
     BestWeights,
-    InterpolatedWeights,
     ResumePoints,
     Tracking,
     last_checkpoint,
     using_files,
 )
-from salience.training.objective import unmixed_objective
+from salience.training.objective import Contrastive, plain
 from salience.training.prepare import Prepared, silent, training_arguments
-from salience.training.procedures import Standard, Turns
+from salience.training.procedures import Turns, choose_procedure
 from salience.training.trainer import MixTrainer, diverged
-
-
-def by_length(encoded: Encoded | None) -> Encoded | None:
-    """Texts sorted by length, so that evaluation needs little padding. The order does not change the scores.
-
-    The windows of a text stay together, in their order. Texts are then sorted by their longest window.
-    """
-    if encoded is None:
-        return None
-    owners = np.arange(len(encoded)) if encoded.owners is None else encoded.owners
-    longest = np.zeros(encoded.texts, np.int64)
-    np.maximum.at(longest, owners, encoded.lengths)
-    places = longest.argsort(kind="stable").argsort()[owners]
-    order = places.argsort(kind="stable")
-    found = encoded.take(order)
-    found.owners = None if encoded.owners is None else places[order]
-    return found
-
-
-def of_texts(
-    probabilities: np.ndarray, labels: np.ndarray, owners: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The probabilities (N, C) and labels of texts, from those of their windows.
-
-    Args:
-        probabilities: (M, C), of windows.
-        labels: (M,), class numbers, or (M, C), 0 and 1: for each window those of its text.
-        owners: (M,) the number of the text of each window, ascending from 0 to N - 1; None where each is a text.
-    """
-    if owners is None:
-        return probabilities, labels
-    firsts = np.unique(owners, return_index=True)[1]
-    return merged(probabilities, owners, several=labels.ndim == 2), labels[firsts]
-
-
-# From a prepared run to a trained classifier.
 
 
 @dataclass(frozen=True)
@@ -87,15 +45,12 @@ class Listeners:
         callbacks: callbacks of the Trainer, added to its defaults.
         iteration: called with the model after every iteration of a training by turns.
         tracking: where the run is reported.
-        written: called with the folder of a finished run, the name that it is about to get, and the classifier, to add
-            further files. An `OSError` ends the run, which can be resumed.
     """
 
     note: Callable[[str], None] = silent
     callbacks: Sequence[TrainerCallback] = ()
     iteration: Callable[[PreTrainedModel], None] = lambda model: None
     tracking: Tracking = UNTRACKED
-    written: Callable[[Path, str, TextClassifier], None] = lambda folder, name, classifier: None
 
 
 @dataclass(frozen=True)
@@ -130,28 +85,27 @@ class Fitted:
         return history_of(self.state.log_history)
 
 
-def fit(prepared: Prepared, checkpoints: Path, listeners: Listeners = Listeners()) -> Fitted:
-    """Trains a prepared run by its procedure and returns the checkpoint with the best validation score.
+def fit(
+    prepared: Prepared, checkpoints: Path, listeners: Listeners = Listeners(), trained_share: float = 1.0
+) -> Fitted:
+    """Trains a prepared run, as its model is trained, and returns the checkpoint with the best validation score.
 
     Args:
         checkpoints: a folder for checkpoints. Training is resumed from the checkpoints in it.
         listeners: what is called during training.
+        trained_share: share of the trained weights in those that are kept, where the plan leaves it open.
 
     Raises:
         InputError: the loss, the outputs or the weights are not finite.
     """
+    own = architecture(prepared.model)
+    procedure = choose_procedure(own.procedure, prepared.plan.procedure_options)
     with listeners.tracking.open():
-        if isinstance(prepared.procedure, Turns):
-            fit_by_turns = resolve_name(architecture(prepared.model).by_turns)
-            return fit_by_turns(prepared, prepared.procedure, checkpoints, listeners)
-        return fit_once(prepared, prepared.procedure, checkpoints, listeners)
-
-
-def fit_once(prepared: Prepared, procedure: Standard, checkpoints: Path, listeners: Listeners) -> Fitted:
-    """As `fit`, by the standard procedure: all weights are trained together, once."""
-    penalty = alignment_penalty(procedure.alignment, procedure.alignment_form)
-    trainer = build_trainer(prepared, checkpoints, listeners, penalty)
-    return Fitted(prepared.classifier, run_trainer(trainer))
+        if isinstance(procedure, Turns):
+            return resolve_name(own.by_turns)(prepared, procedure, checkpoints, listeners)
+        penalty = alignment_penalty(procedure.alignment, procedure.alignment_form)
+        trainer = build_trainer(prepared, checkpoints, listeners, penalty, trained_share)
+        return Fitted(prepared.classifier, run_trainer(trainer))
 
 
 def build_trainer(
@@ -159,36 +113,55 @@ def build_trainer(
     checkpoints: Path,
     listeners: Listeners = Listeners(),
     penalty: Callable[[nn.Module], Tensor] | None = None,
+    trained_share: float = 1.0,
 ) -> MixTrainer:
     """A trainer for a prepared run. If there are validation rows, it stops early and ends with the best weights.
 
     Args:
         listeners: its callbacks are called during training, and its trackers are told.
         penalty: maps the model to a scalar that is added to the loss of every step.
+        trained_share: as of `fit`.
     """
-    recipe, validation = prepared.recipe, prepared.validation
+    plan, validation = prepared.plan, prepared.validation
     evaluated = by_length(validation)
-    selecting = [] if validation is None else [BestWeights(recipe.patience)]
-    share = 1.0 if recipe.trained_share is None else recipe.trained_share
-    between = [InterpolatedWeights(prepared.model, share)] if share < 1 else []
+    share = trained_share if plan.trained_share is None else plan.trained_share
+    callbacks = [
+        *listeners.callbacks, ResumePoints(), *([] if validation is None else [BestWeights(plan.patience)]),
+        *([Beginning(prepared.model, share)] if share < 1 else []),
+    ]  # fmt: skip
     trainer = MixTrainer(
         model=prepared.model,
         method=prepared.method,
-        clean=recipe.clean,
-        args=training_arguments(recipe, checkpoints, validation is not None, listeners.tracking),
+        clean=plan.clean,
+        args=training_arguments(plan, checkpoints, validation is not None, listeners.tracking),
         class_weights=prepared.class_weights,
         penalty=penalty,
-        head_rate=recipe.head_rate or 1.0,
-        unmixed=unmixed_objective(recipe),
+        head_rate=plan.head_rate,
+        unmixed=Contrastive(plan.contrastive, plan.contrastive_temperature) if plan.contrastive else plain,
         train_dataset=prepared.training,
         eval_dataset=evaluated,
         processing_class=prepared.classifier.tokenizer,
-        callbacks=[*listeners.callbacks, ResumePoints(), *selecting, *between],
+        callbacks=callbacks,
     )
     owners = None if evaluated is None else evaluated.owners
-    trainer.compute_metrics = partial(validation_scores, trainer, recipe.selection == "later", owners=owners)
+    trainer.compute_metrics = partial(validation_scores, trainer, plan.selection == "later", owners=owners)
     trainer.remove_callback(PrinterCallback)  # it prints dictionaries; callers show progress by callbacks of their own
     return trainer
+
+
+def run_trainer(trainer: MixTrainer) -> TrainerState:
+    """Trains the trainer's model from the beginning or from the last checkpoint; gives the Trainer's state.
+
+    Raises:
+        InputError: the loss, the outputs or the weights are not finite.
+    """
+    last = last_checkpoint(Path(trainer.args.output_dir))
+    with using_files(trainer.args.output_dir):
+        trainer.train(resume_from_checkpoint=str(last) if last else None)
+    # Without validation, nothing else checks the weights after the last step.
+    if not all(weight.isfinite().all() for weight in trainer.model.parameters()):
+        raise diverged(trainer, "model")
+    return trainer.state
 
 
 def validation_scores(
@@ -214,16 +187,34 @@ def validation_scores(
     return scoring.scores(probabilities, labels) | {"selection": scoring.selection(probabilities, labels, progress)}
 
 
-def run_trainer(trainer: MixTrainer) -> TrainerState:
-    """Trains the trainer's model from the beginning or from the last checkpoint; gives the Trainer's state.
+def by_length(encoded: Encoded | None) -> Encoded | None:
+    """Texts sorted by length, so that evaluation needs little padding. The order does not change the scores.
 
-    Raises:
-        InputError: the loss, the outputs or the weights are not finite.
+    The windows of a text stay together, in their order. Texts are then sorted by their longest window.
     """
-    last = last_checkpoint(Path(trainer.args.output_dir))
-    with using_files(trainer.args.output_dir):
-        trainer.train(resume_from_checkpoint=str(last) if last else None)
-    # Without validation, nothing else checks the weights after the last step.
-    if not all(weight.isfinite().all() for weight in trainer.model.parameters()):
-        raise diverged(trainer, "model")
-    return trainer.state
+    if encoded is None:
+        return None
+    owners = np.arange(len(encoded)) if encoded.owners is None else encoded.owners
+    longest = np.zeros(encoded.texts, np.int64)
+    np.maximum.at(longest, owners, encoded.lengths)
+    places = longest.argsort(kind="stable").argsort()[owners]
+    order = places.argsort(kind="stable")
+    found = encoded.take(order)
+    found.owners = None if encoded.owners is None else places[order]
+    return found
+
+
+def of_texts(
+    probabilities: np.ndarray, labels: np.ndarray, owners: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The probabilities (N, C) and labels of texts, from those of their windows.
+
+    Args:
+        probabilities: (M, C), of windows.
+        labels: (M,), class numbers, or (M, C), 0 and 1: for each window those of its text.
+        owners: (M,) the number of the text of each window, ascending from 0 to N - 1; None where each is a text.
+    """
+    if owners is None:
+        return probabilities, labels
+    firsts = np.unique(owners, return_index=True)[1]
+    return merged(probabilities, owners, several=labels.ndim == 2), labels[firsts]

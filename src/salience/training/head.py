@@ -1,14 +1,23 @@
-"""How a classifier pools its tokens: as it is, by the mean, or as its encoder was trained to be used.
+"""The head of a classifier: what it reads, how it begins, below what nothing is trained, and its temperature.
 
-Encoders of sentence-transformers come with a list of modules, `modules.json`, and the settings of their pooling in a
-folder beside it, usually `1_Pooling`. MiniLM's says `pooling_mode_mean_tokens: true`; since version 6 of
-sentence-transformers it is written `pooling_mode: mean`.
+**What it reads.** Encoders of sentence-transformers come with a list of modules, `modules.json`, and the settings of
+their pooling in a folder beside it, usually `1_Pooling`. MiniLM's says `pooling_mode_mean_tokens: true`; since version
+6 of sentence-transformers it is written `pooling_mode: mean`.
+
+**How it begins**: at random, or as the logistic regression of the labels on the vectors that it reads; or, where no
+text is labelled, from descriptions of the labels alone. A text then gets the label whose description has the most
+similar sentence vector (Yin, Hay and Roth, 2019, arXiv:1909.00161, call this "label-fully-unseen" classification, and
+compare texts and labels by their vectors, too). The similarity is a linear map of the text's vector, and so the head
+of a plain checkpoint.
+
+**Its temperature** divides the weights and biases of the last linear map, and so the logits.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -20,19 +29,24 @@ from transformers import PreTrainedModel
 from transformers.utils import cached_file
 
 from salience.batch import Batch
-from salience.classify import TextClassifier
+from salience.classify import TextClassifier, choose_device
 from salience.classify.frozen_encoder import sentence_vectors
 from salience.data.encoding import Encoded
-from salience.errors import InputError, quoted
+from salience.data.texts import Texts
+from salience.errors import InputError, counted, listed, quoted
 from salience.hooks.hooks import evaluating, forward
 from salience.hooks.stages import depth, encoder_of, has_pooling_layer, layers_of, stages, unwrapped
 from salience.models.architectures import USUAL, architecture
-from salience.models.loading import load_configuration, model_source
+from salience.models.loading import load_classifier, load_configuration, longest_text, model_source
 from salience.models.mean_pooling import fresh_head, settle, supports_mean, with_mean_pooling
-from salience.training.recipe import Recipe
 
 # Encoders for the mean over tokens, by the beginnings of their names, where the settings of the pooling are missing.
 BY_NAME = ("all-minilm-", "all-roberta-large-", "all-distilroberta-", "e5-", "multilingual-e5-")
+# Parts of encoders between embeddings and layers: of ELECTRA, ALBERT, and DeBERTa's norm of relative positions.
+BELOW = ("embeddings_project", "encoder.embedding_hidden_mapping_in", "encoder.LayerNorm")
+MOST = 10_000  # texts that the regression is fitted on: with as many, more of them change little and cost time
+# Of cosines in logits, as in the loss of sentence-transformers for such encoders. No label depends on it.
+SCALE = 20.0
 
 
 def with_pooling(model: PreTrainedModel, name: str, pooling: str) -> PreTrainedModel:
@@ -41,8 +55,8 @@ def with_pooling(model: PreTrainedModel, name: str, pooling: str) -> PreTrainedM
     Args:
         model: the classifier as it was loaded. A pooling layer that it already has is kept.
         name: what it was loaded from.
-        pooling: "cls" leaves the model as it is; "mean" as in `mean_pooling`; "auto" is "mean" for encoders that were
-            trained for it, where the architecture admits it, else "cls".
+        pooling: "cls" leaves the model as it is; "mean" as in `with_mean_pooling`; "auto" is "mean" for encoders that
+            were trained for it, where the architecture admits it, else "cls".
 
     Raises:
         InputError: mean pooling is not possible for the architecture, or its pooling layer was trained, which is
@@ -88,7 +102,19 @@ def declared_modes(source: str) -> set[str] | None:
     Args:
         source: a folder, or a name on the hub.
     """
-    modules = read_json(source, "modules.json")
+
+    def content(file: str) -> Any:
+        """The content of a JSON file; None if there is no such file, or it is damaged."""
+        found = cached_file(
+            source, file, _raise_exceptions_for_gated_repo=False, _raise_exceptions_for_missing_entries=False,
+            _raise_exceptions_for_connection_errors=False,
+        )  # fmt: skip
+        try:
+            return None if found is None else json.loads(Path(found).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+
+    modules = content("modules.json")
     folders = [
         module.get("path")
         for module in (modules if isinstance(modules, list) else [])
@@ -97,33 +123,29 @@ def declared_modes(source: str) -> set[str] | None:
     folder = folders[0] if folders else "1_Pooling"
     if not isinstance(folder, str) or Path(folder).name != folder:
         return None
-    settings = read_json(source, f"{folder}/config.json")
+    settings = content(f"{folder}/config.json")
     if not isinstance(settings, dict):
         return None
     modes = settings.get("pooling_mode")
     if modes is None:
         prefix = "pooling_mode_"
-        return {key.removeprefix(prefix).removesuffix("_tokens") for key in settings if settings[key] is True
-                and key.startswith(prefix)}  # fmt: skip
+        return {
+            name.removeprefix(prefix).removesuffix("_tokens")
+            for name in settings if settings[name] is True and name.startswith(prefix)
+        }  # fmt: skip
     return {str(mode) for mode in (modes if isinstance(modes, list) else [modes])}
 
 
-def read_json(source: str, file: str) -> Any:
-    """The content of a JSON file of a model; None if there is no such file, or it is damaged."""
-    found = cached_file(
-        source, file, _raise_exceptions_for_gated_repo=False, _raise_exceptions_for_missing_entries=False,
-        _raise_exceptions_for_connection_errors=False,
-    )  # fmt: skip
+def recognised_stages(model: nn.Module, option: str) -> dict[str | int, nn.Module]:
+    """As `salience.hooks.stages.stages`, for a model that an option needs the levels of.
+
+    Raises:
+        InputError: the model's embedding block or layers are not recognised.
+    """
     try:
-        return None if found is None else json.loads(Path(found).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-
-
-# Freezing the lower part of an encoder: its weights stay as they are, and no gradient is computed for them.
-
-# Parts of encoders between embeddings and layers: of ELECTRA, ALBERT, and DeBERTa's norm of relative positions.
-BELOW = ("embeddings_project", "encoder.embedding_hidden_mapping_in", "encoder.LayerNorm")
+        return stages(model)
+    except ValueError as error:
+        raise InputError(f"{option} cannot be used with this model: {error}") from error
 
 
 def freeze_lowest(model: nn.Module, layers: int) -> None:
@@ -160,58 +182,54 @@ def parts_below(model: nn.Module) -> list[nn.Module]:
     return [part for name, part in outside.items() if isinstance(part, nn.Embedding) or name in BELOW]
 
 
-def recognised_stages(model: nn.Module, option: str) -> dict[str | int, nn.Module]:
-    """As `salience.hooks.stages.stages`, for a model that an option needs the levels of.
-
-    Raises:
-        InputError: the model's embedding block or layers are not recognised.
-    """
-    try:
-        return stages(model)
-    except ValueError as error:
-        raise InputError(f"{option} cannot be used with this model: {error}") from error
-
-
 def frozen_layers(model: nn.Module) -> int:
     """The number of the lowest layers, a pooling layer included, below and in which no weight is trained.
 
     It is 0 for a model whose layers are not recognised: `freeze_lowest` refuses it.
     """
+
+    def is_frozen(module: nn.Module) -> bool:
+        return not any(weight.requires_grad for weight in module.parameters())
+
     try:
         modules, layers = stages(model), layers_of(model).values()
     except ValueError:
         return 0
-    if is_trained(modules["embeddings"]):
-        return 0
-    return sum(1 for _ in takewhile(lambda layer: not is_trained(layer), layers))
-
-
-def is_trained(module: nn.Module) -> bool:
-    """Whether any weight of a module is trained."""
-    return any(weight.requires_grad for weight in module.parameters())
-
-
-# Calibration of a trained classifier by its estimate: a temperature that is folded into the last linear map.
+    return sum(1 for _ in takewhile(is_frozen, layers)) if is_frozen(modules["embeddings"]) else 0
 
 
 def last_map(model: PreTrainedModel) -> nn.Linear:
-    """The linear map whose outputs are the logits that the model predicts by.
-
-    Of an attention classifier with a compressor, it is that of the learner or of the compressor, by which it predicts.
-    """
+    """The linear map whose outputs are the logits that the model predicts by."""
     head = architecture(model).predicting_head or unwrapped(model)
     return [module for module in head.modules() if isinstance(module, nn.Linear)][-1]
 
 
 @torch.no_grad()
 def divide_logits(model: PreTrainedModel, temperature: float) -> None:
-    """Divides the weights and biases of the last linear map, and so the logits.
-
-    Args:
-        temperature: T, above 0.
-    """
+    """Divides the weights and biases of the last linear map, and so the logits, by a temperature above 0."""
     for weight in last_map(model).parameters(recurse=False):
         weight.div_(temperature)
+
+
+@torch.no_grad()
+def divisible(model: PreTrainedModel, batch: Batch) -> bool:
+    """Whether `divide_logits` divides the logits of a model, which is unchanged afterwards.
+
+    It does not if the model computes its logits in another way, or shares its last map with another part.
+
+    Args:
+        batch: some texts, on any device.
+    """
+
+    def logits() -> Tensor:
+        with evaluating(model):
+            return forward(model, batch.to(model.device)).float()
+
+    before = logits()
+    divide_logits(model, 2.0)  # which changes no bit but the exponents
+    after = logits()
+    divide_logits(model, 0.5)
+    return torch.allclose(2 * after, before, rtol=1e-3, atol=1e-4)
 
 
 def choose_calibration(asked: bool | None, model: PreTrainedModel, batch: Batch, note: Callable[[str], None]) -> bool:
@@ -237,58 +255,26 @@ def choose_calibration(asked: bool | None, model: PreTrainedModel, batch: Batch,
     return False
 
 
-@torch.no_grad()
-def divisible(model: PreTrainedModel, batch: Batch) -> bool:
-    """Whether `divide_logits` divides the logits of a model, which is unchanged afterwards.
-
-    It does not if the model computes its logits in another way, or shares its last map with another part.
-
-    Args:
-        batch: some texts, on any device.
-    """
-
-    def logits() -> Tensor:
-        with evaluating(model):
-            return forward(model, batch.to(model.device)).float()
-
-    before = logits()
-    divide_logits(model, 2.0)  # which changes no bit but the exponents
-    after = logits()
-    divide_logits(model, 0.5)
-    return torch.allclose(2 * after, before, rtol=1e-3, atol=1e-4)
-
-
-# How a fresh head begins: as the logistic regression of the labels on the vectors that it reads.
-
-MOST = 10_000  # texts that the regression is fitted on: with as many, more of them change little and cost time
-
-
 def can_begin(model: PreTrainedModel) -> bool:
     """Whether the head of a classifier can begin as a regression: its last linear map reads a vector of the text."""
     return architecture(model) is USUAL and stages(model).get("sentence") is last_map(model)
 
 
-def used_head_start(recipe: Recipe, model: PreTrainedModel) -> str:
-    """How the fresh head of a run begins by default: as a regression where it reads a mean, which was measured.
+def used_head_start(name: str, model: PreTrainedModel, mean: bool) -> str:
+    """How a head begins by default: as a regression where it is fresh and reads a mean, which was measured.
 
     Args:
-        recipe: its pooling is not "auto".
-        model: as it was loaded by the name that the recipe has.
+        name: what the model was loaded from.
+        mean: whether the head reads a mean.
 
     Returns:
         "logistic" or "random". A head that was trained already stays as it is, which is "random" too.
     """
-    if not recipe.reads_mean or not can_begin(model):
+    if not mean or not can_begin(model):
         return "random"
-    loaded = load_configuration(recipe.model)
-    is_classifier = any(name.endswith("ForSequenceClassification") for name in loaded.architectures or [])
+    loaded = load_configuration(name)
+    is_classifier = any(kind.endswith("ForSequenceClassification") for kind in loaded.architectures or [])
     return "random" if is_classifier and loaded.num_labels == model.config.num_labels else "logistic"
-
-
-def check_head_start(head_start: str | None, model: PreTrainedModel) -> None:
-    """Raises an `InputError` if the head of the model is to begin as a regression and cannot."""
-    if head_start == "logistic" and not can_begin(model):
-        raise InputError(f"--head-start logistic is not available for {type(model).__name__}: use --head-start random")
 
 
 @torch.no_grad()
@@ -300,19 +286,25 @@ def begin_as_regression(
     Of more than `MOST` training texts, `MOST` are drawn, the same in every call.
 
     Args:
-        classifier: its model `can_begin`. The encoder is not changed.
+        classifier: the encoder is not changed.
         training: N encoded texts with labels, one each or several.
         class_weights: of the C classes or labels in the loss; None for equal ones.
         strength: inverse strength of the L2 penalty, for vectors whose mean length is 1.
+
+    Raises:
+        InputError: the head of the model cannot begin so.
     """
+    model = classifier.model
+    if not can_begin(model):
+        raise InputError(f"--head-start logistic is not available for {type(model).__name__}: use --head-start random")
     if len(training) > MOST:
         training = training.take(np.sort(np.random.default_rng(0).permutation(len(training))[:MOST]))
     labels = np.asarray(training.labels)
     if labels.ndim == 1 and len(np.unique(labels)) < 2:
         return
     with classifier.computing():
-        vectors = sentence_vectors(classifier.model, training)
-    linear: nn.Linear = last_map(classifier.model)
+        vectors = sentence_vectors(model, training)
+    linear = last_map(model)
     if labels.ndim == 1:
         weights, biases = regression(vectors, labels, linear.out_features, class_weights, strength)
     else:
@@ -374,3 +366,63 @@ def regressions(
             both, offsets = regression(vectors, of_label, 2, of_both, strength)
             weights[number], biases[number] = both[1] - both[0], offsets[1] - offsets[0]
     return weights, biases
+
+
+def prototypes(
+    vectors: np.ndarray, labels: np.ndarray, classes: int, centre: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The directions (C, D) and offsets (C,) in float64 of a linear map from vectors of texts to similarities.
+
+    The direction of a class is the mean of its descriptions' vectors, each of length 1 and less the centre, scaled to
+    length 1. The map gives (v - centre) @ direction: for a vector v of length 1 and without a centre, the cosine.
+
+    Args:
+        vectors: (M, D), of the descriptions.
+        labels: (M,), their class numbers; every class has one at least.
+        classes: number of classes C.
+        centre: (D,), the mean vector of texts like those to classify; None for 0.
+    """
+    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    shifted = unit.astype(np.float64) - (0.0 if centre is None else centre)
+    means = np.stack([shifted[labels == number].mean(0) for number in range(classes)])
+    directions = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    return directions, np.zeros(classes) if centre is None else -directions @ centre
+
+
+@torch.no_grad()
+def described_classifier(
+    name: str, descriptions: Texts, labels: Sequence[str], max_length: int | None = None, device: str = "auto"
+) -> TextClassifier:
+    """A classifier whose logits are `SCALE` times the similarities of a text with the descriptions of the labels.
+
+    The cosine is of the vectors that the head of a model with mean pooling reads. The vector of a text is not scaled
+    to length 1 but divided by the mean length of the descriptions, which changes no label.
+
+    Args:
+        name: of the encoder: "minilm", a folder, or a name on the hub.
+        descriptions: texts that describe labels, with the numbers of these.
+        labels: the names of the C labels.
+        max_length: number of tokens read of a text; None is the model's maximum, at most 512.
+        device: "auto", "cpu" or "cuda".
+
+    Raises:
+        InputError: there are fewer than two labels, one has no description, or the model cannot have mean pooling.
+    """
+    numbers = descriptions.known_labels
+    if lacking := [label for number, label in enumerate(labels) if number not in numbers]:
+        raise InputError(f"{counted(len(lacking), 'label')} without a description: {listed(map(quoted, lacking), 5)}")
+    if len(labels) < 2:
+        raise InputError("a classifier needs two labels: describe another one")
+    model, tokenizer = load_classifier(name, labels)
+    model = with_pooling(model, name, "mean")
+    longest = tokenizer.model_max_length = longest_text(model, tokenizer, max_length)
+    classifier = TextClassifier(model.to(choose_device(device)).eval(), tokenizer, longest, "fp32")
+    if not can_begin(model):
+        raise InputError(f"descriptions cannot be the head of {type(model).__name__}: name another --model")
+    vectors = sentence_vectors(model, classifier.encode(replace(descriptions, labels=None)))
+    directions = prototypes(vectors, numbers, len(labels))[0] / np.linalg.norm(vectors, axis=1).mean()
+    linear = last_map(model)
+    linear.weight.copy_(torch.from_numpy(SCALE * directions))
+    if linear.bias is not None:
+        linear.bias.zero_()
+    return classifier

@@ -21,7 +21,11 @@ from salience.faithfulness.evaluation import DRAWS, asked_of, measure, reading_o
 from salience.faithfulness.results import mean_of
 from salience.settings import COUNT
 
-# What a measure is: numbers of a trained run beside its scores on test rows, and how a comparison shows them.
+EXPLAINED: dict[str, Callable] = {
+    "gradient": EXPLAINERS["gradient"], "integrated-gradients": IntegratedGradients(8)
+}  # fmt: skip
+ERASER = ("comprehensiveness", "sufficiency")
+DRAWN_BY = 0  # the seed of the texts: every run is judged on the same ones
 
 
 @dataclass(frozen=True)
@@ -83,15 +87,6 @@ class Measure(Protocol):
             seed: of the run.
         """
         ...
-
-
-# How faithful the explanations of a trained model are, in excess over random scores of the same model.
-
-EXPLAINED: dict[str, Callable] = {
-    "gradient": EXPLAINERS["gradient"], "integrated-gradients": IntegratedGradients(8)
-}  # fmt: skip
-ERASER = ("comprehensiveness", "sufficiency")
-DRAWN_BY = 0  # the seed of the texts: every run is judged on the same ones
 
 
 @dataclass(frozen=True)

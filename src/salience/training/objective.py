@@ -1,6 +1,8 @@
-"""Cross-entropy with one definition for hard and soft labels, with class weights and label smoothing.
+"""What a training step minimises: losses of logits and labels, and objectives, which are generators of losses.
 
-Of one label a text, or of several: `loss_for` chooses by the model.
+Cross-entropy has one definition for hard and soft labels, with class weights and label smoothing; `loss_for` chooses
+by the model between that of one label a text and that of several. An objective yields its losses one by one, so that
+each is back-propagated before the next one is computed: that of mixtures reads what the clean pass has left.
 """
 
 from __future__ import annotations
@@ -9,26 +11,21 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.errors import InputError
 from salience.explainers.explainer import CleanPassGuide
 from salience.hooks.hooks import forward, reading
 from salience.hooks.shared_layers import resuming, splitting, trunk_level
 from salience.hooks.stages import unwrapped
-from salience.mixing.choosing import PLAIN
 from salience.mixing.forwarding import forward_mixed
 from salience.mixing.method import Method
 from salience.mixing.mix import Mix
 from salience.models.precision import exactly
 from salience.models.problem import OneLabel, problem_of
-from salience.processes import world_size
-from salience.training.recipe import CONTRAST, Recipe
 
 
 @dataclass(frozen=True)
@@ -118,9 +115,6 @@ def loss_for(model: nn.Module, weights: tuple[float, ...] | None = None, smoothi
 cross_entropy = CrossEntropy()
 
 
-# The gradient of the word-embedding table between two losses of a step, kept by its rows.
-
-
 @contextmanager
 def kept_by_rows(model: nn.Module) -> Iterator[None]:
     """Inside the `with`, the gradient of the word-embedding table takes memory only for the words that have one.
@@ -156,34 +150,7 @@ def kept_by_rows(model: nn.Module) -> Iterator[None]:
             weight.grad = values.new_zeros(shape).index_add_(0, rows, kept.pop())
 
 
-# Objectives: what a training step minimises, as a generator of losses.
-
 Objective = Callable[[nn.Module, Batch], Iterator[Tensor]]
-
-
-class Unmixed(Protocol):
-    """An objective of training on unmixed texts, given the loss of logits and labels: `plain` is the usual one."""
-
-    def __call__(self, model: nn.Module, batch: Batch, loss: Loss = ...) -> Iterator[Tensor]:
-        """Yields losses, scalars."""
-        ...
-
-
-class VectorLoss(Protocol):
-    """A loss on the vectors of the unmixed texts beside the classification loss, such as `Contrastive`.
-
-    Attributes:
-        weight: of the loss, at least 0 and below 1; the classification loss has the rest.
-    """
-
-    @property
-    def weight(self) -> float:
-        """The weight of the loss."""
-        ...
-
-    def of_vectors(self, vectors: Tensor, labels: Tensor) -> Tensor:
-        """The loss, a scalar, of what the head's last linear map reads (B, D) and of labels (B,)."""
-        ...
 
 
 def plain(model: nn.Module, batch: Batch, loss: Loss = cross_entropy) -> Iterator[Tensor]:
@@ -193,7 +160,7 @@ def plain(model: nn.Module, batch: Batch, loss: Loss = cross_entropy) -> Iterato
 
 def mixed(
     method: Method, clean: float = 0.5, loss: Loss = cross_entropy, shared_trunk: bool = True,
-    beside: VectorLoss | None = None,
+    beside: Contrastive | None = None,
 ) -> Objective:  # fmt: skip
     """Training on the unmixed texts and on their mixtures by `method`, with weights `clean` and 1 - `clean`.
 
@@ -224,7 +191,7 @@ def mixed(
     def on_clean(model: nn.Module, batch: Batch) -> Tensor:
         if beside is None:
             return clean * loss(forward(model, batch), labels_of(batch))
-        return with_vectors(model, batch, loss, clean * rest, beside)
+        return beside.with_loss(model, batch, loss, clean * rest)
 
     def on_mixed(model: nn.Module, batch: Batch, mix: Mix) -> Tensor:
         logits = forward_mixed(model, batch, mix)
@@ -260,18 +227,6 @@ def mixed(
     return objective
 
 
-def with_vectors(model: nn.Module, batch: Batch, loss: Loss, weight: float, beside: VectorLoss) -> Tensor:
-    """The sum of the classification loss and of a loss on the vectors, a scalar, from one forward pass.
-
-    Args:
-        weight: of the classification loss.
-    """
-    labels = labels_of(batch)
-    with reading(model, "sentence") as read:
-        logits = forward(model, batch)
-    return weight * loss(logits, labels) + beside.weight * beside.of_vectors(read.value, labels)
-
-
 def penalised(objective: Objective, penalty: Callable[[nn.Module], Tensor]) -> Objective:
     """An objective with one more loss: `penalty` of the model, a scalar such as a norm of its weights."""
 
@@ -299,15 +254,15 @@ def unsynchronised(model: nn.Module) -> AbstractContextManager:
     return model.no_sync() if hasattr(model, "no_sync") else nullcontext()  # type: ignore[operator]
 
 
-# Supervised contrastive learning beside the cross-entropy: texts of a class are to have similar vectors.
-
-
 @dataclass(frozen=True)
 class Contrastive:
-    """An objective of training on unmixed texts, and a loss beside that of training on mixtures.
+    """Supervised contrastive learning beside the cross-entropy: texts of a class are to have similar vectors.
+
+    An objective of training on unmixed texts, and a loss beside that of training on mixtures. Gunel et al. (ICLR
+    2021), arXiv:2011.01403, Eq. 3.
 
     Args:
-        weight: lambda, at least 0 and below 1.
+        weight: lambda, at least 0 and below 1; the classification loss has the rest.
         temperature: tau.
     """
 
@@ -316,11 +271,14 @@ class Contrastive:
 
     def __call__(self, model: nn.Module, batch: Batch, loss: Loss = cross_entropy) -> Iterator[Tensor]:
         """One loss, a scalar."""
-        yield with_vectors(model, batch, loss, 1 - self.weight, self)
+        yield self.with_loss(model, batch, loss, 1 - self.weight)
 
-    def of_vectors(self, vectors: Tensor, labels: Tensor) -> Tensor:
-        """L_SCL, a scalar, of vectors (B, D) and labels (B,)."""
-        return contrastive_loss(vectors, labels, self.temperature)
+    def with_loss(self, model: nn.Module, batch: Batch, loss: Loss, weight: float) -> Tensor:
+        """The sum of the classification loss, by its weight, and of the loss on the vectors that the head reads."""
+        labels = labels_of(batch)
+        with reading(model, "sentence") as read:
+            logits = forward(model, batch)
+        return weight * loss(logits, labels) + self.weight * contrastive_loss(read.value, labels, self.temperature)
 
 
 def contrastive_loss(vectors: Tensor, labels: Tensor, temperature: float) -> Tensor:
@@ -341,14 +299,7 @@ def contrastive_loss(vectors: Tensor, labels: Tensor, temperature: float) -> Ten
         return -((log_share * same).sum(1) / same.sum(1).clamp(min=1)).mean()
 
 
-# What training on unmixed texts minimises, by a recipe, and which techniques of training fit together.
-
-
-def unmixed_objective(recipe: Recipe) -> Unmixed:
-    """The objective of a training without a mixing method: the cross-entropy, or the contrastive loss beside it."""
-    if recipe.contrastive:
-        return Contrastive(recipe.contrastive, recipe.contrastive_temperature)
-    return plain
+Unmixed = Callable[..., Iterator[Tensor]]  # an objective of training on unmixed texts, called as `plain`
 
 
 def whole_objective(method: Method | None, clean: float, loss: Loss, unmixed: Unmixed = plain) -> Objective:
@@ -363,62 +314,3 @@ def whole_objective(method: Method | None, clean: float, loss: Loss, unmixed: Un
     if method is None:
         return partial(unmixed, loss=loss)
     return mixed(method, clean, loss, beside=unmixed if isinstance(unmixed, Contrastive) else None)
-
-
-def used_contrast(recipe: Recipe) -> float:
-    """The weight of the contrastive loss: as the recipe says, or by default where it can be had and was measured.
-
-    Args:
-        recipe: its pooling is not "auto".
-    """
-    if recipe.contrastive is not None:
-        return recipe.contrastive
-    fits = (recipe.clean or recipe.method == PLAIN) and recipe.accumulation * world_size() == 1
-    return CONTRAST if fits and recipe.reads_mean else 0.0
-
-
-def used_share(recipe: Recipe, start: str, validated: bool) -> float | None:
-    """The share of the trained weights that is kept; None if the estimate of the run chooses it, if it has one.
-
-    Args:
-        start: how the head begins.
-        validated: whether there are validation rows, which select trained weights.
-    """
-    is_open = start == "logistic" and not validated
-    return 1.0 if recipe.trained_share is None and not is_open else recipe.trained_share
-
-
-def check_techniques(recipe: Recipe, mixes: bool, by_turns: bool, validated: bool = False) -> None:
-    """Checks that the techniques that a recipe asks for fit together, and fit the training.
-
-    Args:
-        mixes: whether the training has a mixing method.
-        by_turns: whether the model is trained by turns.
-        validated: whether there are validation rows.
-
-    Raises:
-        InputError: names the options, and which to leave out.
-    """
-    given = {
-        "--contrastive": bool(recipe.contrastive),
-        "--freeze": recipe.freeze is not None,
-        "--trained-share": recipe.trained_share is not None and recipe.trained_share < 1,
-    }
-    asked = [option for option, is_given in given.items() if is_given]
-    if by_turns and asked:
-        raise InputError(f"VAT is trained by turns, which has no {asked[0]}: leave it out, or take another model")
-    if given["--trained-share"] and validated:
-        raise InputError(
-            "--trained-share is for a training without validation rows, which choose trained weights: leave one out"
-        )
-    # A start that is left open may turn out to be a regression: what it is is checked when the model is prepared.
-    if recipe.head_start == "random" and recipe.head_strength != Recipe.head_strength:
-        raise InputError("--head-strength has no effect without --head-start logistic")
-    if mixes and recipe.contrastive and not recipe.clean:
-        raise InputError("--contrastive compares unmixed texts: use it with --clean above 0, or leave it out")
-    if recipe.contrastive and recipe.accumulation * world_size() > 1:
-        raise InputError(
-            "--contrastive compares all texts of a step with each other: use it with --accumulation 1, in one process"
-        )
-    if recipe.contrastive == 0 and recipe.contrastive_temperature != Recipe.contrastive_temperature:
-        raise InputError("--contrastive-temperature has no effect without a weight, such as --contrastive 0.1")

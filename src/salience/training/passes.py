@@ -36,10 +36,11 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
     All steps count, also those after the best one. Of a training by turns, the compressor's turns do not count: they
     run on stored states.
     """
-    recipe = prepared.recipe
+    plan = prepared.plan
     steps = sum(row["steps"] for row in fitted.iterations) or fitted.state.global_step
-    passes = steps * prepared.batch * passes_per_step(prepared.method, recipe.clean, prepared.model)
-    if recipe.head_start == "logistic":
+    passes = steps * min(plan.batch_size, len(prepared.training))
+    passes *= passes_per_step(prepared.method, plan.clean, prepared.model)
+    if plan.head_start == "logistic":
         passes += FORWARD * min(len(prepared.training), MOST)  # for the vectors of the regression
     return round(passes, 3)
 

@@ -1,4 +1,4 @@
-"""Encoded rows as batches, before anything is trained: what methods are resolved on and tried with."""
+"""From a recipe and labelled texts to a run that only needs to be fitted: every check is made here, once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from salience.data.batching import Collator
 from salience.data.encoding import Encoded
 from salience.data.labels import loss_weights
 from salience.data.task import Task
-from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.mixing import dry_run
 from salience.mixing.choosing import choose_method
@@ -30,19 +29,21 @@ from salience.processes import check_launcher, world_size
 from salience.training.callbacks import UNTRACKED, Tracking
 from salience.training.head import (
     begin_as_regression,
-    check_head_start,
     freeze_lowest,
     recognised_stages,
     used_head_start,
     used_pooling,
     with_pooling,
 )
-from salience.training.objective import check_techniques, used_contrast, used_share
-from salience.training.procedures import Standard, Turns, choose_procedure
-from salience.training.recipe import Recipe
-from salience.training.task import check_multi_label
+from salience.training.procedures import choose_procedure
+from salience.training.recipe import Plan, Recipe
+from salience.training.task import refused
 
 RESOLVING_ROWS = 256  # training rows on which a method chooses what it leaves open
+
+
+def silent(line: str) -> None:
+    """A `note` that nobody reads."""
 
 
 def first_batches(tokenizer, encoded: Encoded) -> Iterator[Batch]:
@@ -55,48 +56,107 @@ def as_batch(tokenizer, encoded: Encoded, start: int, size: int = 32) -> Batch:
     return Batch(**Collator.of(tokenizer)([encoded[row] for row in range(start, min(start + size, len(encoded)))]))
 
 
-# Encoding the parts of a task, with a line on what is not read of them.
+@dataclass(frozen=True)
+class Prepared:
+    """All that a run needs, read and checked, before anything is trained or written.
+
+    Args:
+        plan: what is used.
+        classifier: the model to train, with its tokenizer and the length of the texts that it reads.
+        method: the mixing method; None trains on the texts as they are.
+        training, validation, test: the encoded texts with their labels; None where there are no such rows.
+            Descriptions of labels are the last training texts.
+        class_weights: one weight a class or label (C,), as of the loss.
+    """
+
+    plan: Plan
+    classifier: TextClassifier
+    method: Any
+    training: Encoded
+    validation: Encoded | None
+    test: Encoded | None
+    class_weights: list[float] | None
+
+    @property
+    def model(self) -> PreTrainedModel:
+        """The model to train."""
+        return self.classifier.model
+
+    @property
+    def parts(self) -> dict[str, Encoded]:
+        """The encoded texts of "training", "validation" and "test", of those that there are."""
+        parts = {"training": self.training, "validation": self.validation, "test": self.test}
+        return {role: encoded for role, encoded in parts.items() if encoded is not None}
 
 
-def encode_part(classifier: TextClassifier, texts: Texts, role: str, note: Callable[[str], None]) -> Encoded:
-    """The texts of one part with their labels. `note` is told how many are longer than what is read."""
-    encoded, longest = classifier.read(texts), classifier.max_length
-    if encoded.cut.any():
-        share = encoded.cut_texts.mean()
-        note(
-            f"{share:.1%} of the {role} texts are longer than the {longest} tokens read of each; the rest is left out"
-        )
-    return encoded
+def prepare(
+    recipe: Recipe,
+    task: Task,
+    note: Callable[[str], None] = silent,
+    *,
+    classifier: TextClassifier | None = None,
+    method: Any = None,
+) -> Prepared:
+    """Builds the model, makes the plan, and checks that everything fits, by a dry run too.
+
+    Args:
+        task: the labelled texts.
+        note: told warnings and choices, a line each.
+        classifier: trained instead of the recipe's model. Its weights are changed.
+        method: an object such as `SSMix()`, used instead of the recipe's method. Its fields need not be such that a
+            recipe can hold them.
+
+    Raises:
+        InputError: the recipe, the model or the texts are at fault, or this machine cannot train so.
+    """
+    check_machine(recipe)
+    if task.multi_label:
+        if (own := own_settings(recipe.model, recipe.model_options)) is not None:
+            raise refused(f"--model {recipe.model}", own.one_label)
+        if recipe.contrastive:
+            raise refused(
+                "--contrastive", "its loss compares the texts of a class, and these texts have sets of labels"
+            )
+    weighed = task.training if task.multi_label else task.to_train_on
+    weights = loss_weights(recipe.class_weights, weighed.known_labels, task.labels)
+    given = classifier is not None
+    if classifier is None:
+        classifier = fresh_classifier(recipe, task, note)
+    encoded: dict[str, Encoded] = {}
+    for role, texts in {"training": task.to_train_on, "validation": task.validation, "test": task.test}.items():
+        if not len(texts):
+            continue
+        encoded[role] = classifier.read(texts)
+        if encoded[role].cut.any():
+            note(
+                f"{encoded[role].cut_texts.mean():.1%} of the {role} texts are longer than the {classifier.max_length} "
+                "tokens read of each; the rest is left out"
+            )
+    plan = plan_of(recipe, task, classifier, given=given, mixes=method is not None)
+    model, tokenizer, training = classifier.model, classifier.tokenizer, encoded["training"]
+    classifier = replace(classifier, precision=for_predictions(plan.precision))
+    if plan.head_start == "logistic":
+        begin_as_regression(classifier, training, weights, plan.head_strength)
+    pooling = "" if plan.pooling == "cls" else f" ({plan.pooling} pooling)"
+    note(
+        f"recipe: {plan.method} on {plan.model}{pooling}, {plan.steps} steps of {min(plan.batch_size, len(training))} "
+        f"texts, learning rate {plan.learning_rate:.2g}, seed {plan.seed}"
+    )
+    procedure = choose_procedure(architecture(model).procedure, plan.procedure_options)
+    if plan.freeze is not None:
+        freeze_lowest(model, plan.freeze)
+    if plan.contrastive:
+        recognised_stages(model, "--contrastive")
+    method = choose_method(plan.method, plan.method_options) if method is None else method
+    method = resolved(method, model, tokenizer, first_batches(tokenizer, training), note)
+    if method is not None:
+        dry_run(method, model, as_batch(tokenizer, training, 0, 2))
+    procedure.check(model)
+    return Prepared(plan, classifier, method, training, encoded.get("validation"), encoded.get("test"), weights)
 
 
-# The model that a recipe names, with a fresh head for the labels of a task.
-
-
-def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) -> TextClassifier:
-    """The recipe's model with a fresh head. The tokenizer's `model_max_length`, saved with it, is the length read."""
-    own = own_settings(recipe.model, recipe.model_options)
-    set_seed(recipe.seed)  # the fresh head, then everything that is drawn
-    if own is None:
-        model, tokenizer = load_classifier(recipe.model, task.labels, recipe.dropout, task.multi_label)
-        model = with_pooling(model, recipe.model, recipe.pooling)
-    else:
-        model, tokenizer = build(own, task.labels, all_texts(task.to_train_on), note)
-    if recipe.long != "head":
-        model.config.long_texts = recipe.long  # predictions read texts as training does
-    longest = tokenizer.model_max_length = longest_text(model, tokenizer, recipe.max_length)
-    return TextClassifier(model, tokenizer, longest)
-
-
-def all_texts(texts: Texts) -> list[str]:
-    """First texts and second texts, from which a vocabulary is built."""
-    return [*texts.texts, *(texts.second or [])]
-
-
-# From a recipe to the `TrainingArguments` of the Hugging Face Trainer, and the check that this machine can run it.
-
-
-def check_device(recipe: Recipe) -> None:
-    """Checks device, precision and launcher of a recipe, before anything is read.
+def check_machine(recipe: Recipe) -> None:
+    """Checks device, precision and launcher of a recipe, before a model is loaded.
 
     Raises:
         InputError: this machine has no such device or precision, or the variables of the launcher are incomplete.
@@ -113,36 +173,75 @@ def check_device(recipe: Recipe) -> None:
     check_launcher()
 
 
-def check_parts(recipe: Recipe) -> None:
-    """Checks that a step can be made in equal parts.
+def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) -> TextClassifier:
+    """The recipe's model with a fresh head. The tokenizer's `model_max_length`, saved with it, is the length read."""
+    own = own_settings(recipe.model, recipe.model_options)
+    set_seed(recipe.seed)  # the fresh head, then everything that is drawn
+    if own is None:
+        model, tokenizer = load_classifier(recipe.model, task.labels, recipe.dropout, task.multi_label)
+        model = with_pooling(model, recipe.model, recipe.pooling)
+    else:
+        texts = task.to_train_on
+        model, tokenizer = build(own, task.labels, [*texts.texts, *(texts.second or [])], note)
+    if recipe.long != "head":
+        model.config.long_texts = recipe.long  # predictions read texts as training does
+    longest = tokenizer.model_max_length = longest_text(model, tokenizer, recipe.max_length)
+    return TextClassifier(model, tokenizer, longest)
+
+
+def plan_of(recipe: Recipe, task: Task, classifier: TextClassifier, *, given: bool, mixes: bool) -> Plan:
+    """What a run uses, where its recipe leaves values open.
 
     Args:
-        recipe: nothing is left open in it.
+        task: the labelled texts.
+        classifier: that is trained.
+        given: whether it was given, and not made by the recipe; its head stays as it is then.
+        mixes: whether a mixing method was given as an object.
 
     Raises:
-        InputError: the batch size is not divisible by the number of accumulation steps times the number of processes.
+        InputError: techniques that the recipe asks for do not fit together, or do not fit the model or the processes.
     """
-    assert recipe.batch_size is not None
-    parts = recipe.accumulation * world_size()
-    if recipe.batch_size % parts:
+    model, own = classifier.model, architecture(classifier.model)
+    pooling = used_pooling(model) if recipe.pooling == "auto" else recipe.pooling
+    start = recipe.head_start or ("random" if given else used_head_start(recipe.model, model, pooling == "mean"))
+    columns = {} if task.columns is None else {
+        name: getattr(task.columns, name) for name in ("text", "text_pair", "label")
+    }  # fmt: skip
+    validated = len(task.validation) > 0
+    plan = recipe.resolved(
+        # The learning rate depends on the width of a transformer.
+        len(task.training), len(task.labels), None if own.reads_words else model.config.hidden_size,
+        several=task.multi_label, validated=validated, pooling=pooling, head_start=start,
+        max_length=classifier.max_length, **columns,
+        precision=resolve_precision(recipe.precision, choose_device(recipe.device), model),
+    )  # fmt: skip
+    parts = plan.accumulation * world_size()
+    if plan.batch_size % parts:
         raise InputError(
-            f"--batch-size {recipe.batch_size} cannot be divided into {parts} equal parts (--accumulation times "
+            f"--batch-size {plan.batch_size} cannot be divided into {parts} equal parts (--accumulation times "
             f"processes); choose a multiple of {parts}"
         )
-
-
-def trains_on_cpu(recipe: Recipe) -> bool:
-    """Whether the Trainer is told explicitly to use the CPU.
-
-    Without a GPU it does so by itself, but then it refuses bf16.
-    """
-    return recipe.device == "cpu" or (recipe.precision == "bf16" and not is_torch_bf16_gpu_available())
+    shared = plan.trained_share is not None and plan.trained_share < 1
+    given_up = {"--contrastive": plan.contrastive, "--freeze": plan.freeze is not None, "--trained-share": shared}
+    if own.procedure == "turns" and (asked := [option for option, is_asked in given_up.items() if is_asked]):
+        raise InputError(f"VAT is trained by turns, which has no {asked[0]}: leave it out, or take another model")
+    if shared and validated:
+        raise InputError(
+            "--trained-share is for a training without validation rows, which choose trained weights: leave one out"
+        )
+    if (mixes or plan.method != "plain") and plan.contrastive and not plan.clean:
+        raise InputError("--contrastive compares unmixed texts: use it with --clean above 0, or leave it out")
+    if plan.contrastive and parts > 1:
+        raise InputError(
+            "--contrastive compares all texts of a step with each other: use it with --accumulation 1, in one process"
+        )
+    return plan
 
 
 def training_arguments(
-    recipe: Recipe, checkpoints: Path, has_validation: bool, tracking: Tracking = UNTRACKED
+    plan: Plan, checkpoints: Path, has_validation: bool, tracking: Tracking = UNTRACKED
 ) -> TrainingArguments:
-    """The arguments of the Trainer for a recipe in which nothing is left open.
+    """The arguments of the Trainer.
 
     The optimiser is the Trainer's default: AdamW (Loshchilov and Hutter, 2019, arXiv:1711.05101) with betas 0.9 and
     0.999 and epsilon 1e-8, a linear warm-up and linear decay to 0, and gradients clipped to a norm of 1.
@@ -151,29 +250,28 @@ def training_arguments(
         checkpoints: the folder for checkpoints; `salience.training.callbacks` says when they are written.
         has_validation: whether there are validation rows, by which the best checkpoint is selected.
         tracking: where the run is reported.
-
     """
-    assert recipe.batch_size and recipe.steps and recipe.learning_rate is not None  # a resolved recipe
-    parts = recipe.accumulation * world_size()
-    every = math.ceil(recipe.steps / recipe.evaluations)
-    selecting: dict[str, Any] = {"eval_strategy": "steps", "eval_steps": every,
-              "metric_for_best_model": "selection", "greater_is_better": True}  # fmt: skip
+    every = math.ceil(plan.steps / plan.evaluations)
+    selecting: dict[str, Any] = {
+        "eval_strategy": "steps", "eval_steps": every, "metric_for_best_model": "selection", "greater_is_better": True,
+    }  # fmt: skip
     return TrainingArguments(
         output_dir=str(checkpoints),
-        max_steps=recipe.steps,
-        per_device_train_batch_size=recipe.batch_size // parts,
+        max_steps=plan.steps,
+        per_device_train_batch_size=plan.batch_size // (plan.accumulation * world_size()),
         per_device_eval_batch_size=64,
-        gradient_accumulation_steps=recipe.accumulation,
-        learning_rate=recipe.learning_rate,
-        weight_decay=recipe.weight_decay,
-        warmup_steps=round(recipe.warmup * recipe.steps),
-        label_smoothing_factor=recipe.label_smoothing,
-        bf16=recipe.precision == "bf16",
-        fp16=recipe.precision == "fp16",
-        use_cpu=trains_on_cpu(recipe),
-        seed=recipe.seed,
+        gradient_accumulation_steps=plan.accumulation,
+        learning_rate=plan.learning_rate,
+        weight_decay=plan.weight_decay,
+        warmup_steps=round(plan.warmup * plan.steps),
+        label_smoothing_factor=plan.label_smoothing,
+        bf16=plan.precision == "bf16",
+        fp16=plan.precision == "fp16",
+        # Without a GPU the Trainer takes the CPU by itself, but then it refuses bf16.
+        use_cpu=plan.device == "cpu" or (plan.precision == "bf16" and not is_torch_bf16_gpu_available()),
+        seed=plan.seed,
         save_strategy="steps",
-        save_steps=recipe.steps,  # `ResumePoints` decides
+        save_steps=plan.steps,  # `ResumePoints` decides
         save_total_limit=1,
         restore_callback_states_from_checkpoint=True,  # early stopping goes on counting in a resumed run
         logging_steps=every,
@@ -183,197 +281,3 @@ def training_arguments(
         dataloader_pin_memory=torch.cuda.is_available(),
         **(selecting if has_validation else {}),
     )
-
-
-# What is checked of a recipe before data are read or a model is loaded.
-
-
-def check_recipe(recipe: Recipe) -> None:
-    """Checks what needs neither data nor model: the method, the model's options, and what this machine can do.
-
-    Raises:
-        InputError: names what is wrong.
-    """
-    check_device(recipe)
-    method = choose_method(recipe.method, recipe.method_options)
-    own = own_settings(recipe.model, recipe.model_options)
-    if own is not None and recipe.pooling not in ("auto", "cls"):
-        raise InputError(
-            f"--pooling {recipe.pooling}: {recipe.model} has a pooling of its own; leave --pooling out, or choose the "
-            "pooling by the name of the model, such as attention:mean"
-        )
-    if own is not None and recipe.dropout is not None:
-        raise InputError(
-            f"--dropout {recipe.dropout:g}: {recipe.model} has a dropout of its own; set it with --set-model dropout="
-            f"{recipe.dropout:g}"
-        )
-    by_turns = own is not None and own.procedure == "turns"
-    check_techniques(recipe, method is not None, by_turns)
-
-
-# From a recipe and labelled texts to a run that only needs to be fitted: every check is made here.
-
-
-def silent(line: str) -> None:
-    """A `note` that nobody reads."""
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """All that a run needs, read and checked, before anything is trained or written.
-
-    Args:
-        recipe: nothing is left open in it.
-        classifier: the model to train, with its tokenizer and the length of the texts that it reads.
-        method: the mixing method; None trains on the texts as they are.
-        procedure: how the model is fitted.
-        training, validation, test: the encoded texts with their labels; None where there are no such rows.
-            Descriptions of labels are the last training texts.
-        class_weights: one weight a class or label (C,), as of the loss.
-        descriptions: how many descriptions of labels there are.
-    """
-
-    recipe: Recipe
-    classifier: TextClassifier
-    method: Any
-    procedure: Standard | Turns
-    training: Encoded
-    validation: Encoded | None
-    test: Encoded | None
-    class_weights: list[float] | None
-    descriptions: int = 0
-
-    @property
-    def rows(self) -> int:
-        """The number of labelled rows that are trained on."""
-        return self.training.texts - self.descriptions
-
-    @property
-    def batch(self) -> int:
-        """The number of texts in a step: as the recipe says, or all of them if there are fewer."""
-        return texts_of_step(self.recipe, self.training)
-
-    @property
-    def parts(self) -> dict[str, Encoded]:
-        """The encoded texts of "training", "validation" and "test", of those that there are."""
-        parts = {"training": self.training, "validation": self.validation, "test": self.test}
-        return {role: encoded for role, encoded in parts.items() if encoded is not None}
-
-    @property
-    def model(self) -> PreTrainedModel:
-        """The model to train."""
-        return self.classifier.model
-
-
-def prepare(
-    recipe: Recipe,
-    task: Task,
-    note: Callable[[str], None] = silent,
-    *,
-    classifier: TextClassifier | None = None,
-    method: Any = None,
-) -> Prepared:
-    """Builds the model, fills in what the recipe leaves open, and checks that everything fits, by a dry run too.
-
-    Args:
-        task: the labelled texts.
-        note: told warnings and choices, a line each.
-        classifier: trained instead of the recipe's model. Its weights are changed.
-        method: an object such as `SSMix()`, used instead of the recipe's method. Its fields need not be such that a
-            recipe can hold them.
-
-    Raises:
-        InputError: the recipe, the model or the texts are at fault.
-    """
-    check_device(recipe)
-    if method is None:
-        choose_method(recipe.method, recipe.method_options)  # an unknown name is reported before a model is loaded
-    check_multi_label(recipe, task)
-    weighed = task.training if task.multi_label else task.to_train_on
-    weights = loss_weights(recipe.class_weights, weighed.known_labels, task.labels)
-    given = classifier is not None
-    if classifier is None:
-        classifier = fresh_classifier(recipe, task, note)
-    model, tokenizer = classifier.model, classifier.tokenizer
-    training, validation, test = (
-        encode_part(classifier, part, role, note) if len(part) else None
-        for role, part in [("training", task.to_train_on), ("validation", task.validation), ("test", task.test)]
-    )
-    assert training is not None  # a task has training texts
-    recipe = with_head(filled_in(recipe, classifier, task), model, given, validation is not None)
-    classifier = replace(classifier, precision=for_predictions(recipe.precision))
-    method = choose_method(recipe.method, recipe.method_options) if method is None else method
-    check_parts(recipe)
-    check_head_start(recipe.head_start, model)
-    if recipe.head_start == "logistic":
-        begin_as_regression(classifier, training, weights, recipe.head_strength)
-    note(in_words(recipe, texts_of_step(recipe, training)))
-    procedure = choose_procedure(architecture(model).procedure, recipe.procedure_options)
-    by_turns = isinstance(procedure, Turns)
-    check_techniques(recipe, method is not None, by_turns, validation is not None)
-    if recipe.freeze is not None:
-        freeze_lowest(model, recipe.freeze)
-    if recipe.contrastive:
-        recognised_stages(model, "--contrastive")
-    method = resolved(method, model, tokenizer, first_batches(tokenizer, training), note)
-    if method is not None:
-        dry_run(method, model, as_batch(tokenizer, training, 0, 2))
-    procedure.check(model)
-    return Prepared(
-        recipe, classifier, method, procedure, training, validation, test, weights,
-        descriptions=len(task.descriptions),
-    )  # fmt: skip
-
-
-def filled_in(recipe: Recipe, classifier: TextClassifier, task: Task) -> Recipe:
-    """The recipe with nothing left open.
-
-    Args:
-        classifier: the classifier that is trained.
-        task: the labelled texts.
-    """
-    model, classes = classifier.model, len(task.labels)
-    if task.columns is not None:
-        recipe = replace(recipe, text=task.columns.text, text_pair=task.columns.text_pair, label=task.columns.label)
-    precision = resolve_precision(recipe.precision, choose_device(recipe.device), model)
-    recipe = replace(recipe, max_length=classifier.max_length, precision=precision)
-    if recipe.pooling == "auto":
-        recipe = replace(recipe, pooling=used_pooling(model))
-    recipe = replace(recipe, contrastive=0.0 if task.multi_label else used_contrast(recipe))
-    return recipe.resolved(len(task.training), classes, width_of(model))
-
-
-def with_head(recipe: Recipe, model: PreTrainedModel, given: bool, validated: bool) -> Recipe:
-    """The recipe with how the head begins, and with the share of the trained weights unless an estimate chooses it.
-
-    Args:
-        recipe: else filled in.
-        given: whether the classifier is given; its head stays as it is.
-        validated: whether there are validation rows.
-    """
-    start = recipe.head_start or ("random" if given else used_head_start(recipe, model))
-    return replace(recipe, head_start=start, trained_share=used_share(recipe, start, validated))
-
-
-def texts_of_step(recipe: Recipe, training: Encoded) -> int:
-    """The number of texts in a training step of a recipe in which nothing is left open."""
-    assert recipe.batch_size is not None
-    return min(recipe.batch_size, len(training))
-
-
-def in_words(recipe: Recipe, batch: int) -> str:
-    """The main settings of a recipe, of which none is left open, in one line.
-
-    Args:
-        batch: number of texts in a step.
-    """
-    pooling = "" if recipe.pooling == "cls" else f" ({recipe.pooling} pooling)"
-    return (
-        f"recipe: {recipe.method} on {recipe.model}{pooling}, {recipe.steps} steps of {batch} "
-        f"texts, learning rate {recipe.learning_rate:.2g}, seed {recipe.seed}"
-    )
-
-
-def width_of(model: PreTrainedModel) -> int | None:
-    """The number of hidden units of a transformer, on which its learning rate depends; None for models over words."""
-    return None if architecture(model).reads_words else model.config.hidden_size

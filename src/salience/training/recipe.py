@@ -1,4 +1,4 @@
-"""Everything that a run depends on, as one value. It is saved with the run and repeats it."""
+"""What a run depends on: `Recipe` is what was asked, `Plan` is what is used. The plan is saved, and repeats the run."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 from salience.errors import InputError, unknown
+from salience.processes import world_size
 from salience.runs.retired import RETIRED_METHODS, without_retired
 from salience.settings import (
     BOOL,
@@ -26,16 +27,20 @@ from salience.settings import (
     whole_between,
 )
 
-# The kinds of values that only recipes have: options of a method or a model, weights of classes, checksums.
+CONTRAST = 0.6  # weight of the contrastive loss where the head reads a mean; docs/recipe.md has the measurement
+# What stands in the place of a method for the reference rows of a comparison, which train no model.
+REFERENCES = {
+    "majority": "the shares of the classes in the labelled rows",
+    "tf-idf": "logistic regression on TF-IDF features of words and word pairs",
+    "frozen": "logistic regression on the mean vectors of the frozen encoder",
+}
 
 
 def is_scalar(value: object) -> bool:
-    """Whether a value is null, true or false, a number, or a text."""
     return value is None or isinstance(value, bool | str) or is_number(value)
 
 
 def is_option(value: object) -> bool:
-    """Whether a value is one that a field of a method or a model can have: a scalar, or a list of scalars."""
     return is_scalar(value) or (isinstance(value, list | tuple) and all(map(is_scalar, value)))
 
 
@@ -82,9 +87,6 @@ CHECKSUMS = Kind(
     lambda value: isinstance(value, Mapping) and all(isinstance(text, str) for item in value.items() for text in item),
 )
 ESTIMATE = Kind("none, holdout, or folds:K with a whole number K from 2 to 20, such as folds:5", is_estimate)
-
-
-# The settings of a recipe that are about its data: which rows are read, and which ones measure the model.
 
 
 @dataclass(frozen=True)
@@ -141,11 +143,6 @@ class DataSettings:
     )
 
 
-# The settings of a recipe that follow from the data and the model, where they are left open.
-
-CONTRAST = 0.6  # weight of the contrastive loss where the head reads a mean; docs/recipe.md has the measurement
-
-
 def default_batch_size(rows: int) -> int:
     """Small data sets need many small steps, large ones fewer large ones."""
     return 16 if rows < 2000 else 32
@@ -159,14 +156,6 @@ def default_steps(rows: int, classes: int, batch_size: int) -> int:
     """
     epochs = min(max(100 / math.sqrt(rows / classes), 3), 60)
     return max(1, round(epochs * rows / batch_size))
-
-
-def default_method(mean: bool) -> tuple[str, dict[str, Any]]:
-    """The mixing method and its options: mixtures of sentence vectors for an encoder whose mean the head reads.
-
-    `docs/recipe.md` has the measurement. Other heads were not measured, and have none.
-    """
-    return ("senmixup", {"alpha": 1.0}) if mean else ("plain", {})
 
 
 def default_rates(width: int | None, mean: bool = False) -> tuple[float, float]:
@@ -184,13 +173,13 @@ def default_rates(width: int | None, mean: bool = False) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Recipe(DataSettings):
-    """What to train on, with what, and how.
+    """What was asked: what to train on, with what, and how. None stands for a value that is left open.
 
-    None stands for a value that follows from the data; `resolved` fills it in. `model_options`, `method_options` and
-    `procedure_options` hold the settings of the model, the method and the training procedure that the recipe names.
+    `model_options`, `method_options` and `procedure_options` hold the settings of the model, the method and the
+    training procedure that the recipe names. All that can be checked without data, model and machine is checked here.
 
     Raises:
-        InputError: a value does not fit its setting.
+        InputError: a value does not fit its setting, or settings do not go together.
     """
 
     model: str = setting(
@@ -273,45 +262,83 @@ class Recipe(DataSettings):
 
     def __post_init__(self):
         check_settings(self, as_option)
-        if self.method is None:
+        if self.method is not None:
+            retired = "plain+" if self.method.startswith("plain+") else self.method
+            if retired in RETIRED_METHODS:
+                raise InputError(f"--method {self.method} is no longer offered: {RETIRED_METHODS[retired]}")
+            if ":" in self.method:  # ssmix:window=0.2
+                name, options = name_and_options(self.method)
+                object.__setattr__(self, "method", name)
+                object.__setattr__(self, "method_options", {**self.method_options, **options})
+        self._check_names()
+        # A start that is left open may turn out to be a regression; the plan is checked here, too.
+        if self.head_start == "random" and self.head_strength != Recipe.head_strength:
+            raise InputError("--head-strength has no effect without --head-start logistic")
+        if self.contrastive == 0 and self.contrastive_temperature != Recipe.contrastive_temperature:
+            raise InputError("--contrastive-temperature has no effect without a weight, such as --contrastive 0.1")
+
+    def _check_names(self) -> None:
+        """Checks the options of the method and the model, by their names."""
+        # Both need torch, which the command line does not import to show these settings.
+        from salience.mixing.choosing import choose_method
+        from salience.models.architectures import own_settings
+
+        if self.method in REFERENCES:
+            if self.method_options:
+                raise InputError(f"{self.method} has no options, so {', '.join(self.method_options)} cannot be set")
+        elif not (self.method or "").endswith("()"):  # an object, which `prepare` is given
+            choose_method(self.method, self.method_options)
+        if own_settings(self.model, self.model_options) is None:
             return
-        retired = "plain+" if self.method.startswith("plain+") else self.method
-        if retired in RETIRED_METHODS:
-            raise InputError(f"--method {self.method} is no longer offered: {RETIRED_METHODS[retired]}")
-        if ":" in self.method:  # ssmix:window=0.2
-            name, options = name_and_options(self.method)
-            object.__setattr__(self, "method", name)
-            object.__setattr__(self, "method_options", {**self.method_options, **options})
+        if self.pooling not in ("auto", "cls"):
+            raise InputError(
+                f"--pooling {self.pooling}: {self.model} has a pooling of its own; leave --pooling out, or choose the "
+                "pooling by the name of the model, such as attention:mean"
+            )
+        if self.dropout is not None:
+            raise InputError(
+                f"--dropout {self.dropout:g}: {self.model} has a dropout of its own; set it with --set-model dropout="
+                f"{self.dropout:g}"
+            )
 
-    @property
-    def reads_mean(self) -> bool:
-        """Whether the head reads a mean; the pooling is not "auto" any more."""
-        return self.pooling == "mean"
-
-    def resolved(self, rows: int, classes: int, width: int | None) -> Recipe:
-        """The recipe with every open value filled in.
+    def resolved(
+        self, rows: int, classes: int, width: int | None, *, several: bool = False, validated: bool = False, **found
+    ) -> Plan:
+        """What is used: every value that is left open follows from the data and the model.
 
         Args:
-            rows: number of training texts.
+            rows: number of training rows.
             classes: number of labels.
             width: number of hidden units of a transformer; None for a model over words.
+            several: whether a text can have several labels.
+            validated: whether there are validation rows, which choose trained weights.
+            found: the settings that the data, the model and the machine have shown: `pooling`, `head_start`,
+                `max_length`, `precision`, and the columns.
+
+        Raises:
+            InputError: settings do not go together, now that they are known.
         """
+        asked = {**vars(self), **found}
+        mean = asked["pooling"] == "mean"
         batch_size = default_batch_size(rows) if self.batch_size is None else self.batch_size
-        usual = default_steps(rows, classes, batch_size)
-        rate, head_rate = default_rates(width, self.reads_mean)
-        method, options = default_method(self.reads_mean)
-        if self.method is not None:
-            method, options = self.method, self.method_options
-        return replace(
-            self, batch_size=batch_size, method=method, method_options=options,
-            steps=max(1, round(usual * self.steps_factor)) if self.steps is None else self.steps,
-            # 0 is a learning rate too: nothing is learnt, and that was asked for.
-            learning_rate=rate if self.learning_rate is None else self.learning_rate,
-            head_rate=head_rate if self.head_rate is None else self.head_rate,
-        )  # fmt: skip
+        steps, (rate, head_rate) = default_steps(rows, classes, batch_size), default_rates(width, mean)
+        values: dict[str, Any] = {
+            "batch_size": batch_size, "steps": max(1, round(steps * self.steps_factor)),
+            # Mixtures of sentence vectors where the head reads a mean; other heads were not measured, and have none.
+            "method": "senmixup" if mean else "plain",
+            "learning_rate": rate, "head_rate": head_rate, "contrastive": 0.0,
+        }  # fmt: skip
+        if self.method is None:
+            asked["method_options"] = {"alpha": 1.0} if mean else {}
+        fits = (self.clean or self.method == "plain") and self.accumulation * world_size() == 1
+        if mean and fits and not several:  # where it can be had and was measured
+            values["contrastive"] = CONTRAST
+        if validated or asked["head_start"] == "random":  # else the estimate chooses it, if there is one
+            values["trained_share"] = 1.0
+        return Plan(**asked | {name: value for name, value in values.items() if asked[name] is None})
 
     @classmethod
-    def from_mapping(cls, settings: Mapping[str, Any], source: str = "") -> Recipe:
+    def from_mapping(cls, settings: Mapping[str, Any], source: str = "") -> Self:
         """A recipe from the names and values of a yaml file.
 
         Args:
@@ -336,3 +363,27 @@ class Recipe(DataSettings):
     def as_mapping(self) -> dict[str, Any]:
         """The names and values as `from_mapping` takes them."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class Plan(Recipe):
+    """What is used: a recipe in which nothing is left open that follows from the data and the model.
+
+    `salience.training.prepare.plan_of` makes it, once. None stands only for what a run does without, such as a limit
+    of rows; for a `trained_share` that the estimate is to choose; and for settings of the estimate, which has a plan
+    of its own (`salience.training.estimate.Folds`).
+    """
+
+    max_length: int
+    method: str
+    steps: int
+    batch_size: int
+    learning_rate: float
+    head_rate: float
+    head_start: str
+    contrastive: float
+
+    def __post_init__(self):
+        super().__post_init__()
+        if left_open := [name for name in Plan.__annotations__ if getattr(self, name) is None]:
+            raise InputError(f"{', '.join(map(as_option, left_open))}: left open in a finished run")

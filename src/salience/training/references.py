@@ -1,7 +1,4 @@
-"""The names of the reference rows of a comparison: classifiers without a training of the model.
-
-They are declared apart from the code that makes them, which is imported when it is needed.
-"""
+"""The reference rows of a comparison: classifiers without a training of the model, in folders as other runs have."""
 
 from __future__ import annotations
 
@@ -33,16 +30,11 @@ from salience.training.baselines import (
     tfidf_probabilities,
 )
 from salience.training.callbacks import using_files
-from salience.training.prepare import check_device, silent
-from salience.training.recipe import Recipe
+from salience.training.prepare import check_machine, silent
+from salience.training.recipe import REFERENCES, Recipe
 from salience.training.task import checksums, input_files, task_of
 
-REFERENCES = {
-    "majority": "the shares of the classes in the labelled rows",
-    "tf-idf": "logistic regression on TF-IDF features of words and word pairs",
-    "frozen": "logistic regression on the mean vectors of the frozen encoder",
-}
-USUAL = ("majority", "tf-idf", "frozen")  # those that a comparison adds by itself
+USUAL = tuple(REFERENCES)  # those that a comparison adds by itself
 
 
 def references_of(text: str) -> Sequence[str]:
@@ -72,19 +64,6 @@ def trained(recipe: Recipe) -> Recipe:
     return replace(recipe, method=PLAIN, method_options={}) if is_reference(recipe) else recipe
 
 
-def check_reference(recipe: Recipe) -> None:
-    """Checks what needs neither data nor model.
-
-    Raises:
-        InputError: the reference is given options.
-    """
-    if recipe.method_options:
-        raise InputError(f"{recipe.method} has no options, so {', '.join(recipe.method_options)} cannot be set")
-
-
-# Runs of reference rows: classifiers without a training of the model, in folders as other runs have them.
-
-
 def make_reference(recipe: Recipe, folder: str | Path) -> None:
     """Makes a reference row and writes the folder of its run: scores, probabilities, predictions, and the recipe.
 
@@ -95,15 +74,14 @@ def make_reference(recipe: Recipe, folder: str | Path) -> None:
     had computed, the time of computing them is added.
 
     Args:
-        recipe: its method is a key of `salience.training.references.REFERENCES`; nothing is left open in it.
+        recipe: its method is a key of `salience.training.recipe.REFERENCES`; nothing is left open in it.
         folder: created in one step when all is done.
 
     Raises:
         InputError: the data or the recipe is at fault, or another process writes the same folder.
     """
     started = time.time()
-    check_device(recipe)
-    check_reference(recipe)
+    check_machine(recipe)
     output = RunFolder(folder, resume=True, inputs=input_files(recipe))
     with output.held():
         recipe = replace(recipe, checksums=checksums(recipe))

@@ -15,6 +15,7 @@ from accelerate import PartialState
 from transformers import TrainerCallback
 
 from salience.classify import TextClassifier
+from salience.classify.abstaining import Thresholds
 from salience.data.task import Task
 from salience.files import write_json, write_whole
 from salience.models.architectures import MODEL_TYPES
@@ -26,73 +27,13 @@ from salience.scores.label_metrics import each_label
 from salience.scores.predictions import Predictions
 from salience.training.baselines import held_out_scores
 from salience.training.callbacks import Tracking, check_trackers, using_files
-from salience.training.estimate import (
-    EstimatedFit,
-    EstimatePlan,
-    decided_scores,
-    fit_with_estimate,
-    plan_estimate,
-)
-from salience.training.fit import Listeners
-from salience.training.measures import Measure, Measures, measures_named
+from salience.training.estimate import Estimated, decided_scores, fit_with_estimate, plan_estimate
+from salience.training.fit import Fitted, Listeners
+from salience.training.measures import Measures, measures_named
 from salience.training.passes import text_passes
-from salience.training.prepare import Prepared, check_recipe, prepare, silent
-from salience.training.recipe import Recipe
+from salience.training.prepare import Prepared, prepare, silent
+from salience.training.recipe import Plan, Recipe
 from salience.training.task import check_measures, checksums, input_files, task_of
-
-
-def held_out(classifier: TextClassifier, prepared: Prepared, task: Task) -> dict[str, Predictions]:
-    """What a trained classifier says of the parts "validation" and "test", of those that there are."""
-    found = {}
-    for role, texts in (("validation", task.validation), ("test", task.test)):
-        if role in prepared.parts:
-            probabilities = classifier.probabilities(prepared.parts[role])
-            decided = classifier.decisions(probabilities) if classifier.multi_label else None
-            found[role] = Predictions(probabilities, texts.known_labels, decided)
-    return found
-
-
-def run_metrics(
-    prepared: Prepared, task: Task, found: EstimatedFit, predictions: Mapping[str, Predictions], seconds: float
-) -> dict[str, Any]:
-    """The metrics of a run, without the measures beside its scores.
-
-    Args:
-        found: the trained classifier and its estimate.
-        predictions: of the held-out parts.
-        seconds: since the run began.
-    """
-    fitted, estimated = found.fitted, found.estimated
-    metrics: dict[str, Any] = held_out_scores(task, predictions, prepared.recipe.seed) | {
-        "rows": {role: rows.texts for role, rows in prepared.parts.items()} | {"training": prepared.rows},
-        "steps": fitted.steps,
-        "best_step": fitted.best_step,
-        "text_passes": text_passes(prepared, fitted),
-        "seconds": round(seconds, 1),
-    }
-    if fitted.iterations:
-        metrics["iterations"] = fitted.iterations
-    if estimated is not None:
-        metrics["estimate"] = estimated.metrics
-    if found.abstention is not None:
-        metrics["abstention"] = dict(found.abstention.found)
-        if "test" in predictions:
-            metrics["abstention"]["test"] = decided_scores(
-                predictions["test"].probabilities, predictions["test"].labels, found.abstention.thresholds, task.labels
-            )
-    if task.multi_label:
-        judge, judged = judge_of(metrics), None
-        if judge == "estimate" and estimated is not None and estimated.decided is not None:
-            judged = estimated.predictions
-        elif judge is not None and judge != "estimate":
-            judged = predictions[judge]
-        metrics["labels"] = (
-            {} if judged is None
-            else each_label(
-                judged.probabilities, judged.labels, judged.decisions, task.labels, fitted.classifier.thresholds
-            )
-        )  # fmt: skip
-    return metrics
 
 
 @dataclass(frozen=True)
@@ -109,7 +50,7 @@ class Run:
     """
 
     folder: Path
-    recipe: Recipe
+    recipe: Plan
     task: Task
     metrics: dict
     classifier: TextClassifier
@@ -128,7 +69,7 @@ def train(
     report_to: Sequence[str] = (),
     measures: Measures = (),
     estimating: bool = True,
-    written: Callable[[Path, str, TextClassifier], None] = Listeners.written,
+    written: Callable[[Path, str, TextClassifier], None] = lambda folder, name, classifier: None,
 ) -> Run:
     """Trains a classifier by a recipe and writes the folder of the run.
 
@@ -145,9 +86,11 @@ def train(
         report_to: trackers of experiments that follow the run: "tensorboard", "mlflow", "wandb", "trackio"; see
             `salience.training.callbacks.Tracking`.
         measures: what is measured beside the scores if there are test rows: names of
-            `salience.training.measures.MEASURES`, or such names with measures of other settings.
+            `salience.training.measures.MEASURES`, or such names with measures of other settings. "seconds" in
+            metrics.json does not count that.
         estimating: whether the recipe's estimate is made, see `salience.training.estimate`. If not, none is.
-        written: adds files to the folder before it gets its name, see `Listeners`.
+        written: called with the folder of the finished run, the name that it is about to get, and the classifier, to
+            add further files. An `OSError` ends the run, which can be resumed.
 
     Raises:
         InputError: the data, the model, the recipe or a measure does not fit, or another process writes the same
@@ -155,21 +98,36 @@ def train(
     """
     started = time.time()
     check_trackers(report_to)
-    check_recipe(recipe)
     wanted = measures_named(measures)
     main = is_main_process()
     inputs = input_files(recipe) | ({} if config is None else {"--config": config})
     folder = RunFolder(output, overwrite, resume, inputs)
     if resume and recipe.precision == "auto":
         recipe = replace(recipe, precision=kept_precision(folder.output) or "auto")
-    listeners = Listeners(
-        note if main else silent, callbacks, tracking=Tracking(tuple(report_to), folder.output), written=written
-    )
+    listeners = Listeners(note if main else silent, callbacks, tracking=Tracking(tuple(report_to), folder.output))
     with folder.held() if main else nullcontext():
         prepared, task = prepare_files(recipe, listeners.note)
         check_measures(wanted, task.multi_label)
-        plan = plan_estimate(prepared, task, listeners.note) if estimating else None
-        return fit_and_save(prepared, task, plan, folder, started, listeners, keep_model, wanted)
+        folds = plan_estimate(prepared, task, listeners.note) if estimating else None
+        plan = prepared.plan
+        if main:
+            folder.open(plan.as_mapping())
+        PartialState().wait_for_everyone()  # the main process has prepared the folder
+        fitted, estimated = fit_with_estimate(prepared, task, folds, folder.checkpoints, listeners)
+        if not main:
+            PartialState().wait_for_everyone()
+            return Run(folder.output, plan, task, {}, fitted.classifier, None)
+        predictions = held_out(fitted.classifier, prepared, task)
+        metrics = run_metrics(prepared, task, fitted, estimated, predictions, time.time() - started)
+        if len(task.test):
+            metrics |= {name: each(fitted.classifier, task, plan.seed) for name, each in wanted.items()}
+        with using_files(folder.model):
+            write_run(folder.model, prepared, task, fitted, estimated, predictions, metrics, keep_model)
+        written(folder.model, folder.output.name, fitted.classifier)
+        folder.publish()
+        PartialState().wait_for_everyone()
+    probabilities = predictions["test"].probabilities if "test" in predictions else None
+    return Run(folder.output, plan, task, metrics, fitted.classifier, probabilities)
 
 
 def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple[Prepared, Task]:
@@ -183,59 +141,81 @@ def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple
     return prepare(recipe, task, note), task
 
 
-def fit_and_save(
-    prepared: Prepared, task: Task, plan: EstimatePlan | None, folder: RunFolder, started: float,
-    listeners: Listeners, keep_model: bool, measures: Mapping[str, Measure],
-) -> Run:  # fmt: skip
-    """Trains, evaluates, writes the files of the run and moves them to the output.
+def held_out(classifier: TextClassifier, prepared: Prepared, task: Task) -> dict[str, Predictions]:
+    """What a trained classifier says of the parts "validation" and "test", of those that there are."""
+    found = {}
+    for role, texts in (("validation", task.validation), ("test", task.test)):
+        if role in prepared.parts:
+            probabilities = classifier.probabilities(prepared.parts[role])
+            decided = classifier.decisions(probabilities) if classifier.multi_label else None
+            found[role] = Predictions(probabilities, texts.known_labels, decided)
+    return found
+
+
+def run_metrics(
+    prepared: Prepared, task: Task, fitted: Fitted, estimated: Estimated | None,
+    predictions: Mapping[str, Predictions], seconds: float,
+) -> dict[str, Any]:  # fmt: skip
+    """The metrics of a run, without the measures beside its scores.
 
     Args:
-        plan: the estimate that is made first; None makes none.
-        started: time at which the run began, in seconds since the epoch.
-        measures: what is measured beside the scores, by name. "seconds" does not count that.
+        predictions: of the held-out parts.
+        seconds: since the run began.
     """
-    recipe, main = prepared.recipe, is_main_process()
-    if main:
-        folder.open(recipe.as_mapping())
-    PartialState().wait_for_everyone()  # the main process has prepared the folder
-    found = fit_with_estimate(prepared, task, plan, folder.checkpoints, listeners)
-    classifier = found.fitted.classifier
-    if not main:
-        PartialState().wait_for_everyone()
-        return Run(folder.output, recipe, task, {}, classifier, None)
-    predictions = held_out(classifier, prepared, task)
-    metrics = run_metrics(prepared, task, found, predictions, time.time() - started)
-    if len(task.test):
-        metrics |= {name: each(classifier, task, recipe.seed) for name, each in measures.items()}
-    judged = None
+    metrics: dict[str, Any] = held_out_scores(task, predictions, prepared.plan.seed) | {
+        "rows": {role: rows.texts for role, rows in prepared.parts.items()} | {"training": len(task.training)},
+        "steps": fitted.steps,
+        "best_step": fitted.best_step,
+        "text_passes": text_passes(prepared, fitted),
+        "seconds": round(seconds, 1),
+    }
+    if fitted.iterations:
+        metrics["iterations"] = fitted.iterations
+    if estimated is not None:
+        metrics["estimate"] = estimated.metrics
+        if estimated.abstention is not None:
+            metrics["abstention"] = found = dict(estimated.abstention)
+            if (test := predictions.get("test")) is not None:
+                thresholds = Thresholds(found["thresholds"], found["target_precision"], found["certainty"])
+                found["test"] = decided_scores(test.probabilities, test.labels, thresholds, task.labels)
+    if task.multi_label:
+        judge, judged = judge_of(metrics), None
+        if judge == "estimate" and estimated is not None:
+            judged = estimated.predictions
+        elif judge is not None:
+            judged = predictions[judge]
+        metrics["labels"] = (
+            {} if judged is None
+            else each_label(
+                judged.probabilities, judged.labels, judged.decisions, task.labels, fitted.classifier.thresholds
+            )
+        )  # fmt: skip
+    return metrics
+
+
+def write_run(
+    folder: Path, prepared: Prepared, task: Task, fitted: Fitted, estimated: Estimated | None,
+    predictions: Mapping[str, Predictions], metrics: dict[str, Any], keep_model: bool,
+) -> None:  # fmt: skip
+    """Writes the files of a run, with a checkpoint of Hugging Face, its card and what the card says if it is kept.
+
+    transformers loads the checkpoint without salience, except that of an attention classifier.
+    """
+    recipe, classifier, judged = prepared.plan.as_mapping(), fitted.classifier, None
     if part := metrics.get("judged_on"):
         judged = task.test if part == "test" else task.validation, predictions[part]
-    estimated = None if found.estimated is None else (found.estimated.texts, found.estimated.predictions)
+    of_estimate = None if estimated is None else (estimated.texts, estimated.predictions)
     made_with = about(classifier.model.device.type, torch.get_num_threads())
-    with using_files(folder.model):
-        write_results(folder.model, recipe.as_mapping(), metrics | made_with, task.labels, judged, estimated)
-        if keep_model:
-            facts = data_facts(task, prepared.parts, classifier.tokenizer, classifier.max_length)
-            write_model(folder.model, classifier, recipe.model)
-            write_json(folder.model / HISTORY, found.fitted.history)
-            write_json(folder.model / FACTS, facts)
-            ours = classifier.model.config.model_type in MODEL_TYPES
-            card = model_card(recipe.as_mapping(), task.labels, metrics, made_with, ours, facts=facts)
-            write_whole(folder.model / "README.md", card)
-    listeners.written(folder.model, folder.output.name, classifier)
-    folder.publish()
-    PartialState().wait_for_everyone()
-    probabilities = predictions["test"].probabilities if "test" in predictions else None
-    return Run(folder.output, recipe, task, metrics, classifier, probabilities)
-
-
-def write_model(folder: Path, classifier: TextClassifier, name: str) -> None:
-    """Writes a checkpoint of Hugging Face, which transformers loads without salience, except attention classifiers.
-
-    Args:
-        name: under which the model was loaded: its configuration has it, without the path on this machine.
-    """
-    classifier.model.config._name_or_path = name
-    classifier.model.base_model.config._name_or_path = name
+    write_results(folder, recipe, metrics | made_with, task.labels, judged, of_estimate)
+    if not keep_model:
+        return
+    facts = data_facts(task, prepared.parts, classifier.tokenizer, classifier.max_length)
+    # The configuration has the name under which the model was loaded, without the path on this machine.
+    classifier.model.config._name_or_path = prepared.plan.model
+    classifier.model.base_model.config._name_or_path = prepared.plan.model
     classifier.model.save_pretrained(folder)
     classifier.tokenizer.save_pretrained(folder)
+    write_json(folder / HISTORY, fitted.history)
+    write_json(folder / FACTS, facts)
+    ours = classifier.model.config.model_type in MODEL_TYPES
+    write_whole(folder / "README.md", model_card(recipe, task.labels, metrics, made_with, ours, facts=facts))

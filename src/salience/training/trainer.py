@@ -30,8 +30,7 @@ from salience.models.precision import attending
 from salience.training.callbacks import using_files
 from salience.training.head import parts_below
 from salience.training.objective import Unmixed, labels_of, loss_for, penalised, plain, whole_objective
-
-# The learning rate of the head, as a multiple of that of the encoder.
+OVERFLOWS = 20  # largest number of consecutive steps that fp16 may skip
 
 
 def set_rates(optimizer: Optimizer, model: nn.Module, head_rate: float = 1.0) -> None:
@@ -72,22 +71,6 @@ def rate_factors(model: nn.Module, head_rate: float) -> dict[int, tuple[float, f
     return factors
 
 
-# The order of the training texts: batches of texts of similar length, shuffled in every epoch.
-
-
-def length_grouped(dataset: Any, args: TrainingArguments) -> LengthGrouped:
-    """A sampler of training steps whose texts have similar length.
-
-    Args:
-        dataset: a data set of texts, each a dictionary with `input_ids`; its length is known.
-        args: give the number of texts in a step and the seed.
-    """
-    # Counting the tokens of a large data set takes time, and `Encoded` knows their number.
-    lengths = dataset.lengths if isinstance(dataset, Encoded) else [len(row["input_ids"]) for row in dataset]
-    rows = args.train_batch_size * args.gradient_accumulation_steps * args.world_size
-    return LengthGrouped(lengths, rows, args.seed if args.data_seed is None else args.data_seed)
-
-
 class EpochOfSampler(TrainerCallback):
     """Sets the epoch of a sampler, on which its order depends.
 
@@ -98,11 +81,7 @@ class EpochOfSampler(TrainerCallback):
         self.sampler = sampler
 
     def on_epoch_begin(self, args, state, control, **_):
-        """Called by the Trainer."""
         self.sampler.set_epoch(int(state.epoch))
-
-
-# The training loss over the steps since it was last logged, which a resumed run continues.
 
 
 class MeanLoss(TrainerCallback, ExportableState):
@@ -124,7 +103,6 @@ class MeanLoss(TrainerCallback, ExportableState):
         self.sum = self.sum + loss.nan_to_num(0.0, 0.0, 0.0)
 
     def on_step_end(self, args, state, control, **_):
-        """Called by the Trainer."""
         self.steps += 1
 
     def take(self, accelerator: Accelerator) -> float:
@@ -145,11 +123,6 @@ class MeanLoss(TrainerCallback, ExportableState):
         return {"args": {"sum": float(self.sum), "steps": self.steps}, "attributes": {}}
 
 
-# Training that has diverged: how it is noticed, and its error.
-
-OVERFLOWS = 20  # largest number of consecutive steps that fp16 may skip
-
-
 def diverged(trainer: Trainer, what: str) -> InputError:
     """The error for training that has diverged.
 
@@ -165,32 +138,6 @@ def diverged(trainer: Trainer, what: str) -> InputError:
     )
 
 
-class FiniteLosses:
-    """Stops training if losses are not finite, before the weights are updated.
-
-    Args:
-        admitted: number of consecutive losses that may be infinite or NaN. With fp16, single steps overflow and the
-            gradient scaler skips them.
-    """
-
-    def __init__(self, admitted: int):
-        self.admitted = admitted
-        self.consecutive = 0
-
-    def check(self, loss: Tensor, trainer: Trainer) -> None:
-        """Looks at the loss of a step, a scalar.
-
-        Raises:
-            InputError: too many losses were not finite; it names the step, and what to change.
-        """
-        self.consecutive = 0 if loss.isfinite() else self.consecutive + 1
-        if self.consecutive > self.admitted:
-            raise diverged(trainer, "loss")
-
-
-# Tells whoever watches this process how far a training is.
-
-
 class TellProgress(TrainerCallback):
     """Tells step, number of steps and the last logged loss after every step, if `salience.jobs.job` is used."""
 
@@ -198,11 +145,9 @@ class TellProgress(TrainerCallback):
         self.loss: float | None = None
 
     def on_log(self, args, state, control, logs, **_):
-        """Called by the Trainer."""
         self.loss = logs.get("loss", self.loss)
 
     def on_step_end(self, args, state, control, **_):
-        """Called by the Trainer."""
         if (progress := watcher()) is not None:
             progress(state.global_step, state.max_steps, self.loss)
 
@@ -270,7 +215,9 @@ class MixTrainer(Trainer):
             self.objective = penalised(self.objective, penalty)
         self.group_by_length = group_by_length
         self.head_rate = head_rate
-        self.finite = FiniteLosses(OVERFLOWS * self.args.gradient_accumulation_steps if self.args.fp16 else 0)
+        # With fp16, single steps overflow, and the gradient scaler skips them.
+        self.admitted = OVERFLOWS * self.args.gradient_accumulation_steps if self.args.fp16 else 0
+        self.not_finite = 0  # consecutive losses so far
 
     def train(self, *args, **options) -> TrainOutput:
         """Trains the model, as the Trainer does. After it, the model computes in fp32 again unless told otherwise."""
@@ -298,7 +245,9 @@ class MixTrainer(Trainer):
             for loss in self.objective(model, batch):
                 self.accelerator.backward(loss * part)
                 total += loss.detach() * part
-        self.finite.check(total, self)
+        self.not_finite = 0 if total.isfinite() else self.not_finite + 1
+        if self.not_finite > self.admitted:  # before the weights are updated
+            raise diverged(self, "loss")
         self.mean_loss.add(total)
         return total
 
@@ -379,7 +328,11 @@ class MixTrainer(Trainer):
         dataset = self.train_dataset if train_dataset is None else train_dataset
         if not self.group_by_length or not isinstance(dataset, Sized):
             return super()._get_train_sampler(train_dataset)
-        sampler = length_grouped(dataset, self.args)
+        # Counting the tokens of a large data set takes time, and `Encoded` knows their number.
+        lengths = dataset.lengths if isinstance(dataset, Encoded) else [len(row["input_ids"]) for row in dataset]
+        rows = self.args.train_batch_size * self.args.gradient_accumulation_steps * self.args.world_size
+        seed = self.args.seed if self.args.data_seed is None else self.args.data_seed
+        sampler = LengthGrouped(lengths, rows, seed)
         self.add_callback(EpochOfSampler(sampler))
         return sampler
 
