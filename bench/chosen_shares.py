@@ -4,8 +4,8 @@
 
 `bench/interpolation.py` has trained models by the default recipe and scored them on development rows with several
 shares of their trained weights; its runs are in RUNS. For the same rows and seeds, this makes the estimate by two
-folds and asks which share it chooses (`salience.training.folds`). Choices are appended to RESULTS, and those that it
-has are not made again. The table gives the difference of the chosen share from the trained weights, on the development
+folds and asks which share it chooses (`salience.training.estimate`). Choices are appended to RESULTS, and those that
+it has are not made again. The table gives the difference of the chosen share from the trained weights, on the development
 rows.
 """
 
@@ -21,9 +21,8 @@ from development import SETS, development_set
 from kept_rows import keep, kept_rows
 from salience.scores.scoring import scoring_of
 from salience.training import estimate as estimating
-from salience.training.estimate import estimate
+from salience.training.estimate import SHARES, choose_folds, estimate
 from salience.training.fit import Listeners
-from salience.training.folds import SHARES, choose_folds
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
 
@@ -47,7 +46,7 @@ def choice(recipe: Recipe) -> dict[str, Any]:
     estimating.chosen_share = watched
     try:
         with TemporaryDirectory() as folder:
-            found = estimate(prepared, task, folds, Path(folder), Listeners(), calibrated=False)
+            found = estimate(prepared, task, folds, Path(folder), Listeners())
     finally:
         estimating.chosen_share = chosen
     assert found is not None  # one process

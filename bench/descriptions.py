@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from development import development_set, rows_of
 from salience.classify.frozen_encoder import load_frozen
 from salience.data.task import name_in_words
-from salience.training.described import prototypes
+from salience.training.head import prototypes
 
 SENTENCES = {
     "ag_news": {

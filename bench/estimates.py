@@ -35,9 +35,8 @@ from kept_rows import arguments, keep, kept_rows, missing_runs
 from salience.scores.calibration import with_temperature
 from salience.scores.metrics import detailed_scores, equal_mass_calibration_error
 from salience.training.callbacks import Beginning
-from salience.training.estimate import Estimated, abstention, decided_scores, estimate
+from salience.training.estimate import Estimated, abstention, choose_folds, decided_scores, estimate
 from salience.training.fit import Listeners, fit
-from salience.training.folds import choose_folds
 from salience.training.prepare import silent
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
@@ -59,10 +58,10 @@ def rows_of_run(recipe: Recipe, kinds: list[str]) -> Iterator[dict]:
         place = Path(folder)
         found = {}
         for kind in kinds:  # before the model is trained, as in a run
-            folds = choose_folds(replace(prepared.recipe, estimate=kind), task, silent)
+            folds = choose_folds(replace(prepared.plan, estimate=kind), task, silent)
             assert folds is not None
             started = time.process_time()
-            made = estimate(prepared, task, folds, place / kind, Listeners(), calibrated=False)
+            made = estimate(prepared, task, folds, place / kind, Listeners())
             assert made is not None
             found[kind] = made, time.process_time() - started
         started, beginning = time.process_time(), Beginning(prepared.model)
@@ -102,7 +101,12 @@ def decided(
         "coverage", the share that is decided, and "precision", the share of these that is right; None without any.
     """
     thresholds, _ = abstention(
-        made.probabilities, made.texts.known_labels, names, target, made.temperature, made.groups
+        made.predictions.probabilities,
+        made.predictions.labels,
+        names,
+        target,
+        made.temperature,
+        made.predictions.groups,
     )
     scores = decided_scores(probabilities, labels, thresholds, names)
     return {name: scores[name] for name in ("coverage", "precision")}

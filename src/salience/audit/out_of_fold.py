@@ -18,9 +18,8 @@ from salience.errors import InputError, counted, listed, one_line, quoted
 from salience.files import sha256_of
 from salience.runs.folder import OUT_OF_FOLD, RECIPE, read_recipe
 from salience.training.baselines import regression_probabilities
-from salience.training.estimate import estimate
+from salience.training.estimate import Folds, estimate, fold_numbers, obstacle, unseen_labels
 from salience.training.fit import Listeners
-from salience.training.folds import Folds, fold_numbers, obstacle, unseen_labels
 from salience.training.prepare import prepare
 from salience.training.recipe import Recipe
 
@@ -109,10 +108,10 @@ def by_fine_tuning(
     own = replace(task, validation=Texts([]), test=Texts([]))
     prepared = prepare(recipe, own, note)
     with tempfile.TemporaryDirectory(prefix="salience-audit-") as place:
-        found = estimate(prepared, own, folds, Path(place), Listeners(note), calibrated=False)
+        found = estimate(prepared, own, folds, Path(place), Listeners(note))
     assert found is not None  # one process
     source = f"models trained by the default recipe ({words_of(folds)})"
-    return OutOfFold(places, found.probabilities[places], source, unseen_of_several(folds))
+    return OutOfFold(places, found.predictions.probabilities[places], source, unseen_of_several(folds))
 
 
 def unseen_of_several(folds: Folds) -> list[int]:

@@ -53,7 +53,7 @@ def describe(
     from salience.report.terminal import say
     from salience.runs.folder import write_manifest, written_by_run
     from salience.scores.metrics import scores
-    from salience.training.described import described_classifier
+    from salience.training.head import described_classifier
 
     output = output or Path("runs") / f"{Path(labels).name.split('.')[0] or 'labels'}-described"
     check_replaceable(output, overwrite, FILE, "classifier of salience describe")

@@ -19,9 +19,9 @@ from salience.errors import InputError, quoted
 from salience.jobs import QUIET, Display, Failure, FailureLog, Job, pool_of, run_jobs
 from salience.training.callbacks import check_trackers
 from salience.training.measures import Measures, measures_named
-from salience.training.prepare import check_recipe
+from salience.training.prepare import check_machine
 from salience.training.recipe import Recipe
-from salience.training.references import USUAL, check_reference, is_reference, trained
+from salience.training.references import USUAL
 
 
 def compare(
@@ -176,6 +176,4 @@ def check_grid(grid: Grid) -> None:
             recipe = grid.recipe(condition, method, grid.seeds[0])
             if recipe.test is None and Path(recipe.data).exists():
                 raise InputError(f"{recipe.data}: a comparison needs test rows: name a file with --test")
-            check_recipe(trained(recipe))
-            if is_reference(recipe):
-                check_reference(recipe)
+            check_machine(recipe)

@@ -224,7 +224,7 @@ def prepared_recipe(asked: Recipe, data: str, known: Known, note: Callable[[str]
         if not len(task.test):  # of a data set on the hub, this is seen when it is read
             raise InputError(NO_TEST)
         known.several[data] = task.multi_label
-        found = prepared.recipe
+        found = prepared.plan
         known.recipes.append((replace(asked, precision=found.precision), found))
     return found
 

@@ -20,7 +20,7 @@ from salience.files import whole_file
 from salience.scores.label_metrics import AT_THRESHOLDS
 from salience.scores.scoring import IN_PERCENT, Scoring, scoring_in
 from salience.training.measures import MEASURES, Column, Measure
-from salience.training.recipe import Recipe
+from salience.training.recipe import Plan, Recipe
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -462,8 +462,8 @@ class Known:
         several: name of a data set to whether its texts can have several labels.
     """
 
-    recipes: list[tuple[Recipe, Recipe]] = field(default_factory=list)
-    costs: list[tuple[str, Recipe, float]] = field(default_factory=list)
+    recipes: list[tuple[Recipe, Plan]] = field(default_factory=list)
+    costs: list[tuple[str, Plan, float]] = field(default_factory=list)
     several: dict[str, bool] = field(default_factory=dict)
 
 
@@ -471,10 +471,9 @@ def read_known(output: Path) -> Known:
     """What earlier commands found out; nothing if the file is missing or damaged."""
     try:
         found = json.loads((output / GRID).read_text(encoding="utf-8"))
-        recipe = Recipe.from_mapping
         return Known(
-            [(recipe(asked), recipe(filled)) for asked, filled in found["recipes"]],
-            [(str(budget), recipe(of), float(cost)) for budget, of, cost in found.get("costs", [])],
+            [(Recipe.from_mapping(asked), Plan.from_mapping(plan)) for asked, plan in found["recipes"]],
+            [(str(budget), Plan.from_mapping(of), float(cost)) for budget, of, cost in found.get("costs", [])],
             {str(name): bool(several) for name, several in found.get("several", {}).items()},
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError, InputError):

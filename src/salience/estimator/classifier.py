@@ -75,7 +75,7 @@ def recipe_of(parameters: Mapping[str, Any], seed: int) -> tuple[Recipe, Any]:
             raise InputError(
                 "method_options are settings of a method given by name; set the fields of the object instead"
             )
-        settings["method"] = type(method).__name__  # in messages; `prepare` is given the object
+        settings["method"] = f"{type(method).__name__}()"  # in messages; `prepare` is given the object
     if not isinstance(procedure, Standard | Turns | None):
         raise InputError(f"procedure={procedure!r}: give Standard(...) or Turns(...), or None for the defaults")
     if procedure is not None:
@@ -142,9 +142,9 @@ def train(
     task = Task(list(names), texts.take(training_rows), held_out)
     with restored_generators(), TemporaryDirectory() as checkpoints:
         prepared = prepare(recipe, task, logger.info, method=method)
-        plan = plan_estimate(prepared, task, logger.info)
-        found = fit_with_estimate(prepared, task, plan, Path(checkpoints), Listeners(logger.info), method)
-        return found.fitted.classifier, found.estimated
+        folds = plan_estimate(prepared, task, logger.info)
+        fitted, estimated = fit_with_estimate(prepared, task, folds, Path(checkpoints), Listeners(logger.info), method)
+        return fitted.classifier, estimated
 
 
 def parted(
@@ -726,7 +726,9 @@ class SalienceClassifier(Predicting, ClassifierMixin, NestedParameters):
         self.targets_, self.classifier_ = targets, classifier
         self.seed_: int | None = seed
         self.estimate_ = None if estimated is None else estimated.metrics
-        self.out_of_fold_ = None if estimated is None else (np.array(estimated.texts.rows), estimated.probabilities)
+        self.out_of_fold_ = (
+            None if estimated is None else (np.array(estimated.texts.rows), estimated.predictions.probabilities)
+        )
         self.pairs_: bool | None = texts.second is not None
         return self
 

@@ -324,22 +324,20 @@ def prepare_equal(
     model, tokenizer = load_classifier(encoder, data.labels, recipe.dropout)
     classifier = TextClassifier(model, tokenizer, LONGEST)
     prepared = prepare(recipe, replace(data, test=Texts([])), classifier=classifier)
-    recipe = prepared.recipe
-    assert recipe.steps is not None  # a prepared recipe has nothing left open
-    cost = passes_per_step(prepared.method, recipe.clean, prepared.model)
-    return replace(prepared, recipe=replace(recipe, steps=max(1, round(recipe.steps / (part + (1 - part) * cost)))))
+    plan = prepared.plan
+    cost = passes_per_step(prepared.method, plan.clean, prepared.model)
+    return replace(prepared, plan=replace(plan, steps=max(1, round(plan.steps / (part + (1 - part) * cost)))))
 
 
 def in_turn(prepared: Prepared, part: float) -> list[Prepared]:
     """A training of the model without mixing, for a part of the steps, and one with the method, by the next seed."""
-    recipe = prepared.recipe
-    assert recipe.steps is not None and recipe.learning_rate is not None  # nothing is left open
-    first = min(max(1, round(recipe.steps * part)), recipe.steps - 1)
-    plain = replace(recipe, method="plain", method_options={}, steps=first)
+    plan = prepared.plan
+    first = min(max(1, round(plan.steps * part)), plan.steps - 1)
+    plain = replace(plan, method="plain", method_options={}, steps=first)
     mixed = replace(
-        recipe, steps=recipe.steps - first, learning_rate=recipe.learning_rate * RATE, seed=(recipe.seed + 1) % 2**32
+        plan, steps=plan.steps - first, learning_rate=plan.learning_rate * RATE, seed=(plan.seed + 1) % 2**32
     )
-    return [replace(prepared, recipe=plain, method=None), replace(prepared, recipe=mixed)]
+    return [replace(prepared, plan=plain, method=None), replace(prepared, plan=mixed)]
 
 
 def mixing_alone(method: str, **options: Any) -> dict[str, Any]:

@@ -1,5 +1,7 @@
-"""What goes on beside the steps of a training: checkpoints and finished phases, from which a killed run is resumed; the
-best weights, and weights between those before and after; and trackers of experiments.
+"""What goes on beside the steps of a training.
+
+Checkpoints and finished phases, from which a killed run is resumed; the best weights, and weights between those before
+and after; trackers of experiments.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The estimate of a run: models of its plan, each trained on a part of the labelled rows, predict the others.
 
-The rows are divided into stratified folds that divide no group; without groups, no equal texts. What the models predict
-gives the scores on new rows, the temperature and the thresholds of the final model, and, where the plan leaves it open,
-the share of its trained weights (`SHARES`).
+The rows are divided into stratified folds that divide no group; without groups, no equal texts. What the models
+predict gives the scores on new rows, the temperature and the thresholds of the final model, and, where the plan leaves
+it open, the share of its trained weights (`SHARES`).
 """
 
 from __future__ import annotations

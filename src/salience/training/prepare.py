@@ -128,11 +128,12 @@ def prepare(
             continue
         encoded[role] = classifier.read(texts)
         if encoded[role].cut.any():
+            share, longest = encoded[role].cut_texts.mean(), classifier.max_length
             note(
-                f"{encoded[role].cut_texts.mean():.1%} of the {role} texts are longer than the {classifier.max_length} "
-                "tokens read of each; the rest is left out"
+                f"{share:.1%} of the {role} texts are longer than the {longest} tokens read of each; the rest is left "
+                "out"
             )
-    plan = plan_of(recipe, task, classifier, given=given, mixes=method is not None)
+    plan = plan_of(recipe, task, classifier, given)
     model, tokenizer, training = classifier.model, classifier.tokenizer, encoded["training"]
     classifier = replace(classifier, precision=for_predictions(plan.precision))
     if plan.head_start == "logistic":
@@ -189,14 +190,13 @@ def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) ->
     return TextClassifier(model, tokenizer, longest)
 
 
-def plan_of(recipe: Recipe, task: Task, classifier: TextClassifier, *, given: bool, mixes: bool) -> Plan:
+def plan_of(recipe: Recipe, task: Task, classifier: TextClassifier, given: bool) -> Plan:
     """What a run uses, where its recipe leaves values open.
 
     Args:
         task: the labelled texts.
         classifier: that is trained.
         given: whether it was given, and not made by the recipe; its head stays as it is then.
-        mixes: whether a mixing method was given as an object.
 
     Raises:
         InputError: techniques that the recipe asks for do not fit together, or do not fit the model or the processes.
@@ -228,12 +228,6 @@ def plan_of(recipe: Recipe, task: Task, classifier: TextClassifier, *, given: bo
     if shared and validated:
         raise InputError(
             "--trained-share is for a training without validation rows, which choose trained weights: leave one out"
-        )
-    if (mixes or plan.method != "plain") and plan.contrastive and not plan.clean:
-        raise InputError("--contrastive compares unmixed texts: use it with --clean above 0, or leave it out")
-    if plan.contrastive and parts > 1:
-        raise InputError(
-            "--contrastive compares all texts of a step with each other: use it with --accumulation 1, in one process"
         )
     return plan
 

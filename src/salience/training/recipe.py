@@ -1,11 +1,11 @@
-"""What a run depends on: `Recipe` is what was asked, `Plan` is what is used. The plan is saved, and repeats the run."""
+"""What a run depends on: `Recipe` is what was asked, `Plan` what is used. The plan is saved, and repeats the run."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, fields
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -274,6 +274,13 @@ class Recipe(DataSettings):
         # A start that is left open may turn out to be a regression; the plan is checked here, too.
         if self.head_start == "random" and self.head_strength != Recipe.head_strength:
             raise InputError("--head-strength has no effect without --head-start logistic")
+        if self.contrastive and self.accumulation * world_size() > 1:
+            raise InputError(
+                "--contrastive compares all texts of a step with each other: use it with --accumulation 1, in one "
+                "process"
+            )
+        if self.contrastive and not self.clean and self.method not in (None, "plain", *REFERENCES):
+            raise InputError("--contrastive compares unmixed texts: use it with --clean above 0, or leave it out")
         if self.contrastive == 0 and self.contrastive_temperature != Recipe.contrastive_temperature:
             raise InputError("--contrastive-temperature has no effect without a weight, such as --contrastive 0.1")
 
@@ -365,7 +372,7 @@ class Recipe(DataSettings):
         return asdict(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan(Recipe):
     """What is used: a recipe in which nothing is left open that follows from the data and the model.
 

@@ -30,6 +30,7 @@ from salience.models.precision import attending
 from salience.training.callbacks import using_files
 from salience.training.head import parts_below
 from salience.training.objective import Unmixed, labels_of, loss_for, penalised, plain, whole_objective
+
 OVERFLOWS = 20  # largest number of consecutive steps that fp16 may skip
 
 
@@ -325,7 +326,7 @@ class MixTrainer(Trainer):
         return Batch(rows["input_ids"], rows["attention_mask"], rows["segment"], rows.get("labels"), rows.get("pair"))
 
     def _get_train_sampler(self, train_dataset: Dataset | None = None) -> Sampler | None:
-        dataset = self.train_dataset if train_dataset is None else train_dataset
+        dataset: Any = self.train_dataset if train_dataset is None else train_dataset
         if not self.group_by_length or not isinstance(dataset, Sized):
             return super()._get_train_sampler(train_dataset)
         # Counting the tokens of a large data set takes time, and `Encoded` knows their number.

@@ -40,7 +40,7 @@ from salience.training.fit import Fitted, Listeners, build_trainer, of_texts, ru
 from salience.training.objective import Loss, cross_entropy
 from salience.training.prepare import Prepared
 from salience.training.procedures import Turns
-from salience.training.recipe import Recipe
+from salience.training.recipe import Plan
 from salience.training.trainer import MixTrainer
 
 # The states of a frozen encoder for all texts, computed once and kept in memory or, if they are large, on disk.
@@ -230,18 +230,17 @@ def frozen(*parts: nn.Module) -> Iterator[None]:
 
 
 def fit_by_turns(prepared: Prepared, procedure: Turns, checkpoints: Path, listeners: Listeners) -> Fitted:
-    """As `salience.training.fit.fit_once`, by turns. Finished phases are stored in `checkpoints`.
+    """As `salience.training.fit.fit`, by turns. Finished phases are stored in `checkpoints`.
 
     The phases of later iterations have half as many steps as iteration 0, because they begin with a trained model.
     """
-    recipe = prepared.recipe
-    assert recipe.steps is not None  # nothing is left open in the recipe of a prepared run
+    plan = prepared.plan
     iterations: list[dict[str, Any]] = []
     best: tuple[dict[str, Tensor], TrainerState, dict[str, Any]] | None = None
     for iteration in range(procedure.iterations + 1):
         # Every iteration has its own seed, so that a resumed run draws the same numbers.
-        steps = recipe.steps if iteration == 0 else math.ceil(recipe.steps / 2)
-        phase = replace(prepared, recipe=replace(recipe, seed=(recipe.seed + iteration) % 2**32, steps=steps))
+        steps = plan.steps if iteration == 0 else math.ceil(plan.steps / 2)
+        phase = replace(prepared, plan=replace(plan, seed=(plan.seed + iteration) % 2**32, steps=steps))
         folder = checkpoints / f"iteration-{iteration}"
         trainer = build_trainer(phase, folder / "learner", listeners)
         model = trainer.model
@@ -250,7 +249,7 @@ def fit_by_turns(prepared: Prepared, procedure: Turns, checkpoints: Path, listen
             listeners.note(f"{label}: the compressor trains the attention")
             compressor_phase(phase, beta_of(procedure, model), trainer, folder)
         listeners.note(f"{label}: {'encoder and head' if iteration else 'encoder, attention and head'} are trained")
-        state = learner_phase(phase.recipe, trainer, folder, joint=iteration == 0)
+        state = learner_phase(phase.plan, trainer, folder, joint=iteration == 0)
         listeners.iteration(model)
         accuracy = validation_accuracy(trainer)
         row = {"iteration": iteration, "steps": state.global_step, "validation_accuracy": accuracy}
@@ -278,24 +277,23 @@ def compressor_phase(phase: Prepared, beta: float, trainer: MixTrainer, folder: 
     Only the main process trains, and the others read the weights from `folder`: the phase is a small part of the whole
     training.
     """
-    recipe = phase.recipe
-    assert recipe.steps is not None and recipe.batch_size is not None
+    plan = phase.plan
     with PartialState().main_process_first():
         if read_phase(trainer.model, folder / "compressed") is not None:
             return
-        set_seed(recipe.seed)
+        set_seed(plan.seed)
         features = encode_features(trainer.model, phase.training, folder)
-        compress(trainer.model, features, recipe.steps, recipe.batch_size, beta, trainer.loss)
-        write_phase(trainer.model, folder / "compressed", {"global_step": recipe.steps})
+        compress(trainer.model, features, plan.steps, plan.batch_size, beta, trainer.loss)
+        write_phase(trainer.model, folder / "compressed", {"global_step": plan.steps})
         (folder / "features.npy").unlink(missing_ok=True)
 
 
-def learner_phase(recipe: Recipe, trainer: MixTrainer, folder: Path, joint: bool) -> TrainerState:
+def learner_phase(plan: Plan, trainer: MixTrainer, folder: Path, joint: bool) -> TrainerState:
     """Trains encoder and head, and also the attention if `joint`; gives the Trainer's state."""
     model = trainer.model
     if (finished := read_phase(model, folder / "learnt")) is not None:
         return TrainerState(**finished)
-    set_seed(recipe.seed)  # the same numbers are drawn if the compressor phase is skipped in a resumed run
+    set_seed(plan.seed)  # the same numbers are drawn if the compressor phase is skipped in a resumed run
     with frozen(model.compressor, *([] if joint else [model.pooling])), predicting_as_learner(model):
         state = run_trainer(trainer)
     if is_main_process():
