@@ -4,9 +4,9 @@
 
 `bench/interpolation.py` has trained models by the default recipe and scored them on development rows with several
 shares of their trained weights; its runs are in RUNS. For the same rows and seeds, this makes the estimate by two
-folds and asks which share it chooses (`salience.training.estimate`). Choices are appended to RESULTS, and those that
-it has are not made again. The table gives the difference of the chosen share from the trained weights, on the development
-rows.
+folds and asks which share it chooses (`salience.training.estimate`). Choices are appended to RESULTS, and those
+that it has are not made again. The table gives the difference of the chosen share from the trained weights, on the
+development rows.
 """
 
 from __future__ import annotations

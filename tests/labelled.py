@@ -17,6 +17,7 @@ import torch
 from salience.cli.main import main
 from salience.files import files_in
 from salience.training import callbacks as resuming
+from salience.training.recipe import Plan, Recipe
 
 WORDS = {
     "sport": "goal match team win cup",
@@ -36,6 +37,11 @@ def labelled_rows(count: int, seed: int = 0) -> list[tuple[str, str]]:
         draw.shuffle(words)
         rows.append((" ".join(words), label))
     return rows
+
+
+def planned(recipe: Recipe) -> Plan:
+    """What a recipe uses to train a model over words, which is given, on 20 rows of three labels."""
+    return recipe.resolved(20, 3, None, pooling="cls", head_start="random", max_length=100)
 
 
 def rows_of_several(count: int, seed: int) -> list[tuple[str, str]]:

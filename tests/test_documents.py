@@ -11,7 +11,7 @@ import typer
 from documents import PAGES, ROOT, anchors_of, blocks_of, commands_of, links_of, slug
 from salience.cli.main import app, is_usage, main
 from salience.errors import InputError
-from salience.training.prepare import check_recipe
+from salience.training.prepare import check_machine
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
@@ -105,7 +105,7 @@ TRAINED = [
 @pytest.mark.parametrize(("place", "command"), TRAINED, ids=[f"{place} {each}" for place, each in TRAINED])
 def test_every_training_has_settings_that_fit_together(place, command, monkeypatch, capsys):
     def checked(recipe, *_, **__):
-        check_recipe(recipe)
+        check_machine(recipe)
         raise InputError("the settings fit together")
 
     monkeypatch.setattr("salience.training.run.train", checked)

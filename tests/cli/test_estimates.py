@@ -119,7 +119,7 @@ def test_a_comparison_makes_no_estimate(setting, place, salience, tmp_path):
 
 
 def test_the_runs_of_a_comparison_have_none_whatever_the_usual_estimate_is(place, salience, tmp_path, monkeypatch):
-    monkeypatch.setattr("salience.training.folds.usual_estimate", lambda task: "holdout")
+    monkeypatch.setattr("salience.training.estimate.usual_estimate", lambda task: "holdout")
     (tmp_path / "config.yaml").write_text("estimate: none\n")
     answer = salience("compare", place.data, "--test", place.test, "--model", place.model, "--steps", "2", "--seeds",
                       "0,1", "--methods", "plain,embedmix", "--references", "none", "--device", "cpu", "--config",

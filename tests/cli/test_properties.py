@@ -21,7 +21,6 @@ from pyarrow import parquet
 
 import salience.classify.classifier
 import salience.training.estimate
-import salience.training.folds
 from salience.cli.main import main
 from salience.models.loading import load_trained
 from salience.training.fit import Fitted, build_trainer
@@ -202,11 +201,10 @@ def test_any_bytes(content, name, place, run, loaded_once, tmp_path):
 def trained_at_once(monkeypatch):
     """A run without its training: all that is read, checked, measured and written stays."""
 
-    def fit(prepared, checkpoints, listeners):
+    def fit(prepared, checkpoints, listeners, trained_share=1.0):
         return Fitted(prepared.classifier, build_trainer(prepared, checkpoints).state)
 
     monkeypatch.setattr(salience.training.estimate, "fit", fit)
-    monkeypatch.setattr(salience.training.folds, "fit", fit)
 
 
 YAML_VALUES = st.recursive(

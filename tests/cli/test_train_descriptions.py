@@ -10,8 +10,8 @@ from test_bad_input import refused
 from test_resume import weights
 
 from labelled import WORDS, write_csv
+from salience.classify import TextClassifier
 from salience.files import sha256_of
-from salience.training import prepare as preparing
 from salience.training.prepare import prepare
 from salience.training.recipe import Recipe
 from salience.training.task import task_of
@@ -35,11 +35,11 @@ def test_they_are_the_last_training_texts(place, described):
     with_them = prepare(recipe, task_of(recipe, print))
     without = prepare(plain := Recipe(**recipe.as_mapping() | {"label_descriptions": None}), task_of(plain, print))
     numbers = [labels for labels in range(len(WORDS)) for _ in range(2)]
-    assert (with_them.rows, len(without.training)) == (60, 60)
+    assert (len(with_them.training), len(without.training)) == (60 + len(numbers), 60)
     assert sorted(with_them.training.labels[60:].tolist()) == numbers
     for row in range(60):
         assert np.array_equal(with_them.training[row]["input_ids"], without.training[row]["input_ids"])
-    assert with_them.recipe.steps == without.recipe.steps
+    assert with_them.plan.steps == without.plan.steps
 
 
 def test_of_several_labels_each_description_has_its_label_alone(place, described, several_files, salience, tmp_path):
@@ -47,7 +47,7 @@ def test_of_several_labels_each_description_has_its_label_alone(place, described
     recipe = Recipe(data, model=str(place.model), steps=3, label_descriptions=str(described))
     prepared, labels = prepare(recipe, task_of(recipe, print)), sorted(WORDS)
     found = [{labels[place] for place in np.flatnonzero(row)} for row in prepared.training.labels]
-    assert found[60:] == [{label} for label in WORDS for _ in range(2)] and prepared.rows == 60
+    assert found[60:] == [{label} for label in WORDS for _ in range(2)]
     with several_files[0].open() as file:
         assert found[:60] == [set(json.loads(row["label"])) for row in csv.DictReader(file)]
     options = ("--estimate", "folds:2", "--label-descriptions")
@@ -75,17 +75,17 @@ def test_a_run_says_so_and_is_repeated_by_its_recipe(place, described, salience,
 
 def test_models_of_an_estimate_see_them_too_and_never_predict_them(place, salience, tmp_path, monkeypatch):
     seen = []
-    encode_part = preparing.encode_part
+    read = TextClassifier.read
 
-    def watched(classifier, texts, role, note):
-        seen.append((role, len(texts)))
-        return encode_part(classifier, texts, role, note)
+    def watched(classifier, texts):
+        seen.append(len(texts))
+        return read(classifier, texts)
 
-    monkeypatch.setattr(preparing, "encode_part", watched)
+    monkeypatch.setattr(TextClassifier, "read", watched)
     options = ("--set", "validation_share=0", "--estimate", "folds:2")
     answer = salience(*arguments(place, "names", tmp_path / "run", *options))
     assert answer.code == 0, answer.err
-    assert sorted(seen) == [("test", 30)] * 2 + [("training", 30 + len(WORDS))] * 2 + [("training", 60 + len(WORDS))]
+    assert sorted(seen) == [30] * 2 + [30 + len(WORDS)] * 2 + [60 + len(WORDS)]
     estimate = json.loads((tmp_path / "run" / "metrics.json").read_text())["estimate"]
     assert estimate["rows"] == 60
     assert len((tmp_path / "run" / "out_of_fold.jsonl").read_text().splitlines()) == 60

@@ -61,11 +61,11 @@ def settings_of(name: str) -> dict:
 @pytest.mark.parametrize("name", METHODS)
 def test_all_methods_make_equal_passes(name, folder):
     data = part_of(mixing_tables.load("sst2", folder, 0), 40, 0)
-    plain = prepare_equal(data, "sst2", {"method": "plain"}, 0).recipe
+    plain = prepare_equal(data, "sst2", {"method": "plain"}, 0).plan
     settings = dict(settings_of(name))
     share = settings.pop(FIRST, 0.0)
     found = prepare_equal(data, "sst2", settings, 0, part=share)
-    recipe = found.recipe
+    recipe = found.plan
     cost = share + (1 - share) * passes_per_step(found.method, recipe.clean, found.model)
     assert abs(recipe.steps * cost - plain.steps) <= cost / 2
     assert found.validation is None and found.test is None  # the last checkpoint is kept
@@ -94,7 +94,7 @@ def test_a_second_plain_stage_has_the_passes_of_mixing_and_no_fewer_steps(folder
     fit = mixing_tables.fit
 
     def noted(prepared, *arguments):
-        stages.append(prepared.recipe)
+        stages.append(prepared.plan)
         return fit(prepared, *arguments)
 
     monkeypatch.setattr(mixing_tables, "fit", noted)

@@ -1,10 +1,13 @@
 """|V^T W| against loops, for whom it is defined, and that a step of training pays it once."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from transformers import TrainingArguments
 
 import families
+from labelled import planned
 from salience import EmbedMix, MixTrainer, SSMix
 from salience.classify import TextClassifier
 from salience.data.encoding import Encoded
@@ -179,7 +182,8 @@ def test_the_penalty_is_the_last_loss_of_an_objective():
 def trained(folder, **settings):
     recipe = Recipe(data="texts", steps=5, batch_size=8, learning_rate=0.02, evaluations=1, device="cpu")
     classifier = TextClassifier(word_classifier("embeddings", classes=3), None, 100)
-    prepared = Prepared(recipe, classifier, None, Standard(**settings), rows(), None, None, None)
+    plan = planned(replace(recipe, procedure_options=settings))
+    prepared = Prepared(plan, classifier, None, rows(), None, None, None)
     return fit(prepared, folder).classifier.model
 
 

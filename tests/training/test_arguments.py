@@ -1,18 +1,28 @@
 """A recipe in the Trainer's words."""
 
+import numpy as np
 import pytest
 
 import families
+from salience.classify import TextClassifier
+from salience.data.task import Task
+from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.training.prepare import check_device, check_parts, training_arguments, width_of
+from salience.training.prepare import check_machine, plan_of, training_arguments
 from salience.training.recipe import Recipe, default_rates, default_steps
 from word_models import word_classifier
 
+TASK = Task(["a", "b", "c"], Texts(["x"] * 6, labels=np.array([0, 1, 2] * 2)))
+
 
 def arguments(tmp_path, **settings):
-    return training_arguments(
-        Recipe("x", **{"steps": 100, "batch_size": 32, "learning_rate": 1e-4} | settings), tmp_path, True
-    )
+    return training_arguments(planned(steps=100, batch_size=32, learning_rate=1e-4, **settings), tmp_path, True)
+
+
+def planned(model=None, task=TASK, given=False, **settings):
+    """What a recipe uses on a model and on texts."""
+    classifier = TextClassifier(families.build("bert") if model is None else model, None, 8)
+    return plan_of(Recipe("x", precision="fp32", device="cpu", **settings), task, classifier, given)
 
 
 def test_the_batch_of_a_step_is_the_same_in_pieces_and_on_processes(tmp_path, monkeypatch):
@@ -25,7 +35,13 @@ def test_the_batch_of_a_step_is_the_same_in_pieces_and_on_processes(tmp_path, mo
 
 def test_a_batch_that_cannot_be_cut_is_refused():
     with pytest.raises(InputError, match="--batch-size 32 cannot be divided into 3 equal parts"):
-        check_parts(Recipe("x", batch_size=32, accumulation=3))
+        planned(batch_size=32, accumulation=3)
+
+
+@pytest.mark.parametrize("settings", [{"freeze": 0}, {"contrastive": 0.1}, {"trained_share": 0.5}], ids=str)
+def test_a_training_by_turns_has_no_other_techniques(settings):
+    with pytest.raises(InputError, match=f"VAT .* has no --{next(iter(settings)).replace('_', '-')}"):
+        planned(families.attention_classifier(pooling="variational"), **settings)
 
 
 def test_validation_is_looked_at_as_often_as_asked(tmp_path):
@@ -36,7 +52,7 @@ def test_validation_is_looked_at_as_often_as_asked(tmp_path):
 
 def test_half_precision_without_a_gpu_is_refused_by_name():
     with pytest.raises(InputError, match="--precision fp16 needs a CUDA device"):
-        check_device(Recipe("x", precision="fp16", device="cpu"))
+        check_machine(Recipe("x", precision="fp16", device="cpu"))
 
 
 @pytest.mark.parametrize(
@@ -59,9 +75,10 @@ def test_narrow_models_take_larger_steps():
 
 
 def test_models_over_words_learn_alike_whatever_their_width():
-    assert width_of(word_classifier("lstm", hidden_size=6)) is None
-    assert width_of(families.attention_classifier()) == families.build("bert").config.hidden_size
-    assert width_of(families.build("bert")) == families.build("bert").config.hidden_size
+    width = families.build("bert").config.hidden_size
+    assert planned(word_classifier("lstm", hidden_size=6)).learning_rate == default_rates(None)[0]
+    for model in (families.attention_classifier(), families.build("bert")):
+        assert planned(model).learning_rate == default_rates(width)[0]
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,7 @@ from salience.hooks.hooks import forward, reading
 from salience.training.objective import (
     Contrastive,
     CrossEntropy,
-    check_techniques,
     contrastive_loss,
-    unmixed_objective,
 )
 from salience.training.passes import passes_per_step
 from salience.training.recipe import Recipe
@@ -134,32 +132,25 @@ def test_mixtures_alone_have_no_unmixed_texts_to_compare():
     with pytest.raises(ValueError, match="needs clean above 0"):
         mixed(SenMixup(), 0.0, beside=Contrastive(0.3, 0.5))
     with pytest.raises(InputError, match="--contrastive compares unmixed texts: use it with --clean above 0"):
-        check_techniques(Recipe("x", method="senmixup", clean=0.0, contrastive=0.3), True, False)
-
-
-def test_it_is_chosen_by_the_recipe():
-    assert unmixed_objective(Recipe("x", contrastive=0.3)) == Contrastive(0.3, 0.1)
-    assert unmixed_objective(Recipe("x")) is plain
+        Recipe("x", method="senmixup", clean=0.0, contrastive=0.3)
 
 
 @pytest.mark.parametrize(
-    ("settings", "by_turns", "message"),
+    ("settings", "message"),
     [
-        ({"freeze": 0}, True, "VAT is trained by turns, which has no --freeze"),
-        ({"contrastive": 0.1}, True, "VAT is trained by turns, which has no --contrastive"),
-        ({"contrastive": 0.1, "accumulation": 2}, False, "use it with --accumulation 1, in one process"),
-        ({"contrastive": 0, "contrastive_temperature": 0.2}, False, "--contrastive-temperature has no effect"),
+        ({"contrastive": 0.1, "accumulation": 2}, "use it with --accumulation 1, in one process"),
+        ({"contrastive": 0, "contrastive_temperature": 0.2}, "--contrastive-temperature has no effect"),
     ],
 )
-def test_what_does_not_fit_is_refused(settings, by_turns, message):
+def test_what_does_not_fit_is_refused(settings, message):
     with pytest.raises(InputError, match=message):
-        check_techniques(Recipe("x", **settings), False, by_turns)
+        Recipe("x", **settings)
 
 
 def test_several_processes_have_no_contrastive_loss(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(InputError, match="in one process"):
-        check_techniques(Recipe("x", contrastive=0.1), False, False)
+        Recipe("x", contrastive=0.1)
 
 
 def test_a_step_costs_one_pass():

@@ -8,7 +8,7 @@ from labelled import FILLER, WORDS, labelled_rows
 from salience.classify.frozen_encoder import load_frozen
 from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.training.described import SCALE, described_classifier, prototypes
+from salience.training.head import SCALE, described_classifier, prototypes
 
 LABELS = ["sport", "music", "food"]
 DESCRIPTIONS = Texts(["a match and a cup", "a song", "the band", "a soup"], labels=np.array([0, 1, 1, 2]))

@@ -21,9 +21,10 @@ from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.scores.metrics import detailed_scores
 from salience.training import callbacks as resuming
-from salience.training import folds as fold_models
+from salience.training import estimate as estimating
 from salience.training.baselines import tfidf_probabilities
-from salience.training.folds import choose_folds
+from salience.training.estimate import Folds, choose_folds, fold_result
+from salience.training.fit import Listeners
 from salience.training.recipe import Recipe
 from salience.training.run import train
 from salience.training.task import task_of
@@ -265,7 +266,7 @@ def test_a_run_killed_while_a_fold_is_written(whole, tmp_path, monkeypatch):
         raise Killed
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(fold_models.np, "savez", fail)
+        patch.setattr(estimating.np, "savez", fail)
         train(whole.recipe, tmp_path / "run", **SILENT)
     assert not list((tmp_path / ".run.partial" / "checkpoints" / "estimate").glob("*.npz"))
     train(whole.recipe, tmp_path / "run", resume=True, **SILENT)
@@ -273,13 +274,19 @@ def test_a_run_killed_while_a_fold_is_written(whole, tmp_path, monkeypatch):
 
 
 def test_a_fold_of_other_rows_is_not_taken_over(tmp_path):
-    result = fold_models.FoldResult(np.array([1, 4]), np.full((1, 2, 3), 1 / 3, np.float32), (4, 2, 8.0, 0.25))
-    file = tmp_path / "fold-1.npz"
-    fold_models.write_fold(file, result)
-    read_back = fold_models.read_fold(file, np.array([1, 4]), 3)
-    assert np.array_equal(read_back.probabilities, result.probabilities) and read_back.numbers == (4, 2, 8.0, 0.25)
-    assert fold_models.read_fold(file, np.array([1, 5]), 3) is None
-    assert fold_models.read_fold(file, np.array([1, 4]), 2) is None
+    def ready():
+        raise Killed
+
+    def folds_of(numbers) -> Folds:
+        return Folds("folds:2", Texts(list("abcd"), labels=np.arange(4) % 2), np.array(numbers))
+
+    rows, probabilities = np.array([1, 3]), np.full((1, 2, 3), 1 / 3, np.float32)
+    np.savez(tmp_path / "fold-2.npz", rows=rows, probabilities=probabilities, numbers=np.array([4, 2, 8.0, 0.25]))
+    found = fold_result(folds_of([1, 2, 1, 2]), 2, 3, tmp_path, ready, Listeners())
+    assert np.array_equal(found["probabilities"], probabilities) and found["numbers"].tolist() == [4, 2, 8.0, 0.25]
+    for numbers, classes in (([1, 2, 2, 1], 3), ([1, 2, 1, 2], 2)):
+        with pytest.raises(Killed):
+            fold_result(folds_of(numbers), 2, classes, tmp_path, ready, Listeners())
 
 
 def test_another_estimate_does_not_continue_a_run(whole, tmp_path):

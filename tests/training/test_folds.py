@@ -11,7 +11,7 @@ import pytest
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.training.folds import choose_folds, fold_numbers, obstacle, recipe_of_folds, usual_estimate
+from salience.training.estimate import choose_folds, fold_numbers, obstacle, recipe_of_folds, usual_estimate
 from salience.training.recipe import Recipe
 
 
@@ -148,16 +148,18 @@ def test_groups_of_rows_that_are_held_out_need_no_estimate():
 
 
 def test_steps_follow_from_the_rows_if_those_of_the_run_do():
+    def plan_of(recipe, rows):
+        return recipe.resolved(rows, 2, 384, pooling="cls", head_start="random", max_length=8)
+
     asked = Recipe("x", learning_rate=0.1)
-    run = asked.resolved(100, 2, 384)
+    run = plan_of(asked, 100)
     parts = recipe_of_folds(run, 100, 2)
-    assert parts.steps is None and parts.resolved(50, 2, 384).steps == asked.resolved(50, 2, 384).steps != run.steps
-    longer = Recipe("x", steps_factor=2.5).resolved(100, 2, 384)
-    assert recipe_of_folds(longer, 100, 2).resolved(50, 2, 384).steps == round(2.5 * 62)
-    given = Recipe("x", steps=7).resolved(100, 2, 384)
-    assert recipe_of_folds(given, 100, 2).resolved(50, 2, 384).steps == 7
-    large = recipe_of_folds(Recipe("x").resolved(3000, 2, 384), 3000, 2)
-    assert large.resolved(1500, 2, 384).batch_size == 32  # that of the run
+    assert parts.steps is None and plan_of(parts, 50).steps == plan_of(asked, 50).steps != run.steps
+    longer = recipe_of_folds(plan_of(Recipe("x", steps_factor=2.5), 100), 100, 2)
+    assert plan_of(longer, 50).steps == round(2.5 * 62)
+    assert plan_of(recipe_of_folds(plan_of(Recipe("x", steps=7), 100), 100, 2), 50).steps == 7
+    large = recipe_of_folds(plan_of(Recipe("x"), 3000), 3000, 2)
+    assert plan_of(large, 1500).batch_size == 32  # that of the run
 
 
 @pytest.mark.parametrize("value", ["folds:1", "folds:21", "folds:", "folds:2.0", "folds", "Holdout", "5", 5, True, ""])

@@ -21,8 +21,7 @@ from salience.scores.thresholds import (
     precision_thresholds,
     reachable_precisions,
 )
-from salience.training.estimate import check_target
-from salience.training.folds import Folds
+from salience.training.estimate import Folds, check_target
 
 
 def slow_decisions(probabilities: list[float], labels: list[int], target: float, error: float) -> list[bool]:

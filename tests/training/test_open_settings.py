@@ -15,9 +15,7 @@ from salience.classify.frozen_encoder import sentence_vectors
 from salience.errors import InputError
 from salience.mixing import SenMixup
 from salience.training.head import last_map, regressions
-from salience.training.objective import Contrastive, unmixed_objective, used_contrast
-from salience.training.prepare import check_recipe
-from salience.training.recipe import Recipe
+from salience.training.recipe import Plan, Recipe
 from salience.training.run import prepare_files
 
 
@@ -40,28 +38,27 @@ def prepared(place, model, data=None, **settings):
 
 def test_a_mean_is_trained_with_mixtures_of_vectors_and_contrast(place):
     found = prepared(place, "mean")
-    assert (found.recipe.pooling, found.recipe.method, found.recipe.method_options) == (
+    assert (found.plan.pooling, found.plan.method, found.plan.method_options) == (
         "mean",
         "senmixup",
         {"alpha": 1},
     )
     assert found.method == SenMixup(alpha=1.0)
-    assert (found.recipe.contrastive, found.recipe.contrastive_temperature) == (0.6, 0.1)
-    assert unmixed_objective(found.recipe) == Contrastive(0.6, 0.1)
-    assert found.recipe.head_start == "logistic"
+    assert (found.plan.contrastive, found.plan.contrastive_temperature) == (0.6, 0.1)
+    assert found.plan.head_start == "logistic"
 
 
 def test_another_head_is_trained_without(place):
     for found in (prepared(place, "plain"), prepared(place, "mean", pooling="cls")):
-        assert (found.recipe.pooling, found.recipe.method, found.method) == ("cls", "plain", None)
-        assert found.recipe.contrastive == 0
-        assert found.recipe.head_start == "random"
+        assert (found.plan.pooling, found.plan.method, found.method) == ("cls", "plain", None)
+        assert found.plan.contrastive == 0
+        assert found.plan.head_start == "random"
 
 
 def test_several_labels_have_the_same_beginning_and_no_contrast(place, tmp_path):
     data = write_csv(tmp_path / "several.csv", rows_of_several(24, 0))
     found = prepared(place, "mean", data=str(data))
-    assert (found.recipe.head_start, found.recipe.method, found.recipe.contrastive) == ("logistic", "senmixup", 0)
+    assert (found.plan.head_start, found.plan.method, found.plan.contrastive) == ("logistic", "senmixup", 0)
     vectors = sentence_vectors(found.model, found.training)
     weights, biases = regressions(vectors, np.asarray(found.training.labels))
     assert last_map(found.model).weight.detach().numpy() == pytest.approx(weights, abs=1e-6)
@@ -76,12 +73,12 @@ def test_a_head_that_was_trained_is_kept(place, tmp_path):
     first.model.save_pretrained(tmp_path / "run")
     first.classifier.tokenizer.save_pretrained(tmp_path / "run")
     again = prepare_files(Recipe(place.data, model=str(tmp_path / "run"), steps=3, device="cpu"))[0]
-    assert (again.recipe.pooling, again.recipe.head_start) == ("mean", "random")
+    assert (again.plan.pooling, again.plan.head_start) == ("mean", "random")
     assert torch.equal(last_map(again.model).weight, weights)
     texts = [(text, f"{label} {len(text) % 2}") for text, label in labelled_rows(24)]
     others = write_csv(tmp_path / "others.csv", texts)
     fresh = prepare_files(Recipe(str(others), model=str(tmp_path / "run"), steps=3, device="cpu"))[0]
-    assert fresh.recipe.head_start == "logistic"
+    assert fresh.plan.head_start == "logistic"
 
 
 @pytest.mark.parametrize(
@@ -98,25 +95,25 @@ def test_a_head_that_was_trained_is_kept(place, tmp_path):
     ],
 )
 def test_what_is_asked_comes_first(settings, method, contrast, place):
-    recipe = prepared(place, "mean", **settings).recipe
+    recipe = prepared(place, "mean", **settings).plan
     assert (recipe.method, recipe.contrastive) == (method, contrast)
     assert recipe.head_start == settings.get("head_start", "logistic")
 
 
 def test_several_processes_have_no_contrast_by_default(monkeypatch):
-    recipe = Recipe("rows.csv", pooling="mean")
-    assert used_contrast(recipe) == 0.6
+    found = {"pooling": "mean", "head_start": "random", "max_length": 8}
+    assert Recipe("rows.csv").resolved(60, 3, 384, **found).contrastive == 0.6
     monkeypatch.setenv("WORLD_SIZE", "2")
-    assert used_contrast(recipe) == 0
+    assert Recipe("rows.csv").resolved(60, 3, 384, **found).contrastive == 0
 
 
 def test_a_resolved_recipe_stays_as_it_is(place):
     """So a run is repeated by its recipe.yaml, also by versions with other defaults."""
-    recipe = prepared(place, "mean").recipe
-    assert prepare_files(recipe)[0].recipe == recipe
-    assert Recipe.from_mapping(recipe.as_mapping()) == recipe
+    recipe = prepared(place, "mean").plan
+    assert prepare_files(recipe)[0].plan == recipe
+    assert Plan.from_mapping(recipe.as_mapping()) == recipe
 
 
 def test_options_without_a_method_are_refused():
     with pytest.raises(InputError, match="window: settings of a method need its name: add --method NAME"):
-        check_recipe(Recipe("rows.csv", method_options={"window": 0.2}))
+        Recipe("rows.csv", method_options={"window": 0.2})

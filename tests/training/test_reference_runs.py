@@ -19,7 +19,6 @@ from salience.training.baselines import tfidf_probabilities
 from salience.training.recipe import Recipe
 from salience.training.references import (
     all_labelled,
-    check_reference,
     encoder_of_recipe,
     make_reference,
     references_of,
@@ -113,7 +112,7 @@ def test_names_of_references(recipe):
     with pytest.raises(InputError, match="tf-idf"):
         references_of("tfidf")
     with pytest.raises(InputError, match="majority has no options, so window"):
-        check_reference(replace(recipe, method="majority:window=1"))
+        replace(recipe, method="majority:window=1")
     for name in ("setfit", "setfit-equal"):
         with pytest.raises(InputError, match=f"{name} is no longer offered: .*setfit_text.py"):
             references_of(f"majority,{name}")

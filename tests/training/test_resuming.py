@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import TrainerCallback
 
-from labelled import FILLER, WORDS, labelled_rows
+from labelled import FILLER, WORDS, labelled_rows, planned
 from salience.classify import TextClassifier
 from salience.data.encoding import encode_texts
 from salience.papers.attention_classifiers.building import word_tokenizer
@@ -19,7 +19,6 @@ from salience.scores import scoring
 from salience.training import callbacks as resuming
 from salience.training.fit import Listeners, fit
 from salience.training.prepare import Prepared
-from salience.training.procedures import Standard
 from salience.training.recipe import Recipe
 from word_models import bits, word_classifier
 
@@ -67,7 +66,7 @@ def ready(validation: bool = True, **settings) -> Prepared:
     torch.manual_seed(0)
     model = word_classifier("lstm", 0, pooling="additive", vocab_size=len(TOKENIZER), dropout=0.3)
     return Prepared(
-        replace(RECIPE, **settings), TextClassifier(model, TOKENIZER, 50), None, Standard(),
+        planned(replace(RECIPE, **settings)), TextClassifier(model, TOKENIZER, 50), None,
         encoded.take(range(20)), encoded.take(range(20, 30)) if validation else None, None, None,
     )  # fmt: skip
 

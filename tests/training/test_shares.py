@@ -28,7 +28,7 @@ from salience.scores.calibration import (
     with_temperature,
 )
 from salience.training import estimate as estimating
-from salience.training.folds import SHARES, chosen_share, cross_chosen, standard_error
+from salience.training.estimate import SHARES, chosen_share, cross_chosen, standard_error
 from salience.training.recipe import Recipe
 from salience.training.run import train
 

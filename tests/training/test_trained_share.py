@@ -16,7 +16,6 @@ from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience.errors import InputError
 from salience.training.fit import fit
 from salience.training.head import regression
-from salience.training.prepare import check_recipe
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
 
@@ -93,5 +92,4 @@ def test_a_strength_without_a_regression_is_refused(place, settings):
 
 def test_a_strength_does_not_need_a_start_where_the_start_is_a_regression(place):
     recipe = recipe_of(place, head_strength=10.0)
-    check_recipe(recipe)
-    assert prepare_files(recipe)[0].recipe.head_start == "logistic"
+    assert prepare_files(recipe)[0].plan.head_start == "logistic"

@@ -21,7 +21,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification, TrainerCallback, set_seed
 
 import families
-from labelled import FILLER, WORDS, labelled_rows, write_csv
+from labelled import FILLER, WORDS, labelled_rows, planned, write_csv
 from reference import close
 from salience import Batch, SSMix
 from salience.classify import TextClassifier
@@ -39,7 +39,7 @@ from salience.training import callbacks as resuming
 from salience.training.fit import Listeners, build_trainer, fit
 from salience.training.objective import CrossEntropy
 from salience.training.prepare import Prepared
-from salience.training.procedures import Standard, Turns
+from salience.training.procedures import Turns
 from salience.training.recipe import Recipe
 from salience.training.run import train
 from word_models import bits, word_classifier
@@ -74,10 +74,10 @@ def ready(
 ) -> Prepared:
     """A run that is prepared to train the model, by turns with these settings if it needs them."""
     everything = encoded()
-    procedure = Turns(iterations, **settings) if model.procedure == "turns" else Standard()
+    options = {"iterations": iterations, **settings} if model.procedure == "turns" else {}
     return Prepared(
-        recipe, TextClassifier(model, TOKENIZER, 100), method, procedure, everything.take(range(20)),
-        everything.take(range(20, 30)) if validation else None, None, class_weights,
+        planned(replace(recipe, procedure_options=options)), TextClassifier(model, TOKENIZER, 100), method,
+        everything.take(range(20)), everything.take(range(20, 30)) if validation else None, None, class_weights,
     )  # fmt: skip
 
 

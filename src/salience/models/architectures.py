@@ -93,8 +93,8 @@ class Architecture:
     The class of a model that is built here inherits from this one, and answers for itself.
 
     Attributes:
-        by_turns: the name of the function that fits it, called as `salience.training.fit.fit_once`, if its procedure
-            is "turns".
+        by_turns: the name of the function that fits it if its procedure is "turns", called with a prepared run, the
+            procedure, the folder for checkpoints and the listeners.
     """
 
     by_turns: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -327,7 +327,7 @@ class MixTrainer(Trainer):
 
     def _get_train_sampler(self, train_dataset: Dataset | None = None) -> Sampler | None:
         dataset: Any = self.train_dataset if train_dataset is None else train_dataset
-        if not self.group_by_length or not isinstance(dataset, Sized):
+        if not (self.group_by_length and hasattr(dataset, "__len__")):
             return super()._get_train_sampler(train_dataset)
         # Counting the tokens of a large data set takes time, and `Encoded` knows their number.
         lengths = dataset.lengths if isinstance(dataset, Encoded) else [len(row["input_ids"]) for row in dataset]
