@@ -83,13 +83,13 @@ def count(folder, number: int) -> None:
 def test_processes_that_come_and_go_take_turns(tmp_path):
     """The lock's file and its folder are made and removed all the time, and still only one is inside."""
     (tmp_path / "number").write_text("0")
-    processes = [FORK.Process(target=count, args=(tmp_path, 60)) for _ in range(4)]
+    processes = [FORK.Process(target=count, args=(tmp_path, 30)) for _ in range(4)]
     for process in processes:
         process.start()
     for process in processes:
         process.join()
         assert process.exitcode == 0
-    assert (tmp_path / "number").read_text() == "240"
+    assert (tmp_path / "number").read_text() == "120"
     assert files_in(tmp_path) == ["number"]
 
 
@@ -119,7 +119,7 @@ def insist(folder, number: int) -> None:
 
 
 def test_a_process_that_does_not_wait_gets_the_lock_or_hears_who_has_it(tmp_path):
-    processes = [FORK.Process(target=insist, args=(tmp_path, 1000)) for _ in range(3)]
+    processes = [FORK.Process(target=insist, args=(tmp_path, 200)) for _ in range(3)]
     for process in processes:
         process.start()
     for process in processes:

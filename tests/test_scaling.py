@@ -12,6 +12,7 @@ from labelled import WORDS
 from salience import Predictor
 from test_readme import python_of
 
+pytestmark = pytest.mark.whole
 PAGE = (Path(__file__).parents[1] / "docs" / "scaling.md").read_text(encoding="utf-8")
 TEXTS = ["a lovely song", "a dull story"]
 

@@ -1,111 +1,81 @@
+"""Which columns hold texts and labels: usual names are guessed, those of training come first, named ones before."""
+
 import pytest
 
 from salience.data.columns import Columns, choose_as_trained, choose_columns
 
+USUAL = [  # names of a file, and the columns that are chosen
+    (["text", "label"], ("text", None, "label")),
+    (["id", "Sentence", "LABEL"], ("Sentence", None, "LABEL")),
+    (["title", "text", "topic"], ("text", None, "topic")),
+    (["review", "sentiment"], ("review", None, "sentiment")),
+    (["text", "label", "label_text"], ("text", None, "label")),
+    (["sentence1", "sentence2", "label", "idx"], ("sentence1", "sentence2", "label")),
+    (["Premise", "Hypothesis", "y"], ("Premise", "Hypothesis", "y")),
+    (["text", "text_pair", "class"], ("text", "text_pair", "class")),
+    (["question", "sentence", "target"], ("question", "sentence", "target")),
+    (["question1", "question2", "is_duplicate", "label"], ("question1", "question2", "label")),
+    (["label", "query", "passage"], ("query", "passage", "label")),
+    (["question", "label"], ("question", None, "label")),
+    (["anything", "intent"], ("anything", None, "intent")),  # the other one of two
+    (["tweet", "anything"], ("tweet", None, "anything")),
+]
 
-@pytest.mark.parametrize(
-    ("names", "columns"),
-    [
-        (["text", "label"], ("text", None, "label")),
-        (["id", "Sentence", "LABEL"], ("Sentence", None, "LABEL")),
-        (["title", "text", "topic"], ("text", None, "topic")),
-        (["review", "sentiment"], ("review", None, "sentiment")),
-        (["text", "label", "label_text"], ("text", None, "label")),
-        (["sentence1", "sentence2", "label", "idx"], ("sentence1", "sentence2", "label")),
-        (["Premise", "Hypothesis", "y"], ("Premise", "Hypothesis", "y")),
-        (["text", "text_pair", "class"], ("text", "text_pair", "class")),
-        (["question", "sentence", "target"], ("question", "sentence", "target")),
-        (["question1", "question2", "is_duplicate", "label"], ("question1", "question2", "label")),
-        (["label", "query", "passage"], ("query", "passage", "label")),
-        (["question", "label"], ("question", None, "label")),
-        (["anything", "intent"], ("anything", None, "intent")),  # the other one of two
-        (["tweet", "anything"], ("tweet", None, "anything")),
-    ],
-)
-def test_usual_names_are_guessed(names, columns):
-    chosen, guesses = choose_columns(names)
-    assert chosen == Columns(*columns)
-    expected = [
-        f'{role}: "{name}" (guessed)'
-        for role, name in zip(["text column", "second text column", "label column"], columns, strict=True)
-        if name
-    ]
-    assert sorted(guesses) == sorted(expected)
+
+def test_usual_names_are_guessed():
+    for names, columns in USUAL:
+        chosen, guesses = choose_columns(names)
+        assert chosen == Columns(*columns), names
+        roles = zip(["text column", "second text column", "label column"], columns, strict=True)
+        assert sorted(guesses) == sorted(f'{role}: "{name}" (guessed)' for role, name in roles if name)
+
+
+NAMED = [  # names of a file, what is named, and the columns that are chosen
+    (["a", "b", "c"], {"text": "c", "text_pair": "a", "label": "b"}, Columns("c", "a", "b")),
+    (["sentence1", "sentence2", "label"], {"text": "sentence1"}, Columns("sentence1", None, "label")),
+    (["other", "text", "label"], {"text_pair": "other"}, Columns("text", "other", "label")),
+    (["text", "label"], {"text": "label", "label": "text"}, Columns("label", None, "text")),
+    (["text", "label"], {"label": "text"}, Columns("label", None, "text")),
+    (["text", "label", "title"], {"group": "text"}, Columns("title", None, "label", "text")),
+    (["text", "label"], {"need_label": False}, Columns("text")),
+    (["whatever"], {"need_label": False}, Columns("whatever")),
+    (["whatever", "label"], {"need_label": False}, Columns("whatever")),
+    (["text", "label"], {"label": "label", "need_label": False}, Columns("text", None, "label")),
+    (["text", "x", "y"], {"label": "x, y"}, Columns("text", None, "x, y", None, ("x", "y"))),
+    (["text", "x, y"], {"label": "x, y"}, Columns("text", None, "x, y")),
+]
 
 
 def test_named_columns_are_taken_and_not_reported():
-    assert choose_columns(["a", "b", "c"], "c", "a", "b") == (Columns("c", "a", "b"), [])
+    for names, named, expected in NAMED:
+        chosen, guesses = choose_columns(names, **named)
+        assert chosen == expected, named
+        assert not any(f'"{name}"' in note for name in named.values() for note in guesses)
+    assert Columns("a", "b", "x,y", "c", ("x", "y")).names == set("abcxy")
 
 
-def test_a_group_is_named_and_no_other_column_is_it():
-    chosen, guesses = choose_columns(["text", "label", "title"], group="text")
-    assert chosen == Columns("title", None, "label", "text") and chosen.names == {"title", "label", "text"}
-    assert len(guesses) == 2
+REFUSED = [  # names, what is named, what the message must say
+    (["text", "label"], {"label": "lable"}, ['no column "lable" (--label)', '"text", "label"', 'mean "label"?']),
+    (["text", "label"], {"text_pair": "second"}, ['no column "second" (--text-pair)']),
+    (["a", "b"], {"text": "a", "label": "a"}, ["--text and --label must each name another column"]),
+    (["a", "b", "c"], {}, ["name it with --text.", '"a", "b", "c"']),
+    (["a", "b"], {}, ["name it with --text."]),
+    (["a", "b", "label"], {"text_option": "--text-column"}, ["name it with --text-column."]),
+    (["text", "b", "c"], {}, ["name it with --label.", '"text", "b", "c"', "see salience describe"]),
+    (["text"], {}, ["name it with --label."]),
+    (["a", "b", "c"], {"text": "a"}, ["name it with --label."]),
+    (["I liked the food", "good"], {}, ["--text", "first row of the data"]),
+]
 
 
-def test_a_second_text_is_not_guessed_beside_a_named_one():
-    chosen, guesses = choose_columns(["sentence1", "sentence2", "label"], text="sentence1")
-    assert chosen == Columns("sentence1", None, "label")
-    assert guesses == ['label column: "label" (guessed)']
+def test_what_cannot_be_chosen_is_asked_for(complaint):
+    for names, named, parts in REFUSED:
+        message = complaint(choose_columns, names, source="a.csv", **named)
+        assert message.startswith("a.csv: ") and all(part in message for part in parts), message
+    assert "first row of the data" not in complaint(choose_columns, ["what was said", "good"])
+    for label, separator, part in (("a,a", None, "names a column twice"), ("a,b", "|", "--label-separator")):
+        assert part in complaint(choose_columns, ["text", "a", "b"], label=label, separator=separator)
 
-
-def test_a_named_second_text_leaves_the_first_one_to_guess():
-    assert choose_columns(["other", "text", "label"], text_pair="other")[0] == Columns("text", "other", "label")
-
-
-def test_a_column_is_not_both():
-    assert choose_columns(["text", "label"], text="label", label="text")[0] == Columns("label", None, "text")
-    assert choose_columns(["text", "label"], label="text")[0] == Columns("label", None, "text")
-
-
-def test_without_need_of_a_label_none_is_guessed():
-    assert choose_columns(["text", "label"], need_label=False)[0] == Columns("text")
-    assert choose_columns(["whatever"], need_label=False)[0] == Columns("whatever")
-    assert choose_columns(["whatever", "label"], need_label=False)[0] == Columns("whatever")
-    assert choose_columns(["text", "label"], label="label", need_label=False)[0] == Columns("text", None, "label")
-
-
-def test_a_missing_column_lists_the_columns_and_the_nearest(complaint):
-    assert complaint(choose_columns, ["text", "label"], label="lable", source="a.csv") == (
-        'a.csv: no column "lable" (--label); the columns are "text", "label". Did you mean "label"?'
-    )
-    assert "(--text-pair)" in complaint(choose_columns, ["text", "label"], text_pair="second")
-
-
-def test_one_column_for_two_roles(complaint):
-    assert complaint(choose_columns, ["a", "b"], text="a", label="a", source="a.csv") == (
-        "a.csv: --text and --label must each name another column"
-    )
-
-
-@pytest.mark.parametrize(
-    ("names", "given", "option"),
-    [
-        (["a", "b", "c"], {}, "--text"),
-        (["a", "b"], {}, "--text"),
-        (["a", "b", "label"], {}, "--text"),
-        (["text", "b", "c"], {}, "--label"),
-        (["text"], {}, "--label"),
-        (["a", "b", "c"], {"text": "a"}, "--label"),
-    ],
-)
-def test_what_cannot_be_guessed_is_asked_for(complaint, names, given, option):
-    what = {"--text": "the text", "--label": "the label"}[option]
-    listed = ", ".join(f'"{name}"' for name in names)
-    more = {"--text": "", "--label": "; if there are no labels yet, see salience describe"}[option]
-    assert complaint(choose_columns, names, source="a.csv", **given) == (
-        f"a.csv: no column has a usual name for {what}; name it with {option}. The columns are {listed}{more}"
-    )
-
-
-def test_a_name_that_is_a_text_is_told_as_a_missing_header(complaint):
-    told = "; if that is the first row of the data, write the names of the columns above it, such as text,label"
-    said = complaint(choose_columns, ["I liked the food", "good"], source="a.csv")
-    assert said.startswith("a.csv: no column has a usual name for the text") and said.endswith(f'"good"{told}')
-    assert told not in complaint(choose_columns, ["what was said", "good"], source="a.csv")
-
-
-# ------------------------------------------------------------------------------------------------------ as in training
 
 SINGLE, PAIRS = Columns("body", None, "topic"), Columns("first", "second", "same")
 
@@ -138,10 +108,15 @@ def test_where_the_names_of_training_are_not_there_usual_ones_are():
     assert choose_as_trained(names, None, {}, need_label=True) == choose_columns(names)
 
 
-def test_pairs_for_pairs_and_single_texts_for_single_ones(complaint):
-    told = "a.csv: the model was trained on pairs of texts; name both with --text and --text-pair"
-    for names, named in ((["text", "label"], {}), (["first", "second"], {"text": "first"})):
-        assert complaint(choose_as_trained, names, PAIRS, named, False, "a.csv") == told
-    told = "a.csv: the model was trained on single texts, not on pairs; name one with --text-column"
-    for names, named in ((["premise", "hypothesis"], {}), (["body", "topic"], {"text": "body", "text_pair": "topic"})):
-        assert complaint(choose_as_trained, names, SINGLE, named, False, "a.csv", "--text-column") == told
+@pytest.mark.parametrize(
+    ("names", "named", "trained", "told"),
+    [
+        (["text", "label"], {}, PAIRS, ["pairs of texts", "--text-column and --text-pair"]),
+        (["first", "second"], {"text": "first"}, PAIRS, ["pairs of texts", "--text-column and --text-pair"]),
+        (["premise", "hypothesis"], {}, SINGLE, ["single texts, not on pairs", "with --text-column"]),
+        (["body", "topic"], {"text": "body", "text_pair": "topic"}, SINGLE, ["single texts", "with --text-column"]),
+    ],
+)
+def test_pairs_for_pairs_and_single_texts_for_single_ones(complaint, names, named, trained, told):
+    message = complaint(choose_as_trained, names, trained, named, False, "a.csv", "--text-column")
+    assert message.startswith("a.csv: ") and all(part in message for part in told)

@@ -1,15 +1,27 @@
+"""Rows held out, and rows drawn: shares of classes and of several labels, whole units, nested draws, by a seed."""
+
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salience.data.splitting import group_numbers, shared_rows, split
+from salience.data.splitting import (
+    contradictions,
+    draw,
+    drawing_order,
+    drawn,
+    group_numbers,
+    held_out_rows,
+    nested_rows,
+    shared_rows,
+    split,
+    stratified_parts,
+)
 from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.training.recipe import Recipe
-from salience.training.task import read_task
 
 ANY = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=40)
 LABELS = ANY.map(lambda labels: labels + sorted(set(labels)))  # two rows of each class at least
@@ -17,12 +29,12 @@ SHARES = st.floats(0.01, 0.99)
 
 
 @given(labels=LABELS, share=SHARES, seed=st.integers(0, 5))
+@settings(max_examples=50, deadline=None)
 def test_what_holds_of_every_split(labels, share, seed):
     train, held_out = split(labels, share, seed)
     assert sorted(train + held_out) == list(range(len(labels)))
     assert train == sorted(train)
     assert held_out == sorted(held_out)
-    assert split(labels, share, seed) == (train, held_out)
     classes, kept, held = Counter(labels), Counter(labels[i] for i in train), Counter(labels[i] for i in held_out)
     assert set(kept) == set(classes)
     assert len(held_out) == min(max(round(share * len(labels)), 1), len(labels) - len(classes))
@@ -32,54 +44,31 @@ def test_what_holds_of_every_split(labels, share, seed):
     for one, other in zip(classes, list(classes)[1:], strict=False):
         if classes[one] > classes[other]:
             assert held[one] >= held[other] - 1
+    # Units of one row change nothing, also where rows have several labels.
+    units = np.random.default_rng(seed).permutation(len(labels))
+    assert split(labels, share, seed, units=units) == (train, held_out)
+    several = [(label,) for label in labels]
+    assert split(several, share, seed, units=units) == split(several, share, seed)
 
 
-def test_shares_are_kept():
-    labels = ["a"] * 500 + ["b"] * 300 + ["c"] * 200
-    held_out = split(labels, 0.1, 0)[1]
-    assert Counter(labels[place] for place in held_out) == {"a": 50, "b": 30, "c": 20}
+COUNTS = [  # rows of each class, the share, rows held out
+    ({"a": 500, "b": 300, "c": 200}, 0.1, {"a": 50, "b": 30, "c": 20}),
+    (dict.fromkeys(range(77), 5), 0.2, dict.fromkeys(range(77), 1)),
+    ({"many": 96, "few": 2, "couple": 2}, 0.1, {"many": 8, "few": 1, "couple": 1}),
+    ({"many": 96, "few": 2, "couple": 2}, 0.9, {"many": 88, "few": 1, "couple": 1}),
+    ({"a": 40, "b": 30, "c": 2, "d": 2}, 0.03, {"a": 1, "b": 1}),  # few: the larger classes have them
+]
 
 
-def test_a_few_rows_of_many_intents():
-    labels = [f"intent {number}" for number in range(77)] * 5
-    held_out = split(labels, 0.2, 0)[1]
-    assert Counter(labels[place] for place in held_out) == dict.fromkeys(labels, 1)
-
-
-def test_small_classes_are_held_out_too_and_keep_a_row():
-    labels = ["many"] * 96 + ["few"] * 2 + ["couple"] * 2
-    held_out = split(labels, 0.1, 0)[1]
-    assert Counter(labels[place] for place in held_out) == {"many": 8, "few": 1, "couple": 1}
-    assert Counter(labels[place] for place in split(labels, 0.9, 0)[1]) == {"many": 88, "few": 1, "couple": 1}
-
-
-def test_where_few_rows_are_held_out_the_larger_classes_have_them():
-    labels = ["a"] * 40 + ["b"] * 30 + ["c"] * 2 + ["d"] * 2
-    assert Counter(labels[place] for place in split(labels, 0.03, 0)[1]) == {"a": 1, "b": 1}
-
-
-def test_the_seed_draws_the_rows():
-    labels = ["a", "b"] * 50
-    assert len({tuple(split(labels, 0.2, seed)[1]) for seed in range(10)}) == 10
-
-
-def test_a_class_with_a_single_row_cannot_be_split(complaint):
-    assert complaint(split, ["a", "a", "b"], 0.5, 0, source="a.csv") == (
-        'a.csv: the class "b" has a single row, too few to split; '
-        "add rows, or give rows to validate on with --validation FILE"
-    )
-    assert complaint(split, ["a", "a", "b", "c"], 0.5, 0).startswith('the classes "b", "c" have a single row each, ')
-
-
-def test_rows_that_stand_in_both():
-    assert shared_rows(Texts(["a", "b ", "c"]), Texts([" a", "b", "b", "B", "d"])) == 3
-    assert shared_rows(Texts(["a", "a"], ["x", "y"]), Texts(["a", "a", "x"], ["x ", "z", "a"])) == 1
-
-
-# -------------------------------------------------------------------------------------------- units that stay together
+def test_classes_have_their_share():
+    for counts, share, expected in COUNTS:
+        labels = [label for label, count in counts.items() for _ in range(count)]
+        assert Counter(labels[row] for row in split(labels, share, 0)[1]) == expected, (counts, share)
+    assert len({tuple(split(["a", "b"] * 50, 0.2, seed)[1]) for seed in range(10)}) == 10
 
 
 @given(labels=LABELS, share=SHARES, seed=st.integers(0, 5), several=st.booleans(), data=st.data())
+@settings(max_examples=50, deadline=None)
 def test_no_unit_is_divided_and_every_class_keeps_a_row(labels, share, seed, several, data):
     units = np.array(data.draw(st.lists(st.integers(0, 12), min_size=len(labels), max_size=len(labels))))
     given_labels = [(label,) for label in labels] if several else labels
@@ -95,14 +84,6 @@ def test_no_unit_is_divided_and_every_class_keeps_a_row(labels, share, seed, sev
     assert not set(units[train]) & set(units[held_out])
     assert {labels[row] for row in train} == set(labels)
     assert split(given_labels, share, seed, units=units) == (train, held_out)
-
-
-@given(labels=LABELS, share=SHARES, seed=st.integers(0, 5))
-def test_units_of_one_row_leave_the_split_as_it_is(labels, share, seed):
-    units = np.random.default_rng(seed).permutation(len(labels))
-    assert split(labels, share, seed, units=units) == split(labels, share, seed)
-    several = [(label,) for label in labels]
-    assert split(several, share, seed, units=units) == split(several, share, seed)
 
 
 def test_classes_have_their_share_of_units_of_all_sizes():
@@ -126,22 +107,142 @@ def test_large_groups_are_held_out_as_nearly_as_possible():
     assert len(split(labels, 0.1, 0, units=np.arange(60) // 6)[1]) == 6
 
 
-def test_one_group_cannot_be_divided():
-    with pytest.raises(InputError, match=r"rows\.csv: no rows can be held out, because every group"):
-        split(list("abab"), 0.5, 0, "rows.csv", np.zeros(4, int))
+def test_what_cannot_be_split_or_drawn_is_named(complaint):
+    one = complaint(split, ["a", "a", "b"], 0.5, 0, source="a.csv")
+    assert one.startswith('a.csv: the class "b" has a single row, too few') and "--validation FILE" in one
+    assert complaint(split, ["a", "a", "b", "c"], 0.5, 0).startswith('the classes "b", "c" have a single row each, ')
+    none = complaint(split, list("abab"), 0.5, 0, "rows.csv", np.zeros(4, int))
+    assert none.startswith("rows.csv: no rows can be held out, because every group")
+    labels = list("abcd") * 250
+    assert complaint(draw, labels, 1001, 0, "a.csv") == "a.csv: --size 1,001 is more than its 1,000 labelled rows"
+    assert "--size 3 is less than its 4 classes" in complaint(draw, labels, 3, 0)
+    assert "--most 1 is less than its 2 classes" in complaint(draw, [("a", "b"), ("a",)], 1, 0, option="--most")
 
 
-@pytest.mark.parametrize("group", [None, "author"])
-def test_a_run_chooses_its_checkpoint_by_texts_and_authors_that_it_has_not_seen(group, write):
-    rows = [f"text {author}-{number // 2},{'xy'[author % 2]},author {author}" for author in range(10)
-            for number in range(6)]  # fmt: skip
-    file = write("rows.csv", "\n".join(["text,label,author", *rows]))
-    recipe = Recipe(data=file, text="text", label="label", group=group, validation_share=0.2)
-    task = read_task(recipe, lambda line: None)
-    assert len(task.validation) == 12 and task.validation.labels.tolist().count(0) == 6
-    assert not set(group_numbers_of(task.validation)) & set(group_numbers_of(task.training))
-    assert len(set(group_numbers(task.validation))) == (6 if group is None else 2)
+def test_equal_texts_contradictions_and_groups():
+    assert shared_rows(Texts(["a", "b ", "c"]), Texts([" a", "b", "b", "B", "d"])) == 3
+    assert shared_rows(Texts(["a", "a"], ["x", "y"]), Texts(["a", "a", "x"], ["x ", "z", "a"])) == 1
+    assert contradictions(Texts(["a", " a", "b", "b", "c"], labels=[0, 1, 0, 0, 1])) == 2
+    assert contradictions(Texts(["a", "a"], labels=[[0, 1], [0, 1]])) == 0
+    assert group_numbers(Texts(["a", "b", " a"])).tolist() == [0, 1, 0]
+    assert group_numbers(Texts(["a", "b", "a"], groups=["x", "x", "y "])).tolist() == [0, 0, 1]
 
 
-def group_numbers_of(texts: Texts) -> list[str]:
-    return texts.texts if texts.groups is None else texts.groups
+# Draws.
+
+MANY = ["a"] * 600 + ["b"] * 300 + ["c"] * 90 + ["d"] * 10
+SIZES = {
+    4: {"a": 1, "b": 1, "c": 1, "d": 1},
+    8: {"a": 2, "b": 2, "c": 2, "d": 2},
+    100: {"a": 59, "b": 30, "c": 9, "d": 2},
+    500: {"a": 300, "b": 150, "c": 45, "d": 5},
+    1000: {"a": 600, "b": 300, "c": 90, "d": 10},
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_smaller_draws_are_parts_of_larger_ones_and_classes_have_their_share(seed):
+    draws = [draw(MANY, size, seed) for size in SIZES]
+    assert all(set(smaller) < set(larger) for smaller, larger in pairwise(draws))
+    for rows, (size, expected) in zip(draws, SIZES.items(), strict=True):
+        found = Counter(MANY[row] for row in rows)
+        assert len(rows) == size and rows == sorted(rows)
+        assert all(abs(found[label] - count) <= 1 for label, count in expected.items()), found
+    assert draw(MANY, 100, seed) == draws[2] != draw(MANY, 100, seed + 1)
+
+
+@given(st.lists(st.sampled_from("abcde"), min_size=1, max_size=60), st.integers(0, 5))
+@settings(max_examples=50, deadline=None)
+def test_every_prefix_follows_the_slow_rule(labels, seed):
+    """First every class once, then every class twice, then always the class that has the least of its rows."""
+    order = drawing_order(labels, seed)
+    assert sorted(order) == list(range(len(labels)))
+    taken: Counter = Counter()
+    sizes = Counter(labels)
+    for row in order:
+        left = [label for label in sizes if taken[label] < sizes[label]]
+
+        def place(label):
+            return taken[label] - 2 if taken[label] < 2 else (taken[label] + 0.5) / sizes[label]
+
+        assert place(labels[row]) == min(map(place, left))
+        taken[labels[row]] += 1
+
+
+def test_every_row_is_drawn_equally_often():
+    counts = np.zeros(40)
+    for seed in range(1000):
+        counts[draw(["a"] * 20 + ["b"] * 20, 10, seed)] += 1
+    assert np.abs(counts / 1000 - 0.25).max() < 0.07  # five standard errors
+    texts = Texts([str(number) for number in range(40)])
+    assert len(set(drawn(texts, 10, 0).texts)) == 10 and drawn(texts, 40, 0) is texts
+    assert drawn(texts, 10, 0) == drawn(texts, 10, 0) != drawn(texts, 10, 1)
+
+
+# Rows with several labels.
+
+RATES = np.array([0.5, 0.3, 0.2, 0.1, 0.05, 0.02])
+
+
+def drawn_labels(rows: int, seed: int = 0) -> tuple[np.ndarray, list[tuple[str, ...]]]:
+    indicators = (np.random.default_rng(seed).random((rows, len(RATES))) < RATES).astype(int)
+    return indicators, [tuple(f"label {number}" for number in np.flatnonzero(row)) for row in indicators]
+
+
+def farthest_from_share(part: np.ndarray, indicators: np.ndarray, parts: int) -> float:
+    """The largest difference, in rows, between what a part has of a label and its share of that label."""
+    counts = np.array([indicators[part == number].sum(0) for number in range(parts)])
+    return np.abs(counts - indicators.sum(0) / parts).max()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_fold_has_its_share_of_every_label_and_of_the_rows(seed):
+    indicators, _ = drawn_labels(503, seed)
+    part = stratified_parts(indicators, [0.2] * 5, seed)
+    assert farthest_from_share(part, indicators, 5) < 2
+    assert np.ptp(np.bincount(part)) <= 2
+    by_chance = [np.random.default_rng(each).integers(5, size=503) for each in range(20)]
+    assert min(farthest_from_share(each, indicators, 5) for each in by_chance) > 4  # what a plain draw gives
+
+
+def test_a_worked_example_of_the_algorithm():
+    """The rare label is handled first: its two rows go to different parts, and the other label fills up."""
+    indicators = np.array([[1, 0], [1, 0], [1, 1], [1, 1]])
+    part = stratified_parts(indicators, [0.5, 0.5], 0)
+    assert sorted(part[2:]) == [0, 1] and sorted(part[:2]) == [0, 1]
+    without_labels = stratified_parts(np.zeros((10, 2), int), [0.5, 0.5], 0)
+    assert np.bincount(without_labels).tolist() == [5, 5]
+
+
+def test_groups_are_not_divided_and_labels_are_still_balanced():
+    indicators, _ = drawn_labels(600)
+    groups = np.arange(600) // 3
+    part = stratified_parts(indicators, [0.5, 0.5], 0, groups)
+    assert all(len(set(part[groups == group])) == 1 for group in range(200))
+    assert farthest_from_share(part, indicators, 2) <= 3
+
+
+def test_held_out_rows_leave_every_label_a_row_to_train_on():
+    labels = [("often",)] * 20 + [("once",)] + [()] * 5
+    for share in (0.1, 0.5, 0.9):
+        for seed in range(5):
+            kept, held = split(labels, share, seed)
+            assert sorted(kept + held) == list(range(26)) and 20 in kept and held
+    assert held_out_rows([("a",), ("a",), ("b",)], 0.1, 0) == [1]  # a row at least, but not the only one of a label
+    assert held_out_rows([("a",), ("b",)], 0.1, 0) == []
+
+
+def test_draws_of_rows_with_several_labels_are_nested_and_stratified():
+    indicators, labels = drawn_labels(400)
+    earlier: set[int] = set()
+    for size in (6, 25, 50, 100, 101, 200, 399, 400):
+        rows = draw(labels, size, 7)
+        assert len(rows) == len(set(rows)) == size and earlier <= set(rows) and rows == sorted(rows)
+        assert indicators[rows].any(0).all()  # every label occurs
+        earlier = set(rows)
+        if size >= 50:
+            share = indicators[rows].sum(0) / size - indicators.mean(0)
+            assert np.abs(share).max() < 0.06
+    assert draw(labels, 50, 8) != draw(labels, 50, 7)
+    equal = [("a", "b")] * 7
+    assert [len(nested_rows(equal, size, 0)) for size in range(8)] == list(range(8))

@@ -1,4 +1,4 @@
-"""Parquet files and hub data sets (without the hub)."""
+"""Parquet files and hub data sets (without the hub): names of classes, values that Python lacks, damaged files."""
 
 import json
 
@@ -10,6 +10,14 @@ from written import ROWS, parquet
 from salience.data.reading import column_names, stream
 from salience.data.tables import parquet_types, plain
 from salience.data.task import read_part
+
+CLASSES = {"_type": "ClassLabel", "names": ["a", "b"]}
+
+
+def with_features(columns: dict, features: dict) -> bytes:
+    """A parquet file whose metadata say what `datasets` writes."""
+    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
+    return parquet(pyarrow.table(columns).replace_schema_metadata(metadata))
 
 
 def data_set():
@@ -24,19 +32,65 @@ def test_parquet_files_of_datasets_give_the_names_of_their_labels(tmp_path):
     assert [row["label"] for row in rows] == ["good", "bad", None]
 
 
-def test_a_broken_parquet_file(write, complaint):
+@pytest.mark.parametrize("kind", [datasets.Sequence, datasets.LargeList, lambda label: [label]])
+def test_lists_of_labels_have_names_too(kind, tmp_path, monkeypatch):
+    """In parquet files and on the hub; their type, with which `predict` writes them again, is that of names."""
+    label = kind(datasets.ClassLabel(names=["joy", "fear", "anger"]))
+    features = datasets.Features({"text": datasets.Value("string"), "labels": label})
+    lists, named = [[0], [1, 2], [], [0, 2]], [["joy"], ["fear", "anger"], [], ["joy", "anger"]]
+    several = datasets.Dataset.from_dict({"text": list("abcd"), "labels": lists}, features=features)
+    file = tmp_path / "rows.parquet"
+    several.to_parquet(file)
+    assert [row["labels"] for row in stream(file)] == named
+    assert parquet_types(file)["labels"] == pyarrow.list_(pyarrow.string())
+    _, labels, _, _ = read_part(str(file))
+    assert [set(each) for each in labels] == [set(names) for names in named]
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: several.to_iterable_dataset())
+    assert [row["labels"] for row in stream("owner/name")] == named
+
+
+@pytest.mark.parametrize(
+    ("feature", "values", "expected"),
+    [
+        ({"_type": "ClassLabel", "num_classes": 2}, [1, 0], ["1", "0"]),
+        (CLASSES, [1, 0], ["b", "a"]),
+        ({"_type": "Value", "dtype": "int64"}, [1, 0], [1, 0]),
+        ({"_type": "Some later type"}, [1, 0], [1, 0]),
+        # Lists as earlier versions wrote them, and names that stay as they are
+        ({"_type": "Sequence", "feature": CLASSES}, [[1], [0, 1], None], [["b"], ["a", "b"], None]),
+        ([CLASSES], [[1], [0, 1], None], [["b"], ["a", "b"], None]),
+        ([CLASSES], [["x"], ["y"]], [["x"], ["y"]]),
+    ],
+)
+def test_the_kinds_of_labels_in_metadata(write, feature, values, expected):
+    source = write("rows.parquet", with_features({"label": values}, {"label": feature, "gone": feature}))
+    assert [row["label"] for row in stream(source)] == expected
+
+
+def test_a_number_without_a_class_is_named(write, complaint):
+    features = {"text": {"_type": "Value"}, "label": CLASSES}
+    source = write("rows.parquet", with_features({"text": ["a", "b"], "label": [1, 7]}, features))
+    message = complaint(lambda: list(stream(source)))
+    assert message.startswith(f'{source}: row 2, column "label": there is no class 7') and '"a", "b"' in message
+    assert [row["text"] for row in stream(source, columns=["text"])] == ["a", "b"]
+    source = write("rows.parquet", with_features({"label": [[1], [0, 2]]}, {"label": [CLASSES]}))
+    assert 'row 2, column "label": there is no class 2' in complaint(lambda: list(stream(source)))
+
+
+def test_files_that_are_damaged(write, complaint):
     for content in (b"PAR1 and nothing else", parquet(ROWS)[:-10]):
         source = write("rows.parquet", content)
         message = complaint(stream, source)
-        assert message.startswith(f"{source}: not a whole parquet file (")
-        assert message.endswith("; fetch or write it again")
-
-
-def test_parquet_without_rows_or_with_a_name_twice(write, complaint):
+        assert message.startswith(f"{source}: not a whole parquet file (") and "fetch or write it again" in message
     none = parquet(pyarrow.table({"text": pyarrow.array([], pyarrow.string())}))
     assert "no rows" in complaint(stream, write("none.parquet", none))
     twice = parquet(pyarrow.table([["a"], ["b"]], names=["text", "text"]))
     assert 'names the column "text" twice' in complaint(stream, write("two.parquet", twice))
+    for written in (b"{", b"[]", b'{"info": 1}', b'{"info": {"features": [1]}}', b"\xff"):
+        table = pyarrow.table({"label": [1, 0]}).replace_schema_metadata({b"huggingface": written})
+        source = write("rows.parquet", parquet(table))
+        message = complaint(stream, source)
+        assert message.startswith(f'{source}: the metadata "huggingface"') and "damaged" in message
 
 
 @pytest.mark.parametrize(
@@ -57,9 +111,10 @@ def test_hub_names_are_streamed_with_the_names_of_their_labels(monkeypatch, sour
         return data_set().to_iterable_dataset()
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    rows = list(stream(source, split=split))
-    assert rows == [{"text": "a", "label": "good"}, {"text": "b", "label": "bad"}, {"text": "c", "label": None}]
-    assert asked == [expected]
+    rows = list(stream(source, split=split, columns=["label"] if split else None))
+    assert [row["label"] for row in rows] == ["good", "bad", None]
+    assert list(rows[0]) == (["label"] if split else ["text", "label"])
+    assert asked == [expected] and column_names(source, split=split) == ["text", "label"]
 
 
 def test_a_hub_that_cannot_be_reached(monkeypatch, complaint):
@@ -67,87 +122,8 @@ def test_a_hub_that_cannot_be_reached(monkeypatch, complaint):
         raise ConnectionError("Couldn't reach\nthe hub")
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    assert complaint(stream, "owner/name") == (
-        'no file "owner/name" is here, and it cannot be read as a hub data set, split "train": Couldn\'t reach the hub'
-    )
-
-
-def test_a_number_without_a_class_is_named(write, complaint):
-    features = {"text": {"_type": "Value"}, "label": {"_type": "ClassLabel", "names": ["bad", "good"]}}
-    table = pyarrow.table({"text": ["a", "b"], "label": [1, 7]}).replace_schema_metadata(
-        {"huggingface": json.dumps({"info": {"features": features}})}
-    )
-    source = write("rows.parquet", parquet(table))
-    assert complaint(lambda: list(stream(source))) == (
-        f'{source}: row 2, column "label": there is no class 7; the file names 2, counted from 0: "bad", "good". Mend '
-        "the number, or write the file again without the names"
-    )
-    assert [row["text"] for row in stream(source, columns=["text"])] == ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    ("label", "expected"),
-    [
-        ({"_type": "ClassLabel", "num_classes": 2}, ["1", "0"]),
-        ({"_type": "ClassLabel", "names": ["a", "b"]}, ["b", "a"]),
-        ({"_type": "Value", "dtype": "int64"}, [1, 0]),
-        ({"_type": "Some later type"}, [1, 0]),
-    ],
-)
-def test_the_kinds_of_labels_in_metadata(write, label, expected):
-    for features in ({"label": label}, {"label": label, "gone": label}):
-        table = pyarrow.table({"label": [1, 0]}).replace_schema_metadata(
-            {"huggingface": json.dumps({"info": {"features": features}})}
-        )
-        assert [row["label"] for row in stream(write("rows.parquet", parquet(table)))] == expected
-
-
-LABEL = datasets.ClassLabel(names=["joy", "fear", "anger"])
-SEVERAL = [[0], [1, 2], [], [0, 2]]
-NAMED = [["joy"], ["fear", "anger"], [], ["joy", "anger"]]
-
-
-def several_labels(kind) -> datasets.Dataset:
-    """Rows with lists of class numbers."""
-    features = datasets.Features({"text": datasets.Value("string"), "labels": kind})
-    return datasets.Dataset.from_dict({"text": list("abcd"), "labels": SEVERAL}, features=features)
-
-
-@pytest.mark.parametrize("kind", [datasets.Sequence(LABEL), datasets.LargeList(LABEL), [LABEL]])
-def test_lists_of_labels_have_names_too(kind, tmp_path, monkeypatch):
-    """In parquet files and on the hub; their type, with which `predict` writes them again, is that of names."""
-    file = tmp_path / "rows.parquet"
-    several_labels(kind).to_parquet(file)
-    assert [row["labels"] for row in stream(file)] == NAMED
-    assert parquet_types(file)["labels"] == pyarrow.list_(pyarrow.string())
-    _, labels, _, _ = read_part(str(file))
-    assert [set(each) for each in labels] == [set(names) for names in NAMED]
-    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: several_labels(kind).to_iterable_dataset())
-    assert [row["labels"] for row in stream("owner/name")] == NAMED
-
-
-@pytest.mark.parametrize("feature", [
-    {"_type": "Sequence", "feature": {"_type": "ClassLabel", "names": ["a", "b"]}},
-    [{"_type": "ClassLabel", "names": ["a", "b"]}],
-])  # fmt: skip
-def test_lists_as_earlier_versions_wrote_them(write, complaint, feature):
-    def made(lists) -> str:
-        table = pyarrow.table({"labels": lists}).replace_schema_metadata(
-            {"huggingface": json.dumps({"info": {"features": {"labels": feature}}})}
-        )
-        return write("rows.parquet", parquet(table))
-
-    assert [row["labels"] for row in stream(made([[1], [0, 1], None]))] == [["b"], ["a", "b"], None]
-    source = made([[1], [0, 2]])
-    assert 'row 2, column "labels": there is no class 2' in complaint(lambda: list(stream(source)))
-    assert [row["labels"] for row in stream(made([["x"], ["y"]]))] == [["x"], ["y"]]  # names stay as they are
-
-
-@pytest.mark.parametrize("written", [b"{", b"[]", b'{"info": 1}', b'{"info": {"features": [1]}}', b"\xff"])
-def test_damaged_metadata_are_one_line(write, complaint, written):
-    table = pyarrow.table({"label": [1, 0]}).replace_schema_metadata({b"huggingface": written})
-    source = write("rows.parquet", parquet(table))
-    assert 'the metadata "huggingface", with the names of the classes, are damaged' in complaint(stream, source)
+    message = complaint(stream, "owner/name")
+    assert all(part in message for part in ('no file "owner/name"', 'split "train"', "Couldn't reach the hub"))
 
 
 ODD = {  # columns whose values Python does not have
@@ -160,15 +136,15 @@ ODD = {  # columns whose values Python does not have
 }
 
 
-@pytest.mark.parametrize("name", ODD)
-def test_values_that_python_lacks_harm_no_other_column(write, name):
-    source = write("rows.parquet", parquet(pyarrow.table({"text": ["a", "b"], name: ODD[name]})))
-    assert column_names(source) == ["text", name]
+def test_values_that_python_lacks_harm_no_other_column(write):
+    source = write("rows.parquet", parquet(pyarrow.table({"text": ["a", "b"], **ODD})))
+    assert column_names(source) == ["text", *ODD]
     assert list(stream(source, columns=["text"])) == [{"text": "a"}, {"text": "b"}]
     rows = list(stream(source))
     assert [row["text"] for row in rows] == ["a", "b"]
-    assert pyarrow.array([row[name] for row in rows], ODD[name].type) == ODD[name]
-    json.dumps([plain(row[name]) for row in rows], default=str)
+    for name, column in ODD.items():
+        assert pyarrow.array([row[name] for row in rows], column.type) == column
+        json.dumps([plain(row[name]) for row in rows], default=str)
 
 
 def test_texts_that_are_not_utf_8_are_replaced(write):

@@ -1,4 +1,4 @@
-"""One rule for texts that are not valid Unicode, and one for values that are missing."""
+"""One value of a row: as a text, as a label, as the labels of a row; and what is no valid Unicode."""
 
 from decimal import Decimal
 
@@ -6,20 +6,87 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from salience.data.values import text_of, well_formed, well_formed_value
+from salience.data.values import (
+    group_of,
+    indicator_of,
+    joined_labels,
+    labels_of,
+    text_of,
+    well_formed,
+    well_formed_value,
+)
 from salience.errors import InputError
+
+MISSING = [None, float("nan"), np.float32("nan"), Decimal("nan"), pd.NA, pd.NaT, "", " "]
+
+
+def test_missing_values_are_nothing():
+    for value in MISSING:
+        assert text_of(value) is labels_of(value) is indicator_of(value) is group_of(value) is None, value
+
+
+VALUES = [
+    (text_of, [("nan", "nan"), (0, "0"), (1.5, "1.5"), (np.int64(7), "7"), ("a\x00b", "a\x00b")]),
+    (text_of, [("half \ud83d", "half \ufffd")]),
+    (labels_of, [(3, "3"), (-1, "-1"), (True, "True"), (2.0, "2"), ("2.0", "2.0"), ("007", "007"), ("NA", "NA")]),
+    (labels_of, [(" y ", " y "), ("[x]", "[x]"), ("[CLS]", "[CLS]"), ("{x}", "{x}"), ("[", "[")]),
+    (labels_of, [(["x", "y"], ("x", "y")), (("x",), ("x",)), ([], ()), ('["x", "y"]', ("x", "y"))]),
+    (labels_of, [("[1, 2]", ("1", "2")), ("['x', 'y']", ("x", "y")), ("{'x'}", ("x",)), (' ["x"] ', ("x",))]),
+    (lambda value: labels_of(value, "|"), [("a | b", ("a", "b")), ("[]", ()), ('["a|b"]', ("a|b",))]),
+    (indicator_of, [(1, "1"), (0.0, "0"), ("True", "1"), (" 0 ", "0"), (False, "0"), ("1.0", "1")]),
+    (group_of, [("Ann ", "Ann "), (7, "7"), (True, "True"), (2.5, "2.5")]),
+]
+
+
+def test_values_stay_what_they_are():
+    for kind, pairs in VALUES:
+        for value, expected in pairs:
+            assert kind(value) == expected, value
 
 
 @pytest.mark.parametrize(
-    "value", [None, float("nan"), np.float32("nan"), Decimal("nan"), pd.NA, pd.NaT, "", " "], ids=repr
+    ("kind", "value", "told"),
+    [
+        (text_of, ["a"], "type list"),
+        (text_of, {"a": 1}, "type dict"),
+        (text_of, b"bytes", "type bytes"),
+        (labels_of, 0.25, "numbers, not classes (0.25)"),
+        (labels_of, b"x", "type bytes"),
+        (labels_of, '{"joy": 1}', "is no label"),
+        (labels_of, [["joy"]], "several labels in one row"),
+        (labels_of, ["joy", None], "an empty label among several"),
+        (labels_of, [0, 1, 1], 'the label "1" twice'),
+        (indicator_of, "2", '"2" is neither 0 nor 1'),
+        (indicator_of, [1], "neither 0 nor 1"),
+        (group_of, ["b"], "a group is a word or a number"),
+    ],
 )
-def test_missing_values_are_no_texts(value):
-    assert text_of(value) is None
+def test_values_of_another_kind(kind, value, told):
+    with pytest.raises(TypeError) as error:
+        kind(value)
+    assert told in str(error.value)
 
 
-@pytest.mark.parametrize(("value", "text"), [("nan", "nan"), (0, "0"), (1.5, "1.5"), (np.int64(7), "7")])
-def test_numbers_are_texts(value, text):
-    assert text_of(value) == text
+@pytest.mark.parametrize("separator", ["|", ";", ",", ", "])
+def test_joined_labels_are_noticed(separator):
+    several = [["joy", "fear"], ["fear", "anger"], ["joy"], ["joy", "anger", "fear"], ["anger", "joy"]] * 5
+    found = joined_labels([separator.join(each) for each in several])
+    assert found is not None and found[0] == separator.strip() and separator in found[1]
+
+
+ORDINARY = [
+    ["Paris, France", "Lyon, France", "New York, New York", "Boston, USA"],
+    ["Sport", "Sport;Football", "Sport;Tennis", "Art;Music", "Art;Film"],
+    ["Cause-Effect(e1,e2)", "Cause-Effect(e2,e1)", "Other"],
+    ["no, thanks", "yes, please"],
+    ["a,b", "b,a"],  # a relation and its inverse
+    ["joy", "fear", "joy|fear"],  # few of the rows
+]
+
+
+def test_ordinary_labels_with_such_marks_are_not_joined():
+    for labels in ORDINARY:
+        assert joined_labels(labels) is None
 
 
 @pytest.mark.parametrize(
@@ -27,8 +94,6 @@ def test_numbers_are_texts(value, text):
     [
         ("plain", "plain"),
         ("é 🙂 \ufeff", "é 🙂 \ufeff"),
-        ("\ufeffé", "\ufeffé"),
-        ("half \ud83d", "half \ufffd"),
         ("\ude00\ud83d", "\ufffd\ufffd"),
         ("\ud83d\ude00", "😀"),
         (b"caf\xe9".decode("utf-8", "surrogateescape"), "caf\ufffd"),

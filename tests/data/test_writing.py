@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from salience.data.tables import json_types, python_values
-from salience.data.writing import writing
+from salience.data.writing import check_output, writing
 
 TEXT = {"text": pyarrow.string()}
 
@@ -71,13 +71,15 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("name", ODD)
-def test_every_type_comes_back_from_parquet_and_can_be_written_as_text(name, tmp_path):
-    rows = [{name: value} for value in python_values(ODD[name])]
-    file = written(tmp_path / "out.parquet", rows, {name: ODD[name].type})
-    assert pyarrow.parquet.read_table(file)[name].combine_chunks() == ODD[name]
+def test_every_type_comes_back_from_parquet_and_can_be_written_as_text(tmp_path):
+    columns = [python_values(column) for column in ODD.values()]
+    rows = [dict(zip(ODD, row, strict=True)) for row in zip(*columns, strict=True)]
+    types = {name: column.type for name, column in ODD.items()}
+    table = pyarrow.parquet.read_table(written(tmp_path / "out.parquet", rows, types))
+    for name, column in ODD.items():
+        assert table[name].combine_chunks() == column, name
     for suffix in (".csv", ".jsonl"):
-        assert written(tmp_path / f"out{suffix}", rows, {name: ODD[name].type}).read_text(encoding="utf-8")
+        assert written(tmp_path / f"out{suffix}", rows, types).read_text(encoding="utf-8")
 
 
 def test_a_time_that_python_lacks_is_written_as_text(tmp_path):
@@ -98,14 +100,13 @@ MIXED = [
 ]
 
 
-@pytest.mark.parametrize("rows", MIXED)
-def test_objects_of_like_values_come_back_from_parquet(rows, tmp_path):
-    found = read(written(tmp_path / "out.parquet", rows, json_types(rows, "")))
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    assert all(list(row) == names for row in found)
-    assert [{name: known(row[name]) for name in expected} for row, expected in zip(found, rows, strict=True)] == list(
-        rows
-    )
+def test_objects_of_like_values_come_back_from_parquet(tmp_path):
+    for number, rows in enumerate(MIXED):
+        found = read(written(tmp_path / f"{number}.parquet", rows, json_types(rows, "")))
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        assert all(list(row) == names for row in found)
+        for row, expected in zip(found, rows, strict=True):
+            assert {name: known(row[name]) for name in expected} == expected
 
 
 def nested(levels: int) -> list:
@@ -117,43 +118,37 @@ def known(value):
     return {name: part for name, part in value.items() if part is not None} if isinstance(value, dict) else value
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([1, "a"], ["1", "a"]),
-        ([True, 1], ["true", "1"]),
-        ([2**60 + 1, 0.5], [str(2**60 + 1), "0.5"]),
-        ([2**64, 1], [str(2**64), "1"]),
-        ([[1], {"b": "é"}], ["[1]", '{"b": "é"}']),
-        ([{}, {}], ["{}", "{}"]),
-        ([[1], ["a"]], ["[1]", '["a"]']),
-        ([float("nan"), "a"], ["null", "a"]),
-        ([nested(40), nested(1)], ["[" * 40 + "1" + "]" * 40, "[1]"]),
-    ],
-)
-def test_objects_of_unlike_values_become_texts(values, expected, tmp_path):
-    rows = [{"a": value} for value in values]
-    assert [row["a"] for row in read(written(tmp_path / "out.parquet", rows, json_types(rows, "")))] == expected
+UNLIKE = [
+    ([1, "a"], ["1", "a"]),
+    ([True, 1], ["true", "1"]),
+    ([2**60 + 1, 0.5], [str(2**60 + 1), "0.5"]),
+    ([2**64, 1], [str(2**64), "1"]),
+    ([[1], {"b": "é"}], ["[1]", '{"b": "é"}']),
+    ([{}, {}], ["{}", "{}"]),
+    ([[1], ["a"]], ["[1]", '["a"]']),
+    ([float("nan"), "a"], ["null", "a"]),
+    ([nested(40), nested(1)], ["[" * 40 + "1" + "]" * 40, "[1]"]),
+]
 
 
-@pytest.mark.parametrize(("name", "reason"), [("", "has no name"), (" text", "twice")])
-def test_names_that_no_header_can_have_are_no_table(name, reason, complaint):
-    assert reason in complaint(json_types, [{"text": "a"}, {name: "b"}], "a.jsonl")
+def test_objects_of_unlike_values_become_texts(tmp_path):
+    for number, (values, expected) in enumerate(UNLIKE):
+        rows = [{"a": value} for value in values]
+        found = read(written(tmp_path / f"{number}.parquet", rows, json_types(rows, "")))
+        assert [row["a"] for row in found] == expected
 
 
-def test_too_many_names_are_no_table(complaint):
+def test_names_that_no_table_can_have(complaint):
+    for name, reason in (("", "has no name"), (" text", "twice")):
+        assert reason in complaint(json_types, [{"text": "a"}, {name: "b"}], "a.jsonl")
     rows = ({f"{number}": 1} for number in range(20_000))
     assert complaint(json_types, rows, "a.jsonl").startswith("a.jsonl: the objects have more than 10,000 names")
 
 
-@pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
-def test_a_name_that_comes_too_late_is_no_loss(name, complaint, tmp_path):
+def test_what_does_not_fit_the_columns_is_one_line_and_no_file(complaint, tmp_path):
     rows = [{"text": "a"}, {"text": "b", "late": 1}]
-    assert 'the name "late" was not there' in complaint(written, tmp_path / name, rows, TEXT)
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_value_of_another_type_is_one_line(complaint, tmp_path):
+    for name in ("out.csv", "out.parquet"):
+        assert 'the name "late" was not there' in complaint(written, tmp_path / name, rows, TEXT)
     rows = [{"at": datetime.date(2020, 1, 1)}, {"at": "text"}]
     message = complaint(written, tmp_path / "out.parquet", rows, {"at": pyarrow.date32()})
     assert 'the column "at" holds a value that parquet\'s type date32[day] cannot' in message
@@ -181,6 +176,10 @@ def test_what_is_open_already_goes_on_where_it_stands(tmp_path):
         assert file.read() == "before\ntext\na\n"
 
 
-def test_parquet_into_a_pipe_is_refused(tmp_path, complaint):
+def test_outputs_that_cannot_be_written(tmp_path, complaint):
     os.mkfifo(tmp_path / "out.parquet")
     assert "is a pipe or a device" in complaint(written, tmp_path / "out.parquet", [{"text": "a"}], TEXT)
+    assert 'unknown suffix of --output ".txt"' in complaint(written, tmp_path / "out.txt", [], TEXT)
+    assert "--safe-csv is about csv files" in complaint(check_output, tmp_path / "out.jsonl", False, True)
+    (tmp_path / "out.csv").touch()
+    assert "--overwrite" in complaint(check_output, tmp_path / "out.csv", False)
