@@ -17,7 +17,7 @@ from salience.mixing import shuffle, swap_halves
 from salience.mixing.choosing import choose_method
 from salience.papers.tables import TABLES
 from salience.report.cards import cards_folder, read_card, read_index
-from salience.settings import assigned, settings_of
+from salience.settings import name_and_options, settings_of
 from test_contract import rows_through_layers
 
 SECTIONS = [
@@ -199,11 +199,11 @@ def test_the_command_lines_are_understood(name):
         program, command, data, *options = shlex.split(line)
         assert (program, command, data) == ("salience", "train", "data.csv")
         given = list(zip(options[::2], options[1::2], strict=True))
-        assert {option for option, _ in given} <= {"--method", "--set", "--clean"}
-        assert dict(given)["--method"] == name
-        assignments = [value for option, value in given if option == "--set"]
-        assert assignments
-        chosen = choose_method(name, assigned("--set", assignments))
+        assert {option for option, _ in given} <= {"--method", "--set"}
+        named, fields = name_and_options(dict(given)["--method"])
+        assert named == name and fields
+        assert dict(given).get("--set", "clean=0") == "clean=0"
+        chosen = choose_method(name, fields)
         assert type(chosen) is type(METHODS[name]())
 
 
@@ -233,6 +233,6 @@ def cost(method, clean: float) -> float:
 def test_the_cost_of_the_card_is_the_cost_of_the_index(name):
     (entry,) = (entry for entry in read_index() if entry.name == name)
     text = section(read_card(name), "Cost")
-    rows = dict(re.findall(r"^\| (?:clean and mixed|mixtures only).*?(--clean [\d.]+).*? \| (.*?) \|", text, re.M))
-    assert rows["--clean 0.5"].removesuffix(" on average") == entry.cost
-    assert rows["--clean 0"] == entry.cost_mixed
+    rows = dict(re.findall(r"^\| (?:clean and mixed|mixtures only).*?(clean=[\d.]+).*? \| (.*?) \|", text, re.M))
+    assert rows["clean=0.5"].removesuffix(" on average") == entry.cost
+    assert rows["clean=0"] == entry.cost_mixed

@@ -85,7 +85,7 @@ def show_index(console: Console | None = None) -> None:
     """Prints a table with a row for each method. In a file or a pipe, each row is one line."""
     console = console or Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
     table = Table(box=None, pad_edge=False)
-    for title in ("method", "what it does", "a step", "--clean 0"):
+    for title in ("method", "what it does", "a step", "clean=0"):
         table.add_column(title, no_wrap=title == "method")
     for entry in read_index():
         table.add_row(*map(Text, (entry.name, entry.line, entry.cost, entry.cost_mixed)))
