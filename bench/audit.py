@@ -25,8 +25,8 @@ from sklearn.metrics import average_precision_score
 
 from corruptions import CORRUPTIONS, corrupted
 from development import development_set, drawn, rows_of
+from salience.audit.auditing import audit_folds, by_fine_tuning, by_regression
 from salience.audit.neighbours import above_fence, duplicate_groups, outlier_scores
-from salience.audit.out_of_fold import audit_folds, by_fine_tuning, by_regression
 from salience.audit.wrong_labels import likely_wrong, wrongness
 from salience.classify.frozen_encoder import KeptEncoder
 from salience.data.task import Task
@@ -106,7 +106,7 @@ def near_duplicates(texts: Texts, vectors: np.ndarray, encoder: KeptEncoder, how
     copies = corrupted(texts.take(chosen), how, SHARE, seed)
     both = Texts([*texts.texts, *copies.texts])
     groups = duplicate_groups(both, np.concatenate([vectors, encoder.vectors(copies)]), SIMILARITY)
-    of_row = {place: number for number, group in enumerate(groups) for place in group.places}
+    of_row = {place: number for number, group in enumerate(groups) for place in group[0]}
     hits = sum(of_row.get(len(texts) + n, -1) == of_row.get(row, -2) for n, row in enumerate(chosen.tolist()))
     return hits / len(chosen)
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from audit import rates, spread
 from development import JOINED, development_set, rows_of
-from salience.audit.out_of_fold import audit_folds, by_regression
+from salience.audit.auditing import audit_folds, by_regression
 from salience.audit.wrong_labels import wrong_labels
 from salience.classify.frozen_encoder import KeptEncoder
 from salience.data.task import Task

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salience.audit.association import NEUTRAL, NONE, association, categories, category_names, counts
+from salience.audit.words import NEUTRAL, NONE, association, categories, category_names, counts
 
 NEGATIVE, POSITIVE = 0, 1
 

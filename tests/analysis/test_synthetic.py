@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from salience.audit.association import NEUTRAL, NONE, association, categories, counts
+from salience.audit.words import NEUTRAL, NONE, association, categories, counts
 from salience.papers.uaftc.synthetic import synthetic
 
 NEUTRAL_TYPES, POSITIVE_TYPES, NEGATIVE_TYPES = range(1000), range(1000, 1050), range(1050, 1100)

@@ -5,7 +5,7 @@ import pytest
 
 from labelled import write_csv
 from salience.audit.decisions import COLUMNS, decision_rows, has_decisions, read_decisions
-from salience.audit.finding import Finding
+from salience.audit.findings import Finding
 from salience.data.texts import Texts
 from salience.errors import InputError
 

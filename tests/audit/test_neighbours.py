@@ -46,20 +46,18 @@ def groups_by_loops(texts, vectors, similarity) -> list[tuple[list[int], float]]
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("similarity", [0.9, 0.95, 0.98])
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("block", [4, neighbours.BLOCK])
+@pytest.mark.parametrize(("similarity", "seed", "block"), [(0.9, 0, 4), (0.95, 1, neighbours.BLOCK), (0.98, 2, 7)])
 def test_groups_are_those_of_the_loops(similarity, seed, block, monkeypatch):
     monkeypatch.setattr(neighbours, "BLOCK", block)
     vectors = clustered(45, seed)
     texts = [f"text {number}" for number in range(45)]
     texts[7], texts[30] = " text 2", "text 2 "  # equal but for space, whatever their vectors
     found = duplicate_groups(Texts(texts), vectors, similarity)
-    own = sorted((group.places, group.cosine) for group in found)
+    own = sorted(found)
     expected = groups_by_loops(texts, vectors[first_of_each(texts)], similarity)
     assert [places for places, _ in own] == [places for places, _ in expected]
     np.testing.assert_allclose([value for _, value in own], [value for _, value in expected], atol=1e-6)
-    cosines = [group.cosine for group in found]
+    cosines = [cosine for _, cosine in found]
     assert cosines == sorted(cosines, reverse=True) and len(found) > 1
 
 
@@ -70,7 +68,7 @@ def test_a_chain_of_similar_rows_is_one_group(block, monkeypatch):
     place = np.random.default_rng(0).permutation(60)
     angles = np.where(place < 40, place, place + 5) * 0.09  # a gap divides the chain in two
     found = duplicate_groups(Texts([str(each) for each in place]), unit(np.c_[np.cos(angles), np.sin(angles)]), 0.99)
-    assert sorted(group.places for group in found) == sorted(
+    assert sorted(places for places, _ in found) == sorted(
         np.flatnonzero(part).tolist() for part in (place < 40, place >= 40)
     )
 
@@ -85,7 +83,7 @@ def test_texts_of_one_template_do_not_take_the_square_of_their_number():
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert [len(group.places) for group in groups] == [rows]
+    assert [len(places) for places, _ in groups] == [rows]
     assert peak < 4 * rows**2  # bytes: all cosines at once in float32 are as many, and all links more
 
 
@@ -98,13 +96,13 @@ def first_of_each(texts) -> list[int]:
 def test_pairs_are_equal_only_if_both_texts_are():
     texts = Texts(["a", "a", "a"], ["b", "c", "b "])
     vectors = unit([[1, 0], [0, 1], [1, 0]])
-    assert [group.places for group in duplicate_groups(texts, vectors, 0.95)] == [[0, 2]]
+    assert [places for places, _ in duplicate_groups(texts, vectors, 0.95)] == [[0, 2]]
 
 
 def test_a_similarity_of_one_is_for_equal_vectors():
     vectors = unit([[3, 1, 2], [3, 1, 2], [3, 1, 2.1]])
     found = duplicate_groups(Texts(["a", "b", "c"]), vectors, 1.0)
-    assert [(group.places, group.cosine) for group in found] == [([0, 1], pytest.approx(1, abs=1e-6))]
+    assert found == [([0, 1], pytest.approx(1, abs=1e-6))]
 
 
 @pytest.mark.parametrize("similarity", [0.5, 0.9])
@@ -118,12 +116,12 @@ def test_matches_are_those_of_a_loop(similarity):
             near = {row for row in nearest if own[row] >= similarity} | {own.index(max(own))}
             expected[other] = sorted(near, key=lambda row: -own[row])
     found = matches(vectors, others, similarity)
-    assert {match.other: match.places for match in found} == expected
+    assert {other: places for other, places, _ in found} == expected
     assert expected and max(map(len, expected.values())) > 1
-    for match in found:
-        assert match.cosine == pytest.approx(max(products[match.other]), abs=1e-6)
+    for other, _, cosine in found:
+        assert cosine == pytest.approx(max(products[other]), abs=1e-6)
     # All rows that are similar to any other row are there.
-    assert {row for match in found for row in match.places} == {
+    assert {row for _, places, _ in found for row in places} == {
         row for row in range(40) if max(own[row] for own in products) >= similarity
     }
 
@@ -131,8 +129,8 @@ def test_matches_are_those_of_a_loop(similarity):
 def test_rows_and_other_rows_that_are_there_twice():
     vectors = unit([[3, 1, 2], [1, 3, 2], [3, 1, 2]])
     found = matches(vectors, vectors[[0, 2]], 1.0)
-    assert [(match.other, sorted(match.places)) for match in found] == [(0, [0, 2]), (1, [0])]
-    assert [match.cosine for match in found] == pytest.approx([1, 1], abs=1e-6)
+    assert [(other, sorted(places)) for other, places, _ in found] == [(0, [0, 2]), (1, [0])]
+    assert [cosine for *_, cosine in found] == pytest.approx([1, 1], abs=1e-6)
 
 
 @pytest.mark.parametrize("cosines", [(0.95, 0.9499999), (0.9499999, 0.95)])
@@ -140,14 +138,14 @@ def test_a_cosine_at_the_limit_may_be_rounded_to_either_side(cosines, monkeypatc
     answers = iter([(np.array([cosine]), np.array([0])) for cosine in cosines])
     monkeypatch.setattr("salience.audit.neighbours.most_similar", lambda *_: next(answers))
     (match,) = matches(np.ones((1, 1)), np.ones((1, 1)), 0.95)
-    assert (match.other, match.places) == (0, [0])
+    assert match[:2] == (0, [0])
 
 
 def test_equal_rows_take_no_more_memory_than_there_are_rows():
     """All pairs of them would be a million places."""
     vectors = unit(np.ones((1000, 3)))
     found = matches(vectors, vectors, 0.95)
-    assert len(found) == 1000 and sum(len(match.places) for match in found) < 2000
+    assert len(found) == 1000 and sum(len(places) for _, places, _ in found) < 2000
 
 
 @pytest.mark.parametrize("rows", [2, 6, 40])

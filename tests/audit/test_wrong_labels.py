@@ -1,11 +1,24 @@
-"""Likely wrong labels: what cleanlab is asked, and what holds of its answers, by hand."""
+"""Likely wrong labels: what cleanlab is asked, and what holds of its answers, by hand; and classes that are alike."""
 
 import warnings
 
 import numpy as np
 import pytest
 
-from salience.audit.wrong_labels import estimated_counts, likely_wrong, of_each_label, wrongness
+from salience.audit.findings import Finding, OutOfFold
+from salience.audit.wrong_labels import (
+    LEAST,
+    alike_classes,
+    area,
+    estimated_counts,
+    likely_wrong,
+    most_mistaken,
+    of_each_label,
+    share_of_wrong,
+    wrongness,
+)
+from salience.data.task import Task
+from salience.data.texts import Texts
 
 
 def drawn(rows: int, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -73,3 +86,79 @@ def test_a_class_of_one_row_is_judged_without_a_warning():
 def test_perfect_predictions_flag_nothing():
     labels = np.arange(30) % 3
     assert not likely_wrong(labels, np.eye(3)[labels]).any()
+
+
+def test_the_most_mistaken_classes_are_given_and_true():
+    counts = np.array([[6, 2, 0], [3, 5, 2], [0, 0, 2]])
+    assert share_of_wrong(counts) == pytest.approx(7 / 20)
+    # Of equally many rows, the order is that of the labels.
+    assert most_mistaken(counts, ["a", "b", "c"], 3) == [
+        ("b", "a", 3, 3 / 10),
+        ("a", "b", 2, 2 / 8),
+        ("b", "c", 2, 0.2),
+    ]
+    assert len(most_mistaken(counts, ["a", "b", "c"], 1)) == 1
+
+
+def test_several_labels_are_missing_or_too_many():
+    counts = np.array([[[7, 1], [0, 2]], [[4, 0], [3, 3]]])  # of each label: rows without it, and with it
+    assert share_of_wrong(counts) == pytest.approx(4 / 20)
+    assert most_mistaken(counts, ["joy", "fear"], 9) == [("fear", "lacks it", 3, 0.5), ("joy", "has it", 1, 1 / 8)]
+
+
+def tied(rows: int, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    draw = np.random.default_rng(seed)
+    probabilities = draw.dirichlet(np.ones(classes), rows).round(1)  # ties are frequent
+    return draw.integers(0, classes, rows), probabilities
+
+
+def area_by_counting(labels, probabilities, one, other) -> float:
+    areas = []
+    for own, rest in ((one, other), (other, one)):
+        pairs = [
+            (x[own] > y[own]) + 0.5 * (x[own] == y[own])
+            for x, label in zip(probabilities, labels, strict=True) if label == own
+            for y, second in zip(probabilities, labels, strict=True) if second == rest
+        ]  # fmt: skip
+        areas.append(sum(pairs) / len(pairs))
+    return sum(areas) / 2
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_area_is_that_of_counted_pairs(seed):
+    labels, probabilities = tied(60, 4, seed)
+    for one, other in ((0, 1), (2, 3), (0, 3)):
+        expected = area_by_counting(labels, probabilities, one, other)
+        assert area(labels, probabilities, one, other) == pytest.approx(expected, abs=1e-12)
+
+
+def alike(labels, probabilities) -> list[Finding]:
+    names = [f"class {number}" for number in range(probabilities.shape[1])]
+    task = Task(names, Texts([""] * len(labels), labels=labels))
+    return alike_classes(task, OutOfFold(np.arange(len(labels)), probabilities, ""))
+
+
+def test_a_class_that_is_split_at_random_is_found_with_its_confused_rows():
+    draw = np.random.default_rng(0)
+    true = np.arange(200) % 2
+    labels = np.where(true == 1, draw.integers(1, 3, 200), 0)  # classes 1 and 2 are one
+    probabilities = np.where(true[:, None] == 1, [0.1, 0.45, 0.45], [0.8, 0.1, 0.1]) + draw.random((200, 3)) * 0.05
+    (pair,) = alike(labels, probabilities)
+    assert pair.details["labels"] == ["class 1", "class 2"] and 0.4 < pair.details["area"] < 0.65
+    predicted = probabilities.argmax(1)
+    assert pair.rows == [row + 1 for row in range(200) if predicted[row] != labels[row]]
+    assert len(pair.rows) > 10 and pair.score == pytest.approx(1 - pair.details["area"], abs=1e-6)
+
+
+def test_classes_of_few_rows_are_left_out():
+    labels = np.array([0] * 50 + [1] * (LEAST - 1))
+    probabilities = np.tile([0.6, 0.4], (len(labels), 1))
+    assert alike(labels, probabilities) == []
+    labels, probabilities = np.append(labels, 1), np.append(probabilities, [[0.6, 0.4]], 0)
+    assert [pair.score for pair in alike(labels, probabilities)] == [0.5]
+
+
+def test_pairs_come_in_the_order_of_their_areas():
+    labels, probabilities = tied(300, 4, 9)
+    areas = [pair.details["area"] for pair in alike(labels, probabilities)]
+    assert areas == sorted(areas) and len(areas) > 2

@@ -11,7 +11,7 @@ import torch
 from matplotlib.figure import Figure
 
 from labelled import WORDS, labelled_rows, write_csv
-from salience.audit.association import NEUTRAL
+from salience.audit.words import NEUTRAL
 from salience.cli.main import main
 from salience.data.task import Task
 from salience.data.texts import Texts

@@ -10,7 +10,7 @@ import torch
 from test_datasets import write
 
 import families
-from salience.audit.association import NEUTRAL, NONE
+from salience.audit.words import NEUTRAL, NONE
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.papers.attentionmix import figures as attentionmix_figures

@@ -1,17 +1,31 @@
-"""decisions.csv: the rows that an audit suggests to change, one a line, with a column that a person fills in."""
+"""decisions.csv, the rows that an audit suggests to change, and the corrected copy that follows from the decisions.
+
+In the copy, labels are replaced and rows left out; every other value, and the format, stay. A new label is the value
+that the first row with it has, and so has its type. Where a text can have several labels, new ones are written in the
+form of the row's old ones: as a list, with the separator, or as 0 and 1 in their columns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import codecs
+import csv
+import gzip
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from salience.audit.finding import Finding, named, rows_of, written
+from salience.audit.findings import Finding, named, rows_of, written
+from salience.data.columns import Columns
 from salience.data.labels import number_in, separate
-from salience.data.reading import stream
+from salience.data.reading import header_delimiter, stream, suffix_of
+from salience.data.tables import python_values, seekable
 from salience.data.texts import Texts
-from salience.data.values import Label, listed_values
+from salience.data.values import Label, indicator_of, labels_of, listed_values
 from salience.data.writing import FORMULA
 from salience.errors import InputError, listed, quoted, unknown
+from salience.files import readable, readable_text, whole_file
 
 COLUMNS = ("row", "label", "suggested", "decision", "reason", "text")
 KEEP, DELETE, RELABEL = "keep", "delete", "relabel"
@@ -26,45 +40,46 @@ def decision_rows(findings: Sequence[Finding], texts: Texts, labels: Sequence[st
     reasons.
 
     Args:
-        findings: as `salience.audit.findings.find_all` gives them.
+        findings: as `salience.audit.auditing.find_all` gives them.
         texts: the labelled rows.
         labels: the names of the classes.
     """
-    reasons: dict[int, list[str]] = {}
+    reasons: dict[int, list[str]] = defaultdict(list)
     suggested: dict[int, str] = {}
     for finding in findings:
         rows = finding.rows
         if finding.kind == "label":
             suggested[rows[0]] = written(finding.details["suggested"])
-            reasons.setdefault(rows[0], []).append("the label is likely wrong")
+            reasons[rows[0]].append("the label is likely wrong")
         elif finding.kind == "duplicate":
             differ = len({written(label) for label in finding.details["labels"]}) > 1
+            what = "nearly equal, with other labels" if differ else "nearly equal"
             for row in rows if differ else rows[1:]:
                 others = listed((str(other) for other in rows if other != row), 3)
-                what = "nearly equal, with other labels" if differ else "nearly equal"
-                reasons.setdefault(row, []).append(f"{what}: row {others}")
+                reasons[row].append(f"{what}: row {others}")
         elif finding.kind == "leak":
             for row in rows:
-                reasons.setdefault(row, []).append(f"nearly equal to test row {finding.details['test_rows'][0]}")
+                reasons[row].append(f"nearly equal to test row {finding.details['test_rows'][0]}")
         elif finding.kind == "outlier":
-            reasons.setdefault(rows[0], []).append("far from all other rows")
+            reasons[rows[0]].append("far from all other rows")
     places = {row: place for place, row in enumerate(rows_of(texts))}
+    lines = []
+    for row, why in reasons.items():
+        text = " | ".join(column[places[row]] for column in texts.columns)
+        lines.append({
+            "row": str(row), "label": written(named(texts.known_labels[places[row]], labels)),
+            "suggested": suggested.get(row, ""), "decision": "", "reason": "; ".join(why),
+            "text": text if len(text) <= LONGEST else f"{text[:LONGEST]}...",
+        })  # fmt: skip
+    return lines
 
-    def line(row: int) -> dict[str, str]:
-        place = places[row]
-        return {
-            "row": str(row), "label": written(named(texts.known_labels[place], labels)),
-            "suggested": suggested.get(row, ""), "decision": "", "reason": "; ".join(reasons[row]),
-            "text": shown_text(texts, place),
-        }  # fmt: skip
 
-    return [line(row) for row in reasons]
-
-
-def shown_text(texts: Texts, place: int) -> str:
-    """A text, or both texts of a pair, cut to `LONGEST` characters."""
-    text = texts.texts[place] if texts.second is None else f"{texts.texts[place]} | {texts.second[place]}"
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+def has_decisions(file: Path) -> bool:
+    """Whether a person has filled in a decision; also if the file cannot be read."""
+    try:
+        return any(str(line.get("decision") or "").strip() for line in stream(file))
+    except InputError as error:
+        return "no rows" not in str(error)
 
 
 def read_decisions(file: str, labels_of_rows: Mapping[int, Label], data: str) -> dict[int, Label | None]:
@@ -78,17 +93,43 @@ def read_decisions(file: str, labels_of_rows: Mapping[int, Label], data: str) ->
         data: the name of the data, for error messages.
 
     Raises:
-        InputError: a line is not valid, or does not fit the data; names the line and its row.
+        InputError: the file is not UTF-8 or lacks a column; a decision or a row is unknown, a row is decided twice, or
+            a line does not fit the data. The message names the line and its row.
     """
     known = sorted({name for label in labels_of_rows.values() for name in separate(label)})
     several = any(isinstance(label, tuple) for label in labels_of_rows.values())
     changes: dict[int, Label | None] = {}
-    for place, row, decision, line in decided_lines(file, labels_of_rows, data):
+    decided: dict[int, int] = {}
+    try:
+        lines = list(stream(file))
+    except InputError as error:
+        if isinstance(error.__cause__, UnicodeDecodeError):
+            raise InputError(f'{file} is not UTF-8: save it as csv in UTF-8, which Excel calls "CSV UTF-8"') from error
+        raise
+    for number, line in enumerate(lines, 1):
+        place = f"{file}: row {number}"
+        for column in COLUMNS[:4]:
+            if not isinstance(line.get(column), str):
+                raise InputError(f"{file}: no column {quoted(column)}; take the file that `salience audit` wrote")
+        decision = line["decision"].strip().lower()
+        if not decision:
+            continue
+        if decision not in (KEEP, DELETE, RELABEL):
+            raise InputError(f"{place}: {unknown('decision', line['decision'], [KEEP, DELETE, RELABEL])}")
+        numbered = line["row"].strip()
+        row = int(numbered) if numbered.isdecimal() and len(numbered) < 16 else 0
+        if row not in labels_of_rows:
+            raise InputError(f"{place}: {data} has no row {quoted(line['row'])} with a label; restore the number")
+        if row in decided:
+            raise InputError(f"{place}: row {row} is decided in row {decided[row]} already; remove one of the two")
+        decided[row] = number
         own, given = labels_of_rows[row], read_label(line["label"], known, several, f'{place}, column "label"')
         if not same(given, own):
+            # One number in two ways, such as 01 and 1.
+            renumbered = isinstance(own, str) and isinstance(given, str) and number_in(own) is not None
             cause = (
                 "a spreadsheet has changed the number: give its columns the type text when you open decisions.csv"
-                if same_number(given, own)
+                if renumbered and number_in(own) == number_in(given)
                 else "the file was made from other data: run the audit again"
             )
             raise InputError(f"{place}: row {row} of {data} has the label {told(own)}, not {told(given)}; {cause}")
@@ -105,49 +146,8 @@ def read_decisions(file: str, labels_of_rows: Mapping[int, Label], data: str) ->
     return changes
 
 
-def decided_lines(file: str, rows: Collection[int], data: str) -> Iterator[tuple[str, int, str, dict[str, str]]]:
-    """Yields the lines with a decision: their place for messages, the row, the decision, and the line by columns.
-
-    Args:
-        file, data: as of `read_decisions`.
-        rows: the rows of the data that have a label.
-
-    Raises:
-        InputError: a column is missing, a decision or a row is unknown, or a row is decided twice.
-    """
-    decided: dict[int, int] = {}
-    for number, line in enumerate(lines_of(file), 1):
-        place = f"{file}: row {number}"
-        for column in COLUMNS[:4]:
-            if not isinstance(line.get(column), str):
-                raise InputError(f"{file}: no column {quoted(column)}; take the file that `salience audit` wrote")
-        decision = line["decision"].strip().lower()
-        if not decision:
-            continue
-        if decision not in (KEEP, DELETE, RELABEL):
-            raise InputError(f"{place}: {unknown('decision', line['decision'], [KEEP, DELETE, RELABEL])}")
-        numbered = line["row"].strip()
-        row = int(numbered) if numbered.isdecimal() and len(numbered) < 16 else 0
-        if row not in rows:
-            raise InputError(f"{place}: {data} has no row {quoted(line['row'])} with a label; restore the number")
-        if row in decided:
-            raise InputError(f"{place}: row {row} is decided in row {decided[row]} already; remove one of the two")
-        decided[row] = number
-        yield place, row, decision, line
-
-
-def lines_of(file: str) -> Iterator[dict]:
-    """The lines of decisions.csv. Raises an `InputError` that says what to do if it is not UTF-8."""
-    try:
-        yield from stream(file)
-    except InputError as error:
-        if isinstance(error.__cause__, UnicodeDecodeError):
-            raise InputError(f'{file} is not UTF-8: save it as csv in UTF-8, which Excel calls "CSV UTF-8"') from error
-        raise
-
-
 def read_label(text: str, known: Sequence[str], several: bool, place: str) -> Label:
-    """A label of decisions.csv, or a list of labels.
+    """A label of decisions.csv, or a list of labels, without the apostrophe that keeps a spreadsheet from a formula.
 
     Args:
         known: the names of the labels.
@@ -158,7 +158,7 @@ def read_label(text: str, known: Sequence[str], several: bool, place: str) -> La
         InputError: a list is needed, and this is none, or a name occurs twice in it.
     """
     if not several:
-        return unescaped(text, known)
+        return text[1:] if text not in known and text.startswith("'") and text[1:].startswith(FORMULA) else text
     try:
         names = listed_values(text)
     except TypeError:
@@ -173,28 +173,131 @@ def same(one: Label, other: Label) -> bool:
     return set(separate(one)) == set(separate(other))
 
 
-def same_number(one: Label, other: Label) -> bool:
-    """Whether two labels are one number that is written in two ways, such as 01 and 1."""
-    if isinstance(one, tuple) or isinstance(other, tuple):
-        return False
-    value = number_in(one)
-    return value is not None and value == number_in(other)
-
-
 def told(label: Label) -> str:
     """A label in quotation marks, or a list of labels, for a message."""
     return quoted(label) if isinstance(label, str) else written(list(label))
 
 
-def unescaped(label: str, known: Sequence[str]) -> str:
-    """A label without the apostrophe that keeps a spreadsheet from running it as a formula."""
-    bare = label[1:]
-    return bare if label not in known and label.startswith("'") and bare.startswith(FORMULA) else label
-
-
-def has_decisions(file: Path) -> bool:
-    """Whether a person has filled in a decision; also if the file cannot be read."""
+def label_of_row(row: dict, columns: Columns) -> Label | None:
+    """The label of a row as it is read, or its labels; None if it has none or no valid one."""
     try:
-        return any(str(line.get("decision") or "").strip() for line in stream(file))
-    except InputError as error:
-        return "no rows" not in str(error)
+        if not columns.several:
+            return labels_of(row.get(columns.label), columns.separator)
+        values = {name: indicator_of(row.get(name)) for name in columns.several}
+    except TypeError:
+        return None
+    return None if None in values.values() else tuple(name for name, value in values.items() if value == "1")
+
+
+def write_corrected(
+    data: Path, output: Path, label: str | tuple[str, ...], encoding: str, labels: Mapping[int, Label],
+    changes: Mapping[int, Label | None], separator: str | None = None,
+) -> None:  # fmt: skip
+    """Writes a copy of a file with changed labels and without the deleted rows.
+
+    Args:
+        data: a file that has been read without an error.
+        output: the file to write, of the same kind; gzipped if its name ends in .gz.
+        label: the column of the labels, or the columns of 0 and 1.
+        encoding: of a text file.
+        labels: the label of each row that has one, or its labels.
+        changes: the number of a row to its new label, or to None if it is deleted.
+        separator: of labels that are joined in one text; None where there are none.
+    """
+    # Where the encoding may lack a character, JSON writes it by its number.
+    in_ascii = not codecs.lookup(encoding).name.startswith("utf")
+    with whole_file(output) as unfinished:
+        if suffix_of(data) == ".parquet":
+            import pyarrow
+            from pyarrow.parquet import ParquetFile, write_table
+
+            with seekable(data) as file:
+                table = ParquetFile(file).read()
+            columns = (label,) if isinstance(label, str) else label
+            values = zip(*(python_values(table.column(name)) for name in columns), strict=True)
+            rows = [dict(zip(columns, row, strict=True)) for row in values]
+            kept = relabelled(rows, label, labels, changes, separator, in_ascii)
+            for name in columns:
+                place = table.schema.get_field_index(name)
+                field = table.schema.field(place)
+                table = table.set_column(place, field, pyarrow.array([row[name] for row in rows], field.type))
+            write_table(table.take(kept), unfinished)
+        else:
+            rows = list(stream(data, encoding))
+            kept = relabelled(rows, label, labels, changes, separator, in_ascii)
+            write_rows(unfinished, [rows[place] for place in kept], list(rows[0]), data, encoding, in_ascii)
+        if output.suffix.lower() == ".gz":
+            unfinished.write_bytes(gzip.compress(unfinished.read_bytes(), mtime=0))  # the same copy has the same bytes
+
+
+def relabelled(
+    rows: Sequence[dict[str, Any]], label: str | tuple[str, ...], labels: Mapping[int, Label],
+    changes: Mapping[int, Label | None], separator: str | None, in_ascii: bool,
+) -> list[int]:  # fmt: skip
+    """Gives rows their new labels. Arguments as of `write_corrected`; `in_ascii`: whether JSON has only ASCII.
+
+    Returns:
+        The places of the rows that are not deleted, counted from 0.
+    """
+    first: dict[str, Any] = {}  # a label to the value that the first row with it has
+    if isinstance(label, str):
+        for number, own in labels.items():
+            value = rows[number - 1][label]
+            if isinstance(own, str):
+                first.setdefault(own, value)
+            elif isinstance(value, list):
+                for name, each in zip(own, value, strict=True):
+                    first.setdefault(name, each)
+    for number, new in changes.items():
+        row = rows[number - 1]
+        if new is DELETED:
+            continue
+        if not isinstance(label, str):
+            for name in label:
+                if (name in new) != (name in labels[number]):
+                    row[name] = opposite(row[name])
+        elif isinstance(new, str):
+            row[label] = first[new]
+        elif isinstance(row[label], list):
+            row[label] = [first.get(name, name) for name in new]
+        elif separator is None or not new:
+            row[label] = json.dumps(list(new), ensure_ascii=in_ascii)
+        else:
+            row[label] = separator.join(new)
+    deleted = {number - 1 for number, new in changes.items() if new is DELETED}
+    return [place for place in range(len(rows)) if place not in deleted]
+
+
+def opposite(old: Any) -> Any:
+    """The other value of a column of 0 and 1, written as the old one: 1.0 for 0.0, false for true."""
+    if not isinstance(old, str):
+        return type(old)(1 - old)  # of a bool, too
+    for yes, no in (("1", "0"), ("true", "false"), ("True", "False"), ("TRUE", "FALSE")):
+        for this, other in ((yes, no), (no, yes)):
+            if this in old:
+                return old.replace(this, other, 1)
+    return "0" if "true" in old.lower() else "1"
+
+
+def write_rows(
+    output: Path, rows: Sequence[dict[str, Any]], columns: list[str], data: Path, encoding: str, in_ascii: bool
+) -> None:
+    """Writes rows as csv, tsv, JSON lines or an array of JSON: as the text file `data` has them."""
+    suffix = suffix_of(data)
+    with readable(data) as file:
+        marked = file.read(3) == codecs.BOM_UTF8 and codecs.lookup(encoding).name == "utf-8"
+    with open(output, "w", encoding="utf-8-sig" if marked else encoding, newline="") as copy:
+        if suffix in (".csv", ".tsv"):
+            # Unquoted, a name with a mark of these could be taken for several columns.
+            misleading = any(mark in name for name in columns for mark in ",;\t")
+            delimiter = "\t" if suffix == ".tsv" else header_delimiter(data, encoding)
+            writer = csv.DictWriter(
+                copy, columns, delimiter=delimiter, quoting=csv.QUOTE_ALL if misleading else csv.QUOTE_MINIMAL
+            )
+            writer.writeheader()
+            writer.writerows(rows)
+            return
+        with readable_text(data, encoding) as file:
+            array = next(mark for mark in iter(lambda: file.read(1), "") if not mark.isspace()) == "["
+        lines = [json.dumps(row, ensure_ascii=in_ascii) for row in rows]
+        copy.write("[\n" + ",\n".join(lines) + "\n]\n" if array else "\n".join(lines) + "\n")

@@ -1,161 +1,103 @@
-"""All findings of an audit, from the rows, their vectors and their out-of-fold probabilities."""
+"""What an audit finds: its findings and their kinds, the probabilities behind them, and names of rows and labels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from salience.audit.deciding_words import deciding_words
-from salience.audit.finding import Finding, Named, named, rows_of
-from salience.audit.giveaways import giveaways
-from salience.audit.neighbours import above_fence, duplicate_groups, matches, outlier_scores
-from salience.audit.out_of_fold import OutOfFold
-from salience.audit.separation import close_pairs
-from salience.audit.wrong_labels import wrong_labels
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.explainers.explanation import Explanation
+
+Named = str | list[str]  # the label of a row; where a text can have several, the list of their names
+KINDS = {  # kind: what it is called on the page and in the terminal
+    "label": "likely wrong labels",
+    "duplicate": "groups of near-duplicates",
+    "leak": "test rows with a near-duplicate in the data",
+    "test_duplicate": "groups of near-duplicate test rows",
+    "outlier": "outliers",
+    "classes": "pairs of classes that are hard to tell apart",
+    "word": "words that give the label away",
+    "deciding_word": "words by which a classifier decides",
+}
 
 
-def find_all(
-    task: Task, vectors: np.ndarray, test_vectors: np.ndarray | None, predicted: OutOfFold, similarity: float,
-    explanations: Iterable[Explanation] = (),
-) -> list[Finding]:  # fmt: skip
-    """All findings, kind by kind, the strongest first.
+@dataclass(frozen=True)
+class Finding:
+    """Something that a person should look at.
+
+    Attributes:
+        kind: a key of `KINDS`.
+        rows: the numbers of the rows in the file, 1 for the first row below the header; none if it is about test rows.
+        suggestion: what to do about it, in a few words.
+        score: how strong the finding is; its meaning depends on the kind, see docs/audit.md.
+        details: further values, which JSON can hold.
+    """
+
+    kind: str
+    rows: list[int]
+    suggestion: str
+    score: float
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def as_row(self) -> dict[str, Any]:
+        """The finding as a line of audit.jsonl."""
+        first = {"kind": self.kind, "rows": self.rows, "suggestion": self.suggestion, "score": round(self.score, 6)}
+        return first | self.details
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """Probabilities of N labelled rows by models that were not trained on them.
+
+    Attributes:
+        places: (M,) which of the N rows have probabilities, counted from 0, in order.
+        probabilities: (M, C).
+        source: what gave them, in words.
+        unseen: the numbers of the labels that are not judged, where a text can have several. With one label, the rows
+            of such labels are not among `places`.
+    """
+
+    places: np.ndarray
+    probabilities: np.ndarray
+    source: str
+    unseen: Sequence[int] = ()
+
+
+def kinds_of(task: Task, explained: bool) -> list[str]:
+    """The kinds of findings that there can be: two need test rows, one a single label a text, one explained rows."""
+    possible = {
+        "classes": not task.multi_label, "deciding_word": explained,
+        "leak": len(task.test) > 0, "test_duplicate": len(task.test) > 0,
+    }  # fmt: skip
+    return [kind for kind in KINDS if possible.get(kind, True)]
+
+
+def rows_of(texts: Texts) -> list[int]:
+    """The number of each text's row in its file."""
+    return texts.rows or list(range(1, len(texts) + 1))
+
+
+def named(label: int | np.ndarray, names: Sequence[str]) -> Named:
+    """The name of the label of a row, or the names of its labels.
 
     Args:
-        task: N labelled rows, and the test rows if there are any.
-        vectors: (N, D) of the labelled rows, of length 1.
-        test_vectors: of the test rows; None without any.
-        predicted: out-of-fold probabilities of the labelled rows.
-        similarity: cosine from which on texts are near-duplicates.
-        explanations: of labelled rows for their labels, as of `explained_rows`; none if the rows are not explained.
+        label: a class number; or (C,), 0 and 1, where a text can have several labels.
+        names: of the C labels.
     """
-    texts = task.training
-    exclusive = [] if task.multi_label else hard_classes(task, predicted)  # labels of one text need not be told apart
-    return [
-        *wrong_labels(task, predicted),
-        *near_duplicates(task, vectors, similarity),
-        *([] if test_vectors is None else leaks(task, vectors, test_vectors, similarity)),
-        *([] if test_vectors is None else duplicates_in_test(task, test_vectors, similarity)),
-        *outliers(texts, task.labels, vectors),
-        *exclusive,
-        *telling_words(texts, task.labels),
-        *words_that_decide(explanations, task.labels),
-    ]
+    if np.ndim(label) == 0:
+        return names[int(label)]
+    return [names[number] for number in np.flatnonzero(label).tolist()]
 
 
-def near_duplicates(task: Task, vectors: np.ndarray, similarity: float) -> list[Finding]:
-    """The groups of labelled rows that are nearly equal, those with different labels first. The score is a cosine."""
-    return [
-        Finding("duplicate", rows, "keep one of them" if alike(labels) else choice(task), cosine, {"labels": labels})
-        for rows, labels, cosine in similar_groups(task.training, task.labels, vectors, similarity)
-    ]
+def shown(label: Named) -> str:
+    """A label for a reader: "joy", or "joy, fear", or "no label"."""
+    return label if isinstance(label, str) else ", ".join(label) or "no label"
 
 
-def duplicates_in_test(task: Task, test_vectors: np.ndarray, similarity: float) -> list[Finding]:
-    """The groups of test rows that are nearly equal: a model is right or wrong on all of a group together."""
-    return [
-        Finding(
-            "test_duplicate", [], "keep one of them in the test file" if alike(labels) else choice(task), cosine,
-            {"test_rows": rows, "labels": labels},
-        )
-        for rows, labels, cosine in similar_groups(task.test, task.labels, test_vectors, similarity)
-    ]  # fmt: skip
-
-
-def similar_groups(
-    texts: Texts, names: Sequence[str], vectors: np.ndarray, similarity: float
-) -> list[tuple[list[int], list[Named], float]]:
-    """Row numbers, labels and cosine of each group of `duplicate_groups`; groups with different labels come first."""
-    rows = rows_of(texts)
-    groups = [
-        (
-            [rows[place] for place in group.places],
-            [named(label, names) for label in texts.known_labels[group.places]],
-            group.cosine,
-        )
-        for group in duplicate_groups(texts, vectors, similarity)
-    ]
-    return sorted(groups, key=lambda group: alike(group[1]))
-
-
-def alike(labels: Sequence[Named]) -> bool:
-    """Whether all rows of a group are labelled alike."""
-    return all(label == labels[0] for label in labels)
-
-
-def choice(task: Task) -> str:
-    """What to do about texts that are equal and labelled differently."""
-    return "choose one set of labels" if task.multi_label else "choose one label"
-
-
-def leaks(task: Task, vectors: np.ndarray, test_vectors: np.ndarray, similarity: float) -> list[Finding]:
-    """The test rows that are nearly equal to labelled rows, with these. The score is the highest cosine."""
-    rows, test_rows = rows_of(task.training), rows_of(task.test)
-    labels, test_labels = task.training.known_labels, task.test.known_labels
-    found = [
-        Finding(
-            "leak", [rows[place] for place in match.places], f"delete the row{'s' * (len(match.places) > 1)}",
-            match.cosine,
-            {
-                "test_rows": [test_rows[match.other]],
-                "labels": [named(labels[place], task.labels) for place in match.places],
-                "test_label": named(test_labels[match.other], task.labels),
-            },
-        )
-        for match in matches(vectors, test_vectors, similarity)
-    ]  # fmt: skip
-    return sorted(found, key=lambda finding: -finding.score)
-
-
-def outliers(texts: Texts, labels: Sequence[str], vectors: np.ndarray) -> list[Finding]:
-    """The rows that are far from all others. The score is the mean cosine distance to the nearest rows."""
-    rows, scores = rows_of(texts), outlier_scores(vectors)
-    far = above_fence(scores)
-    return [
-        Finding("outlier", [rows[place]], "check whether the row belongs here", float(scores[place]),
-                {"label": named(texts.known_labels[place], labels)})
-        for place in np.argsort(-scores, kind="stable").tolist() if far[place]
-    ]  # fmt: skip
-
-
-def hard_classes(task: Task, predicted: OutOfFold) -> list[Finding]:
-    """The pairs of classes that are hard to tell apart, with their confused rows. The score is 1 minus the area."""
-    rows = rows_of(task.training)
-    return [
-        Finding(
-            "classes", [rows[predicted.places[place]] for place in pair.confused],
-            "merge the classes, or define them more clearly", 1 - pair.area,
-            {"labels": [task.labels[number] for number in pair.classes], "area": round(pair.area, 6)},
-        )
-        for pair in close_pairs(task.training.known_labels[predicted.places], predicted.probabilities)
-    ]  # fmt: skip
-
-
-def telling_words(texts: Texts, labels: Sequence[str]) -> list[Finding]:
-    """The words that give a label away, with the rows that have word and label. The score is the share of them."""
-    rows = rows_of(texts)
-    return [
-        Finding(
-            "word", [rows[place] for place in each.places], "check whether the word belongs to what is classified",
-            each.share,
-            {
-                "word": each.word, "label": labels[each.label], "gamma": round(each.gamma, 6),
-                "log_odds": round(each.log_odds, 6),
-            },
-        )
-        for each in giveaways(texts, len(labels))
-    ]  # fmt: skip
-
-
-def words_that_decide(explanations: Iterable[Explanation], labels: Sequence[str]) -> list[Finding]:
-    """The words by which a classifier decides, each with the explained rows that have it; the score is its part."""
-    return [
-        Finding(
-            "deciding_word", each.rows, "check whether the word belongs to what is classified", each.part,
-            {"word": each.word, "label": labels[each.label], "share": round(each.share, 6)},
-        )
-        for each in deciding_words(explanations)
-    ]  # fmt: skip
+def written(label: Named) -> str:
+    """A label as files of text have it: "joy"; of several labels a list in JSON."""
+    return label if isinstance(label, str) else json.dumps(label, ensure_ascii=False)

@@ -1,20 +1,16 @@
 """Rows that are nearly equal, and rows that are like no other, by the vectors of a frozen encoder.
 
-All vectors have length 1, so that their product is the cosine.
+All vectors have length 1, so that their product is the cosine. N rows, and M other rows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from salience.audit.findings import Finding, Named, named, rows_of
 from salience.data.splitting import stripped
+from salience.data.task import Task
 from salience.data.texts import Texts
-
-if TYPE_CHECKING:
-    from sklearn.neighbors import NearestNeighbors
 
 NEIGHBOURS = 10  # nearest rows whose distances make the score of an outlier
 FENCE = 1.5  # interquartile ranges above the third quartile
@@ -22,20 +18,63 @@ BLOCK = 256  # rows that are compared with all others at once
 NO_DISTANCE = 1e-6  # cosine distances of equal vectors in float32 are below this
 
 
-@dataclass(frozen=True)
-class Group:
-    """Rows that are nearly equal.
+def near_duplicates(task: Task, vectors: np.ndarray, similarity: float, of_test: bool = False) -> list[Finding]:
+    """The groups of rows that are nearly equal, those with different labels first. The score is a cosine.
 
-    Attributes:
-        places: which texts they are, in order, counted from 0.
-        cosine: every row has another one in the group that is at least so similar.
+    Args:
+        vectors: (N, D) of the labelled rows, or of the test rows.
+        similarity: from which cosine on rows are nearly equal, from 0 to 1.
+        of_test: whether test rows are searched. A model is right or wrong on all of a group of them together.
     """
+    texts = task.test if of_test else task.training
+    numbers, keep = rows_of(texts), "keep one of them in the test file" if of_test else "keep one of them"
+    choose = "choose one set of labels" if task.multi_label else "choose one label"
+    alike, different = [], []
+    for places, cosine in duplicate_groups(texts, vectors, similarity):
+        rows, labels = [numbers[place] for place in places], labels_at(task, texts, places)
+        same = all(label == labels[0] for label in labels)
+        details = {"test_rows": rows, "labels": labels} if of_test else {"labels": labels}
+        kind, own = ("test_duplicate", []) if of_test else ("duplicate", rows)
+        (alike if same else different).append(Finding(kind, own, keep if same else choose, cosine, details))
+    return different + alike
 
-    places: list[int]
-    cosine: float
+
+def leaks(task: Task, vectors: np.ndarray, test_vectors: np.ndarray, similarity: float) -> list[Finding]:
+    """The test rows that are nearly equal to labelled rows, with these. The score is the highest cosine.
+
+    Arguments as of `near_duplicates`.
+    """
+    rows, test_rows = rows_of(task.training), rows_of(task.test)
+    found = [
+        Finding(
+            "leak", [rows[place] for place in places], f"delete the row{'s' * (len(places) > 1)}", cosine,
+            {
+                "test_rows": [test_rows[other]],
+                "labels": labels_at(task, task.training, places),
+                "test_label": labels_at(task, task.test, [other])[0],
+            },
+        )
+        for other, places, cosine in matches(vectors, test_vectors, similarity)
+    ]  # fmt: skip
+    return sorted(found, key=lambda finding: -finding.score)
 
 
-def duplicate_groups(texts: Texts, vectors: np.ndarray, similarity: float) -> list[Group]:
+def outliers(task: Task, vectors: np.ndarray) -> list[Finding]:
+    """The rows that are far from all others. The score is the mean cosine distance to the nearest rows."""
+    rows, scores = rows_of(task.training), outlier_scores(vectors)
+    far = above_fence(scores)
+    return [
+        Finding("outlier", [rows[place]], "check whether the row belongs here", float(scores[place]),
+                {"label": labels_at(task, task.training, [place])[0]})
+        for place in np.argsort(-scores, kind="stable").tolist() if far[place]
+    ]  # fmt: skip
+
+
+def labels_at(task: Task, texts: Texts, places: list[int]) -> list[Named]:
+    return [named(label, task.labels) for label in texts.known_labels[places]]
+
+
+def duplicate_groups(texts: Texts, vectors: np.ndarray, similarity: float) -> list[tuple[list[int], float]]:
     """The groups of texts that are linked by a cosine of at least `similarity`, the most similar first.
 
     Texts that are equal but for the space around them are linked too, whatever their vectors.
@@ -44,6 +83,10 @@ def duplicate_groups(texts: Texts, vectors: np.ndarray, similarity: float) -> li
         texts: N texts, or pairs.
         vectors: (N, D) of length 1.
         similarity: from 0 to 1.
+
+    Returns:
+        The places of the texts of each group, in order, counted from 0; and the cosine that every one of them has with
+        another one at least.
     """
     numbers: dict[tuple[str, ...], int] = {}
     of_text = np.array([numbers.setdefault(text, len(numbers)) for text in stripped(texts)])
@@ -51,24 +94,22 @@ def duplicate_groups(texts: Texts, vectors: np.ndarray, similarity: float) -> li
     group_of_row = linked_rows(vectors[first], similarity)[of_text]
     order = np.argsort(group_of_row, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(group_of_row[order])) + 1)
-    groups = [Group(part.tolist(), least_similar(part, of_text, vectors)) for part in parts if len(part) > 1]
-    return sorted(groups, key=lambda group: (-group.cosine, group.places))
+    groups = [(part.tolist(), least_similar(part, of_text, vectors)) for part in parts if len(part) > 1]
+    return sorted(groups, key=lambda group: (-group[1], group[0]))
 
 
 def linked_rows(vectors: np.ndarray, similarity: float) -> np.ndarray:
     """The number of the group of each row (N,): rows are in one group if a chain of similar rows leads to the other.
 
     Texts that are made from one template are all similar, so that all links at once would take N^2 of memory.
-
-    Args:
-        vectors: (N, D) of length 1.
-        similarity: from 0 to 1.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
+    from sklearn.neighbors import NearestNeighbors
     from sklearn.utils import gen_batches
 
-    search, groups = by_cosine(similarity).fit(vectors), np.arange(len(vectors))
+    search = NearestNeighbors(radius=largest_distance(similarity), metric="cosine", algorithm="brute").fit(vectors)
+    groups = np.arange(len(vectors))
     for block in gen_batches(len(vectors), BLOCK):
         rows, others = search.radius_neighbors_graph(vectors[block]).nonzero()
         ends = groups[block][rows], groups[others]
@@ -93,22 +134,7 @@ def least_similar(places: np.ndarray, of_text: np.ndarray, vectors: np.ndarray) 
     return min(float(min(nearest)), 1.0)
 
 
-@dataclass(frozen=True)
-class Match:
-    """One of other rows, with rows that it is nearly equal to.
-
-    Attributes:
-        other: which of the other rows it is, counted from 0.
-        places: which rows, the most similar first.
-        cosine: with the first of them.
-    """
-
-    other: int
-    places: list[int]
-    cosine: float
-
-
-def matches(vectors: np.ndarray, others: np.ndarray, similarity: float) -> list[Match]:
+def matches(vectors: np.ndarray, others: np.ndarray, similarity: float) -> list[tuple[int, list[int], float]]:
     """The other rows that have a similar row, in order.
 
     A row stands with the other row that is most similar to it, and every other row has the row that is most similar to
@@ -118,6 +144,10 @@ def matches(vectors: np.ndarray, others: np.ndarray, similarity: float) -> list[
         vectors: (N, D) of length 1.
         others: (M, D) of length 1.
         similarity: from 0 to 1.
+
+    Returns:
+        The place of each other row, counted from 0; the places of its rows, the most similar first; and the cosine
+        with that one.
     """
     to_other, other_of = most_similar(vectors, others)
     to_row, row_of = most_similar(others, vectors)
@@ -130,7 +160,7 @@ def matches(vectors: np.ndarray, others: np.ndarray, similarity: float) -> list[
         places = found[int(other_of[row])]
         if row != places[0]:
             places.append(row)
-    return [Match(other, places, float(to_row[other])) for other, places in found.items()]
+    return [(other, places, float(to_row[other])) for other, places in found.items()]
 
 
 def most_similar(vectors: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -144,13 +174,6 @@ def most_similar(vectors: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, n
 def largest_distance(similarity: float) -> float:
     """The cosine distance up to which rows are nearly equal; it leaves room for rounding where similarity is 1."""
     return max(1 - similarity, NO_DISTANCE)
-
-
-def by_cosine(similarity: float) -> NearestNeighbors:
-    """A search for all rows with at least this cosine."""
-    from sklearn.neighbors import NearestNeighbors
-
-    return NearestNeighbors(radius=largest_distance(similarity), metric="cosine", algorithm="brute")
 
 
 def outlier_scores(vectors: np.ndarray) -> np.ndarray:

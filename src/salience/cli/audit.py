@@ -14,8 +14,7 @@ from salience.errors import InputError, counted
 from salience.settings import as_option
 
 if TYPE_CHECKING:
-    from salience.audit.finding import Finding
-    from salience.audit.out_of_fold import OutOfFold
+    from salience.audit.findings import Finding, OutOfFold
     from salience.data.task import Task
     from salience.explainers.explanation import Explanation
     from salience.report.audit_page import AuditEvidence
@@ -76,9 +75,8 @@ def audit(
     if similarity is not None and not 0.5 <= similarity <= 1:
         raise InputError(f"--similarity is {similarity:g}: give a number from 0.5 to 1")
 
+    from salience.audit.auditing import audit_folds, by_fine_tuning, by_regression, find_all, of_run
     from salience.audit.decisions import has_decisions
-    from salience.audit.findings import find_all
-    from salience.audit.out_of_fold import audit_folds, by_fine_tuning, by_regression, of_run
     from salience.files import check_folder
     from salience.report.audit_page import AuditEvidence
     from salience.report.terminal import say
@@ -120,7 +118,7 @@ def explained(recipe: Any, task: Task, run: str | None) -> Iterable[Explanation]
     Args:
         recipe: of the audit.
     """
-    from salience.audit.deciding_words import explained_rows
+    from salience.audit.words import explained_rows
     from salience.classify import load
     from salience.data.texts import Texts
     from salience.training.prepare import prepare, silent
@@ -155,8 +153,8 @@ def write_audit(output: Path, evidence: AuditEvidence, title: str) -> None:
 
 def summary(task: Task, findings: Sequence[Finding], predicted: OutOfFold, explained: bool) -> list[str]:
     """The number of findings of each kind, a line each."""
-    from salience.audit.finding import KINDS, kinds_of
-    from salience.audit.label_noise import share_of_right
+    from salience.audit.findings import KINDS, kinds_of
+    from salience.audit.wrong_labels import share_of_right
 
     found = {kind: sum(finding.kind == kind for finding in findings) for kind in KINDS}
     return [
@@ -181,8 +179,7 @@ def apply_decisions(
     Raises:
         InputError: a decision does not fit the data, or an option is at fault. Nothing has been written then.
     """
-    from salience.audit.corrected import label_of_row, write_corrected
-    from salience.audit.decisions import DELETED, read_decisions
+    from salience.audit.decisions import DELETED, label_of_row, read_decisions, write_corrected
     from salience.data.columns import choose_columns
     from salience.data.reading import column_names, is_on_hub, stream, suffix_of
     from salience.data.task import check_not_read

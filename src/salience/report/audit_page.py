@@ -6,13 +6,17 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from salience.audit.deciding_words import EXPLAINED, PART
-from salience.audit.finding import KINDS, Finding, kinds_of, named, rows_of, shown
-from salience.audit.giveaways import GAMMA, SHARE
-from salience.audit.label_noise import most_mistaken, noise_counts, share_of_right, share_of_wrong
+from salience.audit.findings import KINDS, Finding, OutOfFold, kinds_of, named, rows_of, shown
 from salience.audit.neighbours import NEIGHBOURS
-from salience.audit.out_of_fold import OutOfFold
-from salience.audit.separation import LEAST, LOWEST
+from salience.audit.words import EXPLAINED, GAMMA, PART, SHARE
+from salience.audit.wrong_labels import (
+    LEAST,
+    LOWEST,
+    most_mistaken,
+    noise_counts,
+    share_of_right,
+    share_of_wrong,
+)
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.report.comparison_page import cut

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from transformers import TrainerCallback
 
-from salience.audit.association import NONE, association, categories, counts
+from salience.audit.words import NONE, association, categories, counts
 from salience.batch import Batch
 from salience.data.batching import like_length
 from salience.data.encoding import Encoded, encode_texts
@@ -32,7 +32,7 @@ class Words:
     Attributes:
         names: the words (V,).
         counts: (V, C), occurrences in the training texts of each class.
-        category: (V,), class index, NEUTRAL or NONE, as `salience.audit.association.categories` gives it.
+        category: (V,), class index, NEUTRAL or NONE, as `salience.audit.words.categories` gives it.
     """
 
     names: list[str]

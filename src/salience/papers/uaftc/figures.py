@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from transformers import set_seed
 
-from salience.audit.association import NEUTRAL
+from salience.audit.words import NEUTRAL
 from salience.classify import TextClassifier
 from salience.data.splitting import drawn
 from salience.data.task import Task

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from salience.audit.association import NONE, category_names
+from salience.audit.words import NONE, category_names
 from salience.papers.uaftc.analysis import Analysis
 from salience.papers.uaftc.token_scores import polarity_of
 from salience.report.page import PACKAGE, asset, framed

@@ -1,20 +1,25 @@
-"""Probabilities of labelled rows by models that were not trained on them: of a run, of a regression, of a training."""
+"""An audit of labelled rows: out-of-fold probabilities by a run, a regression or a training, and all findings."""
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
 
+from salience.audit.findings import Finding, OutOfFold
+from salience.audit.neighbours import leaks, near_duplicates, outliers
+from salience.audit.words import deciding_words, telling_words
+from salience.audit.wrong_labels import alike_classes, wrong_labels
 from salience.data.splitting import group_numbers
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed, one_line, quoted
+from salience.explainers.explanation import Explanation
 from salience.files import sha256_of
 from salience.runs.folder import OUT_OF_FOLD, RECIPE, read_recipe
 from salience.training.baselines import regression_probabilities
@@ -24,22 +29,31 @@ from salience.training.prepare import prepare
 from salience.training.recipe import Recipe
 
 
-@dataclass(frozen=True)
-class OutOfFold:
-    """Out-of-fold probabilities.
+def find_all(
+    task: Task, vectors: np.ndarray, test_vectors: np.ndarray | None, predicted: OutOfFold, similarity: float,
+    explanations: Iterable[Explanation] = (),
+) -> list[Finding]:  # fmt: skip
+    """All findings, kind by kind, the strongest first.
 
-    Attributes:
-        places: (M,) which of the N texts have probabilities, counted from 0, in order.
-        probabilities: (M, C).
-        source: what gave them, in words.
-        unseen: the numbers of the labels that are not judged, where a text can have several. With one label, the rows
-            of such labels are not among `places`.
+    Args:
+        task: N labelled rows, and the test rows if there are any.
+        vectors: (N, D) of the labelled rows, of length 1.
+        test_vectors: of the test rows; None without any.
+        predicted: out-of-fold probabilities of the labelled rows.
+        similarity: cosine from which on texts are near-duplicates.
+        explanations: of labelled rows for their labels, as of `explained_rows`; none if the rows are not explained.
     """
-
-    places: np.ndarray
-    probabilities: np.ndarray
-    source: str
-    unseen: Sequence[int] = ()
+    tested = test_vectors is not None
+    return [
+        *wrong_labels(task, predicted),
+        *near_duplicates(task, vectors, similarity),
+        *(leaks(task, vectors, test_vectors, similarity) if tested else []),
+        *(near_duplicates(task, test_vectors, similarity, of_test=True) if tested else []),
+        *outliers(task, vectors),
+        *([] if task.multi_label else alike_classes(task, predicted)),  # labels of one text need not be told apart
+        *telling_words(task.training, task.labels),
+        *deciding_words(explanations, task.labels),
+    ]
 
 
 def audit_folds(task: Task, count: int, seed: int, note: Callable[[str], None]) -> tuple[Folds, np.ndarray]:
@@ -89,8 +103,7 @@ def by_regression(folds: Folds, places: np.ndarray, vectors: np.ndarray, classes
     for number in folds.predicted:
         inside = folds.numbers == number
         found[inside] = regression_probabilities(vectors[~inside], labels[~inside], vectors[inside], classes)
-    source = f"logistic regressions on the vectors of the frozen encoder ({words_of(folds)})"
-    return OutOfFold(places, found[places], source, unseen_of_several(folds))
+    return of_folds(folds, places, found, "logistic regressions on the vectors of the frozen encoder")
 
 
 def by_fine_tuning(
@@ -110,18 +123,13 @@ def by_fine_tuning(
     with tempfile.TemporaryDirectory(prefix="salience-audit-") as place:
         found = estimate(prepared, own, folds, Path(place), Listeners(note))
     assert found is not None  # one process
-    source = f"models trained by the default recipe ({words_of(folds)})"
-    return OutOfFold(places, found.predictions.probabilities[places], source, unseen_of_several(folds))
+    return of_folds(folds, places, found.predictions.probabilities, "models trained by the default recipe")
 
 
-def unseen_of_several(folds: Folds) -> list[int]:
-    """The labels that are not judged, where a text can have several."""
-    return unseen_labels(folds) if folds.texts.known_labels.ndim == 2 else []
-
-
-def words_of(folds: Folds) -> str:
-    """'5 folds'."""
-    return counted(len(folds.predicted), "fold")
+def of_folds(folds: Folds, places: np.ndarray, probabilities: np.ndarray, source: str) -> OutOfFold:
+    """The probabilities (N, C) of the rows at `places`, which are judged."""
+    unseen = unseen_labels(folds) if folds.texts.known_labels.ndim == 2 else []
+    return OutOfFold(places, probabilities[places], f"{source} ({counted(len(folds.predicted), 'fold')})", unseen)
 
 
 def of_run(run: str, data: str, task: Task) -> OutOfFold:

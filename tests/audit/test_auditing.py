@@ -5,7 +5,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
-from salience.audit.out_of_fold import OutOfFold, audit_folds, by_regression
+from salience.audit.auditing import audit_folds, by_regression
+from salience.audit.findings import OutOfFold
 from salience.audit.wrong_labels import wrong_labels
 from salience.data.task import Task
 from salience.data.texts import Texts
