@@ -19,7 +19,7 @@ from typing import Any
 
 from development import SETS, development_set
 from kept_rows import keep, kept_rows
-from salience.scores.scoring import scoring_of
+from salience.scores.labels import labels_of
 from salience.training import estimate as estimating
 from salience.training.estimate import SHARES, choose_folds, estimate
 from salience.training.fit import Listeners
@@ -37,7 +37,7 @@ def choice(recipe: Recipe) -> dict[str, Any]:
 
     def watched(probabilities, labels, groups=None):
         """Of the calls, the last one sees all rows."""
-        scoring = scoring_of(labels)
+        scoring = labels_of(labels)
         for share, each in zip(SHARES, probabilities, strict=True):
             scaled = scoring.scaled(each, labels)
             losses[f"{share:g}"] = float(scoring.row_scores(scaled, labels)["log_loss"].mean())

@@ -33,7 +33,7 @@ import numpy as np
 from development import development_set
 from kept_rows import arguments, keep, kept_rows, missing_runs
 from salience.scores.calibration import with_temperature
-from salience.scores.metrics import detailed_scores, equal_mass_calibration_error
+from salience.scores.labels import ONE_LABEL
 from salience.training.callbacks import Beginning
 from salience.training.estimate import Estimated, abstention, choose_folds, decided_scores, estimate
 from salience.training.fit import Listeners, fit
@@ -72,7 +72,7 @@ def rows_of_run(recipe: Recipe, kinds: list[str]) -> Iterator[dict]:
     for kind, (made, cost) in found.items():
         metrics, temperature, own = made.metrics, made.temperature, probabilities[made.share]
         scaled = with_temperature(own, temperature)
-        plain, new = detailed_scores(own, labels), detailed_scores(scaled, labels)
+        plain, new = ONE_LABEL.detailed(own, labels), ONE_LABEL.detailed(scaled, labels)
         yield {
             "kind": kind, "share": made.share,
             "estimated": metrics["accuracy"], "interval": metrics["accuracy_interval"],
@@ -120,7 +120,7 @@ def noise_floor(probabilities: np.ndarray) -> float:
         (random.random(len(upper))[:, None] * upper[:, -1:] > upper).sum(1).clip(max=upper.shape[1] - 1)
         for _ in range(DRAWS)
     ]
-    return float(np.mean([equal_mass_calibration_error(probabilities, labels) for labels in drawn]))
+    return float(np.mean([ONE_LABEL.calibration_error(probabilities, labels, equal_mass=True) for labels in drawn]))
 
 
 def summary(rows: list[dict]) -> dict[str, float]:

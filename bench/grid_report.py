@@ -36,7 +36,7 @@ from salience.comparison.results import Known, write_known
 from salience.explainers.explanation import Explanation
 from salience.runs.folder import PROBABILITIES
 from salience.runs.results import versions
-from salience.scores.metrics import detailed_scores
+from salience.scores.labels import ONE_LABEL
 from salience.training.recipe import Recipe
 from salience.training.task import checksums
 
@@ -77,7 +77,7 @@ def write_run(cell: Cell, labels: np.ndarray, classes: int, random: np.random.Ge
     probabilities = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     names = np.array([f"class {number}" for number in range(classes)])
     metrics = {
-        "test": detailed_scores(probabilities, labels), "judged_on": "test",
+        "test": ONE_LABEL.detailed(probabilities, labels), "judged_on": "test",
         "rows": {"training": 80, "validation": 20, "test": len(labels)},
         "seconds": float(random.uniform(50, 100)), "versions": versions(), "machine": {"device": "cpu"},
     }  # fmt: skip

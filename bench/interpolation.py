@@ -23,7 +23,7 @@ import torch
 from development import development_set
 from kept_rows import arguments, keep, kept_rows, missing_runs
 from salience.comparison.variation import difference
-from salience.scores.scoring import scoring_of
+from salience.scores.labels import labels_of
 from salience.training.fit import fit
 from salience.training.recipe import Recipe
 from salience.training.run import prepare_files
@@ -64,7 +64,7 @@ def rows_of_run(recipe: Recipe) -> dict[str, dict[str, float]]:
 
 def scores(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     """The main score in percent, and the log loss with the temperature that suits these rows best."""
-    scoring = scoring_of(labels)
+    scoring = labels_of(labels)
     return {
         scoring.main: 100 * scoring.row_scores(probabilities, labels)[scoring.main].mean(),
         "scaled_log_loss": scoring.row_scores(scoring.scaled(probabilities, labels), labels)["log_loss"].mean(),

@@ -31,7 +31,7 @@ from development import development_set, joined, rows_of
 from salience.classify.frozen_encoder import load_frozen
 from salience.comparison.interval import paired_interval
 from salience.comparison.variation import difference
-from salience.scores.label_metrics import label_scores
+from salience.scores.labels import SEVERAL_LABELS
 from salience.suggestions.strategies import FACTOR, highest, label_entropies, nearest_to_centers
 from salience.training.baselines import regression_probabilities
 from suggest import shown, without_one_set
@@ -97,7 +97,7 @@ def curve(
     generator, every, rounds = np.random.default_rng([seed, 1]), np.concatenate(vectors), []
     while True:
         found = regression_probabilities(vectors[0][labelled], labels[0][labelled], every, labels[0].shape[1])
-        scores = label_scores(found[len(labels[0]) :], labels[1])
+        scores = SEVERAL_LABELS.scores(found[len(labels[0]) :], labels[1])
         rounds.append([100 * scores[name] for name in SCORES])
         if len(labelled) >= min(STOP, len(labels[0])):
             return np.mean(rounds[1:], axis=0).tolist()

@@ -6,7 +6,7 @@ import torch
 
 import families
 from salience.classify import TextClassifier
-from salience.models.problem import SEVERAL
+from salience.scores.labels import SEVERAL_LABELS
 
 WORDS = ["the", "a", "film", "about", "old", "men", "and", "dogs", "told", "twice"]
 
@@ -23,5 +23,5 @@ def classifier(long: str, several: bool = False) -> TextClassifier:
     model = families.build("bert", classes=2, vocabulary=len(tokenizer)).eval()
     model.config.long_texts = long
     if several:
-        model.config.problem_type = SEVERAL
+        model.config.problem_type = SEVERAL_LABELS.problem_type
     return TextClassifier(model, tokenizer, 16, "fp32")

@@ -17,7 +17,7 @@ from salience.explainers.class_words import read_kept_words
 from salience.explainers.explain import explain_texts
 from salience.explainers.integrated import IntegratedGradients
 from salience.report.run_evidence import spread_rows
-from salience.scores.label_metrics import label_calibration_error
+from salience.scores.labels import SEVERAL_LABELS
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def scores_of(probabilities, labels, decided) -> list[str]:
         sk.f1_score(labels, decided, average="micro", zero_division=0),
         sk.f1_score(labels, decided, average="macro", zero_division=0),
         sk.accuracy_score(labels, decided), sk.label_ranking_average_precision_score(labels, probabilities),
-        label_calibration_error(probabilities, labels),
+        SEVERAL_LABELS.calibration_error(probabilities, labels),
     ]  # fmt: skip
     return [f"{value:.3f}" for value in found]
 
@@ -86,7 +86,7 @@ def test_the_reliability_is_before_and_after_the_temperature(several_run, estima
     temperature = metrics_of(several_run)["estimate"]["temperature_scaling"]["temperature"]
     before, page = expit(logit(probabilities.astype(float)) * temperature), page_of(several_run)
     for name, values in (("before the temperature", before), ("after the temperature", probabilities)):
-        errors = [label_calibration_error(values, labels, equal_mass) for equal_mass in (False, True)]
+        errors = [SEVERAL_LABELS.calibration_error(values, labels, equal_mass) for equal_mass in (False, True)]
         assert [float(cell) for cell in page.rows_of(name)[0]] == pytest.approx(errors, abs=6e-4)
     assert f"has a temperature of {temperature:.2f}" in page.text
     scaling, page = metrics_of(estimated)["estimate"]["temperature_scaling"], page_of(estimated)

@@ -17,8 +17,8 @@ from pages import HOSTILE, Content
 from salience.cli.main import main
 from salience.data.encoding import word_spans
 from salience.explainers.class_words import read_kept_words
-from salience.scores.calibration import cross_scaled, with_temperature
-from salience.scores.metrics import calibration_error, equal_mass_calibration_error
+from salience.scores.calibration import with_temperature
+from salience.scores.labels import ONE_LABEL
 
 RUNS = {
     "test": ["--estimate", "none", "--test"],
@@ -81,7 +81,7 @@ def test_every_score_is_that_of_the_stored_predictions(kind, runs):
     page = page_of(runs(kind))
     expected = [
         accuracy_score(labels, probabilities.argmax(1)), f1_score(labels, probabilities.argmax(1), average="macro"),
-        log_loss(labels, probabilities, labels=range(len(names))), calibration_error(probabilities, labels),
+        log_loss(labels, probabilities, labels=range(len(names))), ONE_LABEL.calibration_error(probabilities, labels),
     ]  # fmt: skip
     assert figures(page.rows_of("this model")[0]) == [f"{value:.3f}" for value in expected]
     for name, scores in metrics_of(runs(kind))["baselines"].items():
@@ -89,9 +89,12 @@ def test_every_score_is_that_of_the_stored_predictions(kind, runs):
             f"{scores[score]:.3f}" for score in ("accuracy", "macro_f1", "log_loss", "calibration_error")
         ]
     check_rows(page, probabilities, labels, names)
-    after = cross_scaled(probabilities, labels)
+    after = ONE_LABEL.cross_scaled(probabilities, labels)
     for name, values in (("before the temperature", probabilities), ("after the temperature", after)):
-        errors = calibration_error(values, labels), equal_mass_calibration_error(values, labels)
+        errors = (
+            ONE_LABEL.calibration_error(values, labels),
+            ONE_LABEL.calibration_error(values, labels, equal_mass=True),
+        )
         assert page.rows_of(name)[0] == [f"{error:.3f}" for error in errors]
     said = {"validation": "by which the checkpoint was chosen"}.get(kind, "which had no part in the training")
     assert f"The scores are of {len(labels)} " in page.text and said in page.text
@@ -112,7 +115,7 @@ def test_without_test_rows_the_scores_are_those_of_the_estimate(runs):
     assert page.rows_of("before the temperature")[0] == [f"{scaling[name]:.3f}" for name in names]
     assert page.rows_of("after the temperature")[0] == [f"{scaling[f'{name}_scaled']:.3f}" for name in names]
     assert estimate["calibrated"]  # so that the scores are those after the temperature
-    scaled = cross_scaled(probabilities, labels)
+    scaled = ONE_LABEL.cross_scaled(probabilities, labels)
     assert figures(own)[2:] == [f"{log_loss(labels, scaled):.3f}", f"{scaling['calibration_error_scaled']:.3f}"]
     raw = page.rows_of("models like this one, before the temperature")[0]
     assert figures(raw)[2:] == [f"{estimate['log_loss']:.3f}", f"{estimate['calibration_error']:.3f}"]
@@ -122,8 +125,8 @@ def test_a_temperature_in_the_model_is_taken_out_again(runs):
     probabilities, labels, _ = stored(runs("calibrated"))
     temperature = metrics_of(runs("calibrated"))["estimate"]["temperature_scaling"]["temperature"]
     before, page = with_temperature(probabilities, 1 / temperature), page_of(runs("calibrated"))
-    assert page.rows_of("before the temperature")[0][0] == f"{calibration_error(before, labels):.3f}"
-    assert page.rows_of("after the temperature")[0][0] == f"{calibration_error(probabilities, labels):.3f}"
+    assert page.rows_of("before the temperature")[0][0] == f"{ONE_LABEL.calibration_error(before, labels):.3f}"
+    assert page.rows_of("after the temperature")[0][0] == f"{ONE_LABEL.calibration_error(probabilities, labels):.3f}"
     assert "30 test rows" in page.text and f"has a temperature of {temperature:.2f}" in page.text
 
 

@@ -7,10 +7,10 @@ import families
 from salience.classify.classifier import predict_probabilities
 from salience.classify.frozen_encoder import probabilities_and_vectors, sentence_vectors
 from salience.data.encoding import Encoded
-from salience.models.problem import SEVERAL
+from salience.scores.labels import SEVERAL_LABELS
 
 
-@pytest.mark.parametrize("problem", [None, SEVERAL])
+@pytest.mark.parametrize("problem", [None, SEVERAL_LABELS.problem_type])
 @pytest.mark.parametrize("family", families.MODELS)
 def test_one_pass_is_as_good_as_two(family, problem):
     model = families.MODELS[family]().train()

@@ -1,6 +1,5 @@
 """What logits mean, by the configuration, and explanations of models of several labels."""
 
-import numpy as np
 import pytest
 import torch
 
@@ -8,7 +7,8 @@ import families
 from salience import EXPLAINERS, METHODS, forward_mixed
 from salience.batch import Batch
 from salience.errors import InputError
-from salience.models.problem import OneLabel, SeveralLabels, problem_of, thresholds_in
+from salience.models.problem import labels_of_model, log_likelihood, thresholds_in
+from salience.scores.labels import ONE_LABEL, SEVERAL_LABELS
 from salience.training.objective import BinaryCrossEntropy, mixed, plain
 
 LABELS = torch.tensor([[1, 0, 1], [0, 0, 0]])
@@ -26,31 +26,19 @@ def labelled() -> Batch:
 
 
 def test_the_configuration_decides():
-    assert problem_of(families.build("bert")) == OneLabel() and problem_of(several()) == SeveralLabels()
+    assert labels_of_model(families.build("bert")) is ONE_LABEL and labels_of_model(several()) is SEVERAL_LABELS
 
 
 def test_the_likelihood_of_labels_is_the_product_over_labels():
     logits = torch.tensor([[0.3, -1.0, 2.0], [0.5, 0.1, -3.0]])
-    found = SeveralLabels().log_likelihood(logits, LABELS)
+    found = log_likelihood(several(), logits, LABELS)
     p = 1 / (1 + (-logits).exp())
     for row in range(2):
         product = 1.0
         for label in range(3):
             product *= p[row, label] if LABELS[row, label] else 1 - p[row, label]
         assert found[row] == pytest.approx(product.log().item(), rel=1e-5)
-    assert torch.allclose(SeveralLabels().log_likelihood(logits, torch.tensor([2, 0])), p[[0, 1], [2, 0]].log())
-
-
-def test_decisions_and_right_labels_are_indicators():
-    probabilities = np.array([[[0.2, 0.5, 0.3], [0.1, 0.8, 0.9]]])
-    thresholds = np.array([0.2, 0.6, 0.9])
-    assert OneLabel().decisions(probabilities, thresholds).tolist() == [[[False, True, False], [False, False, True]]]
-    assert SeveralLabels().decisions(probabilities, thresholds).tolist() == [
-        [[True, False, False], [False, True, True]]
-    ]
-    assert OneLabel().right(np.array([1, -1]), 3).tolist() == [[False, True, False], [False] * 3]
-    several_right = SeveralLabels().right(np.array([[1, 0, 1], [-1, -1, -1]]), 3)
-    assert several_right.tolist() == [[True, False, True], [False] * 3]
+    assert torch.allclose(log_likelihood(several(), logits, torch.tensor([2, 0])), p[[0, 1], [2, 0]].log())
 
 
 def test_thresholds_of_labels_are_read_where_a_text_can_have_several():

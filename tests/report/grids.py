@@ -12,7 +12,7 @@ from salience.comparison.kept_runs import KeptRun
 from salience.comparison.planning import FinishedGrid
 from salience.comparison.results import comparison_of
 from salience.explainers.explanation import Explanation
-from salience.scores.metrics import detailed_scores
+from salience.scores.labels import ONE_LABEL
 from salience.training.recipe import Recipe
 
 SEEDS = (3, 4, 5)
@@ -49,7 +49,7 @@ def made_up(
                 logits[np.arange(len(texts)), gold] += 1 if skill is None else skill[method]
                 probabilities = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
                 metrics = {
-                    "test": detailed_scores(probabilities, gold), "temperature_scaling": {},
+                    "test": ONE_LABEL.detailed(probabilities, gold), "temperature_scaling": {},
                     "seconds": 10.0 + random.random(), "rows": {"training": 160, "validation": 40, "test": len(texts)},
                     "versions": {"salience": "1.2.3"}, "machine": {"device": "cpu"},
                 } | more(method, seed)  # fmt: skip

@@ -12,7 +12,7 @@ from salience.classify import TextClassifier, load
 from salience.classify.classifier import OnnxClassifier
 from salience.classify.frozen_encoder import sentence_vectors
 from salience.errors import InputError
-from salience.models.problem import SEVERAL
+from salience.scores.labels import SEVERAL_LABELS
 from salience.suggestions import STRATEGIES, Suggestion, suggest
 from salience.suggestions.suggesting import FreshTexts, digest_of_text, ranked, view_of
 
@@ -73,7 +73,7 @@ def test_the_view_is_what_the_classifier_predicts_and_its_head_reads(classifier)
     assert view_of(classifier, TEXTS, with_vectors=False)[1] is None
 
 
-@pytest.mark.parametrize("problem", [None, SEVERAL])
+@pytest.mark.parametrize("problem", [None, SEVERAL_LABELS.problem_type])
 def test_the_vector_of_a_text_in_windows_gives_its_probabilities(problem, classifier):
     """The head is linear in it: its logits are the mean of those of the windows."""
     classifier.model.config.long_texts, classifier.model.config.problem_type = "windows", problem
@@ -91,7 +91,9 @@ def test_the_vector_of_a_text_in_windows_gives_its_probabilities(problem, classi
     assert np.allclose(probabilities, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize(("problem", "other"), [(None, ", or a --strategy .*such as margin$"), (SEVERAL, "$")])
+@pytest.mark.parametrize(
+    ("problem", "other"), [(None, ", or a --strategy .*such as margin$"), (SEVERAL_LABELS.problem_type, "$")]
+)
 def test_an_export_is_refused_where_vectors_are_read(problem, other, classifier, monkeypatch):
     monkeypatch.setattr(classifier.model.config, "problem_type", problem)
     exported = OnnxClassifier(classifier.model, classifier.tokenizer, 16)

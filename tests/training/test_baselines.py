@@ -10,10 +10,8 @@ from labelled import FILLER, WORDS, labelled_rows
 from salience.classify.frozen_encoder import load_frozen
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.scores.calibration import cross_fitted, temperature_scores
-from salience.scores.metrics import detailed_scores
+from salience.scores.labels import ONE_LABEL
 from salience.scores.predictions import Predictions
-from salience.scores.scoring import scores_with_intervals
 from salience.training.baselines import (
     baseline_scores,
     encoder_probabilities,
@@ -60,7 +58,9 @@ def test_every_score_applies_to_a_baseline_that_knows_some_classes_only(baseline
     assert (found[:, 2:] > 0).all()
     # The columns follow the numbers of the classes, not the order in which they occur.
     assert found[:, own] == pytest.approx(baseline(texts_of(30), test, 3), abs=2e-3)
-    assert all(np.isfinite(value) for value in detailed_scores(found, own[test.labels]).values() if value is not None)
+    assert all(
+        np.isfinite(value) for value in ONE_LABEL.detailed(found, own[test.labels]).values() if value is not None
+    )
 
 
 def test_training_rows_of_one_class(baseline):
@@ -79,7 +79,7 @@ def test_words_and_word_pairs_are_weighted_and_regressed():
     regression = LogisticRegression(C=10, max_iter=1000).fit(words.fit_transform(training.texts), training.labels)
     expected = regression.predict_proba(words.transform(test.texts))
     assert tfidf_probabilities(training, test, 3) == pytest.approx(expected, abs=1e-6)
-    assert detailed_scores(expected, test.labels)["accuracy"] > 0.9
+    assert ONE_LABEL.detailed(expected, test.labels)["accuracy"] > 0.9
 
 
 @pytest.mark.parametrize("baseline", ["tfidf", "encoder"], indirect=True)
@@ -116,7 +116,7 @@ def test_the_encoder_s_vectors_are_regressed(encoder):
     expected = regression_probabilities(vectors[0], training.labels, vectors[1], 3)
     found = encoder_probabilities(training, test, 3, encoder)
     assert (found == expected).all()
-    assert detailed_scores(found, test.labels)["accuracy"] > 0.5  # of a random encoder
+    assert ONE_LABEL.detailed(found, test.labels)["accuracy"] > 0.5  # of a random encoder
 
 
 def test_a_run_is_measured_with_its_baselines_and_its_temperature():
@@ -133,15 +133,15 @@ def test_a_run_is_measured_with_its_baselines_and_its_temperature():
     }
     measured = held_out_scores(task, predictions, seed=3)
     assert measured["judged_on"] == "test"
-    assert measured["test"] == scores_with_intervals(probabilities["test"], test.labels, None, 3)
-    assert measured["test"].items() >= detailed_scores(probabilities["test"], test.labels).items()
+    assert measured["test"] == ONE_LABEL.with_intervals(probabilities["test"], test.labels, None, 3)
+    assert measured["test"].items() >= ONE_LABEL.detailed(probabilities["test"], test.labels).items()
     assert measured["baselines"] == baseline_scores([(training, test)], 3)
     assert list(measured["baselines"]) == ["majority class", "TF-IDF + logistic regression"]
-    assert measured["temperature_scaling"] == temperature_scores(
+    assert measured["temperature_scaling"] == ONE_LABEL.temperature_scores(
         probabilities["validation"], validation.labels, probabilities["test"], test.labels
     )
     without = held_out_scores(Task(NAMES, training, test=test), {"test": predictions["test"]}, 0)
-    assert without["temperature_scaling"] == cross_fitted(probabilities["test"], test.labels)
+    assert without["temperature_scaling"] == ONE_LABEL.cross_fitted(probabilities["test"], test.labels)
     of_validation = held_out_scores(Task(NAMES, training, validation), {"validation": predictions["validation"]}, 0)
     assert of_validation["judged_on"] == "validation"
     assert "temperature_scaling" not in of_validation

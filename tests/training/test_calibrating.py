@@ -17,8 +17,8 @@ import salience
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience.errors import InputError
 from salience.hooks.hooks import evaluating, forward
-from salience.scores.calibration import cross_fitted, half_of_rows, temperature_of
-from salience.scores.metrics import calibration_error
+from salience.scores.calibration import half_of_rows, temperature_of
+from salience.scores.labels import ONE_LABEL
 from salience.training.head import choose_calibration, divide_logits, divisible
 from salience.training.recipe import Recipe
 from salience.training.run import train
@@ -126,9 +126,9 @@ def test_each_half_is_scaled_by_the_temperature_of_the_other():
         temperature = temperature_of(probabilities[fitted_on], labels[fitted_on])
         powers = probabilities[row].astype(float) ** (1 / temperature)
         scaled[row] = powers / powers.sum()
-    found = cross_fitted(probabilities, labels, seed=5)
-    assert found["calibration_error_scaled"] == pytest.approx(calibration_error(scaled, labels), abs=1e-6)
-    assert found["calibration_error"] == calibration_error(probabilities, labels)
+    found = ONE_LABEL.cross_fitted(probabilities, labels, seed=5)
+    assert found["calibration_error_scaled"] == pytest.approx(ONE_LABEL.calibration_error(scaled, labels), abs=1e-6)
+    assert found["calibration_error"] == ONE_LABEL.calibration_error(probabilities, labels)
     assert found["calibration_error_scaled"] < found["calibration_error"] / 2
     assert found["temperature"] == temperature_of(probabilities, labels)
 
@@ -141,9 +141,9 @@ def test_a_group_is_in_one_half():
 
 def test_rows_that_say_nothing_of_confidence():
     probabilities, labels = np.array([[0.9, 0.1], [0.3, 0.7]], np.float32), np.array([0, 1])
-    found = cross_fitted(probabilities, labels)
+    found = ONE_LABEL.cross_fitted(probabilities, labels)
     assert found["temperature"] == 1 and found["calibration_error_scaled"] == found["calibration_error"]
-    alone = cross_fitted(probabilities, np.array([0, 0]), np.array([4, 4]))
+    alone = ONE_LABEL.cross_fitted(probabilities, np.array([0, 0]), np.array([4, 4]))
     assert alone["calibration_error_scaled"] is None and alone["temperature"] > 1
 
 

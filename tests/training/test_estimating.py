@@ -19,7 +19,7 @@ import families
 from labelled import FILLER, WORDS, labelled_rows, untimed, write_csv
 from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.scores.metrics import detailed_scores
+from salience.scores.labels import ONE_LABEL
 from salience.training import callbacks as resuming
 from salience.training import estimate as estimating
 from salience.training.baselines import tfidf_probabilities
@@ -135,7 +135,7 @@ def test_scores_are_those_of_the_rows_in_their_order(whole):
     said = [line["predicted"] for line in lines]
     assert estimate["accuracy"] == accuracy_score(truth, said)
     assert estimate["macro_f1"] == pytest.approx(f1_score(truth, said, average="macro", zero_division=0))
-    expected = detailed_scores(arrays["probabilities"], arrays["labels"])
+    expected = ONE_LABEL.detailed(arrays["probabilities"], arrays["labels"])
     assert {name: estimate[name] for name in expected} == expected
     assert (estimate["kind"], estimate["rows"]) == ("folds:3", 30)
     for score in ("accuracy", "macro_f1"):
@@ -153,8 +153,8 @@ def test_baselines_predict_the_same_rows_without_having_seen_them(whole):
         seen = Texts([texts[other] for other in others], labels=labels[others])
         regressed[row] = tfidf_probabilities(seen, Texts([texts[row]]), 3)
     scores = metrics["estimate"]["baselines"]
-    assert scores["majority class"] == detailed_scores(shares, labels)
-    assert scores["TF-IDF + logistic regression"] == pytest.approx(detailed_scores(regressed, labels), nan_ok=True)
+    assert scores["majority class"] == ONE_LABEL.detailed(shares, labels)
+    assert scores["TF-IDF + logistic regression"] == pytest.approx(ONE_LABEL.detailed(regressed, labels), nan_ok=True)
 
 
 def test_the_cost_is_counted_beside_that_of_the_run(whole):

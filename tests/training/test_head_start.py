@@ -15,7 +15,7 @@ from salience.classify import TextClassifier
 from salience.classify.frozen_encoder import sentence_vectors
 from salience.data.encoding import Encoded
 from salience.errors import InputError
-from salience.models.problem import SEVERAL
+from salience.scores.labels import SEVERAL_LABELS
 from salience.training import head as head_start
 from salience.training.head import begin_as_regression, can_begin, last_map, regression, regressions
 from salience.training.recipe import Recipe
@@ -114,7 +114,7 @@ def test_texts_with_a_label_have_its_weight_in_the_regression():
 @torch.no_grad()
 def test_each_label_of_a_text_begins_with_the_probability_of_its_regression():
     model = families.MODELS["bert, mean"](classes=3).eval()
-    model.config.problem_type = SEVERAL
+    model.config.problem_type = SEVERAL_LABELS.problem_type
     own = families.batch(LENGTHS, family="bert, mean")
     texts = encoded(own)
     texts.labels = np.array([[1, 0, 1], [0, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 1], [0, 0, 0]])

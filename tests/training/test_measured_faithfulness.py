@@ -23,7 +23,7 @@ from salience.explainers import EXPLAINERS, IntegratedGradients
 from salience.faithfulness import METRICS, Metric, metrics_named
 from salience.faithfulness.accuracy import mean_accuracy_drop
 from salience.faithfulness.evaluation import evaluate
-from salience.models.problem import SEVERAL
+from salience.scores.labels import SEVERAL_LABELS
 from salience.training.measures import MEASURES, Faithfulness, check_measured, measures_named
 from salience.training.task import check_measures
 
@@ -156,7 +156,7 @@ def test_what_a_comparison_shows():
 def test_of_several_labels_the_right_ones_are_explained(classifier, task):
     """As `evaluate` does for the target "gold", which is held against loops elsewhere."""
     several = replace(classifier, model=deepcopy(classifier.model))
-    several.model.config.problem_type = SEVERAL
+    several.model.config.problem_type = SEVERAL_LABELS.problem_type
     draw = np.random.default_rng(0)
     part = replace(task.test, labels=(draw.random((len(task.test), 3)) < 0.4).astype(int))
     measure = Faithfulness(EXPLAINED, texts=8, most=3, metrics=["comprehensiveness", "sufficiency", "loo-tau"])

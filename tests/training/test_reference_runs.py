@@ -14,7 +14,7 @@ from salience.classify.frozen_encoder import load_frozen
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.scores.scoring import scores_with_intervals
+from salience.scores.labels import ONE_LABEL
 from salience.training.baselines import tfidf_probabilities
 from salience.training.recipe import Recipe
 from salience.training.references import (
@@ -57,7 +57,7 @@ def test_tfidf_learns_from_the_validation_rows_too(recipe, tmp_path):
     assert not np.allclose(probabilities, tfidf_probabilities(training.take(range(48)), test, len(names)), atol=1e-3)
     assert labels.tolist() == test.labels.tolist()
     assert metrics["rows"] == {"training": 60, "test": 30}
-    wanted = scores_with_intervals(expected, test.labels, None, recipe.seed)
+    wanted = ONE_LABEL.with_intervals(expected, test.labels, None, recipe.seed)
     assert metrics["test"].keys() == wanted.keys() and "accuracy_interval" in wanted
     assert all(metrics["test"][name] == pytest.approx(value, abs=1e-5) for name, value in wanted.items())
     assert metrics["judged_on"] == "test" and metrics["seconds"] > 0

@@ -15,7 +15,7 @@ from labelled import FILLER, WORDS, labelled_rows, planned
 from salience.classify import TextClassifier
 from salience.data.encoding import encode_texts
 from salience.papers.attention_classifiers.building import word_tokenizer
-from salience.scores import scoring
+from salience.scores.labels import OneLabel
 from salience.training import callbacks as resuming
 from salience.training.fit import Listeners, fit
 from salience.training.prepare import Prepared
@@ -156,7 +156,7 @@ def test_a_killed_run_with_another_loss_ends_with_the_same_weights(seconds, tmp_
 def test_the_model_ends_with_the_weights_of_the_best_evaluation(tmp_path, monkeypatch):
     """On a training that gets worse after its second of six evaluations."""
     scores = iter([0.1, 0.9, 0.2, 0.3, 0.1, 0.0])
-    monkeypatch.setattr(scoring, "OF_ONE", replace(scoring.OF_ONE, selection=lambda *_: next(scores)))
+    monkeypatch.setattr(OneLabel, "selection", lambda *_: next(scores))
     watch, weights, state = fitted(tmp_path)
     assert (state.best_global_step, state.global_step) == (8, 24)
     assert weights == watch.weights[state.best_global_step] != watch.weights[state.global_step]

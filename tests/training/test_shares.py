@@ -22,7 +22,7 @@ from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience.runs.results import estimate_sentences
 from salience.scores.calibration import (
     half_of_rows,
-    label_temperature,
+    label_temperature_of,
     temperature_of,
     with_label_temperature,
     with_temperature,
@@ -59,7 +59,7 @@ def test_of_several_labels_the_share_with_the_lowest_log_loss_of_decisions_is_ch
         for seed, noise in enumerate((3.0, 1.0, 2.0))
     ])  # fmt: skip
     losses = [
-        log_loss(labels.ravel(), with_label_temperature(each, label_temperature(each, labels)).ravel())
+        log_loss(labels.ravel(), with_label_temperature(each, label_temperature_of(each, labels)).ravel())
         for each in probabilities
     ]
     assert chosen_share(probabilities, labels) == np.argmin(losses) == 1

@@ -8,14 +8,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, log_loss
+from transformers import EvalPrediction
 
 import families
 from labelled import write_csv
 from long_readers import WORDS
 from salience.data.texts import Texts
 from salience.papers.vat import turns
-from salience.scores.metrics import selection
-from salience.training.fit import build_trainer, by_length, of_texts
+from salience.scores.labels import ONE_LABEL
+from salience.training.fit import build_trainer, by_length, of_texts, validation_scores
 from salience.training.prepare import prepare
 from salience.training.recipe import Recipe
 from salience.training.run import train
@@ -74,7 +75,7 @@ def test_the_scores_of_an_evaluation_are_those_of_texts(evaluated):
         last = evaluated.trainer.evaluate()["eval_selection"]
     finally:
         evaluated.trainer.state.global_step = 0
-    assert last == pytest.approx(selection(expected, labels, 1.0), abs=1e-9)
+    assert last == pytest.approx(ONE_LABEL.selection(expected, labels, 1.0), abs=1e-9)
 
 
 def test_an_iteration_of_a_training_by_turns_has_the_accuracy_on_texts(evaluated):
@@ -104,3 +105,17 @@ def test_probabilities_of_texts_with_several_labels():
     probabilities, labels = of_texts(given, np.array([[1, 0], [1, 0], [0, 1]]), np.array([0, 0, 1]))
     assert probabilities == pytest.approx(np.array([[0.5, 0.2], [0.3, 0.6]]), abs=1e-6)
     assert labels.tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize("prefer_later", [True, False])
+def test_later_checkpoints_are_preferred_on_request_only(prefer_later):
+    probabilities, labels = np.array([[0.8, 0.2]] * 15 + [[0.3, 0.7]] * 5), np.zeros(20, int)
+    found = []
+    for step in (1, 10):
+        model = SimpleNamespace(config=SimpleNamespace(problem_type="single_label_classification"))
+        trainer = SimpleNamespace(model=model, state=SimpleNamespace(global_step=step, max_steps=10))
+        scores = validation_scores(trainer, prefer_later, EvalPrediction(np.log(probabilities), labels))
+        assert scores["accuracy"] == 0.75
+        found.append(scores["selection"])
+    error = (16 * 6 / 22**3) ** 0.5
+    assert found == pytest.approx([0.75 + 0.2 * error, 0.75 + 2 * error] if prefer_later else [0.75, 0.75])

@@ -25,7 +25,8 @@ from salience.hooks.hooks import evaluating, forward
 from salience.models.architectures import architecture
 from salience.models.loading import load_configuration, load_tokenizer, load_trained, longest_text
 from salience.models.precision import check_precision, computing
-from salience.models.problem import Problem, is_multi_label, problem_in, problem_of, thresholds_in
+from salience.models.problem import labels_in_config, labels_of_model, thresholds_in, to_probabilities
+from salience.scores.labels import Labels
 
 # Predicted probabilities of encoded texts, in batches of texts of similar length.
 
@@ -44,12 +45,12 @@ def predict_probabilities(model: PreTrainedModel, encoded: Encoded, precision: s
     """
     classes = cast(int, model.config.num_labels)  # None stands for a configuration without labels
     probabilities = np.empty((len(encoded), classes), np.float32)
-    problem = problem_of(model)
+    kind = labels_of_model(model)
     with evaluating(model), computing(model, precision):
         fast = architecture(model).fast_logits(int(encoded.lengths.sum()))
         logits_of: Callable[[Batch], Tensor] = fast or partial(forward, model)
         for rows, batch in like_length(model, encoded):
-            probabilities[rows] = problem.probabilities(logits_of(batch).float()).cpu().numpy()
+            probabilities[rows] = to_probabilities(kind, logits_of(batch).float()).cpu().numpy()
     return probabilities
 
 
@@ -78,12 +79,12 @@ class TextClassifier:
     @property
     def multi_label(self) -> bool:
         """Whether a text can have several labels, or none."""
-        return is_multi_label(self.model.config)
+        return self.kind.several
 
     @property
-    def problem(self) -> Problem:
+    def kind(self) -> Labels:
         """Whether a text has one label or any number of them, and what follows from it."""
-        return problem_in(self.model.config)
+        return labels_in_config(self.model.config)
 
     @property
     def thresholds(self) -> np.ndarray:
@@ -171,7 +172,7 @@ class TextClassifier:
 
     def decisions(self, probabilities: np.ndarray) -> np.ndarray:
         """The labels that are predicted (..., C) bool from probabilities (..., C): one, or by the thresholds."""
-        return self.problem.decisions(probabilities, self.thresholds)
+        return self.kind.decisions(probabilities, self.thresholds)
 
     def predict(self, texts: TextsLike) -> list[str] | list[list[str]]:
         """The most probable label of each text; of several labels, the list of those at or above their threshold.
@@ -260,7 +261,7 @@ class OnnxClassifier(TextClassifier):
 
     def probabilities(self, encoded: Encoded) -> np.ndarray:
         """The probabilities of the labels (N, C) in float32 for N encoded texts, of which some may be windows."""
-        found = self.problem.probabilities(torch.from_numpy(self.logits(encoded))).numpy()
+        found = to_probabilities(self.kind, torch.from_numpy(self.logits(encoded))).numpy()
         return found if encoded.owners is None else merged(found, encoded.owners, self.multi_label)
 
 

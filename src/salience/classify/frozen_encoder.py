@@ -21,7 +21,7 @@ from salience.hooks.hooks import evaluating, forward, inputs_of, reading
 from salience.hooks.stages import encoder_of
 from salience.models.loading import load_encoder, longest_text, model_source
 from salience.models.precision import check_precision, computing
-from salience.models.problem import problem_of
+from salience.models.problem import labels_of_model, to_probabilities
 
 
 @dataclass(frozen=True)
@@ -200,6 +200,6 @@ def probabilities_and_vectors(
         for rows, batch in like_length(model, texts):
             with reading(model, "sentence") as sentence:
                 logits = forward(model, batch)
-            probabilities.append((rows, problem_of(model).probabilities(logits.float()).cpu().numpy()))
+            probabilities.append((rows, to_probabilities(labels_of_model(model), logits.float()).cpu().numpy()))
             vectors.append((rows, sentence.value.float().cpu().numpy()))
     return in_order(probabilities), in_order(vectors)

@@ -52,7 +52,7 @@ def describe(
     from salience.files import whole_folder, write_json, write_whole
     from salience.report.terminal import say
     from salience.runs.folder import write_manifest, written_by_run
-    from salience.scores.metrics import scores
+    from salience.scores.labels import ONE_LABEL
     from salience.training.head import described_classifier
 
     output = output or Path("runs") / f"{Path(labels).name.split('.')[0] or 'labels'}-described"
@@ -63,7 +63,7 @@ def describe(
     found = None
     if test is not None:
         known = labelled_texts(test, names, None, None, {"text": text, "label": label, "encoding": encoding})
-        found = scores(classifier.predict_proba(known), known.known_labels)
+        found = ONE_LABEL.scores(classifier.predict_proba(known), known.known_labels)
         found |= {"rows": len(known), "file": Path(test).name}
         say("accuracy {accuracy:.3f}, macro-F1 {macro_f1:.3f} on {rows:,} rows of {file}".format_map(found))
     with whole_folder(output, own=written_by_run(output)) as unfinished:

@@ -102,7 +102,7 @@ def check_agreement(held: Agreement, source: str | None, int8: bool) -> None:
 
     if not held.is_enough:
         raise InputError(
-            f"{'int8' if int8 else 'the export'} keeps {held.share:.2%} of the {held.problem.answers} in "
+            f"{'int8' if int8 else 'the export'} keeps {held.share:.2%} of the {held.kind.answers} in "
             f"{source}, and {ENOUGH:.0%} are asked for: nothing is written. "
             + ("Leave out --int8, or --accept the loss" if int8 else "Please report it")
         )

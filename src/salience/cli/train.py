@@ -187,9 +187,9 @@ def show_run(run: Run, failed: str = "", console: Console | None = None) -> None
         baseline_ahead,
         estimate_sentences,
         judged_scores,
+        precision_sentences,
         read_run,
     )
-    from salience.scores.thresholds import precision_sentences
 
     console = console or Console(highlight=False)
 

@@ -15,14 +15,14 @@ import numpy as np
 from salience.comparison.grid import Condition
 from salience.comparison.kept_runs import KeptRun, Provenance, provenance_of, read_rows
 from salience.comparison.planning import FinishedGrid
-from salience.comparison.predictions import Bin, summing_up
 from salience.comparison.results import EXPLANATIONS, PATIENCE, Comparison, ConditionResults
 from salience.errors import counted
 from salience.explainers.explanation import Explanation, as_json, explanation_of
 from salience.files import whole_file
-from salience.training.recipe import Recipe
 
 # The explanations of a comparison's texts in a file, so that a finished grid is reported without its models.
+from salience.scores.labels import ONE_LABEL, Bin, labels_of
+from salience.training.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -277,24 +277,24 @@ def predictions_of(results: ConditionResults, finished: FinishedGrid) -> Predict
     }
     key = (condition, results.baseline, seeds[0])
     gold, folder = runs[key].labels, finished.folders[key]
-    by, compared = summing_up(gold), [stacked[method] for method in results.differences]
-    distance = by.disagreement(stacked[results.baseline], compared)
-    contested = None if by.contested is None else by.contested(stacked[results.baseline], compared)
+    kind, names = labels_of(gold), list(runs[key].names)
+    distances = kind.disagreement(stacked[results.baseline], [stacked[method] for method in results.differences])
+    distance, contested = distances.max(1), distances.argmax(1)
     by_distance = np.argsort(-distance, kind="stable")
     shown = list(islice((row for row in by_distance.tolist() if distance[row] > 0), TEXTS))
-    names = list(runs[key].names)
     test_rows = read_rows(folder, shown)
     texts = [
         DisputedText(
-            each["row"], each["text"], each.get("text_pair"), by.right(gold[row], names),
-            {method: by.chosen(values, row, names) for method, values in stacked.items()},
-            None if contested is None else names[contested[row]],
+            each["row"], each["text"], each.get("text_pair"),
+            kind.in_words(kind.right(gold[[row]], len(names))[0], names),
+            {method: kind.chosen(values, row, names) for method, values in stacked.items()},
+            names[contested[row]] if kind.several else None,
         )
         for row, each in zip(shown, test_rows, strict=True)
     ]  # fmt: skip
     return Predictions(
         results, names,
-        {method: by.reliability(values, gold) for method, values in stacked.items()},
-        {} if by.confusion is None else {method: by.confusion(values, gold) for method, values in stacked.items()},
+        {method: kind.reliability(values, gold) for method, values in stacked.items()},
+        {} if kind.several else {method: ONE_LABEL.confusion(values, gold) for method, values in stacked.items()},
         int((distance > 0).sum()), texts,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from salience.comparison.grid import OF_ESTIMATE, OF_METHOD, Condition, Grid
 from salience.errors import InputError, listed, one_line
 from salience.runs.folder import PREDICTIONS, PROBABILITIES, RECIPE, changed, read_recipe, work_of
 from salience.runs.retired import without_retired
-from salience.scores.scoring import Scoring, scoring_of
+from salience.scores.labels import Labels, labels_of
 from salience.settings import settings_of
 from salience.training.recipe import Recipe
 
@@ -80,9 +80,9 @@ class KeptRun:
     names: tuple[str, ...]
 
     @property
-    def scoring(self) -> Scoring:
+    def scoring(self) -> Labels:
         """How the run is scored."""
-        return scoring_of(self.labels)
+        return labels_of(self.labels)
 
     def in_words(self) -> str:
         """The main score: "accuracy 0.912"."""

@@ -17,8 +17,7 @@ from salience.comparison.kept_runs import KeptRun
 from salience.comparison.paired_difference import PairedDifference, adjusted, paired_difference
 from salience.errors import InputError
 from salience.files import whole_file
-from salience.scores.label_metrics import AT_THRESHOLDS
-from salience.scores.scoring import IN_PERCENT, Scoring, scoring_in
+from salience.scores.labels import AT_THRESHOLDS, IN_PERCENT, Labels, labels_in
 from salience.training.measures import MEASURES, Column, Measure
 from salience.training.recipe import Plan, Recipe
 
@@ -82,7 +81,7 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def same_scoring(runs: Mapping[Run, KeptRun]) -> Scoring:
+def same_scoring(runs: Mapping[Run, KeptRun]) -> Labels:
     """How all runs are scored.
 
     Raises:
@@ -231,7 +230,7 @@ class GridScores:
 class ConditionResults:
     """The methods on one data set, with one model and one number of training rows.
 
-    The scores of `salience.scores.scoring.IN_PERCENT` are in percent, and so are their differences.
+    The scores of `salience.scores.labels.IN_PERCENT` are in percent, and so are their differences.
 
     Attributes:
         condition: what the runs have in common.
@@ -262,9 +261,9 @@ class ConditionResults:
         return next(iter(self.scores))
 
     @property
-    def scoring(self) -> Scoring:
+    def scoring(self) -> Labels:
         """How the runs are scored: by one label for each text, or by several."""
-        return scoring_in(self.scores[self.baseline])
+        return labels_in(self.scores[self.baseline])
 
     def times(self, method: str) -> float:
         """The time of a method's runs as a multiple of the baseline's."""
@@ -312,7 +311,7 @@ class Comparison:
         return self.conditions[0].baseline
 
     @property
-    def scoring(self) -> Scoring:
+    def scoring(self) -> Labels:
         """How the runs are scored, which is the same in all conditions."""
         return self.conditions[0].scoring
 

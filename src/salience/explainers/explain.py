@@ -24,7 +24,7 @@ from salience.explainers import EXPLAINERS
 from salience.explainers.explainer import WithLogits
 from salience.explainers.explanation import Explanation
 from salience.hooks.hooks import evaluating, forward
-from salience.models.problem import problem_of
+from salience.models.problem import labels_of_model, to_probabilities
 from salience.settings import is_whole
 
 # How the scores of a word's tokens become the word's score: a function of numpy, and the value that it begins with.
@@ -232,7 +232,7 @@ def _explain_batch(
                 logits = forward(model, batch)
         else:
             scores[predicting], logits = explainers[predicting].with_logits(model, batch, target)  # type: ignore[attr-defined]
-        probabilities = problem_of(model).probabilities(logits.float())
+        probabilities = to_probabilities(labels_of_model(model), logits.float())
         classes = probabilities.argmax(1) if target is None else target
         for name, explainer in explainers.items():
             if name != predicting:

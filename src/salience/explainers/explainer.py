@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from salience.batch import Batch
 from salience.hooks.hooks import Reading, forward, reading, rewriting
-from salience.models.problem import problem_of
+from salience.models.problem import log_likelihood
 
 # (model, batch, target=None) -> scores (B, T), or (B, T, D) for the units of a representation; 0 on padding.
 # `target` (B,) long are the classes to explain; the labels if it is None, or the predictions if there are none.
@@ -72,7 +72,7 @@ def target_of(logits: Tensor, batch: Batch, target: Tensor | None) -> Tensor:
 
 def log_probability(model: nn.Module, logits: Tensor, target: Tensor) -> Tensor:
     """ln p(class) of each text (B,), from the `logits` (B, C) of a model and `target` (B,), or labels (B, C)."""
-    return problem_of(model).log_likelihood(logits, target)
+    return log_likelihood(model, logits, target)
 
 
 @torch.no_grad()

@@ -15,7 +15,7 @@ from salience.errors import InputError, unknown
 from salience.explainers.explainer import from_nothing, target_of
 from salience.hooks.hooks import evaluating, forward, rewriting
 from salience.hooks.stages import unwrapped
-from salience.models.problem import problem_of
+from salience.models.problem import log_probabilities
 
 # GradientShap and DeepLiftShap are left out: they draw baselines from a distribution, here the other texts of a batch.
 GRADIENTS = ("DeepLift", "InputXGradient", "IntegratedGradients", "Saliency")
@@ -81,4 +81,4 @@ class FromEmbeddings(nn.Module):
     def forward(self, embeddings: Tensor, ids: Tensor, mask: Tensor, segment: Tensor, pair: Tensor | None) -> Tensor:
         with rewriting(self.model, "embeddings", lambda _: embeddings):
             logits = forward(self.model, Batch(ids, mask, segment, pair=pair))
-            return problem_of(self.model).log_probabilities(logits)
+            return log_probabilities(self.model, logits)

@@ -16,7 +16,7 @@ from salience.data.batching import Collator
 from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.hooks.hooks import evaluating, forward
-from salience.models.problem import Problem
+from salience.scores.labels import Labels
 
 ENOUGH = 0.99  # share of texts with the same label, or set of labels
 
@@ -31,14 +31,14 @@ class Agreement:
         largest: largest difference of a probability.
         accuracy: the share of texts whose answer is right, of the original and of the export; None if no label is
             known. Where a text can have several labels, all of them must be right.
-        problem: what an answer is, for messages.
+        kind: what an answer is, for messages.
     """
 
     texts: int
     changed: int
     largest: float
     accuracy: tuple[float, float] | None
-    problem: Problem
+    kind: Labels
 
     @property
     def share(self) -> float:
@@ -51,23 +51,23 @@ class Agreement:
         return self.share >= ENOUGH and self.largest <= 1
 
     def __str__(self) -> str:
-        what = self.problem.answer if self.texts == 1 else self.problem.answers
+        what = self.kind.answer if self.texts == 1 else self.kind.answers
         line = (
             f"{self.changed:,} of {self.texts:,} {what} changed ({self.share:.2%} agree), largest difference "
             f"of a probability {self.largest:.2g}"
         )
         if self.accuracy is None:
             return line
-        return line + ", {} {:.4f} instead of {:.4f}".format(self.problem.accuracy, *self.accuracy[::-1])
+        return line + ", {} {:.4f} instead of {:.4f}".format(self.kind.accuracy, *self.accuracy[::-1])
 
     def as_json(self) -> dict[str, Any]:
         """The values as they are written to a file."""
         values: dict[str, Any] = {
-            "texts": self.texts, f"{self.problem.answers} changed": self.changed,
+            "texts": self.texts, f"{self.kind.answers} changed": self.changed,
             "largest difference of a probability": self.largest,
         }  # fmt: skip
         if self.accuracy is not None:
-            values[self.problem.accuracy] = dict(zip(("original", "export"), self.accuracy, strict=True))
+            values[self.kind.accuracy] = dict(zip(("original", "export"), self.accuracy, strict=True))
         return values
 
 
@@ -79,11 +79,11 @@ def agreement(original: TextClassifier, exported: TextClassifier, texts: Texts) 
     return Agreement(
         texts=len(texts), changed=int((before != after).any(1).sum()),
         largest=float(abs(probabilities[0] - probabilities[1]).max()),
-        accuracy=accuracies(original.problem, texts, before, after), problem=original.problem,
+        accuracy=accuracies(original.kind, texts, before, after), kind=original.kind,
     )  # fmt: skip
 
 
-def accuracies(problem: Problem, texts: Texts, before: np.ndarray, after: np.ndarray) -> tuple[float, float] | None:
+def accuracies(kind: Labels, texts: Texts, before: np.ndarray, after: np.ndarray) -> tuple[float, float] | None:
     """The accuracy of two classifiers on the texts whose labels are known; None if there are none.
 
     Args:
@@ -92,7 +92,7 @@ def accuracies(problem: Problem, texts: Texts, before: np.ndarray, after: np.nda
     known = texts.labelled
     if not known.any():
         return None
-    right = problem.right(texts.known_labels, before.shape[1])
+    right = kind.right(texts.known_labels, before.shape[1])
     first, second = (float((each == right).all(1)[known].mean()) for each in (before, after))
     return first, second
 

@@ -191,7 +191,7 @@ def asked_of(
         return Asked(texts, np.arange(len(texts)), None, gold)
     if target == "gold" and texts.labels is None:
         raise InputError("the target gold needs the labels of the texts")
-    right = None if texts.labels is None else classifier.problem.right(texts.labels, len(names))
+    right = None if texts.labels is None else classifier.kind.right(texts.labels, len(names))
     decided = classifier.decisions(replace(classifier, precision="fp32").predict_proba(texts))
     pairs = [
         (row, label)

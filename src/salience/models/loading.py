@@ -19,7 +19,7 @@ from salience.errors import InputError, nearest, one_line, quoted
 from salience.files import sha256_of
 from salience.models.architectures import MODEL_TYPES
 from salience.models.mean_pooling import without_pooling_layer
-from salience.models.problem import ONE, SEVERAL
+from salience.scores.labels import ONE_LABEL, SEVERAL_LABELS
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -252,7 +252,7 @@ def load_classifier(
     changes = {
         "num_labels": len(labels), "id2label": dict(enumerate(labels)),
         "label2id": {label: number for number, label in enumerate(labels)},
-        "problem_type": SEVERAL if multi_label else ONE,
+        "problem_type": (SEVERAL_LABELS if multi_label else ONE_LABEL).problem_type,
     }  # fmt: skip
     model, loading_info = _pretrained(AutoModelForSequenceClassification, name, dropout, changes)
     _check_weights(name, model, loading_info)

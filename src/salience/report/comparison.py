@@ -18,8 +18,8 @@ from salience.comparison.results import Comparison, ConditionResults, OverDataSe
 from salience.comparison.variation import spread
 from salience.errors import counted
 from salience.report.terminal import literal, titled
+from salience.scores.labels import IN_PERCENT, Labels
 from salience.scores.metrics import confused_pairs
-from salience.scores.scoring import IN_PERCENT, Scoring
 
 FIRST = 4  # scores that fit into a terminal; the report has all
 WIDEST = 3  # methods beside which a table of its own fits into a terminal
@@ -313,7 +313,7 @@ def scored(column: tuple[str, str]) -> tuple[str, str]:
     return name, f"{UNITS.get(score, '')}{'lower' if score in LOWER_IS_BETTER else 'higher'} is better"
 
 
-def difference_head(scoring: Scoring, score: str) -> tuple[str, str]:
+def difference_head(scoring: Labels, score: str) -> tuple[str, str]:
     """The head of a column of differences."""
     unit = "points" if score in IN_PERCENT else "nats"
     return f"difference in {scoring.compared[score]}", f"{unit} [95 % interval]"

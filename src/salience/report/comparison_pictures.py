@@ -13,11 +13,11 @@ from matplotlib.axes import Axes
 
 from salience.comparison.evidence import LearningCurves, Predictions
 from salience.comparison.paired_difference import PairedDifference
-from salience.comparison.predictions import Bin
 from salience.comparison.results import ConditionResults
 from salience.comparison.variation import spread
 from salience.report.comparison import times_in_words
 from salience.report.pictures import COLOURS, GREY, STYLES, HoverTexts, Marks, drawable, legend_beside
+from salience.scores.labels import Bin
 
 BLUE, GRID = COLOURS[1], "#dddddd"
 MARKERS = "osD^vP*X"

@@ -17,10 +17,10 @@ from salience.explainers.explain import explain_texts
 from salience.explainers.explanation import Explanation
 from salience.explainers.gradient import gradient
 from salience.explainers.integrated import IntegratedGradients
-from salience.models.problem import HALF
 from salience.runs.results import Run
+from salience.scores.labels import labels_of
+from salience.scores.metrics import HALF
 from salience.scores.predictions import Predictions
-from salience.scores.scoring import scoring_of
 from salience.scores.thresholds import cross_thresholds
 
 # What the rows that a run is judged on say of its probabilities, before and after the temperature.
@@ -60,7 +60,7 @@ def calibration_of(run: Run) -> Calibration:
     if judged is None:
         raise ValueError("the run is judged on no rows")
     own, labels = judged.probabilities, judged.labels
-    scoring, estimate = scoring_of(labels), metrics.get("estimate", {})
+    scoring, estimate = labels_of(labels), metrics.get("estimate", {})
     calibrated = bool(estimate.get("calibrated"))
     if run.judge == "estimate":
         after = scoring.cross_scaled(own, labels, judged.groups, int(run.recipe["seed"]))

@@ -11,22 +11,19 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from sklearn.metrics import confusion_matrix
 
-from salience.comparison.predictions import summing_up
 from salience.explainers.class_words import LEAST
 from salience.explainers.explanation import colour
-from salience.models.problem import HALF
 from salience.report.comparison_page import SHOWN, Figures, cut, joined, reliability_caption
 from salience.report.comparison_pictures import BLUE, GRID, Drawing, diagrams
 from salience.report.explanation_page import HeatMap, colour_class, heat_maps_of_text, legend
 from salience.report.page import PACKAGE, asset, framed
 from salience.report.pictures import COLOURS, GREY, HoverTexts, Marks, Styles
 from salience.report.run_evidence import FOLDED, HALVES, Calibration, RunEvidence, ShownError
-from salience.runs.results import Run, training_rows_among
-from salience.scores.intervals import Score, label_scores_of_rows, scores_of_rows
-from salience.scores.metrics import ConfusedPair, class_scores, confused_pairs
+from salience.runs.results import Run, precision_sentences, training_rows_among
+from salience.scores.intervals import Score
+from salience.scores.labels import ONE_LABEL, SEVERAL_LABELS, labels_of
+from salience.scores.metrics import ConfusedPair, confused_pairs
 from salience.scores.predictions import Predictions
-from salience.scores.scoring import OF_SEVERAL, scoring_of
-from salience.scores.thresholds import precision_sentences
 from salience.templating import render
 
 # Sentences and cells of the report of a run.
@@ -147,7 +144,7 @@ def score_parts(run: Run, judged: Predictions, calibration: Calibration) -> dict
         labels.
     """
     several = judged.decided is not None
-    shown = OF_SEVERAL.shown if several else SCORES
+    shown = SEVERAL_LABELS.shown if several else SCORES
     models = model_scores(run.judge, judged, calibration, int(run.recipe["seed"]))
     rows = [(name, [score_cell(scores[each]) for each in shown]) for name, scores in models.items()]
     metrics = run.metrics["estimate"] if run.judge == "estimate" else run.metrics
@@ -168,15 +165,14 @@ def model_scores(judge: str, judged: Predictions, calibration: Calibration, seed
     """
     name = "models like this one" if judge == "estimate" else "this model"
     deployed, labels, groups = calibration.deployed, judged.labels, judged.groups
-    if judged.decided is None:
-        found = {name: scores_of_rows(deployed, labels, groups, seed)}
-        if deployed is not judged.probabilities:
-            found[f"{name}, before the temperature"] = scores_of_rows(judged.probabilities, labels, groups, seed)
-        return found
-    decisions = {name: deployed >= HALF}
-    if (judged.decided != decisions[name]).any():
-        decisions[f"{name}, thresholds of the labels"] = judged.decided
-    return {each: label_scores_of_rows(deployed, labels, decided, groups, seed) for each, decided in decisions.items()}
+    kind = labels_of(labels)
+    found = {name: kind.scored(deployed, labels, kind.decisions(deployed), groups, seed)}
+    if judged.decided is None and deployed is not judged.probabilities:
+        before = judged.probabilities
+        found[f"{name}, before the temperature"] = kind.scored(before, labels, judged.decisions, groups, seed)
+    if judged.decided is not None and (judged.decided != kind.decisions(deployed)).any():
+        found[f"{name}, thresholds of the labels"] = kind.scored(deployed, labels, judged.decided, groups, seed)
+    return found
 
 
 def not_within(score: Score) -> bool:
@@ -294,7 +290,7 @@ def named_pairs(matrix: np.ndarray, labels: list[str]) -> list[tuple[str, str, s
 
 def class_rows(judged: Predictions, labels: list[str]) -> list[tuple[str, list[str]]]:
     """Precision, recall and F1 of each class, '-' where they are undefined, and its number of rows."""
-    found = class_scores(judged.probabilities, judged.labels)
+    found = ONE_LABEL.class_scores(judged.probabilities, judged.labels)
     predicted = np.bincount(judged.predicted, minlength=len(labels))
     rows = []
     for number, label in enumerate(labels):
@@ -381,11 +377,11 @@ def reliability_parts(judged: Predictions, calibration: Calibration, figures: Fi
     values = {"before the temperature": calibration.before}
     if calibration.after is not None:
         values["after the temperature"] = calibration.after
-    labels, scoring, by = judged.labels, scoring_of(judged.labels), summing_up(judged.labels)
-    scores = {name: scoring.detailed(each, labels) for name, each in values.items()}
+    labels, kind = judged.labels, labels_of(judged.labels)
+    scores = {name: kind.detailed(each, labels) for name, each in values.items()}
     return {
         "diagram": figures.drawn(
-            diagrams({name: by.reliability(each[None], labels) for name, each in values.items()}),
+            diagrams({name: kind.reliability(each[None], labels) for name, each in values.items()}),
             joined("", reliability_caption(judged.decided is not None)),
         ),
         "calibration": calibration_in_words(calibration),

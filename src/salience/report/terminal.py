@@ -18,7 +18,7 @@ from transformers import TrainerCallback
 from salience.errors import printable
 from salience.explainers.explanation import Explanation
 from salience.processes import is_main_process
-from salience.scores.scoring import scoring_in
+from salience.scores.labels import labels_in
 
 DECISIVE = 3  # words marked in a text
 
@@ -70,7 +70,7 @@ def score_table(rows: str, models: Mapping[str, dict]) -> Table:
     """
     table = titled(rows)
     table.add_column("")
-    shown = scoring_in(next(iter(models.values()))).shown
+    shown = labels_in(next(iter(models.values()))).shown
     for title in shown.values():
         table.add_column(title, justify="right")
     for name, scores in models.items():

@@ -24,11 +24,11 @@ from salience.runs.results import (
     estimate_sentences,
     judge_of,
     judged_scores,
+    precision_sentences,
     training_rows_among,
     with_intervals,
 )
-from salience.scores.scoring import scoring_in
-from salience.scores.thresholds import precision_sentences
+from salience.scores.labels import labels_in
 
 TASK = "text-classification"
 # Score of metrics.json -> the hub's name of the metric, its name for people, and its arguments.
@@ -212,7 +212,7 @@ def score_table(metrics: Mapping[str, Any]) -> str:
     judged = judged_scores(metrics)
     if judged is None:
         return ""
-    shown = scoring_in(next(iter(judged[1].values()))).shown
+    shown = labels_in(next(iter(judged[1].values()))).shown
     lines = [f"| | {' | '.join(shown.values())} |", "|---" * (1 + len(shown)) + "|"]
     lines += [
         f"| {markdown(name)} | {' | '.join(f'{row[score]:.3f}' for score in shown)} |"

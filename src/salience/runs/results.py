@@ -33,9 +33,8 @@ from salience.runs.folder import (
     RECIPE,
     read_recipe,
 )
-from salience.scores.label_metrics import AT_THRESHOLDS
+from salience.scores.labels import AT_THRESHOLDS, labels_in
 from salience.scores.predictions import Predictions
-from salience.scores.scoring import scoring_in
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -275,7 +274,7 @@ def baseline_ahead(models: Mapping[str, dict]) -> str:
         models: as `judged_scores` gives them, the model first.
     """
     (name, own), *others = models.items()
-    scoring = scoring_in(own)
+    scoring = labels_in(own)
     baselines = {each: scores[scoring.main] for each, scores in others if not each.startswith(name)}
     best = max(baselines, key=baselines.__getitem__)
     if baselines[best] <= own[scoring.main]:
@@ -364,7 +363,7 @@ def share_sentence(share: float) -> str:
 
 def with_intervals(scores: Mapping[str, Any]) -> str:
     """The two scores that have intervals: "accuracy 0.842 [0.758, 0.901], macro-F1 0.830 [0.741, 0.893]"."""
-    return ", ".join(f"{title} {with_interval(scores, name)}" for name, title in scoring_in(scores).estimated.items())
+    return ", ".join(f"{title} {with_interval(scores, name)}" for name, title in labels_in(scores).estimated.items())
 
 
 def with_interval(scores: Mapping[str, Any], score: str) -> str:
@@ -410,6 +409,33 @@ def calibration_sentence(scaling: Mapping[str, Any]) -> str:
     before, after = scaling["calibration_error"], scaling["calibration_error_scaled"]
     errors = "" if after is None else f": calibration error {before:.3f} without, {after:.3f} with it (cross-fitted)"
     return f"calibrated by the temperature {scaling['temperature']:.3g}{errors}"
+
+
+def precision_sentences(metrics: Mapping[str, Any]) -> list[str]:
+    """Which labels reach the target, in a line, and which are never predicted, in another; empty without a target.
+
+    Args:
+        metrics: of the run, as metrics.json has them.
+    """
+    found = metrics.get("estimate", {}).get("label_precision")
+    if found is None:
+        return []
+    target, labels = f"a precision of {found['target_precision']:g}", found["labels"]
+    never = [
+        f"{quoted(name)} ({'not even 0.5' if each['reachable'] is None else format(each['reachable'], 'g')})"
+        for name, each in labels.items() if each["threshold"] == 1
+    ]  # fmt: skip
+    reached = len(labels) - len(never)
+    lines = [
+        f"labels are predicted from thresholds for {target}: {reached} of {len(labels)} labels reach it with 95 % "
+        f"certainty on {found['rows']:,} rows of the estimate"
+    ]
+    if never:
+        lines.append(
+            f"never predicted, because {target} is out of reach: {listed(never, 5)}; in brackets the precision that "
+            "can be stated; predict --threshold predicts them all the same"
+        )
+    return lines
 
 
 # What the Trainer calls the values that are kept, and their names in the file.

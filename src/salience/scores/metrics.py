@@ -1,146 +1,52 @@
-"""Scores of predicted probabilities: accuracy, F1, log loss, Brier score, calibration errors, AUROC of errors."""
+"""Scores of predicted probabilities that scikit-learn does not have, or not of each row or each label.
+
+Probabilities are (N, C). Labels are class numbers (N,); or 0 and 1 (N, C) where a text can have several labels.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 BINS = 15
+HALF = 0.5  # threshold of a label that has no other, where a text can have several
 
 
-def scores(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Accuracy, macro-F1, calibration error and log loss, by name.
+def calibration_error(confidence: np.ndarray, right: np.ndarray, equal_mass: bool = False, bins: int = BINS) -> float:
+    """Expected calibration error: sum_b n_b / M |share of right ones in b - mean confidence in b|, from 0 to 1.
 
-    Macro-F1 is the mean over the classes that occur in the labels or the predictions, as in scikit-learn. The log loss
-    is in nats.
-
-    Args:
-        probabilities: (N, C); the class of the highest one is predicted.
-        labels: (N,), class numbers.
-    """
-    from sklearn.metrics import accuracy_score, f1_score, log_loss
-
-    predicted = probabilities.argmax(1)
-    return {
-        "accuracy": float(accuracy_score(labels, predicted)),
-        "macro_f1": float(f1_score(labels, predicted, average="macro", zero_division=0)),
-        "calibration_error": calibration_error(probabilities, labels),
-        "log_loss": float(log_loss(labels, probabilities, labels=np.arange(probabilities.shape[1]))),
-    }
-
-
-def detailed_scores(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, float | None]:
-    """The `scores` and those that need more of the probabilities, by name.
-
-    The log loss clips probabilities of 0 at the precision of their type, as scikit-learn does: at 1.2e-7 in float32,
-    2.2e-16 in float64. Log losses are comparable among probabilities of one type only.
+    Guo et al. (2017), arXiv:1706.04599, Eq. 3; proposed by Naeini et al. (2015), doi 10.1609/aaai.v29i1.9602. The bins
+    b are intervals of equal width, or hold equally many decisions: confidences of a good classifier are close to 1, so
+    that most intervals of equal width are nearly empty. scikit-learn does not have this metric.
 
     Args:
-        probabilities: (N, C).
-        labels: (N,), class numbers.
-
-    Returns:
-        `scores`, "brier_score", "equal_mass_calibration_error" and "error_auroc", which is None where it is undefined.
+        confidence: (...) of M decisions, from 0 to 1.
+        right: of the same shape, whether each decision is right.
+        equal_mass: whether bins hold equally many decisions, see `equal_mass_intervals`.
+        bins: number of bins.
     """
-    return scores(probabilities, labels) | {
-        "brier_score": brier_score(probabilities, labels),
-        "equal_mass_calibration_error": equal_mass_calibration_error(probabilities, labels),
-        "error_auroc": error_auroc(probabilities, labels),
-    }
-
-
-def row_scores(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
-    """The scores that are means over rows, of each row (N,): "accuracy" (0 or 1), "log_loss" and "brier_score".
-
-    Args:
-        probabilities: (N, C).
-        labels: (N,), class numbers.
-    """
-    of_label = probabilities[np.arange(len(labels)), labels].astype(float)
-    least = np.finfo(probabilities.dtype).eps  # as in scikit-learn's log loss
-    return {
-        "accuracy": (probabilities.argmax(1) == labels).astype(float),
-        "log_loss": -np.log(np.clip(of_label, least, 1 - least)),
-        "brier_score": ((probabilities - np.eye(probabilities.shape[1])[labels]) ** 2).sum(1),
-    }
-
-
-def calibration_error(probabilities: np.ndarray, labels: np.ndarray, bins: int = BINS) -> float:
-    """Expected calibration error: sum_b n_b / N |accuracy_b - confidence_b|, from 0 to 1.
-
-    Guo et al. (2017), arXiv:1706.04599, Eq. 3; proposed by Naeini et al. (2015), doi 10.1609/aaai.v29i1.9602.
-    The confidence is the highest probability. It is binned into intervals of equal width over [0, 1], each of which
-    includes its upper bound. scikit-learn does not have this metric.
-
-    Args:
-        probabilities: (N, C).
-        labels: (N,), class numbers.
-        bins: number of intervals.
-    """
-    confidence = probabilities.max(1)
-    right = probabilities.argmax(1) == labels
-    return mean_gap(equal_width_intervals(confidence, bins), right, confidence, bins)
+    flat = confidence.ravel()
+    interval = (equal_mass_intervals if equal_mass else equal_width_intervals)(flat, bins)
+    gap = np.bincount(interval, right.ravel(), bins) - np.bincount(interval, flat, bins)  # 0 for empty bins
+    return float(np.abs(gap).sum() / len(flat))
 
 
 def equal_width_intervals(confidence: np.ndarray, bins: int = BINS) -> np.ndarray:
-    """The interval of each confidence (N,), from 0 to `bins` - 1, for `calibration_error`.
-
-    Args:
-        confidence: (N,).
-        bins: number of intervals of equal width over [0, 1].
-    """
+    """The interval of each confidence, from 0 to `bins` - 1, of equal widths over [0, 1], upper bounds included."""
     return np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
 
 
-def equal_mass_calibration_error(probabilities: np.ndarray, labels: np.ndarray, bins: int = BINS) -> float:
-    """Expected calibration error as in `calibration_error`, with intervals that hold equally many rows each.
+def equal_mass_intervals(confidence: np.ndarray, bins: int = BINS) -> np.ndarray:
+    """The interval of each confidence (M,), from 0 to `bins` - 1, where intervals hold equally many confidences.
 
-    Confidences of a good classifier are close to 1, so that most intervals of equal width are nearly empty. Here the
-    bounds are quantiles of the confidences (Nguyen and O'Connor, 2015, arXiv:1508.05154; Nixon et al., 2019,
-    arXiv:1904.01685). They are interpolated linearly, and each interval includes its upper bound, as in scikit-learn's
+    The bounds are quantiles of the confidences (Nguyen and O'Connor, 2015, arXiv:1508.05154; Nixon et al., 2019,
+    arXiv:1904.01685), interpolated linearly, and each interval includes its upper bound, as in scikit-learn's
     `calibration_curve(strategy="quantile")`. So equal confidences are always in one interval, and the order of the
     rows has no effect; with many equal confidences, intervals differ in their number of rows, and some are empty.
-
-    Args:
-        probabilities: (N, C).
-        labels: (N,), class numbers.
-        bins: number of intervals.
-    """
-    confidence = probabilities.max(1)
-    right = probabilities.argmax(1) == labels
-    return mean_gap(equal_mass_intervals(confidence, bins), right, confidence, bins)
-
-
-def equal_mass_intervals(confidence: np.ndarray, bins: int = BINS) -> np.ndarray:
-    """The interval of each confidence (N,), from 0 to `bins` - 1, for `equal_mass_calibration_error`.
-
-    Args:
-        confidence: (N,).
-        bins: number of intervals, which hold equally many rows each as far as confidences differ.
     """
     bounds = np.quantile(confidence, np.linspace(0, 1, bins + 1))
     return np.searchsorted(bounds[1:-1], confidence)
-
-
-def mean_gap(interval: np.ndarray, right: np.ndarray, confidence: np.ndarray, bins: int = BINS) -> float:
-    """sum_b n_b / N |accuracy_b - confidence_b|, where row i (of N) is in the bin `interval[i]`."""
-    gap = np.bincount(interval, right, bins) - np.bincount(interval, confidence, bins)  # 0 for empty bins
-    return float(np.abs(gap).sum() / len(right))
-
-
-def brier_score(probabilities: np.ndarray, labels: np.ndarray) -> float:
-    """Brier score: the mean over rows of sum_c (p_c - y_c)^2, from 0 to 2, where y is 1 for the label and 0 elsewhere.
-
-    This is the score of Brier (1950, doi 10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2, Eq. 2), a sum over all
-    classes. For two classes it is twice the score that sums over one class only; scikit-learn's `brier_score_loss`
-    gives it with `scale_by_half=False`, from version 1.7 on.
-
-    Args:
-        probabilities: (N, C).
-        labels: (N,), class numbers.
-    """
-    return float(row_scores(probabilities, labels)["brier_score"].mean())
 
 
 def error_auroc(probabilities: np.ndarray, labels: np.ndarray) -> float | None:
@@ -151,7 +57,6 @@ def error_auroc(probabilities: np.ndarray, labels: np.ndarray) -> float | None:
     with care.
 
     Args:
-        probabilities: (N, C).
         labels: (N,), class numbers.
 
     Returns:
@@ -161,52 +66,6 @@ def error_auroc(probabilities: np.ndarray, labels: np.ndarray) -> float | None:
 
     right = probabilities.argmax(1) == labels
     return None if right.all() or not right.any() else float(roc_auc_score(right, probabilities.max(1)))
-
-
-def class_scores(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
-    """Precision, recall and F1 of every class, and its number of rows.
-
-    Args:
-        probabilities: (N, C); the class of the highest one is predicted.
-        labels: (N,), class numbers.
-
-    Returns:
-        "precision", "recall" and "f1" to (C,) float, and "support" to (C,) int. The precision of a class that is
-        never predicted is 0, as is the recall of a class without rows; F1 is 0 if both are.
-    """
-    classes, predicted = probabilities.shape[1], probabilities.argmax(1)
-    right = np.bincount(labels[predicted == labels], minlength=classes)
-    named, support = np.bincount(predicted, minlength=classes), np.bincount(labels, minlength=classes)
-    return {
-        "precision": right / np.maximum(named, 1),
-        "recall": right / np.maximum(support, 1),
-        "f1": 2 * right / np.maximum(named + support, 1),
-        "support": support,
-    }
-
-
-def selection(probabilities: np.ndarray, labels: np.ndarray, progress: float) -> float:
-    """The score by which the best checkpoint is selected: accuracy plus 2 * progress standard errors of it.
-
-    The accuracy on a small validation part is known to a few points only. Its maximum over checkpoints is partly
-    chance and often early, when the learning rate is still high. With this score, a later checkpoint is preferred
-    unless it is worse by more than chance explains.
-
-    The standard error is that of the proportion (k + 1) / (n + 2) for k correct predictions of n, which is above 0
-    even if all are correct (similar to Agresti and Coull, 1998, doi 10.1080/00031305.1998.10480550, who add 2 and 4).
-
-    Args:
-        probabilities: (N, C).
-        labels: (N,), class numbers.
-        progress: part of the training steps that is done, from 0 to 1.
-    """
-    rows = len(labels)
-    right = int((probabilities.argmax(1) == labels).sum())
-    error = ((right + 1) * (rows - right + 1) / (rows + 2) ** 3) ** 0.5
-    return right / rows + 2 * error * progress
-
-
-# Which classes are taken for which.
 
 
 class ConfusedPair(NamedTuple):
@@ -238,3 +97,115 @@ def confused_pairs(confusion: np.ndarray, most: int) -> list[ConfusedPair]:
         for row, column in (divmod(int(place), len(confusion)) for place in order)
         if wrong[row, column]
     ]
+
+
+def label_log_losses(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The log loss of each label of each row (N, C), in nats: -ln of the probability of its 0 or 1.
+
+    Probabilities are clipped at the precision of their type, as in scikit-learn's `log_loss`.
+    """
+    least = np.finfo(probabilities.dtype).eps
+    clipped = np.clip(probabilities.astype(float), least, 1 - least)
+    return -np.where(labels == 1, np.log(clipped), np.log1p(-clipped))
+
+
+def average_precisions(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The average precision of each label (C,), as scikit-learn has it; NaN for a label without rows."""
+    from sklearn.metrics import average_precision_score
+
+    return np.array([
+        average_precision_score(own, of_label) if own.any() else np.nan
+        for own, of_label in zip(labels.T, probabilities.T, strict=True)
+    ])  # fmt: skip
+
+
+def decision_scores(predicted: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+    """The scores of decisions about several labels: "micro_f1", "macro_f1" and "subset_accuracy", from 0 to 1.
+
+    Micro-F1 is that of all decisions together, macro-F1 the mean over the labels, where a label that is neither
+    predicted nor right counts 0, as in scikit-learn. Subset accuracy is the share of the texts all of whose labels are
+    right.
+
+    Args:
+        predicted, labels: (N, C), 0 and 1.
+    """
+    from sklearn.metrics import accuracy_score, f1_score
+
+    predicted = predicted.astype(int)
+    return {
+        "micro_f1": float(f1_score(labels, predicted, average="micro", zero_division=0)),
+        "macro_f1": float(f1_score(labels, predicted, average="macro", zero_division=0)),
+        "subset_accuracy": float(accuracy_score(labels, predicted)),
+    }
+
+
+def linearised_f1(right: np.ndarray, either: np.ndarray) -> np.ndarray:
+    """The F1 as values of rows whose mean it is; 0 where nothing is right or predicted.
+
+    F1 = 2 sum(r) / sum(s) is a ratio of sums. The value of row i is F1 + (2 r_i - F1 s_i) / mean(s), whose variance
+    over rows is that of the infinitesimal jackknife (Efron, 1982, The Jackknife, the Bootstrap and Other Resampling
+    Plans, chapter 6), which a bootstrap over rows has for many rows. It is a rough approximation for few rows.
+
+    Args:
+        right: r, the number of right predictions of each row, (N,), or (N, C) for C labels apart.
+        either: s, the number of labels plus predictions, of the same shape.
+    """
+    mean = np.maximum(either.mean(0), 1e-300)
+    f1 = 2 * right.mean(0) / mean
+    return f1 + (2 * right - f1 * either) / mean
+
+
+def ranking_precisions(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The label ranking average precision of each row (N,).
+
+    It is the mean over the labels of the row: of the labels that are ranked at least as high, the share that applies.
+    A row with no label or all labels has 1, as in scikit-learn, whose score is the mean over the rows. Schapire and
+    Singer (2000), BoosTexter, doi 10.1023/A:1007649029923; Tsoumakas, Katakis and Vlahavas (2010), Mining Multi-label
+    Data, doi 10.1007/978-0-387-09823-4_34.
+
+    Args:
+        probabilities: (N, C); the highest is ranked first.
+        labels: (N, C), 0 and 1.
+    """
+    from scipy.stats import rankdata
+
+    applies = labels == 1
+    ranks = rankdata(-probabilities, "max", axis=1)
+    among = rankdata(np.where(applies, -probabilities, np.inf), "max", axis=1)
+    counts = applies.sum(1)
+    means = np.where(applies, among / ranks, 0).sum(1) / np.maximum(counts, 1)
+    return np.where((counts == 0) | (counts == labels.shape[1]), 1.0, means)
+
+
+def each_label(
+    probabilities: np.ndarray, labels: np.ndarray, decided: np.ndarray, names: list[str], thresholds: np.ndarray
+) -> dict[str, dict[str, Any]]:
+    """The scores of every label where a text can have several, by its name.
+
+    Args:
+        labels: (N, C), 0 and 1.
+        decided: (N, C) bool, the labels that are predicted.
+        names: of the C labels.
+        thresholds: (C,) of the model.
+
+    Returns:
+        "rows", those that have the label; "predicted", those that get it; "precision", "recall" and "f1", which are
+        None where nothing is predicted, right, or either; "average_precision", None without rows; "log_loss" and
+        "threshold".
+    """
+    right, support, named = (decided & (labels == 1)).sum(0), labels.sum(0), decided.sum(0)
+    precisions, losses = average_precisions(probabilities, labels), label_log_losses(probabilities, labels).mean(0)
+
+    def share(part: float, whole: float) -> float | None:
+        return float(part / whole) if whole else None
+
+    return {
+        name: {
+            "rows": int(support[number]), "predicted": int(named[number]),
+            "precision": share(right[number], named[number]), "recall": share(right[number], support[number]),
+            "f1": share(2 * right[number], support[number] + named[number]),
+            "average_precision": None if np.isnan(precisions[number]) else float(precisions[number]),
+            "log_loss": float(losses[number]), "threshold": float(thresholds[number]),
+        }
+        for number, name in enumerate(names)
+    }  # fmt: skip

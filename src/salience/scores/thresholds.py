@@ -1,31 +1,32 @@
-"""Thresholds above which predictions have a given precision, with certainty: learn then test.
+"""Thresholds of labels: for a precision that holds with certainty, or for the best F1 where a text can have several.
 
-Angelopoulos, Bates, Candès, Jordan and Lei (2021), arXiv:2110.01052: the hypothesis that the precision above a
-threshold is too low is tested for one candidate after the other, in a fixed sequence from the highest threshold down,
-to the first one that is not rejected. This controls the probability that any true hypothesis is rejected. The test is
-the exact one of a binomial proportion, whose interval is that of Clopper and Pearson (1934), doi
-10.1093/biomet/26.4.404. Selective classification with such a guarantee is that of Geifman and El-Yaniv (2017),
-arXiv:1705.08500.
+Precision is by learn then test: Angelopoulos, Bates, Candès, Jordan and Lei (2021), arXiv:2110.01052. The hypothesis
+that the precision above a threshold is too low is tested for one candidate after the other, in a fixed sequence from
+the highest threshold down, to the first one that is not rejected. This controls the probability that any true
+hypothesis is rejected. The test is the exact one of a binomial proportion, whose interval is that of Clopper and
+Pearson (1934), doi 10.1093/biomet/26.4.404. Selective classification with such a guarantee is that of Geifman and
+El-Yaniv (2017), arXiv:1705.08500.
+
+Probabilities are (N, C), of rows that the models have not seen, and for a precision independent of each other. Labels
+are class numbers (N,); or 0 and 1 (N, C) where a text can have several labels.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom
 
-from salience.errors import listed, quoted
-from salience.models.problem import HALF, SeveralLabels
 from salience.scores.calibration import half_of_rows
 from salience.scores.intervals import wilson_interval
-from salience.scores.label_metrics import decision_scores
+from salience.scores.metrics import HALF, decision_scores
 
 CERTAINTY = 0.95
 FIRST = 4  # the first candidate decides a quarter of the rows
 OWN = 20  # a class has a threshold of its own from this multiple of `least_rows` on: see bench/own_thresholds.py
+LEAST = 5  # rows of a label from which on it has a threshold of its own for F1; chosen once and not tuned
 
 
 def least_rows(target: float, error: float = 1 - CERTAINTY) -> int:
@@ -55,6 +56,8 @@ def lowest_threshold(
     Returns:
         A threshold that the confidence of decided texts exceeds; 1, which none exceeds, if no candidate passes.
     """
+    from scipy.stats import binom
+
     order = np.argsort(-confidence, kind="stable")
     rows = len(order)
     first = -(-rows // FIRST) if first is None else first
@@ -96,7 +99,6 @@ def find_thresholds(probabilities: np.ndarray, labels: np.ndarray, target: float
     among all decided texts. The threshold of a pool that does not reach the target is 1.
 
     Args:
-        probabilities: (N, C), of independent rows that the models have not seen.
         labels: (N,), class numbers.
         target: the precision.
     """
@@ -111,11 +113,7 @@ def find_thresholds(probabilities: np.ndarray, labels: np.ndarray, target: float
 
 
 def reachable_precision(probabilities: np.ndarray, labels: np.ndarray, target: float) -> float | None:
-    """The highest precision below the target, in hundredths from 0.5 on, for which rows are decided; None if none is.
-
-    Args:
-        probabilities, labels, target: as of `find_thresholds`.
-    """
+    """The highest precision below the target, in hundredths from 0.5 on, for which rows are decided; None for none."""
     for hundredths in range(math.ceil(target * 100 - 1e-9) - 1, 49, -1):
         if (find_thresholds(probabilities, labels, hundredths / 100) < 1).any():
             return hundredths / 100
@@ -123,19 +121,9 @@ def reachable_precision(probabilities: np.ndarray, labels: np.ndarray, target: f
 
 
 def one_row_of_each(groups: np.ndarray, seed: int) -> np.ndarray:
-    """The places of one row of each group, drawn at random, in order: rows of one group are not independent.
-
-    Args:
-        groups: (N,) the group of each row.
-        seed: of the draw.
-    """
+    """The places of one row of each group, drawn at random, in order: rows of one group are not independent."""
     order = np.random.default_rng(seed).permutation(len(groups))
     return np.sort(order[np.unique(groups[order], return_index=True)[1]])
-
-
-# Thresholds of labels: the probability from which on a label is predicted, where a text can have several.
-
-LEAST = 5  # rows of a label from which on it has a threshold of its own; chosen once and not tuned
 
 
 def best_threshold(probabilities: np.ndarray, labels: np.ndarray) -> float:
@@ -186,36 +174,25 @@ def thresholds_help(decided: np.ndarray, probabilities: np.ndarray, labels: np.n
 def chosen_decisions(
     probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None, seed: int = 0
 ) -> tuple[np.ndarray, bool]:
-    """The decisions (N, C) bool on rows that the model has not seen, and whether thresholds of the labels make them.
+    """The decisions (N, C) bool about several labels, and whether thresholds of the labels make them.
 
-    They are those of `cross_decided` if these thresholds help, and otherwise those at 0.5.
-
-    Args:
-        probabilities, labels, groups, seed: as of `cross_decided`.
-    """
-    decided = cross_decided(probabilities, labels, groups, seed)
-    helps = thresholds_help(decided, probabilities, labels)
-    return (decided if helps else probabilities >= HALF), helps
-
-
-def cross_decided(
-    probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None, seed: int = 0
-) -> np.ndarray:
-    """Decisions (N, C) bool: each half of the rows by the thresholds of the other half, so that no row decides itself.
+    Each half of the rows is decided by the thresholds of the other half, so that no row decides itself; if these
+    thresholds do not help, all rows are decided at 0.5.
 
     Args:
-        probabilities: (N, C).
         labels: (N, C), 0 and 1.
         groups: (N,) the group of each row, which is in one half; None for rows that are independent.
         seed: of the halves.
     """
-    return probabilities >= cross_thresholds(probabilities, labels, groups, seed)
+    decided = probabilities >= cross_thresholds(probabilities, labels, groups, seed)
+    helps = thresholds_help(decided, probabilities, labels)
+    return (decided if helps else probabilities >= HALF), helps
 
 
 def cross_thresholds(
     probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None, seed: int = 0
 ) -> np.ndarray:
-    """The thresholds (N, C) of `cross_decided`, whose arguments it has: of each row those of the other half."""
+    """The thresholds (N, C) of each row, found on the other half of the rows; arguments as of `chosen_decisions`."""
     first = half_of_rows(len(labels) if groups is None else groups, seed)
     thresholds = np.full(labels.shape, HALF)
     for rows in (first, ~first):
@@ -224,48 +201,32 @@ def cross_thresholds(
     return thresholds
 
 
-# Thresholds for a target precision where a text can have several labels: one for each label, by itself.
-
-
-def precision_threshold(probabilities: np.ndarray, labels: np.ndarray, target: float, error: float) -> float:
-    """The lowest threshold from which on one label is predicted with the target precision; 1 if there is none.
-
-    The first candidate has a quarter of the rows that get the label at 0.5, or as many as can pass the test.
-
-    Args:
-        probabilities: (N,) of the label.
-        labels: (N,), 0 and 1.
-        target: the precision.
-        error: the probability with which the precision may be below the target.
-    """
-    first = -(-int((probabilities >= HALF).sum()) // FIRST)
-    exceeded = lowest_threshold(probabilities.astype(float), labels == 1, target, error, first)
-    return float(np.nextafter(exceeded, 1))  # a label is predicted at its threshold, not only above it
+def decided_at(probabilities: np.ndarray, thresholds: np.ndarray | float) -> np.ndarray:
+    """The labels (..., C) bool whose probability is at least their threshold; with 1 a label is never predicted."""
+    return (probabilities >= thresholds) & (np.asarray(thresholds) < 1)  # a sigmoid can be 1 in floating point
 
 
 def precision_thresholds(probabilities: np.ndarray, labels: np.ndarray, target: float) -> np.ndarray:
-    """The thresholds of all labels (C,): with certainty 0.95, the precision of each is at least the target.
+    """The thresholds of several labels (C,): with certainty 0.95, the precision of each is at least the target.
 
-    The probability of an error is divided among the labels (Bonferroni). No labels share a threshold: the test needs
-    independent decisions, and those about several labels of one text are not.
+    They are 1 where there is none. The probability of an error is divided among the labels (Bonferroni). No labels
+    share a threshold: the test needs independent decisions, and those about several labels of one text are not. The
+    first candidate has a quarter of the rows that get the label at 0.5, or as many as can pass the test.
 
     Args:
-        probabilities: (N, C), of independent rows that the models have not seen.
         labels: (N, C), 0 and 1.
         target: the precision.
     """
     error = (1 - CERTAINTY) / labels.shape[1]
-    return np.array([
-        precision_threshold(*of_label, target, error) for of_label in zip(probabilities.T, labels.T, strict=True)
-    ])  # fmt: skip
+    exceeded = [
+        lowest_threshold(each.astype(float), own == 1, target, error, -(-int((each >= HALF).sum()) // FIRST))
+        for each, own in zip(probabilities.T, labels.T, strict=True)
+    ]
+    return np.nextafter(exceeded, 1)  # a label is predicted at its threshold, not only above it
 
 
 def reachable_precisions(probabilities: np.ndarray, labels: np.ndarray, target: float) -> list[float | None]:
-    """The highest precision of each label below the target, in hundredths from 0.5 on; None if none is reached.
-
-    Args:
-        probabilities, labels, target: as of `precision_thresholds`.
-    """
+    """The highest precision of each label below the target, in hundredths from 0.5 on; None if none is reached."""
     found: list[float | None] = [None] * labels.shape[1]
     for hundredths in range(50, math.ceil(target * 100 - 1e-9)):
         reached = precision_thresholds(probabilities, labels, hundredths / 100) < 1
@@ -288,7 +249,7 @@ def precision_numbers(
         "predicted", "precision" with Wilson's 95 % interval and "recall". Where nothing is predicted, the precision is
         None, and "reachable" is the highest precision that is reached.
     """
-    decided, reachable = SeveralLabels().decisions(probabilities, thresholds), None
+    decided, reachable = decided_at(probabilities, thresholds), None
     each: dict[str, dict[str, Any]] = {}
     for number, name in enumerate(names):
         rows, predicted = int(labels[:, number].sum()), int(decided[:, number].sum())
@@ -303,30 +264,3 @@ def precision_numbers(
             reachable = reachable or reachable_precisions(probabilities, labels, target)
             each[name]["reachable"] = reachable[number]
     return {"target_precision": target, "certainty": CERTAINTY, "rows": len(labels), "labels": each}
-
-
-def precision_sentences(metrics: Mapping[str, Any]) -> list[str]:
-    """Which labels reach the target, in a line, and which are never predicted, in another; empty without a target.
-
-    Args:
-        metrics: of the run, as metrics.json has them.
-    """
-    found = metrics.get("estimate", {}).get("label_precision")
-    if found is None:
-        return []
-    target, labels = f"a precision of {found['target_precision']:g}", found["labels"]
-    never = [
-        f"{quoted(name)} ({'not even 0.5' if each['reachable'] is None else format(each['reachable'], 'g')})"
-        for name, each in labels.items() if each["threshold"] == 1
-    ]  # fmt: skip
-    reached = len(labels) - len(never)
-    lines = [
-        f"labels are predicted from thresholds for {target}: {reached} of {len(labels)} labels reach it with 95 % "
-        f"certainty on {found['rows']:,} rows of the estimate"
-    ]
-    if never:
-        lines.append(
-            f"never predicted, because {target} is out of reach: {listed(never, 5)}; in brackets the precision that "
-            "can be stated; predict --threshold predicts them all the same"
-        )
-    return lines

@@ -14,8 +14,8 @@ import numpy as np
 
 from salience.data.task import Task
 from salience.data.texts import Texts, TextsLike
+from salience.scores.labels import labels_of
 from salience.scores.predictions import Predictions
-from salience.scores.scoring import scoring_of
 
 FEATURES = 200_000  # most frequent words and word pairs used: they fit into a laptop's memory for 500,000 texts
 # Inverse strength of the regressions' L2 penalty. It was chosen once and is not tuned: scikit-learn's 1 is strong for
@@ -45,7 +45,7 @@ def held_out_scores(task: Task, predictions: Mapping[str, Predictions], seed: in
         temperature that is fitted on the validation rows, or without these on the other half of the test rows
         (`cross_fitted`). Empty if nothing was held out.
     """
-    scoring = scoring_of(task.training.known_labels)
+    scoring = labels_of(task.training.known_labels)
     measured: dict[str, Any] = {
         role: scoring.with_intervals(
             each.probabilities, each.labels, None, seed, *([] if each.decided is None else [each.decided])
@@ -81,7 +81,7 @@ def baseline_scores(parts: Sequence[tuple[Texts, Texts]], classes: int) -> dict[
     baselines = {"majority class": majority_probabilities, "TF-IDF + logistic regression": tfidf_probabilities}
     labels = np.concatenate([judged.known_labels for _, judged in parts])
     return {
-        name: scoring_of(labels).detailed(np.concatenate([baseline(*part, classes) for part in parts]), labels)
+        name: labels_of(labels).detailed(np.concatenate([baseline(*part, classes) for part in parts]), labels)
         for name, baseline in baselines.items()
     }
 

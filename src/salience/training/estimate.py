@@ -27,13 +27,12 @@ from salience.data.task import Task, all_labelled
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed, quoted
 from salience.files import replacing
-from salience.models.problem import SeveralLabels
 from salience.processes import is_main_process
-from salience.runs.results import abstention_sentences
+from salience.runs.results import abstention_sentences, precision_sentences
 from salience.scores.calibration import half_of_rows, with_label_temperature, with_temperature
 from salience.scores.intervals import wilson_interval
+from salience.scores.labels import SEVERAL_LABELS, labels_of
 from salience.scores.predictions import Predictions
-from salience.scores.scoring import label_scores_with_intervals, scoring_of
 from salience.scores.thresholds import (
     CERTAINTY,
     chosen_decisions,
@@ -42,7 +41,6 @@ from salience.scores.thresholds import (
     least_rows,
     one_row_of_each,
     precision_numbers,
-    precision_sentences,
     precision_thresholds,
     reachable_precision,
 )
@@ -433,7 +431,7 @@ def of_all_folds(
     rows, seed = rows[order], plan.seed
     texts = folds.texts.take(rows)
     labels, groups = texts.known_labels, None if folds.groups is None else folds.groups[rows]
-    scoring, probabilities, chooses = scoring_of(labels), of_shares[-1], len(of_shares) > 1
+    scoring, probabilities, chooses = labels_of(labels), of_shares[-1], len(of_shares) > 1
     if chooses:
         kept = chosen_share(of_shares, labels, groups)
         probabilities = cross_chosen(of_shares, labels, kept, groups, seed)
@@ -460,8 +458,8 @@ def of_all_folds(
             independent = np.arange(len(labels)) if groups is None else one_row_of_each(groups, seed)
             chosen = final[independent], labels[independent]
             thresholds = precision_thresholds(*chosen, plan.target_precision)
-            decided = SeveralLabels().decisions(final, thresholds)
-            metrics |= label_scores_with_intervals(probabilities, labels, groups, seed, decided)
+            decided = SEVERAL_LABELS.decisions(final, thresholds)
+            metrics |= SEVERAL_LABELS.with_intervals(probabilities, labels, groups, seed, decided)
             metrics["label_thresholds"] = True
             metrics["label_precision"] = precision_numbers(*chosen, thresholds, names, plan.target_precision)
         elif metrics["label_thresholds"]:
@@ -479,7 +477,7 @@ def chosen_share(probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarr
         groups: (N,) the group of each row, whose rows are often right or wrong together; None for rows that are
             independent.
     """
-    scoring = scoring_of(labels)
+    scoring = labels_of(labels)
     losses = np.stack([scoring.row_scores(scoring.scaled(each, labels), labels)["log_loss"] for each in probabilities])
     best = int(losses.mean(1).argmin())
     gain = losses[-1] - losses[best]
@@ -523,7 +521,7 @@ def cross_chosen(
         groups: (N,) the group of each row, which is in one half; None for rows that are independent.
         seed: of the halves.
     """
-    scoring, first = scoring_of(labels), half_of_rows(len(labels) if groups is None else groups, seed)
+    scoring, first = labels_of(labels), half_of_rows(len(labels) if groups is None else groups, seed)
     found = probabilities[kept].copy()
     if not first.any():
         return found

@@ -18,9 +18,9 @@ from salience.classify import TextClassifier
 from salience.data.encoding import Encoded
 from salience.data.long_texts import merged
 from salience.models.architectures import alignment_penalty, architecture
-from salience.models.problem import problem_of
+from salience.models.problem import labels_of_model, to_probabilities
 from salience.runs.results import history_of
-from salience.scores.scoring import scoring_of
+from salience.scores.labels import labels_of
 from salience.training.callbacks import (
     UNTRACKED,
     Beginning,
@@ -180,11 +180,12 @@ def validation_scores(
     if not np.isfinite(prediction.predictions).all():
         raise diverged(trainer, "model's output on the validation texts")
     labels = np.asarray(prediction.label_ids)
-    probabilities = problem_of(trainer.model).probabilities(torch.tensor(prediction.predictions).double()).numpy()
-    probabilities, labels = of_texts(probabilities, labels, owners)
+    logits = torch.tensor(prediction.predictions).double()
+    found = to_probabilities(labels_of_model(trainer.model), logits).numpy()
+    found, labels = of_texts(found, labels, owners)
     progress = trainer.state.global_step / max(trainer.state.max_steps, 1) if prefer_later else 0.0
-    scoring = scoring_of(labels)
-    return scoring.scores(probabilities, labels) | {"selection": scoring.selection(probabilities, labels, progress)}
+    kind = labels_of(labels)
+    return kind.scores(found, labels) | {"selection": kind.selection(found, labels, progress)}
 
 
 def by_length(encoded: Encoded | None) -> Encoded | None:

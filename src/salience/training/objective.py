@@ -25,7 +25,7 @@ from salience.mixing.forwarding import forward_mixed
 from salience.mixing.method import Method
 from salience.mixing.mix import Mix
 from salience.models.precision import exactly
-from salience.models.problem import OneLabel, problem_of
+from salience.models.problem import labels_of_model
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def loss_for(model: nn.Module, weights: tuple[float, ...] | None = None, smoothi
     Args:
         weights, smoothing: as of either loss.
     """
-    kind = CrossEntropy if isinstance(problem_of(model), OneLabel) else BinaryCrossEntropy
+    kind = BinaryCrossEntropy if labels_of_model(model).several else CrossEntropy
     return kind(weights, smoothing)
 
 

@@ -18,10 +18,10 @@ from salience.errors import InputError, unknown
 from salience.mixing.choosing import PLAIN
 from salience.models.architectures import own_settings
 from salience.models.precision import for_predictions
-from salience.models.problem import HALF
 from salience.runs.folder import RunFolder
 from salience.runs.results import about, write_results
 from salience.runs.retired import RETIRED_METHODS
+from salience.scores.labels import labels_of
 from salience.scores.predictions import Predictions
 from salience.training.baselines import (
     encoder_probabilities,
@@ -89,7 +89,7 @@ def make_reference(recipe: Recipe, folder: str | Path) -> None:
         output.open(recipe.as_mapping())
         task = replace(task, training=all_labelled(task), validation=Texts([]))
         probabilities, saved = reference_probabilities(recipe, task.training, task.test, len(task.labels))
-        decided = probabilities >= HALF if task.multi_label else None
+        decided = labels_of(task.test.known_labels).decisions(probabilities) if task.multi_label else None
         predictions = Predictions(probabilities, task.test.known_labels, decided)
         seconds = round(time.time() - started + saved, 6)
         rows = {"training": len(task.training), "test": len(task.test)}

@@ -23,7 +23,7 @@ from salience.processes import is_main_process
 from salience.runs.card import model_card
 from salience.runs.folder import FACTS, HISTORY, RunFolder, kept_precision
 from salience.runs.results import about, data_facts, judge_of, write_results
-from salience.scores.label_metrics import each_label
+from salience.scores.metrics import each_label
 from salience.scores.predictions import Predictions
 from salience.training.baselines import held_out_scores
 from salience.training.callbacks import Tracking, check_trackers, using_files

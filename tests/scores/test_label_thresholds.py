@@ -1,4 +1,4 @@
-"""Thresholds for a target precision of each label: against a slow loop, and how often they keep it."""
+"""Thresholds of labels where a text can have several: the best F1, and a target precision; against slow loops."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import binomtest
-from sklearn.metrics import precision_score, recall_score
+from sklearn.metrics import f1_score, precision_score, recall_score
 
-from salience.classify.predictor import AddedLists
 from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.models.problem import SeveralLabels
+from salience.runs.results import precision_sentences
+from salience.scores.calibration import half_of_rows
+from salience.scores.labels import SEVERAL_LABELS
 from salience.scores.thresholds import (
+    best_threshold,
+    chosen_decisions,
+    cross_thresholds,
+    decided_at,
+    find_label_thresholds,
     precision_numbers,
-    precision_sentences,
-    precision_threshold,
     precision_thresholds,
     reachable_precisions,
 )
@@ -38,22 +42,23 @@ def slow_decisions(probabilities: list[float], labels: list[int], target: float,
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("digits", [1, 2, 8])
-def test_against_a_slow_loop(seed, digits):
+def test_against_a_slow_loop(seed):
+    digits = (1, 2, 8)[seed % 3]
     random = np.random.default_rng(seed)
     probabilities = random.beta(1, 1.5, size=random.integers(20, 400)).round(digits).astype(np.float32)
     labels = (random.random(len(probabilities)) < probabilities**0.5).astype(int)
-    target, error = random.choice([0.6, 0.75, 0.9]), random.choice([0.05, 0.01])
-    threshold = precision_threshold(probabilities, labels, target, error)
-    written = json.loads(json.dumps({"threshold": threshold}))["threshold"]  # as config.json has it
-    decided = SeveralLabels().decisions(probabilities[:, None], np.array([written]))[:, 0]
-    assert decided.tolist() == slow_decisions(probabilities.tolist(), labels.tolist(), target, error)
+    target = random.choice([0.6, 0.75, 0.9])
+    (threshold,) = precision_thresholds(probabilities[:, None], labels[:, None], target)
+    written = json.loads(json.dumps({"threshold": float(threshold)}))["threshold"]  # as config.json has it
+    decided = decided_at(probabilities[:, None], np.array([written]))[:, 0]
+    assert decided.tolist() == slow_decisions(probabilities.tolist(), labels.tolist(), target, 0.05)
 
 
 def test_a_threshold_can_be_below_one_half():
     """The classifier is not confident enough: all texts above 0.2 have the label."""
     probabilities = np.linspace(0.01, 0.6, 300)
-    threshold = precision_threshold(probabilities, (probabilities > 0.2).astype(int), 0.9, 0.05)
+    own = probabilities[:, None]
+    (threshold,) = precision_thresholds(own, (own > 0.2).astype(int), 0.9)
     assert 0.15 < threshold < 0.2
 
 
@@ -99,10 +104,8 @@ def test_what_is_reachable_is_the_highest_precision_that_passes():
 
 def test_a_label_whose_threshold_is_1_is_never_predicted():
     """A sigmoid is 1 in floating point from a logit of 17 on."""
-    decided = SeveralLabels().decisions(np.ones((1, 2), np.float32), np.array([1.0, 0.999]))
+    decided = SEVERAL_LABELS.decisions(np.ones((1, 2), np.float32), np.array([1.0, 0.999]))
     assert decided.tolist() == [[False, True]]
-    added = AddedLists.of(["joy", "fear"], "", True, [1.0, 0.999]).named([1.0, 1.0])
-    assert json.loads(added["predicted"]) == ["fear"] and added["probability_joy"] == 1
 
 
 @pytest.mark.parametrize(("groups", "unit", "count"), [(None, "rows", 24), (np.arange(60) // 2, "groups", 12)])
@@ -117,3 +120,47 @@ def test_the_most_frequent_label_must_have_enough_rows(groups, unit, count):
     with pytest.raises(InputError, match=message):
         check_target(0.9, folds)
     check_target(highest, folds)
+
+
+DRAWN = np.random.default_rng(1)
+OWN = (DRAWN.random((200, 3)) < [0.4, 0.15, 0.01]).astype(int)
+OWN[0, 2] = 1
+LOGITS = 2 * OWN - 3 + DRAWN.normal(size=(200, 3))  # low probabilities: 0.5 is too high
+LOW = (1 / (1 + np.exp(-LOGITS))).astype(np.float32)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_no_other_threshold_has_a_higher_f1(label):
+    own, labels = LOW[:, label], OWN[:, label]
+    every = [
+        2 * (labels * (own >= each)).sum() / (labels.sum() + (own >= each).sum()) for each in np.linspace(0, 1, 2001)
+    ]
+    found = f1_score(labels, own >= best_threshold(own, labels))
+    assert found == pytest.approx(max(every)) and found > f1_score(labels, own >= 0.5)
+
+
+def test_worked_numbers():
+    """F1 is 1 between 0.3 and 0.6, and with equal probabilities all of them are predicted together."""
+    assert best_threshold(np.array([0.9, 0.6, 0.3]), np.array([1, 1, 0])) == pytest.approx(0.45)
+    assert best_threshold(np.array([0.7, 0.7, 0.1]), np.array([1, 0, 0])) == pytest.approx(0.4)
+
+
+def test_a_label_with_few_rows_keeps_one_half():
+    thresholds = find_label_thresholds(LOW, OWN)
+    assert OWN[:, 2].sum() < 5 and thresholds[2] == 0.5 and (thresholds[:2] < 0.5).all()
+
+
+def test_no_row_decides_itself():
+    decided = cross_thresholds(LOW, OWN, None, seed=4) <= LOW
+    first = half_of_rows(200, 4)
+    for rows in (first, ~first):
+        thresholds = find_label_thresholds(LOW[~rows], OWN[~rows])
+        assert (decided[rows] == (LOW[rows] >= thresholds)).all()
+
+
+def test_thresholds_are_used_only_where_they_help():
+    decided, helps = chosen_decisions(LOW, OWN)
+    assert helps and (decided == (cross_thresholds(LOW, OWN) <= LOW)).all()
+    certain = np.where(OWN == 1, 0.9, 0.1)
+    decided, helps = chosen_decisions(certain, OWN)  # nothing can be better than 0.5
+    assert not helps and (decided == (OWN == 1)).all()

@@ -1,8 +1,10 @@
-"""On which rows a run is judged in the terminal and in its card."""
+"""What a run found: the rows that it is judged on, the points of its curves, and its files."""
+
+from math import inf, nan
 
 import pytest
 
-from salience.runs.results import baseline_ahead, judge_of, judged_scores
+from salience.runs.results import baseline_ahead, history_of, judge_of, judged_scores
 
 BASELINES = {"majority class": {"accuracy": 0.4}}
 ESTIMATE = {
@@ -61,3 +63,20 @@ def test_an_estimate_comes_before_validation_rows_which_have_chosen_something():
     assert judged_scores(of_run | {"estimate": ESTIMATE})[0].startswith("estimate by folds:2: ")
     assert judge_of(of_run | {"judged_on": "test", "estimate": ESTIMATE}) == "test"
     assert judge_of({"rows": {"training": 50}}) is None
+
+
+def test_what_is_measured_at_one_step_is_one_point():
+    logs = [
+        {"loss": 0.7, "learning_rate": 1e-4, "epoch": 0.5, "step": 2},
+        {"eval_accuracy": 0.5, "eval_macro_f1": 0.4, "eval_log_loss": 0.9, "eval_runtime": 3.1, "step": 2},
+        {"loss": nan, "step": 4},
+        {"eval_log_loss": inf, "step": 5},
+        {"train_runtime": 8.0, "train_loss": 0.6, "step": 5},
+    ]
+    scores = {"validation_accuracy": 0.5, "validation_macro_f1": 0.4, "validation_log_loss": 0.9}
+    assert history_of(logs) == [
+        {"step": 2, "loss": 0.7} | scores,
+        {"step": 4, "loss": None},
+        {"step": 5, "validation_log_loss": None},
+    ]
+    assert history_of([]) == []

@@ -8,8 +8,14 @@ from hypothesis import strategies as st
 from scipy.special import log_softmax, softmax
 
 from salience.errors import InputError
-from salience.scores.calibration import LIMITS, fit_temperature, temperature_scores, with_temperature
-from salience.scores.metrics import calibration_error, equal_mass_calibration_error
+from salience.scores.calibration import (
+    LIMITS,
+    fit_temperature,
+    label_temperature_of,
+    with_label_temperature,
+    with_temperature,
+)
+from salience.scores.labels import ONE_LABEL, SEVERAL_LABELS
 
 
 def drawn(rows: int, classes: int, temperature: float, seed: int):
@@ -29,7 +35,7 @@ def log_loss(logits, labels, temperature: float) -> float:
     return total / len(labels)
 
 
-@settings(max_examples=15)
+@settings(max_examples=5)
 @given(st.integers(20, 80), st.integers(2, 5), st.sampled_from([0.3, 1.0, 4.0]), st.integers(0, 1000))
 def test_no_point_of_a_fine_grid_is_better(rows, classes, temperature, seed):
     logits, labels = drawn(rows, classes, temperature, seed)
@@ -100,6 +106,7 @@ def test_what_cannot_be_fitted():
         fit_temperature(np.array([[np.nan, 0]]), np.array([0]))
 
 
+@settings(max_examples=30)
 @given(st.integers(1, 30), st.integers(2, 5), st.floats(0.1, 10), st.integers(0, 1000))
 def test_probabilities_with_a_temperature(rows, classes, temperature, seed):
     probabilities = np.random.default_rng(seed).dirichlet(np.ones(classes), rows)
@@ -121,18 +128,56 @@ def test_calibration_before_and_after_uses_the_validation_rows_only():
     """Logits three times too large, in both parts. The labels of the test rows cannot change T."""
     (logits, known), (others, labels) = drawn(2000, 3, 3.0, 0), drawn(3000, 3, 3.0, 1)
     validation, test = softmax(logits, axis=1), softmax(others, axis=1)
-    found = temperature_scores(validation, known, test, labels)
+    found = ONE_LABEL.temperature_scores(validation, known, test, labels)
     assert found["temperature"] == pytest.approx(fit_temperature(logits, known), rel=1e-4)
-    assert found["calibration_error"] == calibration_error(test, labels)
-    assert found["equal_mass_calibration_error"] == equal_mass_calibration_error(test, labels)
+    assert found["calibration_error"] == ONE_LABEL.calibration_error(test, labels)
+    assert found["equal_mass_calibration_error"] == ONE_LABEL.calibration_error(test, labels, equal_mass=True)
     scaled = softmax(others / found["temperature"], axis=1)
-    assert found["calibration_error_scaled"] == pytest.approx(calibration_error(scaled, labels), abs=1e-9)
-    assert found["equal_mass_calibration_error_scaled"] == pytest.approx(equal_mass_calibration_error(scaled, labels))
+    assert found["calibration_error_scaled"] == pytest.approx(ONE_LABEL.calibration_error(scaled, labels), abs=1e-9)
+    assert found["equal_mass_calibration_error_scaled"] == pytest.approx(
+        ONE_LABEL.calibration_error(scaled, labels, equal_mass=True)
+    )
     assert found["calibration_error_scaled"] < 0.03 < 0.1 < found["calibration_error"]
-    assert temperature_scores(validation, known, test, (labels + 1) % 3)["temperature"] == found["temperature"]
+    assert (
+        ONE_LABEL.temperature_scores(validation, known, test, (labels + 1) % 3)["temperature"] == found["temperature"]
+    )
 
 
 def test_the_temperature_of_a_run_is_1_where_all_validation_rows_are_right():
     validation, labels = np.full((20, 2), [0.8, 0.2]), np.zeros(20, int)
-    found = temperature_scores(validation, labels, validation, np.arange(20) % 5 // 4)
+    found = ONE_LABEL.temperature_scores(validation, labels, validation, np.arange(20) % 5 // 4)
     assert found["temperature"] == 1 and found["calibration_error_scaled"] == found["calibration_error"]
+
+
+GENERATOR = np.random.default_rng(1)
+LABELS = (GENERATOR.random((200, 3)) < [0.4, 0.15, 0.01]).astype(int)
+LABELS[0, 2] = 1
+LOGITS = 2 * LABELS - 3 + GENERATOR.normal(size=(200, 3))  # low probabilities: 0.5 is too high
+PROBABILITIES = (1 / (1 + np.exp(-LOGITS))).astype(np.float32)
+
+
+def test_the_temperature_minimises_the_log_loss():
+    too_sure = (1 / (1 + np.exp(-3 * LOGITS))).astype(np.float64)
+    found = label_temperature_of(too_sure, LABELS)
+
+    def log_loss(temperature: float) -> float:
+        p = 1 / (1 + np.exp(-3 * LOGITS / temperature))
+        return -np.log(np.clip(np.where(LABELS == 1, p, 1 - p), 1e-300, 1)).mean()
+
+    grid = np.exp(np.linspace(np.log(0.05), np.log(20), 4000))
+    assert found == pytest.approx(grid[np.argmin([log_loss(each) for each in grid])], rel=2e-3)
+    scaled = with_label_temperature(too_sure, found)
+    assert scaled == pytest.approx(1 / (1 + np.exp(-3 * LOGITS / found)), abs=1e-6)
+    assert ((scaled >= 0.5) == (too_sure >= 0.5)).all()
+
+
+def test_where_all_decisions_are_right_the_temperature_is_1():
+    assert label_temperature_of(np.where(LABELS == 1, 0.9, 0.2), LABELS) == 1
+
+
+def test_the_names_of_the_errors_are_those_of_one_label():
+    names = {f"{each}calibration_error{end}" for each in ("", "equal_mass_") for end in ("", "_scaled")}
+    fitted = SEVERAL_LABELS.cross_fitted(PROBABILITIES, LABELS)
+    validated = SEVERAL_LABELS.temperature_scores(PROBABILITIES, LABELS, PROBABILITIES, LABELS)
+    assert set(fitted) == names | {"temperature"} == set(validated)
+    assert SEVERAL_LABELS.cross_fitted(PROBABILITIES[:1], LABELS[:1])["calibration_error_scaled"] is None

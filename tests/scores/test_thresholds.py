@@ -33,8 +33,8 @@ def slow_threshold(confidence: list[float], right: list[bool], target: float, er
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("digits", [1, 2, 8])
-def test_against_a_slow_loop(seed, digits):
+def test_against_a_slow_loop(seed):
+    digits = (1, 2, 8)[seed % 3]
     random = np.random.default_rng(seed)
     confidence = random.beta(4, 1, size=random.integers(1, 300)).round(digits)
     right = random.random(len(confidence)) < 0.4 + 0.6 * confidence
@@ -66,10 +66,7 @@ def test_a_candidate_passes_where_the_clopper_pearson_bound_does(right, rows):
         assert found == (0.0 if target < bound else 1.0)
 
 
-# ---------------------------------------------------------------------------------------------- how often it is right
-
-
-def violations(precision_of, draw, lowest, target: float, times: int = 1500) -> float:
+def violations(precision_of, draw, lowest, target: float, times: int = 600) -> float:
     """How often the true precision above the threshold is too low."""
     random = np.random.default_rng(0)
     failures = 0
@@ -95,12 +92,12 @@ def test_the_certainty_where_confidence_says_nothing():
     def draw(random):
         return random.random(200), random.random(200) < 0.899
 
-    limit = 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1500)
+    limit = 0.05 + 3 * math.sqrt(0.05 * 0.95 / 600)
     assert violations(lambda threshold: 0.899, draw, lowest_threshold, 0.9) <= limit
     assert violations(lambda threshold: 0.899, draw, naive, 0.9) > 2 * limit  # the test can fail
 
 
-@pytest.mark.parametrize("rows", [60, 200, 1000])
+@pytest.mark.parametrize("rows", [60, 400])
 def test_the_certainty_where_it_says_something(rows):
     """Confidence is uniform on [0, 1] and a text is right with its probability: (1 + t) / 2 above the threshold t."""
 
@@ -109,7 +106,7 @@ def test_the_certainty_where_it_says_something(rows):
         return confidence, random.random(rows) < confidence
 
     found = violations(lambda threshold: (1 + threshold) / 2, draw, lowest_threshold, 0.8)
-    assert found <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1500)
+    assert found <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 600)
 
 
 def test_the_certainty_of_all_pools_together():
@@ -131,9 +128,6 @@ def test_it_decides_nearly_all_that_it_could():
     confidence = random.random(20_000)
     threshold = lowest_threshold(confidence, random.random(20_000) < confidence, 0.8, 0.05)
     assert 0.6 < threshold < 0.65
-
-
-# ------------------------------------------------------------------------------------------------ classes and groups
 
 
 def test_frequent_classes_are_alone_and_the_others_have_enough_rows():
