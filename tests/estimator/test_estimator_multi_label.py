@@ -82,6 +82,7 @@ def test_every_form_of_y_gives_the_same_model(several_fitted, several, matrix):
                 estimator.score(texts[:2], [["food"], ["tea"]])
 
 
+@pytest.mark.whole
 def test_cross_validation_and_searches_with_scores_of_several_labels(short, several, matrix):
     texts = np.array(several[0])
     estimator = short(method="plain", steps=8)

@@ -97,6 +97,7 @@ def test_an_estimator_is_cloned_without_its_model(fitted):
         copy.predict(["goal"])
 
 
+@pytest.mark.whole
 def test_searches_and_cross_validation(short, texts, labels):
     search = GridSearchCV(short(), {"steps": np.array([1, 2]), "learning_rate": np.logspace(-3, -2, 2)}, cv=2)
     search.fit(np.array(texts, dtype=object), np.array(labels, dtype=object))
@@ -191,6 +192,7 @@ def test_an_unknown_nested_parameter_is_refused(name):
         SalienceClassifier(SSMix()).set_params(**{name: 0.5})
 
 
+@pytest.mark.whole
 def test_methods_and_their_fields_are_searched(short, texts, labels):
     grid = [{"method": ["plain", DropMix()]}, {"method": [SSMix(), "ssmix"], "method__window": [0.1, 0.9]}]
     search = GridSearchCV(short(), grid, cv=2).fit(texts, labels)

@@ -142,6 +142,7 @@ def test_a_file_that_no_save_wrote_is_not_overwritten(name, fitted, tmp_path):
     assert content(tmp_path) == before
 
 
+@pytest.mark.whole
 def test_a_run_folder_is_not_overwritten(fitted, tiny, texts, labels, tmp_path):
     data = write_csv(tmp_path / "data.csv", zip(texts, labels, strict=True))
     run = tmp_path / "run"

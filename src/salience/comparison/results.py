@@ -462,7 +462,7 @@ class Known:
     """
 
     recipes: list[tuple[Recipe, Plan]] = field(default_factory=list)
-    costs: list[tuple[str, Plan, float]] = field(default_factory=list)
+    costs: list[tuple[str, Recipe, float]] = field(default_factory=list)
     several: dict[str, bool] = field(default_factory=dict)
 
 

@@ -1,9 +1,9 @@
-"""The inputs `X` and `y` of the estimator: checked and converted to texts, labels and classes."""
+"""The inputs `X` and `y` of the estimator: checked and converted to texts, groups, and what is to be predicted."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
@@ -19,6 +19,8 @@ from salience.data.texts import Texts
 from salience.data.values import is_missing, text_of, well_formed
 from salience.errors import InputError, quoted, unknown
 
+COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)  # what the labels of a text can stand in
+
 
 def as_texts(X: Sequence, allow_empty: bool = False) -> Texts:
     """What `X` holds: texts, or pairs of texts.
@@ -32,23 +34,6 @@ def as_texts(X: Sequence, allow_empty: bool = False) -> Texts:
     Raises:
         InputError: `X` is not a sequence or is empty; or a text is missing, empty or not a string (names the index).
     """
-    rows = [only_cell(row) for row in rows_of(X)]
-    if not rows:
-        raise InputError("no texts: X is empty; give at least one text")
-    if not is_pair(rows[0]):
-        return Texts([checked_text(row, f"X[{index}]", allow_empty) for index, row in enumerate(rows)])
-    for index, row in enumerate(rows):
-        if not is_pair(row):
-            raise InputError(f"X[0] is a pair of texts, but X[{index}] is {described(row)}; give pairs of texts only")
-    first, second = (
-        [checked_text(row[part], f"X[{index}][{part}]", allow_empty) for index, row in enumerate(rows)]
-        for part in (0, 1)
-    )
-    return Texts(first, second)
-
-
-def rows_of(X: Sequence) -> list:
-    """The rows of `X` as a list. Raises an `InputError` if `X` is not a sequence of texts."""
     if isinstance(X, str | bytes):
         raise InputError("X is one text; give a sequence of texts, for example [text]")
     if issparse(X):
@@ -56,65 +41,40 @@ def rows_of(X: Sequence) -> list:
     if isinstance(X, Mapping | Set):
         raise InputError(f"X is a {type(X).__name__}; give the texts in a list, an array or a pandas column")
     try:
-        return list(np.asarray(X) if hasattr(X, "__array__") else X)
+        rows = list(np.asarray(X) if hasattr(X, "__array__") else X)
     except TypeError as error:
         raise InputError(f"X is {described(X)}; give a sequence of texts") from error
+    if not rows:
+        raise InputError("no texts: X is empty; give at least one text")
+    single = (list, tuple, np.ndarray)  # a row with one column stands for its only value
+    rows = [row[0] if isinstance(row, single) and np.ndim(row) == 1 and len(row) == 1 else row for row in rows]
 
+    def is_pair(row: object) -> bool:
+        return (isinstance(row, list | tuple) and len(row) == 2) or (isinstance(row, np.ndarray) and row.shape == (2,))
 
-def only_cell(row: Any) -> Any:
-    """The value of a row with a single column, and other rows as they are."""
-    return row[0] if isinstance(row, list | tuple | np.ndarray) and np.ndim(row) == 1 and len(row) == 1 else row
+    def checked(value: object, place: str) -> str:
+        if isinstance(value, str):
+            text = well_formed(value) if allow_empty else text_of(value)
+            if text is None:
+                raise InputError(f"{place} is an empty text; remove this row, or give it a text")
+            return str(text)  # also for strings of NumPy
+        if is_missing(value):
+            raise InputError(f"{place} is missing ({value!r}); remove this row, or give it a text")
+        raise InputError(f"{place} is {described(value)}, not a text or a pair of texts; give strings")
 
-
-def is_pair(row: object) -> bool:
-    """Whether a row has two columns."""
-    return (isinstance(row, list | tuple) and len(row) == 2) or (isinstance(row, np.ndarray) and row.shape == (2,))
-
-
-def checked_text(value: object, place: str, allow_empty: bool) -> str:
-    """A value as a text. Raises an `InputError` that names its place, such as "X[3]", if it is not a text."""
-    if isinstance(value, str):
-        text = well_formed(value) if allow_empty else text_of(value)
-        if text is None:
-            raise InputError(f"{place} is an empty text; remove this row, or give it a text")
-        return str(text)  # also for strings of NumPy
-    if is_missing(value):
-        raise InputError(f"{place} is missing ({value!r}); remove this row, or give it a text")
-    raise InputError(f"{place} is {described(value)}, not a text or a pair of texts; give strings")
+    if not is_pair(rows[0]):
+        return Texts([checked(row, f"X[{index}]") for index, row in enumerate(rows)])
+    for index, row in enumerate(rows):
+        if not is_pair(row):
+            raise InputError(f"X[0] is a pair of texts, but X[{index}] is {described(row)}; give pairs of texts only")
+    first, second = ([checked(row[part], f"X[{index}][{part}]") for index, row in enumerate(rows)] for part in (0, 1))
+    return Texts(first, second)
 
 
 def described(value: object) -> str:
     """The type of a value, and its shape if it has one."""
     shape = getattr(value, "shape", None) or ((len(value),) if isinstance(value, list | tuple) else None)
     return type(value).__name__ + (f" of shape {tuple(shape)}" if shape else "")
-
-
-def as_labels(y: Sequence) -> np.ndarray:
-    """The labels (N,), one for each text, with their type in `y`.
-
-    Raises:
-        InputError: `y` is None, a label is missing or a collection (names its index), or labels have several types.
-        ValueError: as in the classifiers of scikit-learn: `y` has another shape than (N,) or (N, 1), or contains
-            fractions.
-    """
-    if y is None:
-        raise InputError("this classifier requires y to be passed, but the target y is None; give a label for each X")
-    listed = isinstance(y, list | tuple)
-    # As objects, because NumPy converts ["a", nan, 1] to ["a", "nan", "1"], and scikit-learn pandas' Int64 to floats.
-    values = np.array(y, dtype=object) if listed else np.asarray(y) if hasattr(y, "__array__") else y
-    labels = column_or_1d(values, warn=True)
-    if labels.dtype.kind == "T":  # StringDType of NumPy, which cannot be saved by its name
-        labels = labels.astype(object)
-    for index, label in enumerate(labels):
-        if is_missing(label):
-            raise InputError(f"y[{index}] is missing ({label!r}); NaN and None are not labels: remove this row")
-    if labels.dtype == object and len(labels):
-        kind = common_kind(labels)
-        if issubclass(kind, Number) or (listed and kind is str):
-            labels = np.array(labels.tolist())
-    if labels.dtype.kind == "f":
-        check_classification_targets(labels)
-    return labels
 
 
 def as_groups(groups: Sequence | None, count: int) -> list[str] | None:
@@ -134,114 +94,85 @@ def as_groups(groups: Sequence | None, count: int) -> list[str] | None:
     return [str(name) for name in names]
 
 
-def common_kind(labels: np.ndarray) -> type:
-    """The type of all labels; `Number` stands for all types of numbers.
-
-    Raises:
-        InputError: a label is a collection, or labels have several types.
-    """
-    kinds = [next((kind for kind in (Number, np.bool_, str) if isinstance(label, kind)), type(label))
-             for label in labels]  # fmt: skip
-    for index, kind in enumerate(kinds):
-        if kind in (list, dict, set, np.ndarray):
-            raise InputError(
-                f"y[{index}] is {described(labels[index])}; give one label for each text, such as a string, or a list "
-                "of names for each text"
-            )
-        if kind != kinds[0]:
-            raise InputError(
-                f"y[{index}] is {described(labels[index])}, but y[0] is {described(labels[0])}; "
-                "give labels of one type, for example [str(label) for label in y]"
-            )
-    return kinds[0]
-
-
-def classes_of(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The classes (C,), sorted, and the class index of every label (N,).
-
-    Raises:
-        InputError: there is only one class, the labels cannot be sorted, or two classes have the same name.
-    """
-    try:
-        classes, class_indices = np.unique(labels, return_inverse=True)
-    except TypeError as error:
-        raise InputError(f"labels of type {type(labels[0]).__name__} cannot be sorted; give strings") from error
-    if len(classes) < 2:
-        raise InputError(f"y has only one class, {quoted(classes[0])}; give labels of at least two classes")
-    name, count = Counter(class_names(classes)).most_common(1)[0]
-    if count > 1:
-        raise InputError(f"{count} classes have the same name, {quoted(name)}; give each label another name")
-    return classes, class_indices
-
-
 def class_names(classes: np.ndarray) -> list[str]:
     """The names of classes in the configuration of the model."""
     return [well_formed(str(name)) for name in classes.tolist()]
 
 
-# Several labels for each text in `y`: a matrix of 0 and 1, as `MultiLabelBinarizer` makes it, or lists of names.
-
-COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)  # what the labels of a text can stand in
-
-
 @dataclass(frozen=True)
-class Indicators:
-    """The labels of N texts, of which each can have several of C.
+class Targets:
+    """What the estimator learns to predict: one of C labels for each text, or any number of them.
 
-    Attributes:
-        classes: the labels (C,): names, the columns of a table, or 0 to C - 1 for the columns of a matrix.
-        matrix: (N, C) int64, 1 where a text has the label.
-        dtype: of the matrix in `y`, in which predictions are given; int64 for lists of names.
+    Args:
+        classes: the labels (C,). Of one for each text, sorted, with their type in `y`; of several, names, the columns
+            of a table, or 0 to C - 1 for the columns of a matrix.
+        dtype: of the matrices (N, C) of 0 and 1 that are predicted; None where each text has one label.
     """
 
     classes: np.ndarray
-    matrix: np.ndarray
-    dtype: np.dtype
+    dtype: np.dtype | None = None
+
+    def predicted(self, probabilities: np.ndarray, classifier: TextClassifier) -> np.ndarray:
+        """The most probable classes (N,), or of several labels (N, C) 1 where one reaches its threshold."""
+        if self.dtype is None:
+            return self.classes[probabilities.argmax(1)]
+        return classifier.decisions(probabilities).astype(self.dtype)
+
+    def known(self, y: Any) -> Any:
+        """Labels in the form of predictions: N lists of names become a matrix of 0 and 1.
+
+        Raises:
+            InputError: a name is not among the classes.
+        """
+        rows = None if self.dtype is None else collections_in(y)
+        if rows is None:
+            return y
+        if all(isinstance(label, str) for row in rows for label in row):
+            return matrix_of(rows, self.classes.tolist())
+        return np.array([list(row) for row in rows])
 
 
-def as_indicators(y: Any) -> Indicators | None:
-    """The labels in `y` if a text can have several there; None if each has one.
+def targets_of(y: Any, count: int) -> tuple[Targets, np.ndarray]:
+    """What `y` asks to predict, and the labels as numbers: (N,) class numbers, or (N, C) 0 and 1.
 
     Args:
-        y: a matrix (N, C) of 0 and 1, dense, sparse or a table of pandas, with C of at least 2; or N collections of
-            names, of which some may be empty. Collections of one name each are a column of labels, one for each text.
+        y: N labels. Or a matrix (N, C) of 0 and 1, dense, sparse or a table of pandas, with C of at least 2; or N
+            collections of names, of which some may be empty. Collections of one name each are a column of labels.
+        count: number of texts.
 
     Raises:
-        InputError: a value of a matrix is not 0 or 1, two columns of a table have one name, or collections hold
-            something else than names.
+        InputError: `y` is None, there are more or fewer labels than texts, a label is missing (names its place), of
+            another type than others, or cannot be sorted; there is one class only; a value of a matrix is not 0 or 1;
+            two classes or columns have one name; or collections hold something else than names.
+        ValueError: as in the classifiers of scikit-learn: `y` has another shape, or contains fractions.
     """
+    targets, numbers = several_labels(y) or one_label(y, count)
+    if len(numbers) != count:
+        raise InputError(f"{count} texts, but {len(numbers)} labels")
+    return targets, numbers
+
+
+def several_labels(y: Any) -> tuple[Targets, np.ndarray] | None:
+    """As `targets_of`, if a text can have several labels in `y`; None if each has one."""
     if issparse(y):
         y = y.toarray()
     names = getattr(y, "columns", None)
     values = np.asarray(y) if hasattr(y, "__array__") else y
-    if isinstance(values, np.ndarray) and values.ndim == 2:
-        return of_matrix(values, names) if values.shape[1] > 1 else None
-    rows = collections_in(y)
-    if rows is None or all(len(row) == 1 for row in rows):
+    if not (isinstance(values, np.ndarray) and values.ndim == 2):
+        rows = collections_in(y)
+        if rows is None or all(len(row) == 1 for row in rows):
+            return None
+        labels = [label for row in rows for label in row]
+        if len({len(row) for row in rows}) > 1 or not labels or not all(
+            isinstance(label, Number | np.bool_) for label in labels
+        ):  # fmt: skip
+            if all(isinstance(row, tuple) for row in rows) and not all(isinstance(label, str) for label in labels):
+                return None  # a tuple such as ("a", 1) is one label
+            found = checked_names(rows)
+            return Targets(np.array(found), np.dtype(np.int64)), matrix_of(rows, found)
+        values, names = np.array([list(row) for row in rows]), None
+    elif values.shape[1] < 2:
         return None
-    widths, labels = {len(row) for row in rows}, [label for row in rows for label in row]
-    if len(widths) == 1 and labels and all(isinstance(label, Number | np.bool_) for label in labels):
-        return of_matrix(np.array([list(row) for row in rows]), None)
-    if all(isinstance(row, tuple) for row in rows) and not all(isinstance(label, str) for label in labels):
-        return None  # a tuple such as ("a", 1) is one label
-    found = checked_names(rows)
-    return Indicators(np.array(found), matrix_of(rows, found), np.dtype(np.int64))
-
-
-def collections_in(y: Any) -> list | None:
-    """The N collections of labels that `y` consists of; None if it is something else."""
-    if isinstance(y, str | bytes) or not (isinstance(y, Sequence) or getattr(y, "ndim", None) == 1) or not len(y):
-        return None
-    rows = list(y)
-    return rows if all(isinstance(row, COLLECTIONS) and getattr(row, "ndim", 1) == 1 for row in rows) else None
-
-
-def of_matrix(values: np.ndarray, names: Iterable | None) -> Indicators:
-    """The labels in a matrix (N, C) of 0 and 1.
-
-    Args:
-        names: of the columns, if it is a table.
-    """
     for row, column in np.argwhere(~np.isin(values, (0, 1)))[:1].tolist():
         value, place = values[row, column], f"y[{row}, {column}]"
         if is_missing(value):
@@ -255,15 +186,19 @@ def of_matrix(values: np.ndarray, names: Iterable | None) -> Indicators:
     if count > 1:
         raise InputError(f"{count} columns of y have the name {quoted(name)}; give each column another name")
     dtype = np.dtype(np.int64) if values.dtype == object else values.dtype
-    return Indicators(classes, values.astype(np.int64), dtype)
+    return Targets(classes, dtype), values.astype(np.int64)
+
+
+def collections_in(y: Any) -> list | None:
+    """The N collections of labels that `y` consists of; None if it is something else."""
+    if isinstance(y, str | bytes) or not (isinstance(y, Sequence) or getattr(y, "ndim", None) == 1) or not len(y):
+        return None
+    rows = list(y)
+    return rows if all(isinstance(row, COLLECTIONS) and getattr(row, "ndim", 1) == 1 for row in rows) else None
 
 
 def checked_names(rows: Sequence) -> list[str]:
-    """The different names in N collections, sorted as those of a file.
-
-    Raises:
-        InputError: one is no text, or there are fewer than two.
-    """
+    """The different names in N collections, sorted as those of a file. Raises as `targets_of`."""
     for index, row in enumerate(rows):
         for label in row:
             if not isinstance(label, str):
@@ -278,11 +213,7 @@ def checked_names(rows: Sequence) -> list[str]:
 
 
 def matrix_of(rows: Sequence, names: Sequence[str]) -> np.ndarray:
-    """N collections of names as a matrix (N, C) int64 of 0 and 1.
-
-    Raises:
-        InputError: a name is not among the C names.
-    """
+    """N collections of names as a matrix (N, C) int64. Raises an `InputError` if a name is not among the C names."""
     numbers = {name: number for number, name in enumerate(names)}
     found = np.zeros((len(rows), len(names)), np.int64)
     for index, row in enumerate(rows):
@@ -293,82 +224,53 @@ def matrix_of(rows: Sequence, names: Sequence[str]) -> np.ndarray:
     return found
 
 
-# What the estimator learns to predict: one label for each text, or any number of them. `targets_of` tells by `y`.
+def one_label(y: Any, count: int) -> tuple[Targets, np.ndarray]:
+    """As `targets_of`, where each text has one label."""
+    if y is None:
+        raise InputError("this classifier requires y to be passed, but the target y is None; give a label for each X")
+    listed = isinstance(y, list | tuple)
+    # As objects, because NumPy converts ["a", nan, 1] to ["a", "nan", "1"], and scikit-learn pandas' Int64 to floats.
+    values = np.array(y, dtype=object) if listed else np.asarray(y) if hasattr(y, "__array__") else y
+    labels = column_or_1d(values, warn=True)
+    if labels.dtype.kind == "T":  # StringDType of NumPy, which cannot be saved by its name
+        labels = labels.astype(object)
+    for index, label in enumerate(labels):
+        if is_missing(label):
+            raise InputError(f"y[{index}] is missing ({label!r}); NaN and None are not labels: remove this row")
+    if labels.dtype == object and len(labels):
+        kind = common_kind(labels)
+        if issubclass(kind, Number) or (listed and kind is str):
+            labels = np.array(labels.tolist())
+    if labels.dtype.kind == "f":
+        check_classification_targets(labels)
+    if len(labels) != count:
+        raise InputError(f"{count} texts, but {len(labels)} labels")
+    try:
+        classes, numbers = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise InputError(f"labels of type {type(labels[0]).__name__} cannot be sorted; give strings") from error
+    if len(classes) < 2:
+        raise InputError(f"y has only one class, {quoted(classes[0])}; give labels of at least two classes")
+    name, same = Counter(class_names(classes)).most_common(1)[0]
+    if same > 1:
+        raise InputError(f"{same} classes have the same name, {quoted(name)}; give each label another name")
+    return Targets(classes), numbers
 
 
-@dataclass(frozen=True)
-class OneLabelEach:
-    """Each text has one of C classes.
-
-    Args:
-        classes: the labels (C,), sorted, with their type in `y`.
-    """
-
-    classes: np.ndarray
-
-    def predicted(self, probabilities: np.ndarray, classifier: TextClassifier) -> np.ndarray:
-        """The most probable classes (N,), from probabilities (N, C)."""
-        return self.classes[probabilities.argmax(1)]
-
-    def known(self, y: Any) -> Any:
-        """Labels in the form of predictions, which they have already."""
-        return y
-
-
-@dataclass(frozen=True)
-class SeveralLabelsEach:
-    """Each text has any number of C labels.
-
-    Args:
-        classes: the labels (C,): names, or the numbers of the columns of a matrix.
-        dtype: of the matrices that are predicted.
-    """
-
-    classes: np.ndarray
-    dtype: np.dtype
-
-    def predicted(self, probabilities: np.ndarray, classifier: TextClassifier) -> np.ndarray:
-        """A matrix (N, C) of 0 and 1: 1 where a probability reaches the threshold of its label."""
-        return classifier.decisions(probabilities).astype(self.dtype)
-
-    def known(self, y: Any) -> Any:
-        """Labels in the form of predictions, a matrix of 0 and 1: N lists of names are converted.
-
-        Raises:
-            InputError: a name is not among the classes.
-        """
-        rows = collections_in(y)
-        named = rows is not None and all(isinstance(label, str) for row in rows for label in row)
-        if named:
-            return matrix_of(rows or [], self.classes.tolist())
-        return y if rows is None else np.array([list(row) for row in rows])
-
-
-Targets = OneLabelEach | SeveralLabelsEach
-
-
-def targets_of(y: Any, count: int) -> tuple[Targets, np.ndarray]:
-    """What `y` asks to predict, and the labels as numbers: (N,) class numbers, or (N, C) 0 and 1.
-
-    Args:
-        y: labels as of `SalienceClassifier.fit`.
-        count: number of texts N.
-
-    Raises:
-        InputError: there are more or fewer labels than texts.
-        ValueError: as `as_indicators`, `as_labels` and `classes_of` do.
-    """
-    found = as_indicators(y)
-    if found is not None:
-        check_count(len(found.matrix), count)
-        return SeveralLabelsEach(found.classes, found.dtype), found.matrix
-    labels = as_labels(y)
-    check_count(len(labels), count)
-    classes, numbers = classes_of(labels)
-    return OneLabelEach(classes), numbers
-
-
-def check_count(labels: int, texts: int) -> None:
-    """Raises an `InputError` unless every text has its labels."""
-    if labels != texts:
-        raise InputError(f"{texts} texts, but {labels} labels")
+def common_kind(labels: np.ndarray) -> type:
+    """The type of all labels; `Number` stands for all types of numbers. Raises as `targets_of`."""
+    kinds = [
+        next((kind for kind in (Number, np.bool_, str) if isinstance(label, kind)), type(label)) for label in labels
+    ]
+    for index, kind in enumerate(kinds):
+        if kind in (list, dict, set, np.ndarray):
+            raise InputError(
+                f"y[{index}] is {described(labels[index])}; give one label for each text, such as a string, or a list "
+                "of names for each text"
+            )
+        if kind != kinds[0]:
+            raise InputError(
+                f"y[{index}] is {described(labels[index])}, but y[0] is {described(labels[0])}; "
+                "give labels of one type, for example [str(label) for label in y]"
+            )
+    return kinds[0]
