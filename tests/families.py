@@ -7,9 +7,13 @@ that different texts get visibly different logits. Everything is deterministic a
 from __future__ import annotations
 
 import copy
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from functools import partial, wraps
+from itertools import count, product
 from pathlib import Path
 
+import pytest
 import torch
 import transformers
 from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
@@ -37,6 +41,29 @@ WITH_TOKEN_TYPES = {"bert", "electra", "albert", "attention", "bert, mean"}
 
 def specials(family: str = "bert") -> dict[str, int]:
     return ROBERTA_SPECIALS if family in TWO_SEPARATORS else BERT_SPECIALS
+
+
+_diagonals: dict[tuple[str, str], count] = defaultdict(count)
+
+
+def crossed(first: str, firsts: Iterable, second: str, seconds: Iterable) -> Callable:
+    """A decorator: the test runs for every pair of a value of one parameter and a value of the other.
+
+    `make test` runs a diagonal of the product, in which each value is at least once; the rest is `whole`. Each test of
+    a file takes the next diagonal, so that a file of many tests has every pair in one of them.
+    """
+    rows, columns = list(firsts), list(seconds)
+
+    def parametrized(test: Callable) -> Callable:
+        shift = next(_diagonals[test.__module__, first + second])
+        chosen = {(step % len(rows), (step + shift) % len(columns)) for step in range(max(len(rows), len(columns)))}
+        cases = [
+            pytest.param(rows[row], columns[column], marks=() if (row, column) in chosen else pytest.mark.whole)
+            for row, column in product(range(len(rows)), range(len(columns)))
+        ]
+        return pytest.mark.parametrize((first, second), cases)(test)
+
+    return parametrized
 
 
 # ------------------------------------------------------------------------------------------------------------- models

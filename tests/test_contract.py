@@ -1,4 +1,7 @@
-"""What must hold of every method on every model family (architecture.md). A new method joins through METHODS."""
+"""What must hold of every method on every model family (architecture.md). A new method joins through METHODS.
+
+`make test` runs each test on a diagonal of methods and families, another one for each test; `make test-all` runs all.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from families import (
     VOCABULARY,
     WITH_TOKEN_TYPES,
     batch,
+    crossed,
     distinct_batch,
     layer_modules,
     padded,
@@ -34,6 +38,7 @@ from salience.mixing.randomunk import BERT_UNKNOWN
 
 every_method = pytest.mark.parametrize("name", METHODS)
 every_family = pytest.mark.parametrize("family", MODELS)
+of_every_method_and_family = crossed("name", METHODS, "family", MODELS)
 
 CLASSES = 3
 
@@ -124,8 +129,7 @@ def test_stages_are_named_from_the_words_to_the_sentence(family):
     assert "sentence" in found
 
 
-@every_family
-@every_method
+@of_every_method_and_family
 def test_evaluation_is_the_plain_model(name, family):
     """A training step leaves nothing behind that changes a prediction, but its gradients."""
     model, own = model_of(family), batch([5, 1, 9, 4], family=family)
@@ -153,8 +157,7 @@ SHAPES = {
 }
 
 
-@every_family
-@every_method
+@of_every_method_and_family
 def test_shares_targets_and_partners(name, family):
     """Whatever the texts: no error, no NaN, labels that are probabilities, everyone somebody's partner once."""
     model = model_of(family)
@@ -180,8 +183,7 @@ def test_shares_targets_and_partners(name, family):
             assert logits.isfinite().all(), shape
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@every_method
+@crossed("name", METHODS, "shape", SHAPES)
 def test_a_training_step_on_any_texts_gives_finite_gradients(name, shape):
     for family in ("bert", "deberta-v2", "modernbert-mean"):
         model, own = model_of(family).train(), batch(*SHAPES[shape], family=family)
@@ -191,8 +193,7 @@ def test_a_training_step_on_any_texts_gives_finite_gradients(name, shape):
         assert all(weight.grad.isfinite().all() for weight in model.parameters() if weight.grad is not None)
 
 
-@every_family
-@every_method
+@of_every_method_and_family
 def test_the_same_seed_gives_the_same_mix(name, family):
     model, own = model_of(family), batch([5, 2, 9, 4, 7], family=family)
     first, again = (mix_of(model, own, METHODS[name](), seed=5) for _ in range(2))
@@ -207,8 +208,7 @@ def test_the_same_seed_gives_the_same_mix(name, family):
 # -------------------------------------------------------------------------------------------- all of it, nothing of it
 
 
-@every_family
-@every_method
+@of_every_method_and_family
 def test_keeping_everything_gives_the_plain_logits(name, family):
     model, own = model_of(family), batch([5, 2, 9, 4, 5], family=family)
     mix = mix_of(model, own, METHODS[name]())
@@ -217,8 +217,7 @@ def test_keeping_everything_gives_the_plain_logits(name, family):
         assert close(logits_of(model, own, mix), forward(model, own))
 
 
-@every_family
-@every_method
+@of_every_method_and_family
 def test_keeping_nothing_gives_the_partners_logits(name, family):
     """Where what is the partner's takes a place in one's own text, a text keeps its own mask, so partners are equally
     long."""
@@ -233,10 +232,13 @@ def test_keeping_nothing_gives_the_partners_logits(name, family):
 # --------------------------------------------------------------------------------------------------- padding and order
 
 
-@pytest.mark.parametrize("pairs", [None, [3, 8, 1, 0, 2]])
-@every_family
-@every_method
-def test_padding_changes_nothing(name, family, pairs):
+@of_every_method_and_family
+def test_padding_changes_nothing(name, family):
+    for pairs in (None, [3, 8, 1, 0, 2]):
+        check_padding(name, family, pairs)
+
+
+def check_padding(name, family, pairs):
     model, own = model_of(family), batch([5, 2, 9, 0, 7], pairs, family=family)
     wide, columns = padded(own, 7, family), own.input_ids.shape[1]
     for seed in range(4):
@@ -256,8 +258,7 @@ PARTNER = torch.tensor([1, 2, 0, 4, 3])
 RANDOM = {"ssmix-nosaliency", "ssmix-nospan", "randomunk"}  # even when partner, ratio and layer are given
 
 
-@every_family
-@every_method
+@of_every_method_and_family
 def test_the_order_of_the_texts_does_not_matter(name, family):
     model, own = model_of(family), batch([5, 2, 9, 4, 7], family=family)
     other = rearranged(own, ORDER)
@@ -317,8 +318,7 @@ def guided() -> list[str]:
     return [name for name in METHODS if getattr(METHODS[name](), "guide", None) is not None]
 
 
-@every_family
-@pytest.mark.parametrize("name", guided())
+@crossed("name", guided(), "family", MODELS)
 def test_a_guide_leaves_the_model_as_it_was(name, family):
     model, own = model_of(family), batch([5, 2, 9], family=family)
     guide = METHODS[name]().guide
@@ -347,8 +347,7 @@ def test_a_guide_leaves_the_model_as_it_was(name, family):
         assert all(torch.equal(value, weights[key]) for key, value in model.state_dict().items())
 
 
-@every_family
-@pytest.mark.parametrize("name", guided())
+@crossed("name", guided(), "family", MODELS)
 def test_a_guide_does_not_see_padding(name, family):
     model, own = model_of(family), batch([5, 2, 9], family=family)
     guide = METHODS[name]().guide
@@ -357,8 +356,7 @@ def test_a_guide_does_not_see_padding(name, family):
     assert (wide[:, own.input_ids.shape[1] :] == 0).all()
 
 
-@every_family
-@pytest.mark.parametrize("name", guided())
+@crossed("name", guided(), "family", MODELS)
 def test_what_a_guide_shows_of_a_text_does_not_depend_on_its_neighbours(name, family):
     """Up to the text's own scale, which the size of the batch may change."""
     model, own = model_of(family), batch([5, 2, 9], family=family)
@@ -406,8 +404,7 @@ def broke(action, module, call: int) -> bool:
     return False
 
 
-@every_family
-@every_method
+@of_every_method_and_family
 def test_no_hook_is_left_behind(name, family):
     model, own = model_of(family), batch([5, 2, 9, 4], family=family)
     before = traces(model)
@@ -423,8 +420,7 @@ def test_no_hook_is_left_behind(name, family):
     assert traces(model) == before
 
 
-@every_family
-@every_method
+@of_every_method_and_family
 def test_no_hook_is_left_behind_after_an_error(name, family):
     """In a layer or the head, in the first pass or the second; in a mixed forward pass, a guide, a training step."""
     model, own = model_of(family), batch([5, 2, 9, 4], family=family)
@@ -453,8 +449,7 @@ def test_no_hook_is_left_behind_after_an_error(name, family):
         assert traces(model) == before
 
 
-@every_family
-@every_method
+@of_every_method_and_family
 def test_no_hook_is_left_behind_when_a_step_is_given_up(name, family):
     """Between two losses, by `close`, by an error in the caller, by letting go of the iterator."""
     model, own = model_of(family), batch([5, 2, 9, 4], family=family)
@@ -521,8 +516,7 @@ TWO_PASSES = {"ssmix", "embedmix", "tmix", "ssmix-nosaliency", "ssmix-nospan", "
 TWO_PASSES |= {"dropmix-u", "dropmix-c", "dropmix-w", "dropmix-g", "wordmixup", "senmixup", "mixupencoding"}
 
 
-@every_family
-@every_method
+@of_every_method_and_family
 def test_a_mixed_step_passes_the_layers_twice_at_most(name, family):
     """A clean and a mixed pass; guidance by gradient is read off the clean one (methods.md, section 5: 6F)."""
     model, own = model_of(family).train(), batch([5, 2, 9, 4], family=family)
@@ -532,8 +526,7 @@ def test_a_mixed_step_passes_the_layers_twice_at_most(name, family):
     assert LAYERS <= backwards <= limit
 
 
-@every_family
-@every_method
+@of_every_method_and_family
 def test_a_step_on_mixed_texts_only(name, family):
     """One pass, as plain training, unless a guide has to look first."""
     model, own = model_of(family).train(), batch([5, 2, 9, 4], family=family)
@@ -591,11 +584,14 @@ def by_hand(model, own, mix, clean):
     return clean * on_clean + (1 - clean) * on_mixed
 
 
-@pytest.mark.parametrize("clean", [0.25, 0.0])
-@every_family
-@every_method
-def test_fused_and_separate_passes_give_the_same_gradient(name, family, clean):
+@of_every_method_and_family
+def test_fused_and_separate_passes_give_the_same_gradient(name, family):
     """Without dropout: the losses back-propagated one after the other, against their sum from a guide of its own."""
+    for clean in (0.25, 0.0):
+        check_fused(name, family, clean)
+
+
+def check_fused(name, family, clean):
     model, own = model_of(family).train(), batch([5, 2, 9, 4, 12], family=family)
     method = settled(METHODS[name](), ratio=0.75, levels=(2,), pair=swap_halves)
     expected_mix = mix_of(model, own, method, seed=3)
@@ -690,8 +686,7 @@ def backward(losses) -> None:
         loss.backward()
 
 
-@pytest.mark.parametrize("family", ["bert", "deberta-v2", "modernbert"])
-@every_method
+@crossed("name", METHODS, "family", ["bert", "deberta-v2", "modernbert"])
 def test_activation_checkpointing_changes_nothing(name, family):
     """The layers run again during the backward pass, when the hooks of the forward pass are gone (field.md E1)."""
     own, results = batch([5, 2, 9, 4], family=family), []

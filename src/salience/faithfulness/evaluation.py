@@ -319,7 +319,7 @@ def measure(
         reads = None if explained is judging else explained.part(rows)
         of_texts = reads, most, None if marked is None else marked[rows]
         erasures = [Erasure(judges, scores[rows], *of_texts) for scores in scorings]
-        with judges.together(), (reads or judges).together(), warnings.catch_warnings():
+        with judges.together(), (judges if reads is None else reads).together(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is computed here is no result
             for erasure in erasures:
                 for compute in computations.values():
