@@ -46,22 +46,35 @@ def specials(family: str = "bert") -> dict[str, int]:
 _diagonals: dict[tuple[str, str], count] = defaultdict(count)
 
 
-def crossed(first: str, firsts: Iterable, second: str, seconds: Iterable) -> Callable:
-    """A decorator: the test runs for every pair of a value of one parameter and a value of the other.
+def crossed(first: str, firsts: Iterable, second: str, seconds: Iterable, fits: Callable | None = None) -> Callable:
+    """A decorator: the test runs for every pair of a value of one parameter and one of the other that `fits` admits.
 
     `make test` runs a diagonal of the product, in which each value is at least once; the rest is `whole`. Each test of
     a file takes the next diagonal, so that a file of many tests has every pair in one of them.
+
+    Args:
+        first, second: a parameter, or several as in "height, width", whose values are tuples then.
     """
     rows, columns = list(firsts), list(seconds)
 
     def parametrized(test: Callable) -> Callable:
         shift = next(_diagonals[test.__module__, first + second])
-        chosen = {(step % len(rows), (step + shift) % len(columns)) for step in range(max(len(rows), len(columns)))}
-        cases = [
-            pytest.param(rows[row], columns[column], marks=() if (row, column) in chosen else pytest.mark.whole)
-            for row, column in product(range(len(rows)), range(len(columns)))
-        ]
-        return pytest.mark.parametrize((first, second), cases)(test)
+        every = [
+            (row, column) for row, column in product(range(len(rows)), range(len(columns)))
+            if fits is None or fits(rows[row], columns[column])
+        ]  # fmt: skip
+        diagonal = sorted(every, key=lambda pair: (pair[1] - pair[0] - shift) % len(columns))
+        chosen = {min((pair for pair in diagonal if pair[0] == row), key=diagonal.index) for row, _ in every}
+        seen = {column for _, column in chosen}
+        chosen |= {next(pair for pair in diagonal if pair[1] == column) for _, column in every if column not in seen}
+        cases = []
+        for row, column in every:
+            values = (
+                *(rows[row] if "," in first else [rows[row]]),
+                *(columns[column] if "," in second else [columns[column]]),
+            )
+            cases.append(pytest.param(*values, marks=() if (row, column) in chosen else pytest.mark.whole))
+        return pytest.mark.parametrize(f"{first}, {second}", cases)(test)
 
     return parametrized
 

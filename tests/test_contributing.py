@@ -97,6 +97,7 @@ def test_an_addition_takes_at_most_three_files_beside_its_tests():
     assert len(PAGE.split("\n## Add ")) == 1 + 5
 
 
+@pytest.mark.whole
 def test_the_code_is_formatted_and_has_no_faults(copy):
     files = [path for path in ADDED if path.endswith(".py")]
     for command in (["check"], ["format", "--check"]):
@@ -104,6 +105,7 @@ def test_the_code_is_formatted_and_has_no_faults(copy):
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.whole
 def test_the_tests_of_the_page_and_the_contracts_hold(copy):
     chosen = ["-k", f"toy and not ({OTHERS})", *TESTS, *CONTRACTS]
     done = copy.python("-m", "pytest", "-rA", "-p", "no:cacheprovider", *chosen)
@@ -143,11 +145,13 @@ def answers(copy) -> dict[str, str]:
     return {" ".join(line[:2]): out for line, (_, out, _) in zip(lines, said, strict=True)}
 
 
+@pytest.mark.whole
 def test_the_method_is_listed_with_its_card(answers):
     assert re.search(r"^toy +two texts are interpolated with a fixed weight +6 F +3 F", answers["methods"], re.M)
     assert answers["methods toy"] == ADDED["docs/methods/toy.md"]
 
 
+@pytest.mark.whole
 def test_the_method_is_trained_from_a_file_of_the_new_format(answers, copy):
     recipe = (copy.folder / "runs" / "toy" / "recipe.yaml").read_text(encoding="utf-8")
     assert "method: toy\n" in recipe and "weight: 0.8" in recipe
@@ -157,6 +161,7 @@ def test_the_method_is_trained_from_a_file_of_the_new_format(answers, copy):
     assert [json.loads(line)["label"] for line in predicted] == [label for _, label in labelled_rows(12, seed=1)]
 
 
+@pytest.mark.whole
 def test_the_method_is_compared(answers, copy):
     compared = json.loads((copy.folder / "runs" / "compared" / "comparison.json").read_text(encoding="utf-8"))
     (results,) = compared["conditions"]
@@ -164,12 +169,14 @@ def test_the_method_is_compared(answers, copy):
     assert "toy:weight=0.8: " in answers["compare train.toy"]
 
 
+@pytest.mark.whole
 def test_the_explainer_is_on_a_page(answers, copy):
     page = (copy.folder / "words.html").read_text(encoding="utf-8")
     assert "toy" in page
     assert all(text.split()[0] in page for text, _ in labelled_rows(12, seed=1))
 
 
+@pytest.mark.whole
 def test_the_explainer_is_tested_by_the_metric(answers, copy):
     tested = json.loads((copy.folder / "runs" / "tested" / "faithfulness.json").read_text(encoding="utf-8"))
     assert [row["explainer"] for row in tested["rows"]] == ["toy", "random"]
@@ -178,12 +185,14 @@ def test_the_explainer_is_tested_by_the_metric(answers, copy):
     assert "toy" in (copy.folder / "runs" / "tested" / "index.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.whole
 def test_the_table_is_run(answers, copy):
     assert "| sst2 | 0.750 | 0.5 |" in answers["reproduce toy"]
     (row,) = (copy.folder / "results" / "toy.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(row)["accuracy"] == 0.75
 
 
+@pytest.mark.whole
 def test_the_command_line_lists_what_was_added(answers):
     assert re.search(r"^toy +probability, higher is better", answers["faithfulness --list-metrics"], re.M)
     assert re.search(r"\btoy\b", answers["reproduce --help"])

@@ -33,6 +33,7 @@ def test_there_are_three():
     assert [path.stem for path in NOTEBOOKS] == ["few_labels", "reproduce_a_paper", "trust_an_explanation"]
 
 
+@pytest.mark.whole
 @every_notebook
 def test_a_notebook_runs_in_a_process_of_its_own(path, tmp_path):
     words = [(ROOT / "examples" / "banking_train.csv").read_text(encoding="utf-8"), "ticket"]

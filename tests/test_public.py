@@ -104,6 +104,7 @@ SSMix(windw=0.2)
 """
 
 
+@pytest.mark.whole
 def test_a_program_that_uses_the_package_is_type_checked(tmp_path):
     """With the package's own settings and cache, so that torch is not analysed again."""
     pytest.importorskip("mypy")

@@ -19,6 +19,8 @@ import pytest
 import families
 from salience import METHODS, __version__
 
+pytestmark = pytest.mark.whole
+
 ROOT = Path(__file__).parents[1]
 PYTHONS = os.environ.get("SALIENCE_PYTHONS", "").split()
 LENT = "packages of this environment"

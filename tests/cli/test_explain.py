@@ -182,8 +182,7 @@ def test_what_looks_like_markup_is_printed_as_it_is(place, salience):
     assert answer.out.split()[2:] == ["*[bold]win[/bold]*", "*[/nope]*", "*[red]*"]
 
 
-@pytest.mark.parametrize("explainer", [name for name in EXPLAINERS if name != "pooling-attention"])
-@pytest.mark.parametrize("text", ["", "   "])
+@families.crossed("explainer", [name for name in EXPLAINERS if name != "pooling-attention"], "text", ["", "   "])
 def test_a_text_without_words_has_none_to_mark(place, text, explainer):
     (explanation,) = explained(place, Texts([text]), [explainer])  # the command line refuses it
     assert "*" not in explanation_line(explanation).plain
@@ -440,9 +439,8 @@ def test_an_output_is_replaced_only_when_asked(place, salience, tmp_path, kind):
 # ---------------------------------------------------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize("kind", ["html", "jsonl"])
-@pytest.mark.parametrize(
-    ("options", "parts"),
+@families.crossed(
+    "options, parts",
     [
         (["--explainer", "gradeint"], ['unknown explainer "gradeint"', 'Did you mean "gradient"?']),
         (["--explainer", "gradient,"], ['unknown explainer ""']),
@@ -456,8 +454,8 @@ def test_an_output_is_replaced_only_when_asked(place, salience, tmp_path, kind):
         (["--device", "abacus"], ["abacus"]),
         (["--max-length", "-1"], ["--max-length"]),
     ],
-    ids=lambda value: " ".join(value) if value[0].startswith("--") else "",
-)
+    "kind", ["html", "jsonl"],
+)  # fmt: skip
 def test_bad_input_is_one_line_and_nothing_is_written(place, data, salience, tmp_path, kind, options, parts):
     output = tmp_path / f"out.{kind}"
     refused(salience("explain", place.model, data, "--output", output, *COLUMNS, *options), *parts)
@@ -522,8 +520,10 @@ def test_no_file_is_announced_that_is_not_written(place, salience, tmp_path):
     assert output.exists() or answer.code == 2, answer
 
 
-@pytest.mark.parametrize("text", ["half \ud83d of it", b"caf\xe9 au lait".decode("utf-8", "surrogateescape")])
-@pytest.mark.parametrize("suffix", [".jsonl", ".html", ""])
+NO_UNICODE = ["half \ud83d of it", b"caf\xe9 au lait".decode("utf-8", "surrogateescape")]
+
+
+@families.crossed("text", NO_UNICODE, "suffix", [".jsonl", ".html", ""])
 def test_texts_that_are_not_unicode_are_explained(text, suffix, place, salience, tmp_path):
     options = ["--output", tmp_path / f"out{suffix}"] if suffix else []
     answer = salience("explain", place.model, "--text", text, *options)

@@ -10,7 +10,6 @@ from salience.explainers import EachTextAlone, Occlusion, gradient, gradient_map
 from salience.mixing.method import swap_halves
 
 TEXTS, SECONDS = [5, 2, 4, 1, 0], [3, 7, 1, 1, 2]
-every_model = pytest.mark.parametrize("name", families.MODELS)
 
 
 def by_hand(explainer, model, name: str, own: Batch, row: int, part: int) -> torch.Tensor:
@@ -22,8 +21,7 @@ def by_hand(explainer, model, name: str, own: Batch, row: int, part: int) -> tor
     return explainer(model, Batch(text, torch.ones_like(text), segment, own.labels[row : row + 1]))[0, 1:-1]
 
 
-@every_model
-@pytest.mark.parametrize("explainer", [gradient, gradient_map, Occlusion()])
+@families.crossed("name", families.MODELS, "explainer", [gradient, gradient_map, Occlusion()])
 def test_each_text_is_scored_as_if_it_stood_alone(name, explainer):
     model, own = families.MODELS[name]().double(), families.batch(TEXTS, SECONDS, extra_padding=2, family=name)
     scores = EachTextAlone(explainer)(model, own)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import ModernBertForSequenceClassification
 
-from families import FAMILIES, LAYERS, batch, layer_modules, padded, rearranged
+from families import FAMILIES, LAYERS, batch, crossed, layer_modules, padded, rearranged
 from reference import close
 from reference_attention import eager_attention, relevances
 from salience import AttentionMix, Batch, mixed
@@ -41,7 +41,6 @@ SHAPES = {
 
 every_family = pytest.mark.parametrize("family", FAMILIES)
 every_layer = pytest.mark.parametrize("layer", range(LAYERS))
-every_shape = pytest.mark.parametrize("shape", SHAPES)
 quiet = pytest.mark.filterwarnings("ignore:.*attention interface")
 
 
@@ -58,8 +57,7 @@ def of_shape(shape: str, family: str):
 
 
 @quiet
-@every_shape
-@every_family
+@crossed("family", FAMILIES, "shape", SHAPES)
 def test_every_layer_and_head_is_the_models_own(family, shape):
     model, own = model_of(family), of_shape(shape, family)
     columns = own.input_ids.shape[1]
@@ -140,8 +138,7 @@ def test_the_three_kinds_of_masks(kind):
 
 
 @quiet
-@every_shape
-@every_family
+@crossed("family", FAMILIES, "shape", SHAPES)
 def test_a_tokens_score_is_the_mean_of_what_its_text_gives_to_it(family, shape):
     model, own = model_of(family), of_shape(shape, family)
     texts, columns = eager_attention(model, own, family), own.input_ids.shape[1]
@@ -162,8 +159,7 @@ def test_a_tokens_score_is_the_mean_of_what_its_text_gives_to_it(family, shape):
 
 
 @quiet
-@every_shape
-@every_family
+@crossed("family", FAMILIES, "shape", SHAPES)
 def test_what_the_first_token_gives_is_its_row(family, shape):
     model, own = model_of(family), of_shape(shape, family)
     texts = eager_attention(model, own, family)
@@ -200,8 +196,7 @@ def test_rows_that_are_only_padding_receive_nothing(explainer):
 
 
 @quiet
-@pytest.mark.parametrize("head", [None, 1])
-@every_family
+@crossed("family", FAMILIES, "head", [None, 1])
 def test_padding_changes_nothing(family, head):
     model, own = model_of(family), batch([5, 1, 9, 0], family=family)
     columns = own.input_ids.shape[1]
@@ -220,16 +215,14 @@ def test_negative_layers_count_from_the_last(family):
 
 
 @quiet
-@pytest.mark.parametrize("layer", [LAYERS, LAYERS + 7, -LAYERS - 1])
-@every_family
+@crossed("family", FAMILIES, "layer", [LAYERS, LAYERS + 7, -LAYERS - 1])
 def test_a_layer_that_the_model_has_not_is_refused(family, layer):
     with pytest.raises(ValueError, match=f"layers 0 to {LAYERS - 1}, not {layer}"):
         Attention(layer)(FAMILIES[family](), batch([5], family=family))
 
 
 @quiet
-@pytest.mark.parametrize("head", [HEADS, 11, -1])
-@every_family
+@crossed("family", FAMILIES, "head", [HEADS, 11, -1])
 def test_a_head_that_the_layers_have_not_is_refused(family, head):
     with pytest.raises(ValueError, match=f"heads 0 to {HEADS - 1} in a layer, not {head}"):
         Attention(0, head)(FAMILIES[family](), batch([5], family=family))
@@ -362,14 +355,14 @@ class Counting:
             handle.remove()
 
 
-@pytest.mark.parametrize("head", [None, 1])
-@every_layer
 @pytest.mark.parametrize("family", WITH_INTERFACE)
-def test_only_the_layers_below_run(family, layer, head):
+def test_only_the_layers_below_run(family):
     model, own = model_of(family), batch([5, 1, 9], family=family)
-    with Counting(model) as counted:
-        Attention(layer, head)(model, own)
-    assert (counted.entered, counted.completed) == (layer + 1, layer)
+    for layer in range(LAYERS):
+        for head in (None, 1):
+            with Counting(model) as counted:
+                Attention(layer, head)(model, own)
+            assert (counted.entered, counted.completed) == (layer + 1, layer)
 
 
 @quiet
@@ -426,17 +419,16 @@ def layer_calls(model, run) -> tuple[int, int]:
     return counted.completed, len(back)
 
 
+COSTS = [("words", 0.0, LAYERS), ("words", 0.5, 2 * LAYERS), (2, 0.0, LAYERS), (2, 0.5, 2 * LAYERS - 2)]
+
+
 @quiet
-@pytest.mark.parametrize(
-    ("level", "clean", "passed"),
-    [("words", 0.0, LAYERS), ("words", 0.5, 2 * LAYERS), (2, 0.0, LAYERS), (2, 0.5, 2 * LAYERS - 2)],
-)
-@every_layer
-@every_family
-def test_a_step_costs_the_layers_below_the_guide_once_more(family, layer, level, clean, passed):
+@crossed("family", FAMILIES, "at", [(layer, *cost) for layer in range(LAYERS) for cost in COSTS])
+def test_a_step_costs_the_layers_below_the_guide_once_more(family, at):
     """methods.md, section 5: 3 + l/12 forward passes, plain training being 3, for a forward pass through l of 12
     layers and no backward pass through any. With a clean loss there are two passes, which share the layers below the
     level at which texts meet."""
+    layer, level, clean, passed = at
     model, own = model_of(family).train(), batch([5, 2, 9, 4], family=family)
 
     def step():
@@ -451,8 +443,7 @@ def test_a_step_costs_the_layers_below_the_guide_once_more(family, layer, level,
 
 
 @quiet
-@pytest.mark.parametrize("head", [None, 1])
-@every_family
+@crossed("family", FAMILIES, "head", [None, 1])
 def test_under_autocast_it_is_close_to_full_precision(family, head):
     """bfloat16 has 8 bits: queries and keys are right to one part in 256, and attention to a few."""
     model, own = FAMILIES[family](spread=0.2), batch([5, 1, 9, 30], extra_padding=1, family=family)

@@ -71,15 +71,14 @@ def test_occlusion_takes_a_pass_of_each_shortened_text_without_its_padding(class
     assert found == of_layers(classifier.model, [*LENGTHS, *[6] * sum(WORDS)])
 
 
-@pytest.mark.parametrize(
-    ("names", "passes"),
-    [
-        (["gradient"], 1), (["attention"], 1), (["cls-attention"], 1), (["occlusion"], 1 + 1), (["random"], 1),
-        (["integrated-gradients"], 2 + 32), (["random", "gradient", "attention"], 1 + 1),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("target", ["predicted", "gold", 1])
-def test_the_prediction_takes_no_pass_of_its_own(names, passes, target, classifier, monkeypatch):
+PASSES = {
+    "gradient": 1, "attention": 1, "cls-attention": 1, "occlusion": 1 + 1, "random": 1, "integrated-gradients": 2 + 32,
+    "random gradient attention": 1 + 1,
+}  # fmt: skip
+
+
+@families.crossed("names", PASSES, "target", ["predicted", "gold", 1])
+def test_the_prediction_takes_no_pass_of_its_own(names, target, classifier, monkeypatch):
     calls, usual = [], classifier.model.bert.embeddings.forward
 
     def recorded(*inputs, **named):
@@ -88,8 +87,8 @@ def test_the_prediction_takes_no_pass_of_its_own(names, passes, target, classifi
 
     monkeypatch.setattr(classifier.model.bert.embeddings, "forward", recorded)
     texts = Texts(TEXTS, labels=[0, 1, 1])
-    list(explain_texts(classifier, texts, {name: EXPLAINERS[name] for name in names}, target))
-    assert len(calls) == passes
+    list(explain_texts(classifier, texts, {name: EXPLAINERS[name] for name in names.split()}, target))
+    assert len(calls) == PASSES[names]
 
 
 @pytest.mark.parametrize("family", ["bert", "deberta-v2", "modernbert", "attention"])

@@ -34,16 +34,12 @@ def fits(explainer: str, name: str) -> bool:
     return explainer != "pooling-attention" or name in ("attention", *WORDS)
 
 
-def cases(explainers):
-    return [(explainer, name) for explainer in explainers for name in [*FAMILIES, *WORDS] if fits(explainer, name)]
-
-
 def every_case(explainers=EXPLAINERS):
-    return pytest.mark.parametrize(("explainer", "name"), cases(explainers))
+    return families.crossed("explainer", explainers, "name", [*FAMILIES, *WORDS], fits)
 
 
 quiet = pytest.mark.filterwarnings("ignore:.*attention interface")
-every_shape = pytest.mark.parametrize("pairs", [None, [3, 6, 2]], ids=["texts", "pairs"])
+SECONDS = (None, [3, 6, 2])  # single texts, and pairs
 
 
 def model_of(name: str):
@@ -70,29 +66,31 @@ def alone(own: Batch, row: int) -> Batch:
 
 
 @quiet
-@every_shape
 @every_case()
-def test_a_score_a_token_and_none_for_padding(explainer, name, pairs):
-    model, own = model_of(name), texts_of(name, pairs)
-    scores = EXPLAINERS[explainer](model, own)
-    assert scores.shape == own.input_ids.shape
-    assert scores.is_floating_point() and not scores.requires_grad
-    assert scores.isfinite().all()
-    silent = own.segment == 0 if explainer in WORDS_ONLY else own.attention_mask == 0
-    assert (scores[silent] == 0).all()
-    assert (scores[own.segment > 0] != 0).all()
+def test_a_score_a_token_and_none_for_padding(explainer, name):
+    model = model_of(name)
+    for pairs in SECONDS:
+        own = texts_of(name, pairs)
+        scores = EXPLAINERS[explainer](model, own)
+        assert scores.shape == own.input_ids.shape
+        assert scores.is_floating_point() and not scores.requires_grad
+        assert scores.isfinite().all()
+        silent = own.segment == 0 if explainer in WORDS_ONLY else own.attention_mask == 0
+        assert (scores[silent] == 0).all()
+        assert (scores[own.segment > 0] != 0).all()
 
 
 @quiet
-@every_shape
 @every_case([name for name in EXPLAINERS if name != "random"])
-def test_a_text_alone_and_in_a_padded_batch_has_the_same_scores(explainer, name, pairs):
-    model, own = model_of(name), texts_of(name, pairs)
-    together = EXPLAINERS[explainer](model, own)
-    for row in range(len(own)):
-        text = alone(own, row)
-        length = text.input_ids.shape[1]
-        assert close(EXPLAINERS[explainer](model, text)[0], together[row, :length], 1e-5)
+def test_a_text_alone_and_in_a_padded_batch_has_the_same_scores(explainer, name):
+    model = model_of(name)
+    for pairs in SECONDS:
+        own = texts_of(name, pairs)
+        together = EXPLAINERS[explainer](model, own)
+        for row in range(len(own)):
+            text = alone(own, row)
+            length = text.input_ids.shape[1]
+            assert close(EXPLAINERS[explainer](model, text)[0], together[row, :length], 1e-5)
 
 
 def test_random_scores_are_drawn_anew_and_follow_the_seed():

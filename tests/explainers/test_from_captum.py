@@ -73,8 +73,7 @@ def test_ablation_takes_whole_tokens():
         assert abs(float(lost - found[row, place])) < 1e-5
 
 
-@pytest.mark.parametrize("name", CHEAP)
-@pytest.mark.parametrize("family", ["bert", "roberta", "attention"])
+@families.crossed("name", CHEAP, "family", ["bert", "roberta", "attention"])
 def test_the_rules_of_explainers_hold(name, family):
     """In float64: DeepLift divides by small differences, and in float32 it is the machine that decides."""
     model = families.MODELS[family]().double().train()

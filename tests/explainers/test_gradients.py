@@ -20,7 +20,6 @@ MODELS = [*families.MODELS, *(f"words, {encoder}" for encoder in word_models.ENC
 
 every_shape = pytest.mark.parametrize("shape", SHAPES)
 every_model = pytest.mark.parametrize("name", MODELS)
-all_but_bert = pytest.mark.parametrize("name", [name for name in MODELS if name != "bert"])
 
 
 def model_of(name: str, **settings):
@@ -98,8 +97,7 @@ def test_gradient_times_input_is_captums(shape):
     assert close(gradient_x_input(model, own), expected.where(real(own), 0), 1e-5)
 
 
-@pytest.mark.parametrize("steps", [2, 5, 32])
-@every_shape
+@families.crossed("shape", SHAPES, "steps", [2, 5, 32])
 def test_integrated_gradients_are_captums(shape, steps):
     model, own = model_of("bert"), texts_of("bert", shape)
     expected = captums("IntegratedGradients", model, own, n_steps=steps).sum(2)
@@ -157,8 +155,7 @@ def gradients_by_hand(model, name: str, own: Batch, target: int, module, rows) -
     return torch.autograd.grad(value, seen[1])[0][0], seen[0][0]
 
 
-@every_shape
-@all_but_bert
+@families.crossed("name", [name for name in MODELS if name != "bert"], "shape", SHAPES)
 def test_gradients_against_a_slow_loop(name, shape):
     model, own = model_of(name), texts_of(name, shape)
     target = other_classes(own)
@@ -174,8 +171,7 @@ def test_gradients_against_a_slow_loop(name, shape):
             assert (scores[row, len(wanted) :] == 0).all()
 
 
-@every_shape
-@all_but_bert
+@families.crossed("name", [name for name in MODELS if name != "bert"], "shape", SHAPES)
 def test_integrated_gradients_against_a_slow_loop(name, shape):
     """Three steps: at 1/6, 3/6 and 5/6 of the way from the embeddings of a text whose words' rows are zeros."""
     model, own = model_of(name), texts_of(name, shape)

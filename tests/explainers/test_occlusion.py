@@ -21,9 +21,6 @@ SHAPES = {
 }
 MODELS = [*families.MODELS, *(f"words, {encoder}" for encoder in word_models.ENCODERS)]
 
-every_shape = pytest.mark.parametrize("shape", SHAPES)
-every_model = pytest.mark.parametrize("name", MODELS)
-
 
 def model_of(name: str):
     if name.startswith("words, "):
@@ -65,8 +62,7 @@ def by_hand(model, name: str, own: Batch, target: torch.Tensor | None) -> torch.
     return scores
 
 
-@every_shape
-@every_model
+@families.crossed("name", MODELS, "shape", SHAPES)
 def test_against_a_slow_loop(name, shape):
     model, own = model_of(name), texts_of(name, shape)
     expected = by_hand(model, name, own, own.labels)

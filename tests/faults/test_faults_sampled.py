@@ -1,4 +1,4 @@
-"""A few of the harness's cases with every `make test`; all of them run with `make test-faults`."""
+"""A few of the harness's cases; all of them run with `make test-faults`."""
 
 import pytest
 
@@ -6,6 +6,8 @@ from faults.cases import Bench, wrong_with
 from faults.run import show, table
 from faults.scenarios import WORK
 from faults.server import Outcome, serving
+
+pytestmark = pytest.mark.whole
 
 EVERY = {"train": 80, "predict-jsonl": 14, "reproduce": 15}  # of so many operations one for each fault
 

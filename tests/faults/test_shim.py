@@ -7,6 +7,8 @@ import pytest
 
 from faults.server import FAULTS, compiled_shim
 
+pytestmark = pytest.mark.whole
+
 # Each writes a file named sys.argv[1]; the libraries behind them are written in C, C++, Rust.
 WRITERS = {
     "python": "open(file, 'w').write('x' * 9999)",

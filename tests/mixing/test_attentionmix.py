@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from families import FAMILIES, LAYERS, batch, distinct_batch, layer_modules, padded
+from families import FAMILIES, LAYERS, batch, crossed, distinct_batch, layer_modules, padded
 from reference import close, soft_cross_entropy
 from reference_attention import attentionmix_reference, eager_attention, mixture, relevances
 from salience import AttentionMix, Batch, forward_mixed, mixed
@@ -150,8 +150,7 @@ def even_bert():
     return model
 
 
-@pytest.mark.parametrize("head", [None, 0, 1])
-@pytest.mark.parametrize("layer", range(LAYERS))
+@crossed("layer", range(LAYERS), "head", [None, 0, 1])
 def test_a_model_with_even_attention_shares_by_length(layer, head):
     """The closed form from ids to share: any padding in the means would show."""
     own = padded(batch([28, 8, 1, 0]), 3)
@@ -210,7 +209,7 @@ def examples(draw):
     return own, scores, partner, draw(st.booleans()), draw(st.sampled_from(["both", "own"]))
 
 
-@settings(max_examples=1000)
+@settings(max_examples=200)
 @given(examples())
 def test_against_the_loops(example):
     own, scores, partner, specials, denominator = example
@@ -372,8 +371,7 @@ def method_for(**fields):
     return AttentionMix(pair=lambda _: PARTNER, **fields)
 
 
-@pytest.mark.parametrize(("layer", "head", "specials"), [(0, None, True), (1, 1, True), (2, 0, False)])
-@every_family
+@crossed("family", FAMILIES, "layer, head, specials", [(0, None, True), (1, 1, True), (2, 0, False)])
 def test_the_logits_are_those_of_mixed_word_vectors(family, layer, head, specials):
     model, own = FAMILIES[family]().double(), padded(batch(LENGTHS, family=family), 2, family)
     method = method_for(layer=layer, head=head, specials=specials)
@@ -439,8 +437,7 @@ def two_passes(model, own, keep, level):
             handle.remove()
 
 
-@pytest.mark.parametrize("level", [1, 2, LAYERS])
-@every_family
+@crossed("family", FAMILIES, "level", [1, 2, LAYERS])
 def test_texts_may_meet_after_a_layer(family, level):
     """The paper leaves it for later: the ratios are the same, the texts' states take the words' place."""
     model, own = FAMILIES[family]().double(), batch(LENGTHS, family=family)

@@ -2,7 +2,7 @@
 
 import copy
 import math
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
-from families import FAMILIES, batch
+from families import FAMILIES, batch, crossed
 from reference import close, soft_cross_entropy
 from reference_patches import budget, dropmix_reference, exchanged, window_size
 from salience import METHODS, Batch, DropMix, forward_mixed, mixed, plain
@@ -58,8 +58,7 @@ GOLDS = {  # S for b = 0, ..., 6
 }
 
 
-@pytest.mark.parametrize("kind", GOLDS)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@crossed("dtype", [torch.float32, torch.float64], "kind", GOLDS)
 def test_gold_sizes_for_every_budget(kind, dtype):
     height, width, sizes = GOLDS[kind]
     found = [int(chosen(I.to(dtype), height, width, units / 6).sum()) for units in range(7)]
@@ -209,21 +208,20 @@ def compare(example):
     assert torch.equal(mix.blend(representation), exchanged(representation, keep, partner))
 
 
-@settings(max_examples=1000)
+@settings(max_examples=200)
 @given(examples(with_ties))
 def test_against_the_loops_with_many_ties(example):
     """Equal windows enter together or not at all."""
     compare(example)
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(examples(without_ties))
 def test_against_the_loops_with_few_ties(example):
     compare(example)
 
 
-@pytest.mark.parametrize(("height", "width"), [(1, 1), (None, 1), (3, None), (4, 1), (3, 5)])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@crossed("dtype", [torch.float32, torch.float64], "height, width", [(1, 1), (None, 1), (3, None), (4, 1), (3, 5)])
 def test_against_the_loops_on_longer_texts(height, width, dtype):
     own = texts([20, 9, 1, 15])
     scores = torch.stack([untied(20, 12, seed) for seed in range(4)]).to(dtype)
@@ -263,8 +261,7 @@ def test_channels_are_whole_columns(ratio):
     assert torch.equal(found.all(0), found.any(0))
 
 
-@pytest.mark.parametrize("height", [1, 2, 3, 9])
-@pytest.mark.parametrize("ratio", RATIOS)
+@crossed("ratio", RATIOS, "height", [1, 2, 3, 9])
 def test_words_are_whole_rows_in_runs(height, ratio):
     found = chosen(untied(7, 5), height, None, ratio)
     assert found.sum() % 5 == 0
@@ -274,8 +271,7 @@ def test_words_are_whole_rows_in_runs(height, ratio):
     assert found.any() or ratio < 1 / 7  # one row fits always
 
 
-@pytest.mark.parametrize("height", [1, 2, 3, 9])
-@pytest.mark.parametrize("ratio", RATIOS)
+@crossed("ratio", RATIOS, "height", [1, 2, 3, 9])
 def test_general_windows_leave_runs_in_every_column(height, ratio):
     found = chosen(untied(7, 5), height, 1, ratio)
     assert found.sum() <= budget(7, 5, ratio)
@@ -293,8 +289,7 @@ def test_a_larger_budget_takes_more_of_the_same(height, width):
         assert found[-1].all()
 
 
-@pytest.mark.parametrize(("height", "width"), SIZES)
-@pytest.mark.parametrize("power", [-40, -1, 3, 40])
+@crossed("power", [-40, -1, 3, 40], "height, width", SIZES)
 def test_the_scale_of_the_saliency_does_not_matter(height, width, power):
     own = texts([7, 5, 1])
     scores = torch.stack([untied(7, 5, seed) for seed in range(3)])
@@ -305,8 +300,7 @@ def test_the_scale_of_the_saliency_does_not_matter(height, width, power):
         assert torch.equal(before.share, after.share)
 
 
-@pytest.mark.parametrize("direction", ["replace", "keep"])
-@pytest.mark.parametrize(("height", "width"), SIZES)
+@crossed("height, width", SIZES, "direction", ["replace", "keep"])
 def test_nothing_and_everything(height, width, direction):
     """l = 0 replaces nothing, l = 1 all of one's own rows; "keep" is the other way round. Padding always stays."""
     own = texts([7, 2, 1, 4])
@@ -358,18 +352,19 @@ def test_replace_and_keep_are_complementary(height, width):
         assert torch.equal(total[~real], 2 * representation[~real])
 
 
-@pytest.mark.parametrize("value", [0.1, 0.7, 1e-7, 12345.678])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize(("height", "width"), SIZES)
+@crossed("height, width", SIZES, "value, dtype", product([0.1, 0.7, 1e-7, 12345.678], [torch.float32, torch.float64]))
 def test_equal_saliency_enters_together_whatever_its_size(value, dtype, height, width):
     saliency = torch.full((7, 5), value, dtype=dtype)
     assert not chosen(saliency, height, width, 34 / 35).any()
     assert chosen(saliency, height, width, 1.0).all()
 
 
-@pytest.mark.parametrize("direction", ["replace", "keep"])
-@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize(("height", "width"), [(1, 1), (None, 1), (2, None), (2, 1)])
+@crossed(
+    "height, width",
+    [(1, 1), (None, 1), (2, None), (2, 1)],
+    "direction, wrong",
+    product(["replace", "keep"], [math.nan, math.inf, -math.inf]),
+)
 def test_a_text_whose_saliency_overflowed_stays_unmixed(height, width, wrong, direction):
     """One such unit is enough; its partner, whose own saliency is sound, is mixed as ever."""
     own, scores = texts([7, 5, 6, 7]), torch.stack([untied(7, 5, seed) for seed in range(4)])
@@ -511,9 +506,12 @@ def layer_by_layer(model, own: Batch, change) -> torch.Tensor:
     return model.classifier(model.bert.pooler(hidden))
 
 
-@pytest.mark.parametrize("direction", ["replace", "keep"])
-@pytest.mark.parametrize("attention", ["eager", "sdpa"])
-@pytest.mark.parametrize(("height", "width"), [(1, 1), (None, 1), (2, None), (2, 1)])
+@crossed(
+    "height, width",
+    [(1, 1), (None, 1), (2, None), (2, 1)],
+    "direction, attention",
+    product(["replace", "keep"], ["eager", "sdpa"]),
+)
 def test_mixed_texts_keep_their_own_length(height, width, attention, direction):
     """A longer partner lengthens nobody: no token attends to what is past the end of its own text (DM2).
 
@@ -581,8 +579,7 @@ def products(model, own: Batch, objective) -> tuple[int, int]:
     return counts["aten.addmm"], counts["aten.mm"]
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta", "electra"])
-@pytest.mark.parametrize("name", ["dropmix-u", "dropmix-c", "dropmix-w", "dropmix-g"])
+@crossed("name", ["dropmix-u", "dropmix-c", "dropmix-w", "dropmix-g"], "family", ["bert", "roberta", "electra"])
 def test_a_step_costs_five_or_six_forward_passes(name, family):
     """Section 5 of methods.md, F the cost of a forward pass: plain training 3; on mixtures only 5, for the guide's
     backward pass multiplies no weight gradient; with the clean loss, whose backward pass the guide reads, 6."""

@@ -21,6 +21,7 @@ from families import (
     MODELS,
     WITH_TOKEN_TYPES,
     batch,
+    crossed,
     distinct_batch,
     layer_modules,
     padded,
@@ -105,7 +106,7 @@ def interpolated(own: list, other: list, weight: float) -> list:
     return weight * own + (1 - weight) * other
 
 
-@settings(max_examples=1000)
+@settings(max_examples=200)
 @given(examples())
 def test_against_the_formula_in_loops(example):
     """x~ = l x_A + (1 - l) x_B and y~ = l y_A + (1 - l) y_B, the same l on both sides, for every text and unit."""
@@ -138,8 +139,7 @@ def test_against_the_formula_in_loops(example):
         assert close(targets[row], torch.tensor(label), 1e-6)
 
 
-@every_method
-@pytest.mark.parametrize("per_example", [False, True])
+@crossed("per_example", [False, True], "method", METHODS)
 def test_the_largest_side_is_the_larger_of_what_would_be_drawn(method, per_example):
     own, found = distinct_batch([1] * 40), []
     for largest in (False, True):
@@ -150,8 +150,7 @@ def test_the_largest_side_is_the_larger_of_what_would_be_drawn(method, per_examp
     assert torch.equal(found[1], torch.maximum(found[0], 1 - found[0]))
 
 
-@every_method
-@pytest.mark.parametrize("alpha", [0.2, 1.0, 2.5])
+@crossed("alpha", [0.2, 1.0, 2.5], "method", METHODS)
 def test_weights_of_each_text_follow_beta(method, alpha):
     """Against the whole distribution, and its mean 1/2 and variance 1 / (4 (2 alpha + 1)) by themselves."""
     own = distinct_batch([1] * 4000)
@@ -457,8 +456,7 @@ def assert_same(found: tuple, expected: tuple) -> None:
         assert close(found[1][name], expected[1][name], 1e-6 * largest), name
 
 
-@every_sharing
-@every_family
+@crossed("family", FAMILIES, "name", SHARING)
 def test_sharing_the_trunk_changes_neither_losses_nor_gradients(family, name):
     """Without dropout. Single texts and pairs, ragged, an empty one and an odd number among them."""
     model = FAMILIES[family]().double().train()
@@ -497,8 +495,7 @@ def calls(model, own: Batch, objective) -> tuple[int, int]:
     return len(forwards), len(backwards)
 
 
-@every_sharing
-@every_family
+@crossed("family", FAMILIES, "name", SHARING)
 def test_layers_below_the_level_run_once(family, name):
     """24 - m of BERT's layers (methods.md 3.4 and section 5): all of them for the clean texts, and those above the
     level again for the mixed ones; apart, all of them twice."""
@@ -540,8 +537,7 @@ def test_where_texts_meet_below_the_layers_nothing_is_shared():
         assert calls(model, own, mixed(method, 0.5)) == (2 * LAYERS, 2 * LAYERS)
 
 
-@every_sharing
-@pytest.mark.parametrize("family", ["bert", "mpnet", "albert"])
+@crossed("name", SHARING, "family", ["bert", "mpnet", "albert"])
 def test_gradients_that_are_there_already_stay(family, name):
     """As when a large batch is cut into pieces: the trunk adds to them, once."""
     model, own = FAMILIES[family]().double().train(), batch([5, 2, 9, 4], family=family)

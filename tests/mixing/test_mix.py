@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from families import FAMILIES, batch, distinct_batch
+from families import FAMILIES, batch, crossed, distinct_batch
 from reference import close, soft_cross_entropy
 from salience import Mix, forward_mixed
 
@@ -62,8 +62,7 @@ def test_the_ends_of_an_interpolation_are_exact(keep):
     assert torch.equal(mix.blend(own), own if keep else own[partner])
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("shape", [(), (2, 1, 1), (2, 3, 1)])
+@crossed("shape", [(), (2, 1, 1), (2, 3, 1)], "dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_blending_keeps_the_precision_of_the_representation(dtype, shape):
     """The layers above were built for it; a keep in another precision must not change it."""
     mix = Mix("embeddings", torch.tensor([1, 0]), torch.full(shape, 0.3), torch.full((2,), 0.3))
@@ -108,8 +107,7 @@ def test_nothing_else_is_attended_to(attend):
         attending(torch.tensor(True), attend)
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta", "deberta-v2"])
-@pytest.mark.parametrize("level", ["embeddings", 1])
+@crossed("level", ["embeddings", 1], "family", ["bert", "roberta", "deberta-v2"])
 def test_attend_and_not_the_type_of_keep_decides_the_mask(family, level):
     """The same half of the units replaced, given as bool and as 0 and 1: equal logits if, and only if, `attend` is."""
     model, texts = FAMILIES[family]().double(), batch([3, 9], family=family)

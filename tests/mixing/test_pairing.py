@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from families import distinct_batch
+from families import crossed, distinct_batch
 from salience.mixing.method import neighbours, shuffle, swap_halves
 
 
@@ -15,8 +15,7 @@ def test_swapping_halves_pairs_back_and_forth(size, partner):
     assert swap_halves(distinct_batch([2] * size)).tolist() == partner
 
 
-@pytest.mark.parametrize("pair", [swap_halves, shuffle, neighbours])
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 16])
+@crossed("size", [1, 2, 3, 4, 7, 16], "pair", [swap_halves, shuffle, neighbours])
 def test_a_pairing_is_a_permutation(pair, size):
     partner = pair(distinct_batch([2] * size))
     assert partner.dtype == torch.long

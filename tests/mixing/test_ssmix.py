@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from families import FAMILIES, batch, distinct_batch, padded, rearranged
+from families import FAMILIES, batch, crossed, distinct_batch, padded, rearranged
 from reference import best_start, close, span_length, ssmix_reference
 from salience import Batch, SSMix
 from salience.mixing.method import neighbours, shuffle, swap_halves
@@ -195,14 +195,14 @@ def compare(example):
     assert torch.equal(mix.partner, partner)
 
 
-@settings(max_examples=600)
+@settings(max_examples=150)
 @given(examples(with_ties))
 def test_against_the_loop_with_many_ties(example):
     """The first of equal windows must win."""
     compare(example)
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(examples(without_ties))
 def test_against_the_loop_with_few_ties(example):
     compare(example)
@@ -214,8 +214,7 @@ def test_against_the_loop_where_scores_are_not_finite(example):
     compare(example)
 
 
-@pytest.mark.parametrize("pairs", [False, True])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@crossed("dtype", [torch.float32, torch.float64], "pairs", [False, True])
 def test_against_the_loop_on_long_texts(pairs, dtype):
     """As long as a model reads, in the precision gradients come in."""
     generator = torch.Generator().manual_seed(1)
@@ -239,8 +238,7 @@ def test_ties_go_to_the_first_place():
     assert words(own, ids, 0)[:3] == [B + 1, B + 2, A + 3]
 
 
-@pytest.mark.parametrize("value", [0.1, 0.7, 1e-7, 12345.678])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@crossed("dtype", [torch.float32, torch.float64], "value", [0.1, 0.7, 1e-7, 12345.678])
 def test_equal_scores_are_a_tie_whatever_their_size(value, dtype):
     """A running sum of 0.1 drifts; the windows are equal all the same."""
     own = distinct_batch([40, 40, 31])
@@ -295,8 +293,7 @@ def test_what_special_tokens_score_is_of_no_account(special):
     assert torch.equal(mixed_ids(own, scores)[0], mixed_ids(own, changed)[0])
 
 
-@pytest.mark.parametrize("window", [0.1, 0.5, 1.0])
-@pytest.mark.parametrize("family", ["bert", "roberta"])
+@crossed("family", ["bert", "roberta"], "window", [0.1, 0.5, 1.0])
 def test_special_tokens_and_padding_stay_and_nothing_crosses_a_separator(window, family):
     own = distinct_batch([6, 1, 12, 0, 3], [2, 20, 1, 5, 0], extra_padding=2, family=family)
     for seed in range(10):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from families import distinct_batch, padded
+from families import crossed, distinct_batch, padded
 from reference import close, span_length
 from salience import METHODS, SSMix
 from salience.mixing.method import neighbours
@@ -131,14 +131,14 @@ def compare(name, possible, example):
         assert mix.share[row].item() == pytest.approx(1 - total / words if words else 1.0, abs=1e-6)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=200)
 @given(examples())
 def test_random_spans_are_possible_ones(example):
     """SS9: contiguous here and there, each within one text of the pair."""
     compare(SPANS, possible_spans, example)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=200)
 @given(examples())
 def test_random_places_are_possible_ones(example):
     """SS10: distinct places, the same number in both texts, up to the shorter text's end."""
@@ -173,8 +173,7 @@ def assert_all_alike(found: Counter, possible: set) -> None:
     assert stats.chisquare(list(found.values())).pvalue > 1e-3
 
 
-@pytest.mark.parametrize(("name", "possible"), [(SPANS, possible_spans), (PLACES, possible_places)])
-@pytest.mark.parametrize("lengths", [(6, 4), (4, 6), (5, 5)])
+@crossed("lengths", [(6, 4), (4, 6), (5, 5)], "name, possible", [(SPANS, possible_spans), (PLACES, possible_places)])
 def test_all_results_are_equally_likely(name, possible, lengths):
     """Both starts by themselves, not the same start in both texts (SS9); every choice of places."""
     own = many(lengths)
@@ -210,8 +209,7 @@ def test_the_two_directions_draw_by_themselves():
     )
 
 
-@every_ablation
-@pytest.mark.parametrize("pairs", [None, [4, 0, 9, 2]])
+@crossed("pairs", [None, [4, 0, 9, 2]], "name", [SPANS, PLACES])
 def test_padding_draws_nothing_more(name, pairs):
     """Neither other results nor more numbers: what is drawn next is the same, too."""
     own = distinct_batch([12, 3, 0, 7], pairs)

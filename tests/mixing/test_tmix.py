@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from families import FAMILIES, LAYERS, batch, build, distinct_batch, layer_modules, padded
+from families import FAMILIES, LAYERS, batch, build, crossed, distinct_batch, layer_modules, padded
 from reference import close
 from salience import EmbedMix, TMix, forward_mixed
 from salience.hooks.hooks import forward
@@ -58,8 +58,7 @@ def two_passes(model, own, level, partner, ratio):
         return model(input_ids=own.input_ids, attention_mask=union_of(own, partner)).logits
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("family", FAMILIES)
+@crossed("family", FAMILIES, "level", LEVELS)
 def test_against_two_passes(family, level):
     # What stands on padding there depends on how much there is: a longer text cannot meet it as it is. What it meets
     # instead is test_padding_changes_nothing's business; here partners are of equal lengths.
@@ -75,8 +74,7 @@ def test_against_two_passes(family, level):
     assert close(found, expected)
 
 
-@pytest.mark.parametrize("attention", ["eager", "sdpa"])
-@pytest.mark.parametrize("level", range(1, LAYERS + 1))
+@crossed("level", range(1, LAYERS + 1), "attention", ["eager", "sdpa"])
 def test_against_berts_layers_one_by_one(level, attention):
     """The layers up to the level under each text's own mask, those after it under both; masks added by hand."""
     model = FAMILIES["bert"]().double()
@@ -108,8 +106,7 @@ def test_below_the_first_layer_it_is_embedmix(family):
     assert torch.equal(here, there)
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("family", FAMILIES)
+@crossed("family", FAMILIES, "level", LEVELS)
 def test_ratio_one_is_the_plain_model_and_ratio_zero_the_partner(family, level):
     model = FAMILIES[family]().double()
     own = batch([6, 6, 6, 6, 6], family=family)
@@ -121,8 +118,7 @@ def test_ratio_one_is_the_plain_model_and_ratio_zero_the_partner(family, level):
             assert mix.share.tolist() == [ratio] * 5
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("family", FAMILIES)
+@crossed("family", FAMILIES, "level", LEVELS)
 def test_padding_changes_nothing(family, level):
     """The longer text meets the shorter one's padding; how much of it there is must not matter."""
     model = FAMILIES[family]().double()
