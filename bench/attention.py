@@ -37,7 +37,7 @@ from salience.data.batching import Collator, LengthGrouped
 from salience.data.encoding import Encoded, encode_texts
 from salience.papers.attention_classifiers.building import build_attention_classifier
 from salience.papers.attention_classifiers.classifier import TypeScalars
-from salience.papers.attention_classifiers.encoders import LSTM, Dropout
+from salience.papers.attention_classifiers.layers import LSTM, Dropout
 from salience.papers.attention_classifiers.options import PRESETS, AttentionOptions
 from salience.papers.vat.turns import compress, encode_features
 from salience.training.objective import plain

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import torch
 
-from salience.papers.datasets import processor_name
+from salience.papers.table import processor_name
 
 PACKAGES = ("torch", "transformers", "tokenizers", "salience")
 # The processor's time, of all threads together, hardly depends on other work; it is of use with --threads 1.

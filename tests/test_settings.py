@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from salience.errors import InputError
-from salience.papers.attention_classifiers.options import AttentionOptions
-from salience.papers.uaftc.training import WordRecipe
+from salience.papers.attention_classifiers.options import AttentionOptions, WordRecipe
 from salience.settings import (
     BOOL,
     COUNT,

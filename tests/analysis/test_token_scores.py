@@ -15,8 +15,8 @@ from reference_attention import token_types
 from reference_understanding import read
 from salience import Batch
 from salience.hooks.hooks import forward
-from salience.papers.uaftc import token_scores as module
-from salience.papers.uaftc.token_scores import check_scored, global_scores, local_scores, token_scores
+from salience.papers.uaftc import analysis as module
+from salience.papers.uaftc.analysis import check_scored, global_scores, local_scores, token_scores
 from word_models import torchs_lstm, word_classifier
 
 V = 23

@@ -10,13 +10,13 @@ import pytest
 from test_bad_input import refused
 
 import families
+from salience.papers.attention_classifiers.options import WordRecipe
 from salience.papers.mixing_tables import MixingTable
 from salience.papers.tables import TABLES
 from salience.papers.uaftc import figures as uaftc_figures
 from salience.papers.uaftc import synthetic as uaftc_synthetic
 from salience.papers.uaftc import table2 as uaftc_table2
 from salience.papers.uaftc.synthetic import synthetic
-from salience.papers.uaftc.training import WordRecipe
 from salience.papers.vat import tables as vat
 
 LABELS = ("negative", "positive")

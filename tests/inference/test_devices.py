@@ -3,10 +3,9 @@
 import platform
 
 import pytest
-import torch
 
-from salience.papers import datasets as devices
-from salience.papers.datasets import device_name, processor_name
+from salience.papers import table as devices
+from salience.papers.table import processor_name
 
 TOLD = "processor\t: 0\nmodel name\t: AMD EPYC 7B13\nflags\t\t: avx2\n\nprocessor\t: 1\nmodel name\t: AMD EPYC 7B13\n"
 
@@ -15,7 +14,7 @@ def test_the_processor_is_named_as_the_system_does(tmp_path, monkeypatch):
     file = tmp_path / "cpuinfo"
     file.write_text(TOLD)
     monkeypatch.setattr(devices, "CPU_INFO", file)
-    assert processor_name() == device_name(torch.device("cpu")) == "AMD EPYC 7B13"
+    assert processor_name() == "AMD EPYC 7B13"
 
 
 @pytest.mark.parametrize("text", [None, "processor\t: 0\nHardware\t: BCM2835\n"])
@@ -26,8 +25,3 @@ def test_a_processor_without_a_name_has_its_architecture(tmp_path, monkeypatch, 
     monkeypatch.setattr(devices, "CPU_INFO", file)
     monkeypatch.setattr(platform, "processor", lambda: "")
     assert processor_name() == platform.machine() != ""
-
-
-def test_a_gpu_is_named_by_torch(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU {device.index}")
-    assert device_name(torch.device("cuda", 1)) == "GPU 1"

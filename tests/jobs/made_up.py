@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from salience.papers.tables import Table
+from salience.papers.table import Table
 
 
 @dataclass(frozen=True)

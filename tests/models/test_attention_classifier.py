@@ -414,7 +414,7 @@ def test_special_tokens_are_never_attended_to(words, pairs, pooling):
         assert model.config.special_token_ids == special
     encoded = encode_texts(tokenizer, TEXTS, pairs, [0, 1, 2])
     own = Batch(**Collator.of(tokenizer)([encoded[row] for row in range(3)]))
-    derived = own.attention_mask.bool() & ~torch.isin(own.input_ids, model.special)
+    derived = own.attention_mask.bool() & ~torch.isin(own.input_ids, torch.tensor(model.config.special_token_ids))
     assert torch.equal(derived, own.segment > 0)
     assert not words or (own.input_ids == tokenizer.unk_token_id).any()
 

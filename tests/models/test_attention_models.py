@@ -11,6 +11,7 @@ from salience.errors import InputError
 from salience.models.architectures import NAMES, own_settings
 from salience.models.loading import longest_text
 from salience.papers.attention_classifiers.building import build_attention_classifier
+from salience.papers.attention_classifiers.layers import Additive, Dot, First, Max
 from salience.papers.attention_classifiers.options import (
     POOLINGS,
     PREFIX,
@@ -19,7 +20,6 @@ from salience.papers.attention_classifiers.options import (
     AttentionOptions,
     attention_options,
 )
-from salience.papers.attention_classifiers.poolings import Additive, Dot, First, Max
 from word_models import bits
 
 TEXTS = ["a good film", "a bad film", "bad bad acting, don't go"]
@@ -254,7 +254,7 @@ def test_other_families_are_encoders_too(tmp_path):
         model, tokenizer, _ = built("attention:dot", encoder=str(folder))
         encoded = tokenizer(TEXTS, padding=True, return_tensors="pt")
         found = model.eval()(**encoded)
-        special = torch.isin(encoded.input_ids, model.special)
+        special = torch.isin(encoded.input_ids, torch.tensor(model.config.special_token_ids))
         assert found.logits.shape == (3, 2)
         assert (found.attentions[0][:, 0][special] == 0).all()
         assert longest_text(model, tokenizer) == families.POSITIONS

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from salience.papers.attention_classifiers.encoders import Dropout
+from salience.papers.attention_classifiers.layers import Dropout
 
 COUNT = 400_000
 

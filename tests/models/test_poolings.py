@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference import close
+from salience.papers.attention_classifiers.layers import Additive, Dot, Max, Mean, pooling
 from salience.papers.attention_classifiers.options import POOLINGS
-from salience.papers.attention_classifiers.poolings import Additive, Dot, Max, Mean, pooling
 
 WIDTH = 6
 ATTENDING = [name for name in POOLINGS if name != "max"]

@@ -14,11 +14,9 @@ from reference import close
 from salience.errors import InputError
 from salience.models.loading import embedded_folder, load_tokenizer
 from salience.papers.attention_classifiers.building import (
-    fill,
     glove_vectors,
     minilm_vectors,
     read_word_vectors,
-    word_piece_vectors,
 )
 
 GLOVE = "the 0.1 0.2 0.3\nfilm -1 2e-1 3\nother 9 9 9\nwell-made 1 1 1\n"
@@ -141,13 +139,6 @@ def test_a_damaged_gzip_file_is_one_line(damage, tmp_path):
     assert "\n" not in str(refusal.value)
 
 
-def test_rows_of_the_table_are_filled_and_others_left():
-    table = torch.nn.Parameter(torch.zeros(5, 2, dtype=torch.float16))
-    fill(table, {3: torch.tensor([1.0, 2.0]), 1: torch.tensor([3.0, 4.0])})
-    assert table.tolist() == [[0, 0], [3, 4], [0, 0], [1, 2], [0, 0]]
-    assert table.requires_grad and table.dtype == torch.float16
-
-
 # ---------------------------------------------------------------------------------------------------- rows of minilm
 
 
@@ -166,14 +157,9 @@ def test_a_words_vector_is_the_mean_of_its_pieces():
 
 
 def test_a_word_without_pieces_gets_no_vector():
-    words = {"film": 0, "\u200b": 1}  # a space of no width is cleaned away
-    found = word_piece_vectors(words, load_tokenizer("minilm"), torch.randn(30522, 2))
-    assert found.keys() == {0}
-
-
-def test_without_words_there_are_no_vectors():
-    """Where `minimum_frequency` makes every word unknown."""
-    assert word_piece_vectors({}, load_tokenizer("minilm"), torch.randn(30522, 2)) == {}
+    """A space of no width is cleaned away; where `minimum_frequency` makes every word unknown, there are no words."""
+    assert minilm_vectors({"film": 0, "\u200b": 1})[0].keys() == {0}
+    assert minilm_vectors({}) == ({}, 384)
 
 
 # --------------------------------------------------------------------------------------------------------------- GloVe

@@ -15,12 +15,11 @@ from salience.audit.words import NEUTRAL
 from salience.cli.main import main
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.papers.attention_classifiers.options import AttentionOptions
-from salience.papers.uaftc.analysis import Analysis, Words, analyse, sweep
+from salience.papers.attention_classifiers.options import AttentionOptions, WordRecipe
+from salience.papers.uaftc.analysis import Analysis, TokenScores, Words, analyse, sweep
 from salience.papers.uaftc.page import attention_page, category_rows, draw_all
 from salience.papers.uaftc.page import scores as draw_scores
-from salience.papers.uaftc.token_scores import TokenScores
-from salience.papers.uaftc.training import WordRecipe, fit_words
+from salience.papers.uaftc.training import fit_words
 from salience.training.recipe import Recipe
 from salience.training.task import read_task
 

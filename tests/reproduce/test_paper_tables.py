@@ -13,6 +13,7 @@ import families
 from salience.audit.words import NEUTRAL, NONE
 from salience.data.task import Task
 from salience.data.texts import Texts
+from salience.papers.attention_classifiers.options import WordRecipe
 from salience.papers.attentionmix import figures as attentionmix_figures
 from salience.papers.datasets import SOURCES
 from salience.papers.dropmix import table5 as dropmix_table5
@@ -21,10 +22,8 @@ from salience.papers.uaftc import figures as uaftc_figures
 from salience.papers.uaftc import figures as word_categories
 from salience.papers.uaftc import synthetic as uaftc_synthetic
 from salience.papers.uaftc import table2 as uaftc_table2
+from salience.papers.uaftc.analysis import TokenScores
 from salience.papers.uaftc.synthetic import synthetic
-from salience.papers.uaftc.token_scores import TokenScores
-from salience.papers.uaftc.training import WordRecipe
-from salience.papers.vat import published as vat_published
 from salience.papers.vat import tables as vat
 
 
@@ -217,7 +216,7 @@ def test_the_points_of_the_pictures_are_words_of_their_category(most, every, mon
     monkeypatch.setattr(word_categories, "DRAWN", most)
     analysis = made_up_analysis(2, 1)
     category, alone, tested = analysis.words.category.tolist(), analysis.alone, analysis.in_test
-    drawn = word_categories.points(analysis)
+    drawn = word_categories.separation(analysis)["points"]
     assert list(drawn) == ["neutral", "0", "1"]
     rows = [row for row in range(40) if category[row] == NEUTRAL]
     assert len(rows) == 16
@@ -235,7 +234,9 @@ def test_the_points_of_a_class_among_several_have_the_polarity_for_it():
     for label in range(3):
         rows = np.flatnonzero(analysis.words.category == label)
         expected = analysis.alone.polarity[rows, label].tolist()
-        assert word_categories.points(analysis)[str(label)]["polarity"] == pytest.approx(expected, rel=1e-3)
+        assert word_categories.separation(analysis)["points"][str(label)]["polarity"] == pytest.approx(
+            expected, rel=1e-3
+        )
 
 
 @pytest.mark.parametrize(
@@ -402,8 +403,8 @@ LEFT_ALONE = {
     "BERT VAT": (30.23, 61.34, 43.08, 36.80, 65.40),
 }
 TABLES_OF_VAT = {
-    "accuracy": (vat_published.PUBLISHED, OF_VAT), "AOPC": (vat_published.AOPC, DELETED),
-    "post-hoc": (vat_published.POST_HOC, LEFT_ALONE),
+    "accuracy": (vat.PUBLISHED, OF_VAT), "AOPC": (vat.AOPC, DELETED),
+    "post-hoc": (vat.POST_HOC, LEFT_ALONE),
 }  # fmt: skip
 
 
@@ -416,10 +417,10 @@ def test_the_numbers_of_vat(table, row):
 
 
 def test_the_marked_words_of_vat():
-    assert vat_published.WORDS["lstm"]["random"][0] == (14.88, 4.78, 6.56, 14.59, 23.34, 16.06)
-    assert vat_published.WORDS["lstm"]["VAT"][1] == (60.00, 21.42, 28.76, 32.70, 49.19, 35.35)
-    assert vat_published.WORDS["bert"]["ATT"][1] == (37.74, 9.19, 13.46, 30.82, 39.65, 30.23)
-    assert vat_published.WORDS["bert"]["VAT"][0] == (55.24, 20.62, 26.90, 37.26, 58.39, 40.09)
+    assert vat.WORDS["lstm"]["random"][0] == (14.88, 4.78, 6.56, 14.59, 23.34, 16.06)
+    assert vat.WORDS["lstm"]["VAT"][1] == (60.00, 21.42, 28.76, 32.70, 49.19, 35.35)
+    assert vat.WORDS["bert"]["ATT"][1] == (37.74, 9.19, 13.46, 30.82, 39.65, 30.23)
+    assert vat.WORDS["bert"]["VAT"][0] == (55.24, 20.62, 26.90, 37.26, 58.39, 40.09)
 
 
 def rows_of(name, encoder, base, attention, turns, **words) -> list[dict]:

@@ -8,9 +8,7 @@ import torch
 
 from salience.errors import InputError
 from salience.models.precision import has_fast_bf16, resolve_precision
-from salience.papers.datasets import processor_name
-from salience.papers.table import environment, run_table
-from salience.papers.tables import Table
+from salience.papers.table import Table, environment, processor_name, run_table
 from salience.settings import numbers
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from salience.papers.table import Cell, every_set_and_seed, first_seed_rows, sets_of
-from salience.papers.tables import TABLES, Table
+from salience.papers.table import Cell, Table, every_set_and_seed, first_seed_rows, sets_of
+from salience.papers.tables import TABLES
 
 RESULTS = Path(__file__).parents[2] / "results"
 STORED = [file.stem for file in RESULTS.glob("*.jsonl") if file.stem in TABLES]

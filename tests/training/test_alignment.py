@@ -13,7 +13,7 @@ from salience.classify import TextClassifier
 from salience.data.encoding import Encoded
 from salience.mixing import neighbours
 from salience.models.architectures import alignment_penalty, architecture
-from salience.papers.uaftc.training import WordRecipe
+from salience.papers.attention_classifiers.options import WordRecipe
 from salience.training.fit import fit
 from salience.training.objective import penalised, plain
 from salience.training.prepare import Prepared

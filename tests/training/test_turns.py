@@ -323,7 +323,7 @@ def test_frozen_attention_lets_the_gradient_through():
     gradients = []
     for freeze in (False, True):
         model = model_of(dropout=0.0)
-        with frozen(*([model.pooling] if freeze else [])):
+        with frozen(model.pooling.parameters() if freeze else []):
             F.cross_entropy(forward(model, own), own.labels).backward()
         assert (model.pooling.query.grad is None) == freeze
         gradients.append([weight.grad for weight in [*model.encoder.parameters(), *model.head.parameters()]])

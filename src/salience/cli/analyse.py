@@ -86,10 +86,9 @@ def attention(
     from salience.cli.rows import cannot
     from salience.files import check_folder, whole_folder
     from salience.models.loading import load_trained, longest_text
-    from salience.papers.attention_classifiers.options import WORD_ENCODERS, AttentionOptions
+    from salience.papers.attention_classifiers.options import WORD_ENCODERS, AttentionOptions, WordRecipe
     from salience.papers.uaftc.analysis import analyse, sweep
     from salience.papers.uaftc.page import attention_page, category_rows, draw_all, word_rows
-    from salience.papers.uaftc.training import WordRecipe
     from salience.report.terminal import say
     from salience.training.recipe import Recipe
 

@@ -1,8 +1,7 @@
-"""The papers' data sets, read from a folder with a subfolder for each set, or from the hub."""
+"""The papers' data sets, read from a folder with a subfolder for each set, or from the hub; and a training on one."""
 
 from __future__ import annotations
 
-import platform
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -11,11 +10,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.model_selection import train_test_split
-from transformers import set_seed
+from transformers import PreTrainedModel, set_seed
 
 from salience.classify import TextClassifier
+from salience.classify.classifier import predict_probabilities
+from salience.data.encoding import Encoded
 from salience.data.reading import stream
 from salience.data.tables import hub_rows, hub_splits
 from salience.data.task import Task
@@ -26,9 +26,7 @@ from salience.training.fit import Listeners, fit
 from salience.training.prepare import prepare
 from salience.training.recipe import Recipe
 
-# How Jain and Wallace (NAACL 2019, arXiv:1902.10186) prepare texts, whom Sun and Lu (ACL 2020) follow.
-
-SPLIT_SEED = 13478  # of their splits
+SPLIT_SEED = 13478  # of the splits of Jain and Wallace (NAACL 2019, arXiv:1902.10186), whom Sun and Lu (2020) follow
 SHORT = 400  # words: longer reviews are left out
 
 Rows = list[dict[str, Any]]
@@ -60,22 +58,18 @@ def newsgroups(training: int, validation: int, test: int) -> Preparation:
 
 
 def short_reviews(held_out: float, test: int) -> Preparation:
-    """Leaves out long reviews, holds a share of the training rows out, and draws so many test rows, stratified."""
+    """Leaves out long reviews, holds a share of the training rows out, and draws so many test rows, stratified.
+
+    Line breaks of the web become spaces.
+    """
 
     def prepare(*parts: Rows) -> Parts:
-        training, tested = (
-            [row for row in part if len(re.findall(r"\w+", row["text"])) < SHORT]
-            for part in ([row | {"text": one_line(row["text"])} for row in part] for part in parts)
-        )
+        lines = ([row | {"text": re.sub(r"<br\s*/?>|\s+", " ", row["text"])} for row in part] for part in parts)
+        training, tested = ([row for row in part if len(re.findall(r"\w+", row["text"])) < SHORT] for part in lines)
         training, validation = stratified(training, round(held_out * len(training)))
         return training, validation, stratified(tested, test)[1]
 
     return prepare
-
-
-def one_line(text: str) -> str:
-    """A text of the web without its line breaks."""
-    return re.sub(r"<br\s*/?>|\s+", " ", text)
 
 
 def stratified(rows: Rows, drawn: int) -> tuple[Rows, Rows]:
@@ -159,12 +153,12 @@ def load(name: str, data_dir: Path | None, seed: int = 0) -> Task:
     """A data set with its three parts. The same seed draws the same rows.
 
     Args:
-        name: One of `SOURCES`.
-        data_dir: A folder with FOLDER/train.jsonl.gz, test.jsonl.gz and possibly dev.jsonl.gz for each set; None reads
+        name: one of `SOURCES`.
+        data_dir: a folder with FOLDER/train.jsonl.gz, test.jsonl.gz and possibly dev.jsonl.gz for each set; None reads
             from the hub.
 
     Raises:
-        InputError: The set is unknown or missing, or a row has no text or an unknown label; the message names the
+        InputError: the set is unknown or missing, or a row has no text or an unknown label; the message names the
             place.
     """
     if name not in SOURCES:
@@ -181,29 +175,38 @@ def load(name: str, data_dir: Path | None, seed: int = 0) -> Task:
         order = random.permutation(len(training))
         held = round(source.held_out * len(training))
         validation, training = [training[i] for i in order[:held]], [training[i] for i in order[held:]]
-    return Task(
-        list(source.labels), _labelled(training, source.labels), _labelled(validation, source.labels),
-        _labelled(test, source.labels), tokenised=source.tokenised,
-    )  # fmt: skip
+
+    def texts(part: Rows) -> Texts:
+        """With the labels of the words as marks, if the rows have them."""
+        columns = part[0] if part else {}
+        return Texts(
+            [row["text"] for row in part],
+            [row["text_pair"] for row in part] if "text_pair" in columns else None,
+            labels=np.array([source.labels.index(row["label"]) for row in part], np.int64),
+            marks=[row["token_labels"] for row in part] if "token_labels" in columns else None,
+        )
+
+    return Task(list(source.labels), texts(training), texts(validation), texts(test), tokenised=source.tokenised)
 
 
-def rows(source: Source, part: str, data_dir: Path | None) -> list[dict]:
+def rows(source: Source, part: str, data_dir: Path | None) -> Rows:
     """The rows of a part ("train", "dev" or "test") of a set; none if the set has no "dev".
 
     Raises:
-        InputError: The part is missing, or a row has no text or an unknown label.
+        InputError: the part is missing, or a row has no text or an unknown label.
     """
+    name = f"{source.folder}/{part}.jsonl.gz"
     if data_dir is not None:
-        file = data_dir / source.folder / f"{part}.jsonl.gz"
+        file = data_dir / name
         if file.is_file():
             return [_checked(row, source, f"{file}: row {number}") for number, row in enumerate(stream(str(file)), 1)]
         if part == "dev":
             return []
-        raise InputError(f"no data set at {file}: --data-dir is a folder with {source.folder}/{part}.jsonl.gz in it")
+        raise InputError(f"no data set at {file}: --data-dir is a folder with {name} in it")
     try:
         return list(_rows_of_hub(source, part))
     except InputError as error:
-        raise InputError(f"{error}; --data-dir names a folder with {source.folder}/{part}.jsonl.gz in it") from error
+        raise InputError(f"{error}; --data-dir names a folder with {name} in it") from error
 
 
 def _rows_of_hub(source: Source, part: str) -> Iterator[dict]:
@@ -233,17 +236,6 @@ def _checked(row: dict, source: Source, place: str) -> dict:
     if row["label"] not in source.labels:
         raise InputError(f"{place}: unknown label {quoted(row['label'])}; known: {listed(source.labels)}")
     return row
-
-
-def _labelled(part: list[dict], labels: tuple[str, ...]) -> Texts:
-    """The texts of checked rows, with labels and, if the rows have them, the labels of the words as marks."""
-    marks = [row["token_labels"] for row in part] if part and "token_labels" in part[0] else None
-    numbers = np.array([labels.index(row["label"]) for row in part], np.int64)
-    second = [row["text_pair"] for row in part] if part and "text_pair" in part[0] else None
-    return Texts([row["text"] for row in part], second, labels=numbers, marks=marks)
-
-
-# Training one model of a table on a task whose texts are in memory.
 
 
 def train_minilm(data: Task, name: str, method: str, seed: int, max_length: int) -> TextClassifier:
@@ -281,22 +273,7 @@ def train_classifier(
     return fitted.classifier, fitted.iterations
 
 
-# Names of devices, for what was measured on them.
-
-CPU_INFO = Path("/proc/cpuinfo")
-
-
-def device_name(device: torch.device) -> str:
-    """The name of a GPU, as "NVIDIA H100 80GB HBM3", or of the processor.
-
-    Args:
-        device: as of `choose_device`.
-    """
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
-
-
-def processor_name() -> str:
-    """The name of the processor, as "AMD EPYC 7B13"; its architecture where the system does not tell the name."""
-    lines = CPU_INFO.read_text().splitlines() if CPU_INFO.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+def accuracy(model: PreTrainedModel, encoded: Encoded) -> float:
+    """The accuracy of a model on texts with labels, from 0 to 1, computed in fp32."""
+    predicted = predict_probabilities(model, encoded, "fp32").argmax(1)
+    return float((predicted == np.asarray(encoded.labels)).mean())

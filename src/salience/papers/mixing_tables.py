@@ -26,10 +26,8 @@ from salience.data.splitting import draw, drawn
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.models.loading import load_classifier, load_configuration
-from salience.papers import mixing_tables as mixing_report
-from salience.papers.datasets import load
-from salience.papers.table import Row, Table, sets_of
-from salience.papers.uaftc.training import accuracy
+from salience.papers.datasets import accuracy, load
+from salience.papers.table import Row, Table, markdown, sets_of
 from salience.report.comparison_pictures import learning_curves
 from salience.report.pictures import save
 from salience.training.fit import fit
@@ -37,8 +35,14 @@ from salience.training.passes import passes_per_step, text_passes
 from salience.training.prepare import Prepared, prepare
 from salience.training.recipe import Recipe
 
-# How a table of mixing methods is printed: accuracies, differences from the baseline, and the paper's claims.
+LONGEST = 128  # tokens read of a text
+TESTED = 1000  # largest number of test rows
+FIRST = "first without mixing"  # as Yoon et al. (2021, SSMix, arXiv:2106.08062) train, section 3.4
+RATE = 1e-5 / 5e-5  # learning rate of the second training there, relative to that of the first
+MINILM = "minilm"  # the encoder, if no other is named
 
+Settings = Mapping[str, Any]
+Choice = Settings | Callable[[str, int], Settings]  # of a data set, and of the encoder's number of layers
 Published = Mapping[str, Mapping[str, float]]  # data set to method to accuracy in percent
 
 
@@ -86,16 +90,14 @@ def report(
         told: a number of training rows in words.
     """
     parts = []
-    for size in sorted({row["rows"] for row in rows}):
-        of_size = [row for row in rows if row["rows"] == size]
-        names = [name for name in published if any(row["set"] == name for row in of_size)]
-        measured = [method for method in methods if any(row["method"] == method for row in of_size)]
-        title = told(size)
+    for size, own in by_size(rows).items():
+        names = [name for name in published if name in sets_of(own)]
+        measured = measured_of(methods, own)
         tables = {
-            f"Claims, {title}": claimed(claims, names, published, of_size),
-            f"Accuracy in percent, {title}; in brackets the paper's": accuracies(measured, names, published, of_size),
-            f"Difference from {methods[0]} in points, {title}":
-                differences(methods[0], measured, names, published, of_size),
+            f"Claims, {told(size)}": claimed(claims, names, published, own),
+            f"Accuracy in percent, {told(size)}; in brackets the paper's": accuracies(measured, names, published, own),
+            f"Difference from {methods[0]} in points, {told(size)}":
+                differences(methods[0], measured, names, published, own),
         }  # fmt: skip
         parts += [part for heading, found in tables.items() if found for part in (heading, "", found, "")]
     return "\n".join(parts).strip()
@@ -121,14 +123,12 @@ def claimed(claims: Sequence[Claim], names: Sequence[str], published: Published,
 
 
 def accuracies(methods: Sequence[str], names: Sequence[str], published: Published, rows: list[Row]) -> str:
-    """Mean and standard deviation over the seeds of each method on each set."""
-
-    def cell(method: str, name: str) -> str:
-        values = list(by_seed(method, name, rows).values())
-        told = published[name].get(method)
-        return " ".join([spread(values) if values else "", "" if told is None else f"({told:.1f})"]).strip()
-
-    return table("method", names, [[method, *(cell(method, name) for name in names)] for method in methods])
+    """Mean and standard deviation over the seeds of each method on each set, and the paper's accuracy."""
+    told = {name: {method: f" ({value:.1f})" for method, value in published[name].items()} for name in names}
+    return table("method", names, [
+        [method, *((mean_of(method, name, rows) + told[name].get(method, "")).strip() for name in names)]
+        for method in methods
+    ])  # fmt: skip
 
 
 def differences(
@@ -139,12 +139,11 @@ def differences(
     for method in [method for method in methods if method != baseline]:
         cells = []
         for name in names:
-            own, base = by_seed(method, name, rows), by_seed(baseline, name, rows)
+            own, base, told = by_seed(method, name, rows), by_seed(baseline, name, rows), published[name]
             seeds = [seed for seed in own if seed in base]
-            found = difference([own[seed] for seed in seeds], [base[seed] for seed in seeds]) if seeds else None
-            told = published[name]
+            found = difference([own[seed] for seed in seeds], [base[seed] for seed in seeds]) if seeds else ""
             paper = f" ({told[method] - told[baseline]:+.1f})" if {method, baseline} <= {*told} else ""
-            cells.append(f"{found}{paper}" if found else paper.strip())
+            cells.append(f"{found}{paper}".strip())
         overall, _ = over_sets(method, baseline, names, rows)
         lines.append([method, *cells, str(overall or "")])
     return table("method", [*names, "mean over the sets"], lines)
@@ -166,6 +165,11 @@ def over_sets(
     return paired_difference(own, base), sets
 
 
+def by_size(rows: Sequence[Row]) -> dict[int, list[Row]]:
+    """The runs by their number of training rows, ascending."""
+    return {size: [row for row in rows if row["rows"] == size] for size in sorted({row["rows"] for row in rows})}
+
+
 def by_seed(method: str, name: str, rows: list[Row]) -> dict[int, float]:
     """The accuracies in percent of a method on a set, by seed."""
     return {
@@ -174,23 +178,20 @@ def by_seed(method: str, name: str, rows: list[Row]) -> dict[int, float]:
     }  # fmt: skip
 
 
+def mean_of(method: str, name: str, rows: list[Row]) -> str:
+    """Mean and standard deviation over the seeds of a method's accuracy on a set; empty without a run."""
+    values = list(by_seed(method, name, rows).values())
+    return spread(values) if values else ""
+
+
+def measured_of(methods: Sequence[str], rows: Sequence[Row]) -> list[str]:
+    """Those of the methods that have a run."""
+    return [method for method in methods if any(row["method"] == method for row in rows)]
+
+
 def table(title: str, columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """A table in markdown; nothing without lines."""
-    if not lines:
-        return ""
-    return "\n".join(
-        [f"| {title} | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
-        + [f"| {' | '.join(line)} |" for line in lines]
-    )
-
-
-LONGEST = 128  # tokens read of a text
-TESTED = 1000  # largest number of test rows
-FIRST = "first without mixing"  # as Yoon et al. (2021, SSMix, arXiv:2106.08062) train, section 3.4
-RATE = 1e-5 / 5e-5  # learning rate of the second training there, relative to that of the first
-MINILM = "minilm"  # the encoder, if no other is named
-Settings = Mapping[str, Any]
-Choice = Settings | Callable[[str, int], Settings]  # of a data set, and of the encoder's number of layers
+    return markdown([title, *columns], lines) if lines else ""
 
 
 @dataclass(frozen=True)
@@ -218,6 +219,7 @@ class MixingTable:
         sizes: numbers of training rows.
         model: the encoder.
         of_encoders: by encoder, `published` of a paper that has several; other encoders take `published`.
+        curves: whether the numbers of rows stand beside each other, and are drawn as curves.
     """
 
     methods: Mapping[str, Choice]
@@ -226,6 +228,7 @@ class MixingTable:
     sizes: tuple[int, ...] = (500,)
     model: str = MINILM
     of_encoders: Mapping[str, Published] = field(default_factory=dict)
+    curves: bool = False
 
     def cells(self, sets: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
         """Every method on every set, seed by seed, so that an interrupted table has compared all methods."""
@@ -234,17 +237,15 @@ class MixingTable:
             for seed in seeds for rows in self.sizes for name in sets for method in self.methods
         ]  # fmt: skip
 
-    def settings(self, cell: Cell) -> Settings:
-        """The settings of the cell's training."""
-        chosen = self.methods[cell.method]
-        return chosen(cell.set, load_configuration(cell.model).num_hidden_layers) if callable(chosen) else chosen
-
     def run(self, cell: Cell, data_dir: Path | None) -> Row:
         """Trains one model and measures its accuracy on test rows."""
         started = time.time()
         data = part_of(load(cell.set, data_dir, cell.seed), cell.rows, cell.seed)
-        part = self.settings(cell).get(FIRST, 0.0)
-        settings = {name: value for name, value in self.settings(cell).items() if name != FIRST}
+        chosen = self.methods[cell.method]
+        if callable(chosen):
+            chosen = chosen(cell.set, load_configuration(cell.model).num_hidden_layers)
+        settings = dict(chosen)
+        part = settings.pop(FIRST, 0.0)
         prepared = prepare_equal(data, cell.set, settings, cell.seed, cell.model, part)
         steps, made = 0, 0.0
         for training in in_turn(prepared, part) if part else [prepared]:
@@ -264,18 +265,48 @@ class MixingTable:
         for model in dict.fromkeys(row["model"] for row in rows):
             own = [row for row in rows if row["model"] == model]
             published = self.of_encoders.get(model, self.published)
-            parts += [f"Encoder: {model}"] * (model != MINILM) + [self.told(published, own), *passes(own)]
+            told = self.told_by_rows(own) if self.curves else report([*self.methods], published, self.claims, own)
+            parts += [f"Encoder: {model}"] * (model != MINILM) + [told, *passes(own)]
         return "\n\n".join(parts).strip()
 
-    def told(self, published: Published, rows: list[Row]) -> str:
-        """The claims, accuracies and differences of one encoder."""
-        return mixing_report.report(list(self.methods), published, self.claims, rows)
+    def told_by_rows(self, rows: list[Row]) -> str:
+        """The claims by the number of training rows, then the accuracies on each data set."""
+        lines = []
+        for claim in self.claims:
+            found = [over_sets(claim.better, claim.worse, sets_of(rows), own)[0] for own in by_size(rows).values()]
+            if any(found):
+                lines.append([claim.text, *(f"{each}, {claim.verdict(each)}" if each else "" for each in found)])
+        parts = {
+            "Claims, differences in points, means over the data sets":
+                table("claim", [f"{size:,} rows" for size in by_size(rows)], lines),
+        }  # fmt: skip
+        for name in sets_of(rows):
+            of_set = [row for row in rows if row["set"] == name]
+            sizes = by_size(of_set)
+            parts[f"Accuracy in percent, {name}"] = table("method", [f"{size:,} rows" for size in sizes], [
+                [method, *(mean_of(method, name, own) for own in sizes.values())]
+                for method in measured_of([*self.methods], of_set)
+            ])  # fmt: skip
+        return "\n\n".join(f"{heading}\n\n{found}" for heading, found in parts.items() if found)
+
+    def pictures(self, rows: list[Row], folder: Path) -> Iterator[str]:
+        """A curve for each method on each data set of each encoder, over the sizes at which all of them have runs."""
+        for model in dict.fromkeys(row["model"] for row in rows):
+            own = [row for row in rows if row["model"] == model]
+            for name in sets_of(own):
+                curves = curves_of([*self.methods], name, [row for row in own if row["set"] == name])
+                if len(curves.rows) > 1:
+                    drawing = learning_curves(curves)
+                    file = folder / f"curves-{name}-{Path(model).name}"
+                    save(drawing.draw, file, drawing.size, drawing.panels)
+                    yield file.name
 
     def table(self, name: str, paper: str) -> Table[Cell]:
         """The table as `salience reproduce` runs it."""
         return Table(
             name=name, paper=paper, published=self.published, cell=Cell, keys=("accuracy", "text_passes"),
             cells=self.cells, run=self.run, report=self.report, known={"set": self.published, "method": self.methods},
+            pictures=self.pictures if self.curves else None,
             resized=lambda sizes: replace(self, sizes=tuple(dict.fromkeys(sizes))).table(name, paper),
             of_model=lambda model: replace(self, model=model).table(name, paper),
         )  # fmt: skip
@@ -296,11 +327,10 @@ def part_of(data: Task, rows: int, seed: int) -> Task:
 def passes(rows: Sequence[Row]) -> list[str]:
     """A line for each number of training rows: the passes of texts in a run, and by how much the methods differ."""
     lines = []
-    for size in sorted({row["rows"] for row in rows}):
-        of_size = [row for row in rows if row["rows"] == size]
+    for size, own in by_size(rows).items():
         told = []
-        for name in sets_of(of_size):
-            found = [row["text_passes"] for row in of_size if row["set"] == name]
+        for name in sets_of(own):
+            found = [row["text_passes"] for row in own if row["set"] == name]
             told.append(f"{name} {fmean(found):,.0f} (± {50 * (max(found) - min(found)) / fmean(found):.1f} %)")
         lines.append(f"Passes of texts in a run, {size:,} training rows: {', '.join(told)}")
     return lines
@@ -345,79 +375,11 @@ def mixing_alone(method: str, **options: Any) -> dict[str, Any]:
     return {"method": method, "method_options": options, "clean": 0.0}
 
 
-# Tables that compare mixing methods over several numbers of training rows, and their curves.
-
-
-@dataclass(frozen=True)
-class MixingCurves(MixingTable):
-    """A comparison of methods on several data sets with growing parts of the training rows."""
-
-    def told(self, published: Published, rows: list[Row]) -> str:
-        """The claims by the number of training rows, then the accuracies on each data set."""
-        parts = {"Claims, differences in points, means over the data sets": claims_by_rows(self.claims, rows)}
-        for name in sets_of(rows):
-            parts[f"Accuracy in percent, {name}"] = accuracies_by_rows(list(self.methods), name, rows)
-        return "\n\n".join(f"{heading}\n\n{found}" for heading, found in parts.items() if found)
-
-    def pictures(self, rows: list[Row], folder: Path) -> Iterator[str]:
-        """A curve for each method on each data set of each encoder, over the sizes at which all of them have runs."""
-        for model in dict.fromkeys(row["model"] for row in rows):
-            own = [row for row in rows if row["model"] == model]
-            for name in sets_of(own):
-                of_set = [row for row in own if row["set"] == name]
-                curves = curves_of(list(self.methods), name, of_set)
-                if len(curves.rows) > 1:
-                    drawing = learning_curves(curves)
-                    file = folder / f"curves-{name}-{Path(model).name}"
-                    save(drawing.draw, file, drawing.size, drawing.panels)
-                    yield file.name
-
-    def table(self, name: str, paper: str) -> Table[Cell]:
-        """The table as `salience reproduce` runs it, with pictures."""
-        return replace(super().table(name, paper), pictures=self.pictures)
-
-
-def sizes_of(rows: Sequence[Row]) -> list[int]:
-    """The numbers of training rows, ascending."""
-    return sorted({row["rows"] for row in rows})
-
-
-def of_size(rows: Sequence[Row], size: int) -> list[Row]:
-    """The runs with so many training rows."""
-    return [row for row in rows if row["rows"] == size]
-
-
-def claims_by_rows(claims: Sequence[Claim], rows: list[Row]) -> str:
-    """A line for each claim: at each number of training rows, our difference and what it says of the claim."""
-    sizes = sizes_of(rows)
-    lines = []
-    for claim in claims:
-        found = [over_sets(claim.better, claim.worse, sets_of(rows), of_size(rows, size))[0] for size in sizes]
-        if any(found):
-            lines.append([claim.text, *(f"{each}, {claim.verdict(each)}" if each else "" for each in found)])
-    return table("claim", [f"{size:,} rows" for size in sizes], lines)
-
-
-def accuracies_by_rows(methods: Sequence[str], name: str, rows: list[Row]) -> str:
-    """A line for each method that has a run on a set: its accuracy at each number of training rows."""
-    own = [row for row in rows if row["set"] == name]
-    sizes = sizes_of(own)
-    lines = [[method, *(cell(method, name, of_size(own, size)) for size in sizes)]
-             for method in methods if any(row["method"] == method for row in own)]  # fmt: skip
-    return table("method", [f"{size:,} rows" for size in sizes], lines)
-
-
-def cell(method: str, name: str, rows: list[Row]) -> str:
-    """Mean and standard deviation over the seeds; empty without a run."""
-    values = list(by_seed(method, name, rows).values())
-    return spread(values) if values else ""
-
-
 def curves_of(methods: Sequence[str], name: str, rows: list[Row]) -> LearningCurves:
     """The accuracies in percent at the numbers of training rows at which every method of the set has a run."""
-    measured = [method for method in methods if any(row["method"] == method for row in rows)]
-    complete = [size for size in sizes_of(rows) if all(by_seed(each, name, of_size(rows, size)) for each in measured)]
-    values = {
-        method: [list(by_seed(method, name, of_size(rows, size)).values()) for size in complete] for method in measured
+    measured = measured_of(methods, rows)
+    complete = {
+        size: own for size, own in by_size(rows).items() if all(by_seed(method, name, own) for method in measured)
     }
-    return LearningCurves(name, complete, values)
+    values = {method: [list(by_seed(method, name, own).values()) for own in complete.values()] for method in measured}
+    return LearningCurves(name, [*complete], values)

@@ -28,7 +28,6 @@ PUBLISHED = {
 
 
 def in_stages(method: str) -> dict[str, Any]:
-    """The settings of a training that begins without mixing; see `MixingTable.methods`."""
     return {"method": method, FIRST: PLAIN_PART}
 
 

@@ -1,4 +1,7 @@
-"""A paper's table as one typed value: its runs, what a run records, how it is printed and drawn."""
+"""A paper's table as one value: its runs, what a run records, how it is printed and drawn.
+
+The runs of a table are the lines of a results file, so that an interrupted table continues where it stopped.
+"""
 
 from __future__ import annotations
 
@@ -22,44 +25,48 @@ from salience.errors import InputError, counted, listed, quoted, unknown
 from salience.files import check_writable, locked
 from salience.jobs import QUIET, Display, Failure, FailureLog, Job, pool_of, run_jobs
 from salience.models.precision import check_precision, default_precision, resolve_precision
-from salience.papers.datasets import SOURCES, device_name, load
+from salience.papers.datasets import SOURCES, load
+from salience.papers.tables import table_named
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-# Results files: a line of JSON for every run, so that an interrupted table continues where it stopped.
-
 PATIENCE = 60  # seconds to wait for another process that adds a line
+CPU_INFO = Path("/proc/cpuinfo")
+
+Row = dict[str, Any]  # one run: the fields of its cell, then what was measured
+CellT = TypeVar("CellT", bound="DataclassInstance")
 
 
 class Results:
-    """A results file, to which several processes may add.
+    """A results file with a line of JSON for every run, to which several processes may add.
 
     The file is changed only by `add`, which first removes an incomplete last line, left by a kill or a full disk. A
     run that two processes have both made, and that is in the file twice, counts once.
 
     Args:
-        identity: The fields that tell one run from another, in the order in which every line begins with them;
+        identity: the fields that tell one run from another, in the order in which every line begins with them;
             without them every line is a run of its own.
-        keys: The further fields that every run must have.
-        known: By field, the values that it can have, if they are known.
+        keys: the further fields that every run must have.
+        known: by field, the values that it can have, if they are known.
     """
 
     def __init__(
         self, file: str | Path, identity: Sequence[str] = (), keys: Sequence[str] = (),
         known: Mapping[str, Collection[Any]] | None = None,
     ):  # fmt: skip
-        self.file = Path(file)
-        self.known = known or {}
-        self.identity = tuple(identity)
-        self.keys = tuple(keys)
+        self.file, self.identity, self.keys, self.known = Path(file), tuple(identity), tuple(keys), known or {}
 
-    def rows(self) -> list[dict]:
+    def rows(self) -> list[Row]:
         """The runs, in the file's order.
 
         Raises:
-            InputError: A line is not a result of this table; the message names it.
+            InputError: a line is not a result of this table; the message names it.
         """
+        return list(self.by_cell().values())
+
+    def by_cell(self) -> dict[tuple[Any, ...], Row]:
+        """The runs by the fields of their cells, or by their line where there are none. Raises as `rows`."""
         try:
             text = self.file.read_text(encoding="utf-8") if os.path.lexists(self.file) else ""
         except UnicodeDecodeError as error:
@@ -68,22 +75,22 @@ class Results:
         beginning = f'{{"{self.identity[0]}": ' if self.identity else "{"
         if not lines and incomplete[: len(beginning)] != beginning[: len(incomplete)]:
             raise self._foreign(1, self.identity)
-        rows: dict[object, dict] = {}
+        rows: dict[tuple[Any, ...], Row] = {}
         for number, line in enumerate(lines, 1):
-            row = self._parse(line, number)
-            rows.setdefault(tuple(row[name] for name in self.identity) if self.identity else number, row)
-        return list(rows.values())
+            row = self._checked(line, number)
+            rows.setdefault(tuple(row[name] for name in self.identity) if self.identity else (number,), row)
+        return rows
 
     def has(self, **wanted) -> bool:
         """Whether one run has all these values."""
         return any(wanted.items() <= row.items() for row in self.rows())
 
-    def add(self, row: dict) -> None:
+    def add(self, row: Row) -> None:
         """Writes a line.
 
         Raises:
-            InputError: The file holds something else.
-            OSError: The disk is full; the file is then as before.
+            InputError: the file holds something else.
+            OSError: the disk is full; the file is then as before.
         """
         line = f"{json.dumps(row)}\n".encode()
         with locked(self.file, PATIENCE):
@@ -96,7 +103,7 @@ class Results:
                     file.truncate(end)
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.file))
 
-    def _parse(self, line: str, number: int) -> dict:
+    def _checked(self, line: str, number: int) -> Row:
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -105,8 +112,7 @@ class Results:
             ) from error
         if not isinstance(row, dict):
             raise self._foreign(number, self.identity)
-        missing = [name for name in (*self.identity, *self.keys) if name not in row]
-        if missing:
+        if missing := [name for name in (*self.identity, *self.keys) if name not in row]:
             raise self._foreign(number, missing)
         for name, values in self.known.items():
             if row[name] not in values:
@@ -121,10 +127,6 @@ class Results:
         return InputError(
             f"{self.file}: line {line} is not a result of this table{lacks}: name another file with --results"
         )
-
-
-Row = dict[str, Any]  # one run: the fields of its cell, then what was measured
-CellT = TypeVar("CellT", bound="DataclassInstance")
 
 
 @dataclass(frozen=True)
@@ -148,24 +150,24 @@ class Table(Generic[CellT]):
     result before it is stored (`row`).
 
     Args:
-        name: The name on the command line and of the results file.
-        paper: The reference, with an arXiv id or DOI where there is one.
-        published: By data set, what the paper reports, in any form. The keys are the table's data sets.
-        cell: The type of the cells, a frozen dataclass with the fields `set` and `seed`. Its fields identify a run in
+        name: the name on the command line and of the results file.
+        paper: the reference, with an arXiv id or DOI where there is one.
+        published: by data set, what the paper reports, in any form. The keys are the table's data sets.
+        cell: the type of the cells, a frozen dataclass with the fields `set` and `seed`. Its fields identify a run in
             the results file.
-        keys: What `run` records and `report` or `pictures` read; "accuracy" is always one of them.
+        keys: what `run` records and `report` or `pictures` read; "accuracy" is always one of them.
         cells: (sets, seeds) -> the runs, in the order in which they are made.
         run: (cell, data folder or None for the hub) -> the measurements of one run, with all `keys`, as JSON values.
         report: rows -> the table as markdown. The rows may be those of an incomplete table.
         pictures: (rows, folder) -> the names of the pictures that it writes there, without suffix. None: the table
             has no pictures.
         resized: numbers of training rows -> the table with training sets of these sizes. None: the table has one size.
-        known: By field of a cell, the values that it can have, by which runs of another table are told.
         of_model: the name of an encoder -> the table with this one. None: the table is of its own models.
+        known: by field of a cell, the values that it can have, by which runs of another table are told.
 
     Raises:
         TypeError: `cell` is not a dataclass with the fields `set` and `seed`.
-        ValueError: No data set is published, or `keys` repeats a name, takes one of a cell's or lacks "accuracy".
+        ValueError: no data set is published, or `keys` repeats a name, takes one of a cell's or lacks "accuracy".
     """
 
     name: str
@@ -193,8 +195,7 @@ class Table(Generic[CellT]):
             )
 
     def __reduce__(self) -> tuple[Callable[[str], Table[Any]], tuple[str]]:
-        """A table is pickled as its name, because its functions need not be picklable."""
-        return table_named, (self.name,)
+        return table_named, (self.name,)  # its functions need not be picklable
 
     @property
     def sets(self) -> tuple[str, ...]:
@@ -206,13 +207,17 @@ class Table(Generic[CellT]):
         """The fields of a cell, which tell one run from another."""
         return tuple(field.name for field in fields(self.cell))
 
+    def results(self, file: Path) -> Results:
+        """A results file of the table."""
+        return Results(file, self.identity, self.keys, self.known)
+
     def plan(self, sets: Sequence[str], seeds: Sequence[int]) -> list[CellT]:
         """The cells for these data sets and seeds, checked. A set or seed that is named twice counts once.
 
         Raises:
-            InputError: A data set is not one of the table's, or a seed is negative.
-            TypeError: A cell is not of the declared type.
-            ValueError: There are no cells, two are equal, or one is of another set or seed.
+            InputError: a data set is not one of the table's, or a seed is negative.
+            TypeError: a cell is not of the declared type.
+            ValueError: there are no cells, two are equal, or one is of another set or seed.
         """
         sets, seeds = list(dict.fromkeys(sets)), list(dict.fromkeys(seeds))
         for name in sets:
@@ -237,24 +242,15 @@ class Table(Generic[CellT]):
         """Runs one cell; its fields followed by what was measured.
 
         Raises:
-            InputError: The data set cannot be read.
-            ValueError: The run lacks a declared key, or records one that is a field of the cell.
+            InputError: the data set cannot be read.
+            ValueError: the run lacks a declared key, or records one that is a field of the cell.
         """
         measured = self.run(cell, data_dir)
-        lacking = [key for key in self.keys if key not in measured]
-        if lacking:
+        if lacking := [key for key in self.keys if key not in measured]:
             raise ValueError(f"table {self.name}: a run must record {listed(map(quoted, lacking))}, and does not")
-        taken = [key for key in self.identity if key in measured]
-        if taken:
+        if taken := [key for key in self.identity if key in measured]:
             raise ValueError(f"table {self.name}: a run records {listed(map(quoted, taken))}, which is of its cell")
         return asdict(cell) | measured
-
-
-def table_named(name: str) -> Table[Any]:
-    """The table of the catalogue with this name."""
-    from salience.papers.tables import TABLES  # which imports this module
-
-    return TABLES[name]()
 
 
 def sets_of(rows: Iterable[Row]) -> list[str]:
@@ -262,30 +258,29 @@ def sets_of(rows: Iterable[Row]) -> list[str]:
     return list(dict.fromkeys(row["set"] for row in rows))
 
 
+def rows_by_set(rows: Sequence[Row], sets: Iterable[str] | None = None) -> dict[str, list[Row]]:
+    """The rows of each data set that has some; `sets` gives an order, without it that of the rows."""
+    order = sets_of(rows) if sets is None else sets
+    by_set = {name: [row for row in rows if row["set"] == name] for name in order}
+    return {name: own for name, own in by_set.items() if own}
+
+
 def first_seed_rows(rows: Sequence[Row]) -> dict[str, Row]:
     """By data set, the row of the smallest seed, for pictures of a single run."""
-    return {
-        name: min((row for row in rows if row["set"] == name), key=lambda row: row["seed"]) for name in sets_of(rows)
-    }
+    return {name: min(own, key=lambda row: row["seed"]) for name, own in rows_by_set(rows).items()}
 
 
-# Running the cells of a table, each of which becomes a line of the results file, and printing the table.
+def markdown(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table in markdown, with a line for its head and one for each of `lines`."""
+    head = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    return "\n".join(head + [f"| {' | '.join(line)} |" for line in lines])
 
 
 def run_table(
-    table: Table[Any],
-    data_dir: Path | None,
-    sets: Sequence[str] | None,
-    seeds: Sequence[int],
-    file: Path,
-    part: tuple[int, int] = (1, 1),
-    say: Callable[[str], None] = print,
-    *,
-    precision: str = "auto",
-    jobs: int = 1,
-    ray: str | None = None,
-    display: Display = QUIET,
-) -> list[Row]:
+    table: Table[Any], data_dir: Path | None, sets: Sequence[str] | None, seeds: Sequence[int], file: Path,
+    part: tuple[int, int] = (1, 1), say: Callable[[str], None] = print, *, precision: str = "auto", jobs: int = 1,
+    ray: str | None = None, display: Display = QUIET,
+) -> list[Row]:  # fmt: skip
     """Runs the cells that the results file lacks, then prints the table from all rows of the file.
 
     Everything that can be checked is checked before the first cell runs: the data sets, the cells, the file's rows,
@@ -293,30 +288,30 @@ def run_table(
     beside the file, in NAME.failures.jsonl, and the others go on.
 
     Args:
-        data_dir: A folder of data sets; None reads them from the hub.
-        sets: Data sets of the table; None for all.
-        file: The results file; a missing one is created.
+        data_dir: a folder of data sets; None reads them from the hub.
+        sets: data sets of the table; None for all.
+        file: the results file; a missing one is created.
         part: (k, n) runs the k-th of n parts of the cells, for n processes; k starts at 1.
-        say: Prints a line for every run, and the table.
-        precision: Number format in which transformers are trained: "auto", "fp32" or "bf16".
-        jobs: Number of cells that are run at the same time, each in a process of its own.
-        ray: Address of a Ray cluster that runs the cells; None for this machine.
-        display: Is told the progress of the cells.
+        say: prints a line for every run, and the table.
+        precision: number format in which transformers are trained: "auto", "fp32" or "bf16".
+        jobs: number of cells that are run at the same time, each in a process of its own.
+        ray: address of a Ray cluster that runs the cells; None for this machine.
+        display: is told the progress of the cells.
 
     Returns:
         The rows of the file.
 
     Raises:
-        InputError: A data set is not one of the table's, a seed is negative, the file holds something else, or cells
+        InputError: a data set is not one of the table's, a seed is negative, the file holds something else, or cells
             have failed.
-        TypeError, ValueError: The table's cells or a run's keys are not as declared.
+        TypeError, ValueError: the table's cells or a run's keys are not as declared.
     """
     cells = table.plan(table.sets if sets is None else sets, seeds)
     check_precision(precision)
     if ray is None:  # found out once, so that all cells have the same; machines of a cluster find it out themselves
         precision = resolve_precision(precision, choose_device("auto"))
     pool = pool_of(jobs, ray)
-    results = Results(file, table.identity, table.keys, table.known)
+    results = table.results(file)
     table.report(results.rows())
     check_writable(file)
 
@@ -341,12 +336,11 @@ def run_table(
     for name in dict.fromkeys(cell.set for cell in chosen if not results.has(**asdict(cell))):
         if name in SOURCES:
             load(name, data_dir)
-    mine = [job_of(cell) for cell in chosen]
     log = FailureLog(file.with_name(f"{file.stem}.failures.jsonl"))
-    failures = run_jobs(mine, pool, log, display, tell, say)
+    failures = run_jobs(list(map(job_of, chosen)), pool, log, display, tell, say)
     rows = results.rows()
     say(table.report(rows))
-    log.check(failures, len(mine))
+    log.check(failures, len(chosen))
     return rows
 
 
@@ -365,7 +359,7 @@ def environment() -> dict[str, str]:
     """The device, the machine, the precision and the versions of a run, which every row records."""
     device = choose_device("auto")
     return {
-        "device": device_name(device),
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads",
         "precision": resolve_precision("auto", device),  # of transformers; models over words are in fp32
         "versions": f"salience {__version__}, torch {torch.__version__}, transformers {transformers.__version__}, "
@@ -373,55 +367,50 @@ def environment() -> dict[str, str]:
     }
 
 
-# Adding the runs of other results files, as of another machine, to the results file of a table.
+def processor_name() -> str:
+    """The name of the processor, as "AMD EPYC 7B13"; its architecture where the system does not tell the name."""
+    lines = CPU_INFO.read_text().splitlines() if CPU_INFO.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def merge_results(
     table: Table[Any], sets: Sequence[str] | None, seeds: Sequence[int], file: Path, others: Sequence[Path],
     say: Callable[[str], None] = print,
 ) -> list[Row]:  # fmt: skip
-    """Adds the runs that the results file lacks, prints the table, and lists the cells that no file has. Runs nothing.
+    """Adds the runs of other results files, as of another machine, that the file lacks, and prints the table.
+
+    The cells that no file has are listed. Nothing is run.
 
     Args:
-        sets: Data sets whose cells are looked for; None for all of the table.
-        seeds: Whose cells are looked for.
-        file: The results file; a missing one is created.
-        others: The files whose runs are added.
-        say: Prints a line.
+        sets: data sets whose cells are looked for; None for all of the table.
+        seeds: whose cells are looked for.
+        file: the results file; a missing one is created.
+        others: the files whose runs are added.
+        say: prints a line.
 
     Returns:
         The rows of the results file.
 
     Raises:
-        InputError: A data set is not one of the table's, a seed is negative, one of the other files is missing, or a
+        InputError: a data set is not one of the table's, a seed is negative, one of the other files is missing, or a
             file holds something else.
     """
     cells = table.plan(table.sets if sets is None else sets, seeds)
+    results = table.results(file)
     for other in others:
-        say(f"{other}: {counted(add_runs(table, file, other), 'run')} added to {file}")
-    rows = by_cell(table, file)
+        if not other.is_file():
+            raise InputError(f"--merge {other}: there is no such file")
+        known = results.by_cell()
+        new = [row for cell, row in table.results(other).by_cell().items() if cell not in known]
+        table.report([*known.values(), *new])
+        check_writable(file)
+        for row in new:
+            results.add(row)
+        say(f"{other}: {counted(len(new), 'run')} added to {file}")
+    rows = results.by_cell()
     lacking = [named(cell) for cell in cells if astuple(cell) not in rows]
     summary = f"{file} lacks {len(lacking):,} of {counted(len(cells), 'run')}"
     for line in [*table.report([*rows.values()]).splitlines(), summary, *lacking]:
         say(line)
     return [*rows.values()]
-
-
-def add_runs(table: Table[Any], file: Path, other: Path) -> int:
-    """Adds the runs of another results file that `file` lacks, and gives their number."""
-    if not other.is_file():
-        raise InputError(f"--merge {other}: there is no such file")
-    known = by_cell(table, file)
-    new = [row for cell, row in by_cell(table, other).items() if cell not in known]
-    table.report([*known.values(), *new])
-    check_writable(file)
-    results = Results(file, table.identity, table.keys, table.known)
-    for row in new:
-        results.add(row)
-    return len(new)
-
-
-def by_cell(table: Table[Any], file: Path) -> dict[tuple[Any, ...], Row]:
-    """The rows of a results file by the fields of their cells."""
-    rows = Results(file, table.identity, table.keys, table.known).rows()
-    return {tuple(row[name] for name in table.identity): row for row in rows}

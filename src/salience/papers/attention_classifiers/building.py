@@ -1,15 +1,15 @@
-"""A tokenizer of words, for models that are trained from scratch."""
+"""Attention classifiers from their settings: the tokenizer of words, the initial word embeddings, and the model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from safetensors import safe_open
 from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers, processors
 from tokenizers.models import WordLevel
 from tokenizers.trainers import WordLevelTrainer
@@ -24,18 +24,15 @@ from salience.papers.attention_classifiers.classifier import (
     AttentionClassifierConfig,
     without_pooler,
 )
-from salience.papers.attention_classifiers.options import (
-    PREFIX,
-    WORD_ENCODERS,
-    AttentionOptions,
-)
+from salience.papers.attention_classifiers.options import PREFIX, WORD_ENCODERS, AttentionOptions
 
-PADDING, UNKNOWN, SEPARATOR = "[PAD]", "[UNK]", "[SEP]"
-SPECIAL = [PADDING, UNKNOWN, SEPARATOR]
+PADDING, UNKNOWN, SEPARATOR = SPECIAL = ["[PAD]", "[UNK]", "[SEP]"]
 # A word is a run of letters and digits, with single hyphens and apostrophes inside (well-made, don't). Every other
 # character is a word of its own.
 WORD = r"\w+(?:['’\-]\w+)*|[^\w\s]"
 MOST = 200_000  # largest vocabulary, in words
+
+Vectors = tuple[dict[int, Tensor], int]  # token id to vector (E,), and the width E
 
 
 def word_tokenizer(texts: Iterable[str], minimum_frequency: int = 1, split: bool = True) -> PreTrainedTokenizerFast:
@@ -67,10 +64,7 @@ def word_tokenizer(texts: Iterable[str], minimum_frequency: int = 1, split: bool
     )
 
 
-# Initial word embeddings: from a file of vectors, from GloVe, or from the word-piece embeddings of an encoder.
-
-
-def read_word_vectors(file: str | Path, vocabulary: Mapping[str, int]) -> tuple[dict[int, Tensor], int]:
+def read_word_vectors(file: str | Path, vocabulary: Mapping[str, int]) -> Vectors:
     """Reads the vectors of a vocabulary from a file in the text format of GloVe or word2vec.
 
     A line of the file is a word and its numbers, separated by spaces. The first line of a word2vec file, which holds
@@ -80,9 +74,6 @@ def read_word_vectors(file: str | Path, vocabulary: Mapping[str, int]) -> tuple[
     Args:
         file: the file of word vectors.
         vocabulary: word to token id.
-
-    Returns:
-        Token id to vector (E,), and the width E.
 
     Raises:
         InputError: the file cannot be read, a line is malformed, or the file has no word of the vocabulary. The
@@ -100,14 +91,21 @@ def read_word_vectors(file: str | Path, vocabulary: Mapping[str, int]) -> tuple[
             # A few words of GloVe's largest file contain spaces.
             word, numbers = " ".join([word, *numbers[:-width]]), numbers[-width:]
             token_id = vocabulary.get(word, vocabulary.get(word.lower()))
-            if token_id is not None and token_id not in vectors:
-                vectors[token_id] = _vector(numbers, width, path, number)
+            if token_id is None or token_id in vectors:
+                continue
+            try:
+                vector = torch.tensor([float(value) for value in numbers])
+            except ValueError:
+                vector = torch.empty(0)
+            if len(vector) != width or not width or not vector.isfinite().all():
+                raise InputError(f"--embeddings {path}, line {number}: not a word and {width} numbers")
+            vectors[token_id] = vector
     if not vectors:
         raise InputError(f"--embeddings {path}: none of the {len(vocabulary)} words of the training texts is in it")
     return vectors, width
 
 
-def glove_vectors(vocabulary: Mapping[str, int]) -> tuple[dict[int, Tensor], int]:
+def glove_vectors(vocabulary: Mapping[str, int]) -> Vectors:
     """The vectors of a vocabulary from GloVe (6B tokens, 400,000 words in lower case, 50 dimensions).
 
     Pennington, Socher and Manning (2014), doi:10.3115/v1/D14-1162. The vectors are those of the package
@@ -115,9 +113,6 @@ def glove_vectors(vocabulary: Mapping[str, int]) -> tuple[dict[int, Tensor], int
 
     Args:
         vocabulary: word to token id.
-
-    Returns:
-        Token id to vector (E,), and the width E.
 
     Raises:
         InputError: the package is not installed, or has no word of the vocabulary.
@@ -136,41 +131,19 @@ def glove_vectors(vocabulary: Mapping[str, int]) -> tuple[dict[int, Tensor], int
     return {vocabulary[word]: torch.from_numpy(table[row].copy()) for word, row in rows.items()}, table.shape[1]
 
 
-def _vector(numbers: list[str], width: int, path: Path, line: int) -> Tensor:
-    try:
-        vector = torch.tensor([float(number) for number in numbers])
-    except ValueError:
-        vector = torch.empty(0)
-    if len(vector) != width or not width or not vector.isfinite().all():
-        raise InputError(f"--embeddings {path}, line {line}: not a word and {width} numbers")
-    return vector
-
-
-def word_piece_vectors(words: Mapping[str, int], tokenizer, table: Tensor) -> dict[int, Tensor]:
-    """Vectors of words from the word-piece embeddings of an encoder: the mean over the pieces of a word.
+def minilm_vectors(vocabulary: Mapping[str, int]) -> Vectors:
+    """Vectors of words from the word-piece embeddings of the default model: the mean over the pieces of a word.
 
     Args:
-        words: word to token id.
-        tokenizer: the encoder's tokenizer.
-        table: the encoder's word-piece embeddings (P, E).
-
-    Returns:
-        Token id to vector (E,); words without pieces are left out.
+        vocabulary: word to token id; words without pieces get no vector.
     """
-    if not words:
-        return {}
-    names = list(words)
-    pieces = tokenizer(names, add_special_tokens=False)["input_ids"]
-    return {words[name]: table[ids].mean(0) for name, ids in zip(names, pieces, strict=True) if ids}
-
-
-def fill(table: Tensor, vectors: Mapping[int, Tensor]) -> None:
-    """Writes vectors (E,) into the rows of a table (V, E) in place; rows without a vector stay as they are."""
-    with torch.no_grad():
-        table[list(vectors)] = torch.stack(list(vectors.values())).to(table.dtype)
-
-
-# Building attention classifiers from their settings.
+    with safe_open(f"{model_source('minilm')}/model.safetensors", "pt") as weights:
+        name = next(name for name in weights.keys() if name.endswith("word_embeddings.weight"))  # noqa: SIM118
+        table = weights.get_tensor(name)
+    names = list(vocabulary)
+    pieces = load_tokenizer("minilm")(names, add_special_tokens=False)["input_ids"] if names else []
+    vectors = {vocabulary[name]: table[ids].mean(0) for name, ids in zip(names, pieces, strict=True) if ids}
+    return vectors, table.shape[1]
 
 
 def build_attention_classifier(
@@ -187,94 +160,71 @@ def build_attention_classifier(
         labels: names of the classes, in the order of their indices.
         texts: the training texts, from which the vocabulary of a word encoder is taken.
         note: receives one line on the word vectors that were found.
-        split: whether a word encoder separates words and punctuation marks. False is for tokenised texts, whose
-            words are separated by white space.
+        split: as of `word_tokenizer`, for a word encoder.
 
     Raises:
         InputError: settings that do not go together, or a file that cannot be read.
     """
-    common = {
+    settings: dict[str, Any] = {
         "pooling": options.pooling, "scale": options.scale, "pooling_heads": options.pooling_heads,
         "head": options.head, "latent_size": options.latent_size, "shared_head": options.shared_head,
         "inference": options.inference, "num_labels": len(labels),
         "id2label": dict(enumerate(labels)), "label2id": {label: number for number, label in enumerate(labels)},
         "problem_type": "single_label_classification",
     }  # fmt: skip
-    if options.encoder in WORD_ENCODERS:
-        return _over_words(options, common, texts, note, split)
-    return _over_transformer(options, common)
-
-
-def _over_words(
-    options: AttentionOptions, common: dict[str, Any], texts: Iterable[str], note: Callable[[str], None], split: bool
-) -> tuple[AttentionClassifier, PreTrainedTokenizerBase]:
-    tokenizer = word_tokenizer(texts, options.minimum_frequency, split)
-    vocabulary = {word: number for word, number in tokenizer.get_vocab().items() if word not in SPECIAL}
+    if options.encoder not in WORD_ENCODERS:
+        encoder, tokenizer = load_encoder(options.encoder)
+        model = _configured(
+            settings,
+            encoder="transformer",
+            encoder_config=encoder.config,
+            special_token_ids=sorted(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}),
+            dropout=0.1 if options.dropout is None else options.dropout,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+        model.encoder = without_pooler(encoder)
+        return model, tokenizer
+    words = word_tokenizer(texts, options.minimum_frequency, split)
+    vocabulary = {word: number for word, number in words.get_vocab().items() if word not in SPECIAL}
     width = 100 if options.width is None else options.width
-    vectors: dict[int, Tensor] = {}
-    if options.embeddings == "minilm":
-        vectors, embedding_size = minilm_vectors(vocabulary)
-    elif options.embeddings is not None:
-        read = glove_vectors if options.embeddings == "glove" else partial(read_word_vectors, options.embeddings)
-        vectors, embedding_size = read(vocabulary)
-        note(f"{options.embeddings}: vectors of width {embedding_size} for {len(vectors)} of {len(vocabulary)} words")
-    else:
-        embedding_size = width
+    vectors, embedding_size = _initial_vectors(options.embeddings, vocabulary, width, note)
     model = _configured(
-        common
-        | {
-            "encoder": options.encoder, "vocab_size": len(tokenizer), "embedding_size": embedding_size,
-            "hidden_size": width, "bidirectional": options.bidirectional,
-            "embedding_dropout": 0.5 if options.embedding_dropout is None else options.embedding_dropout,
-            "dropout": 0.5 if options.dropout is None else options.dropout,
-            "special_token_ids": [tokenizer.sep_token_id], "pad_token_id": tokenizer.pad_token_id,
-        }
-    )  # fmt: skip
+        settings,
+        encoder=options.encoder,
+        vocab_size=len(words),
+        embedding_size=embedding_size,
+        hidden_size=width,
+        bidirectional=options.bidirectional,
+        embedding_dropout=0.5 if options.embedding_dropout is None else options.embedding_dropout,
+        dropout=0.5 if options.dropout is None else options.dropout,
+        special_token_ids=[words.sep_token_id],
+        pad_token_id=words.pad_token_id,
+    )
     if vectors:
-        scaled = {token: options.embedding_scale * vector for token, vector in vectors.items()}
-        fill(model.get_input_embeddings().weight, scaled)
-    return model, tokenizer
+        table = model.get_input_embeddings().weight
+        scaled = torch.stack([options.embedding_scale * vector for vector in vectors.values()])
+        with torch.no_grad():
+            table[list(vectors)] = scaled.to(table.dtype)
+    return model, words
 
 
-def _over_transformer(
-    options: AttentionOptions, common: dict[str, Any]
-) -> tuple[AttentionClassifier, PreTrainedTokenizerBase]:
-    encoder, tokenizer = load_encoder(options.encoder)
-    special = sorted(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
-    model = _configured(
-        common
-        | {
-            "encoder": "transformer", "encoder_config": encoder.config, "special_token_ids": special,
-            "dropout": 0.1 if options.dropout is None else options.dropout,
-            "pad_token_id": tokenizer.pad_token_id,
-        }
-    )  # fmt: skip
-    model.encoder = without_pooler(encoder)
-    return model, tokenizer
+def _initial_vectors(
+    source: str | None, vocabulary: Mapping[str, int], width: int, note: Callable[[str], None]
+) -> Vectors:
+    if source is None:
+        return {}, width
+    if source == "minilm":
+        return minilm_vectors(vocabulary)
+    vectors, width = glove_vectors(vocabulary) if source == "glove" else read_word_vectors(source, vocabulary)
+    note(f"{source}: vectors of width {width} for {len(vectors)} of {len(vocabulary)} words")
+    return vectors, width
 
 
-def _configured(settings: dict[str, Any]) -> AttentionClassifier:
+def _configured(settings: Mapping[str, Any], **further: Any) -> AttentionClassifier:
+    name = f"--model {PREFIX}{settings['pooling']}"
     try:
-        return AttentionClassifier(AttentionClassifierConfig(**settings))
+        return AttentionClassifier(AttentionClassifierConfig(**settings, **further))
     except ValueError as error:
-        raise InputError(f"--model {PREFIX}{settings['pooling']}: {error}") from error
+        raise InputError(f"{name}: {error}") from error
     except (MemoryError, RuntimeError) as error:  # torch raises a RuntimeError when there is not enough memory
-        reason = one_line(error)
-        raise InputError(f"--model {PREFIX}{settings['pooling']} cannot be built: {reason[:300]}") from error
-
-
-def minilm_vectors(vocabulary: dict[str, int]) -> tuple[dict[int, Tensor], int]:
-    """Vectors of words from the word-piece embeddings of the default model.
-
-    Args:
-        vocabulary: word to token id.
-
-    Returns:
-        Token id to vector (E,), and the width E.
-    """
-    from safetensors import safe_open
-
-    with safe_open(f"{model_source('minilm')}/model.safetensors", "pt") as weights:
-        name = next(name for name in weights.keys() if name.endswith("word_embeddings.weight"))  # noqa: SIM118
-        table = weights.get_tensor(name)
-    return word_piece_vectors(vocabulary, load_tokenizer("minilm"), table), table.shape[1]
+        raise InputError(f"{name} cannot be built: {one_line(error)[:300]}") from error

@@ -28,59 +28,19 @@ from salience.batch import Batch
 from salience.hooks.attention import Reached
 from salience.hooks.hooks import evaluating, forward, rewriting_arguments
 from salience.models.architectures import NO_ALIGNMENT, Architecture
-from salience.papers.attention_classifiers.encoders import Dropout, WordEncoder
+from salience.papers.attention_classifiers.layers import (
+    Additive,
+    Attention,
+    Dot,
+    Dropout,
+    WordEncoder,
+    attend,
+    pooling,
+)
 from salience.papers.attention_classifiers.options import HEADS, INFERENCES, POOLINGS, WORD_ENCODERS
-from salience.papers.attention_classifiers.poolings import Additive, Attention, Dot, attend, pooling
-
-SMALLEST = 1e-6  # lower bound of a standard deviation
-
-
-class Compressor(nn.Module):
-    """Compresses the pooled vector R (B, D) into z = u + sigma * epsilon (B, Z), epsilon ~ N(0, I), and classifies z.
-
-    Zhou et al. (2021, section 3.3, Eq. 9). u and sigma are computed from R by a perceptron with one hidden layer each,
-    and z is classified by another one. The paper leaves open how sigma, a standard deviation here, is kept positive;
-    here it is the softplus of a perceptron's output.
-
-    Args:
-        width: D, the width of R.
-        latent: Z, the width of z.
-        classes: C, the number of classes; None builds no classifier, and z is classified by the learner's head.
-    """
-
-    def __init__(self, width: int, latent: int, classes: int | None):
-        super().__init__()
-        self.latent = latent
-        self.mean = perceptron(width, latent)
-        self.deviation = perceptron(width, latent)
-        self.classifier = None if classes is None else perceptron(latent, classes)
-
-    def forward(self, pooled: Tensor) -> tuple[Tensor, Tensor]:
-        """One sample of z for each text (B, Z), and its KL divergence from the prior N(0, I) in nats (B,)."""
-        mean, deviation = self.mean(pooled), F.softplus(self.deviation(pooled)) + SMALLEST
-        return sample(mean, deviation), divergence(mean, deviation)
-
-
-def sample(mean: Tensor, deviation: Tensor) -> Tensor:
-    """One sample of N(mean, diag(deviation^2)), reparametrised; all three have the shape (B, Z)."""
-    return mean + deviation * torch.randn_like(mean)
-
-
-def divergence(mean: Tensor, deviation: Tensor) -> Tensor:
-    """KL(N(mean, diag(deviation^2)) || N(0, I)) in nats (B,), for `mean` and `deviation` (B, Z).
-
-    It is 1/2 sum (u^2 + sigma^2 - 1 - ln sigma^2), the KL term of Zhou et al. (2021, Eq. 8).
-    """
-    square = deviation.square()
-    return 0.5 * (mean.square() + square - 1 - square.log()).sum(-1)
-
-
-def perceptron(inputs: int, outputs: int) -> nn.Sequential:
-    """A perceptron with one hidden layer of tanh units, which is as wide as the input."""
-    return nn.Sequential(nn.Linear(inputs, inputs), nn.Tanh(), nn.Linear(inputs, outputs))
-
 
 ENCODERS = (*WORD_ENCODERS, "transformer")
+SMALLEST = 1e-6  # lower bound of a standard deviation
 
 
 class AttentionClassifierConfig(PreTrainedConfig):
@@ -172,7 +132,49 @@ class AttentionClassifierConfig(PreTrainedConfig):
         super().__init__(**others)
 
 
-# Attention classifiers: an encoder, a pooling and a head, as in two papers.
+def perceptron(inputs: int, outputs: int) -> nn.Sequential:
+    """A perceptron with one hidden layer of tanh units, which is as wide as the input."""
+    return nn.Sequential(nn.Linear(inputs, inputs), nn.Tanh(), nn.Linear(inputs, outputs))
+
+
+class Compressor(nn.Module):
+    """Compresses the pooled vector R (B, D) into z = u + sigma * epsilon (B, Z), epsilon ~ N(0, I), and classifies z.
+
+    Zhou et al. (2021, section 3.3, Eq. 9). u and sigma are computed from R by a perceptron with one hidden layer each,
+    and z is classified by another one. The paper leaves open how sigma, a standard deviation here, is kept positive;
+    here it is the softplus of a perceptron's output.
+
+    Args:
+        width: D, the width of R.
+        latent: Z, the width of z.
+        classes: C, the number of classes; None builds no classifier, and z is classified by the learner's head.
+    """
+
+    def __init__(self, width: int, latent: int, classes: int | None):
+        super().__init__()
+        self.latent = latent
+        self.mean = perceptron(width, latent)
+        self.deviation = perceptron(width, latent)
+        self.classifier = None if classes is None else perceptron(latent, classes)
+
+    def forward(self, pooled: Tensor) -> tuple[Tensor, Tensor]:
+        """One sample of z for each text (B, Z), and its KL divergence from the prior N(0, I) in nats (B,)."""
+        mean, deviation = self.mean(pooled), F.softplus(self.deviation(pooled)) + SMALLEST
+        return sample(mean, deviation), divergence(mean, deviation)
+
+
+def sample(mean: Tensor, deviation: Tensor) -> Tensor:
+    """One sample of N(mean, diag(deviation^2)), reparametrised; all three have the shape (B, Z)."""
+    return mean + deviation * torch.randn_like(mean)
+
+
+def divergence(mean: Tensor, deviation: Tensor) -> Tensor:
+    """KL(N(mean, diag(deviation^2)) || N(0, I)) in nats (B,), for `mean` and `deviation` (B, Z).
+
+    It is 1/2 sum (u^2 + sigma^2 - 1 - ln sigma^2), the KL term of Zhou et al. (2021, Eq. 8).
+    """
+    square = deviation.square()
+    return 0.5 * (mean.square() + square - 1 - square.log()).sum(-1)
 
 
 class AttentionClassifier(Architecture, PreTrainedModel):
@@ -189,6 +191,7 @@ class AttentionClassifier(Architecture, PreTrainedModel):
     supports_gradient_checkpointing = True
     _supports_sdpa = _supports_flash_attn = _supports_attention_backend = True
     accepts_loss_kwargs = False  # the loss is a batch mean, so a Trainer must divide it when it accumulates gradients
+    by_turns = "salience.papers.vat.turns:fit_by_turns"
 
     def __init__(self, config: AttentionClassifierConfig):
         super().__init__(config)
@@ -233,7 +236,8 @@ class AttentionClassifier(Architecture, PreTrainedModel):
         if attention_mask is None:
             attention_mask = torch.ones_like(input_ids)
         if word_mask is None:
-            word_mask = attention_mask.bool() & (input_ids[..., None] != self.special).all(-1)
+            special = torch.tensor(self.config.special_token_ids, dtype=torch.long, device=self.device)
+            word_mask = attention_mask.bool() & (input_ids[..., None] != special).all(-1)
         arguments = others if self.config.encoder == "transformer" else {}
         encoded = self.encoder(input_ids=input_ids, attention_mask=attention_mask, **arguments)
         pooled, attention = self.pooling(encoded.last_hidden_state, word_mask & attention_mask.bool())
@@ -264,8 +268,6 @@ class AttentionClassifier(Architecture, PreTrainedModel):
         return self.compressor.classifier(compressed)
 
     # What the other rooms ask of a model, see `Architecture`.
-
-    by_turns = "salience.papers.vat.turns:fit_by_turns"
 
     @property
     def reads_words(self) -> bool:
@@ -331,17 +333,12 @@ class AttentionClassifier(Architecture, PreTrainedModel):
             raise ValueError(f"{self.config.pooling} pooling has no attention to show")
         return attention.mean(1)
 
-    @property
-    def special(self) -> Tensor:
-        """The ids of special tokens (S,), on the model's device."""
-        return torch.tensor(self.config.special_token_ids, dtype=torch.long, device=self.device)
+    # What transformers asks of a model.
 
     def get_input_embeddings(self) -> nn.Embedding:
-        """The word-embedding table (V, E)."""
         return cast(nn.Embedding, self.encoder.get_input_embeddings())
 
     def set_input_embeddings(self, value: nn.Module) -> None:
-        """Replaces the word-embedding table."""
         self.encoder.set_input_embeddings(value)
 
     def _init_weights(self, module: nn.Module) -> None:
@@ -352,10 +349,9 @@ class AttentionClassifier(Architecture, PreTrainedModel):
             init.uniform_(module.weight, -0.1, 0.1)
             if module.padding_idx is not None and not getattr(module.weight, "_is_hf_initialized", False):
                 init.zeros_(module.weight[module.padding_idx])
-        elif isinstance(module, Dot):
-            init.normal_(module.query)
-        elif isinstance(module, Additive):
-            if self.config.pooling == "variational" or self.config.head == "perceptron":
+        elif isinstance(module, Attention):
+            of_zhou = self.config.pooling == "variational" or self.config.head == "perceptron"
+            if isinstance(module, Additive) and of_zhou:
                 init.uniform_(module.query, -0.1, 0.1)
             else:
                 init.normal_(module.query)
@@ -384,9 +380,6 @@ AutoConfig.register(AttentionClassifierConfig.model_type, AttentionClassifierCon
 AutoModelForSequenceClassification.register(AttentionClassifierConfig, AttentionClassifier, exist_ok=True)
 
 
-# The states that the pooling of an attention classifier reads.
-
-
 def pooled_states(model: AttentionClassifier, batch: Batch) -> tuple[Tensor, Tensor]:
     """The arguments of the model's pooling, in a forward pass that ends there.
 
@@ -404,15 +397,12 @@ def pooled_states(model: AttentionClassifier, batch: Batch) -> tuple[Tensor, Ten
     return arguments["states"], arguments["mask"]
 
 
-# Fast inference for attention classifiers in which every word type has two scalars (Sun and Lu, 2020, section 3).
-
-
 class TypeScalars:
     """The attention score and the polarity scores of every word type, which determine the logits of any text.
 
     If a token's state depends on its type alone, the score of a text is s = sum_j alpha_j s_j, where alpha is the
-    softmax of the attention scores of its tokens and s_j the polarity of token j. The D numbers of a state are then
-    needed once for each type instead of once for each token.
+    softmax of the attention scores of its tokens and s_j the polarity of token j (Sun and Lu, 2020, section 3). The D
+    numbers of a state are then needed once for each type instead of once for each token.
 
     Args:
         model: a model for which `fits` is true.

@@ -1,4 +1,7 @@
-"""The settings of attention classifiers, by option and by name: `attention:dot`, and the presets of two papers."""
+"""The settings of attention classifiers, by option and by name: `attention:dot`, and the presets of two papers.
+
+They are declared apart from the modules, which need torch: the command line shows these settings without importing it.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from salience.errors import InputError, nearest, quoted, unknown
-from salience.settings import BOOL, COUNT, POSITIVE, SHARE, TEXT, check_settings, one_of, setting
+from salience.settings import (
+    BOOL,
+    COUNT,
+    POSITIVE,
+    SHARE,
+    TEXT,
+    as_option,
+    between,
+    check_settings,
+    one_of,
+    same_setting,
+    setting,
+    whole_between,
+)
+from salience.training.procedures import Standard
 
-# Declared apart from the modules, which need torch: the command line shows these settings without importing it.
 ATTENDING = ("dot", "additive", "variational")  # poolings with attention scores
 POOLINGS = ("first", "max", "mean", *ATTENDING)
 WORD_ENCODERS = ("embeddings", "affine", "lstm")
@@ -102,7 +118,6 @@ class AttentionOptions:
         return f"{model} is built for classes that exclude each other"
 
     def _changed(self, names: Sequence[str]) -> str:
-        """Those of the named fields that differ from their default, separated by commas."""
         return ", ".join(
             field.name for field in fields(self) if field.name in names and getattr(self, field.name) != field.default
         )
@@ -146,3 +161,26 @@ def attention_options(model: str, options: Mapping[str, Any]) -> AttentionOption
         if name not in names:
             raise unknown(f"option of --model {model}:", name, names)
     return replace(preset, **options)
+
+
+@dataclass(frozen=True)
+class WordRecipe:
+    """Settings of the training of word models by Sun and Lu (`salience.papers.uaftc.analysis.fit_words`).
+
+    The paper leaves most of them open; the defaults are those of the authors' notebook for SST.
+
+    Raises:
+        InputError: a value does not fit its setting.
+    """
+
+    epochs: int = setting(40, whole_between(1, 10**6), "number of training epochs")
+    batch_size: int = setting(100, whole_between(1, 10**6), "number of texts in a training step")
+    learning_rate: float = setting(0.02, between(0, 10), "learning rate of Adagrad at the first step")
+    decay: float = setting(0.001, between(0, 10**6), "decay of the learning rate over steps")
+    weight_decay: float = setting(0.0, between(0, 10**6), "L2 penalty on all weights but the word embeddings")
+    alignment: float = same_setting(Standard, "alignment")
+    alignment_form: str = same_setting(Standard, "alignment_form")
+
+    def __post_init__(self):
+        check_settings(self, as_option)
+        Standard(self.alignment, self.alignment_form)  # checks that they go together

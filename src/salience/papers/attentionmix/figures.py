@@ -25,9 +25,8 @@ from salience.hooks.attention import attention
 from salience.hooks.stages import depth
 from salience.mixing.heads import rank_heads
 from salience.papers.attentionmix.parts_of_speech import SpacyTagger, bars, by_tag, named, tagged_attention
-from salience.papers.datasets import load, train_minilm
-from salience.papers.table import Cell, Row, Table, every_set_and_seed, first_seed_rows
-from salience.papers.uaftc.training import accuracy
+from salience.papers.datasets import accuracy, load, train_minilm
+from salience.papers.table import Cell, Row, Table, every_set_and_seed, first_seed_rows, markdown, rows_by_set
 from salience.report.pictures import save
 
 ROWS = 1000  # for training
@@ -86,42 +85,30 @@ class EveryHead:
 def report(rows: list[Row]) -> str:
     """For each set, the relative attention to each tag in the first and last layer and in the two shown heads of the
     first seed; then the number of heads for which the authors' hypothesis holds, over seeds."""
-    lines = []
-    for name, shown in PUBLISHED.items():
-        of_set = sorted((row for row in rows if row["set"] == name), key=lambda row: row["seed"])
-        if not of_set:
-            continue
-        first = of_set[0]
-        groups = [("layer 0", first["relative"][0]), (f"layer {len(first['relative']) - 1}", first["relative"][-1])]
-        groups += [(f"head {layer}:{head}", [first["relative"][layer][head]]) for layer, head in first["agreeing"]]
-        lines += ["", f"{name}, seed {first['seed']}; the paper: {shown}", "",
-                  "| attention of | " + " | ".join(TAGS) + " |", "|---" * (len(TAGS) + 1) + "|"]  # fmt: skip
-        for title, heads in groups:
-            lines.append(f"| {title} | " + " | ".join(f"{_mean(heads, tag):.2f}" for tag in TAGS) + " |")
-    lines += [
-        "",
-        "| set | seeds | heads with ADJ, ADV and VERB above their mean | with PUNCT highest |",
-        "|---|---|---|---|",
-    ]
-    for name in PUBLISHED:
-        heads_by_seed = [[head for layer in row["relative"] for head in layer] for row in rows if row["set"] == name]
-        if heads_by_seed:
-            opinion = [sum(all(head.get(tag, 0) > 1 for tag in OPINION) for head in heads) for heads in heads_by_seed]
-            punctuation = [sum(_highest(head) == "PUNCT" for head in heads) for heads in heads_by_seed]
-            lines.append(
-                f"| {name} | {len(heads_by_seed)} | {spread(np.array(opinion))} of {len(heads_by_seed[0])} | "
-                f"{spread(np.array(punctuation))} |"
-            )
-    return "\n".join(lines).strip()
-
-
-def _highest(head: dict[str, float]) -> str:
-    """The tag with the highest attention among the frequent tags; a few interjections would often be the highest."""
-    return max(TAGS, key=lambda tag: head.get(tag, 0))
-
-
-def _mean(heads: list[dict[str, float]], tag: str) -> float:
-    return float(np.mean([head.get(tag, np.nan) for head in heads]))
+    by_set = rows_by_set(rows, PUBLISHED)
+    parts, summary = [], []
+    for name, own in by_set.items():
+        first = min(own, key=lambda row: row["seed"])
+        groups = {"layer 0": first["relative"][0], f"layer {len(first['relative']) - 1}": first["relative"][-1]}
+        groups |= {f"head {layer}:{head}": [first["relative"][layer][head]] for layer, head in first["agreeing"]}
+        lines = [
+            [title, *(f"{np.mean([head.get(tag, np.nan) for head in heads]):.2f}" for tag in TAGS)]
+            for title, heads in groups.items()
+        ]
+        parts += [
+            f"{name}, seed {first['seed']}; the paper: {PUBLISHED[name]}",
+            markdown(["attention of", *TAGS], lines),
+        ]
+        by_seed = [[head for layer in row["relative"] for head in layer] for row in own]
+        opinion = [sum(all(head.get(tag, 0) > 1 for tag in OPINION) for head in heads) for heads in by_seed]
+        # Among the frequent tags; a few interjections would often be the highest.
+        highest = [[max(TAGS, key=lambda tag: head.get(tag, 0)) for head in heads] for heads in by_seed]
+        summary.append([
+            name, str(len(own)), f"{spread(np.array(opinion))} of {len(by_seed[0])}",
+            spread(np.array([tags.count("PUNCT") for tags in highest])),
+        ])  # fmt: skip
+    head = ("set", "seeds", "heads with ADJ, ADV and VERB above their mean", "with PUNCT highest")
+    return "\n\n".join([*parts, markdown(head, summary)])
 
 
 def pictures(rows: list[Row], folder: Path) -> Iterator[str]:

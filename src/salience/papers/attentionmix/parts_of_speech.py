@@ -1,4 +1,7 @@
-"""Attention by part of speech as a table and as pictures (Lewy and Mańdziuk, 2023, AttentionMix, Figures 5 to 7)."""
+"""Attention by part of speech, as a table and as pictures.
+
+Lewy and Mańdziuk (2023), AttentionMix, arXiv:2309.11104, section 6.5 and Figures 5 to 7.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,6 @@ from salience.errors import InputError, counted, quoted
 from salience.explainers.explain import explain_tokens
 from salience.report.pictures import COLOURS, HoverTexts, Marks
 from salience.report.terminal import literal, titled
-
-# Part-of-speech tags of texts, from spaCy, from another tagger, or given with the texts.
 
 Tagged = list[tuple[int, int, str]]  # the words of a text: first character, character after the last, tag
 Tagger = Callable[[Sequence[str]], Iterator[Tagged]]
@@ -103,9 +104,6 @@ def in_order(text: str, tagged: Tagged, number: int) -> Tagged:
                 "overlap; give every character to one word at most"
             )
     return ordered
-
-
-# Attention by part of speech (Lewy and Mańdziuk, 2023, AttentionMix, arXiv 2309.11104, section 6.5, Figures 5-7).
 
 
 @dataclass(frozen=True)

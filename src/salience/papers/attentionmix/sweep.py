@@ -19,43 +19,12 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from salience.mixing.heads import rank_heads
-from salience.papers.datasets import load
+from salience.papers.datasets import accuracy, load
 from salience.papers.mixing_tables import mixing_alone, part_of, prepare_equal
-from salience.papers.table import Row, Table
-from salience.papers.uaftc.training import accuracy
+from salience.papers.table import Row, Table, markdown
 from salience.report.pictures import HoverTexts, Marks, save
 from salience.training.fit import fit
 from salience.training.prepare import first_batches
-
-# Pictures of a sweep over the heads of a model: what training by each gives, beside how well it agrees.
-
-
-def draw_maps(panels: Sequence[Axes], accuracies: np.ndarray, agreements: np.ndarray, title: str) -> HoverTexts:
-    """Draws two maps with a line for each layer and a column for each head.
-
-    Args:
-        panels: two.
-        accuracies: in percent, (L, H); NaN where a head was not trained by.
-        agreements: (L, H), from -1 to 1.
-        title: of the set.
-    """
-    texts: dict[Marks, list[str]] = {}
-    shown = ((accuracies, "accuracy of a training by the head, %", "{:.1f} %"),
-             (agreements, "agreement of the head with the gradient", "{:+.2f}"))  # fmt: skip
-    for panel, (values, name, form) in zip(panels, shown, strict=True):
-        mesh = panel.pcolormesh(np.ma.masked_invalid(values), cmap="viridis", edgecolors="white", linewidth=0.5)
-        panel.figure.colorbar(mesh, ax=panel)
-        panel.set_title(f"{title}: {name}", fontsize=9)
-        panel.set_xticks(np.arange(values.shape[1]) + 0.5, [str(head) for head in range(values.shape[1])])
-        panel.set_yticks(np.arange(values.shape[0]) + 0.5, [str(layer) for layer in range(values.shape[0])])
-        panel.set_xlabel("head")
-        panel.set_ylabel("layer")
-        panel.invert_yaxis()
-        texts[mesh] = [
-            f"head {head} of layer {layer}: {form.format(value)}" for (layer, head), value in np.ndenumerate(values)
-        ]
-    return texts
-
 
 LAYERS, HEADS = 6, 12
 KEYS = ("accuracy", "agreement")  # of a training
@@ -171,7 +140,7 @@ def report(rows: list[Row]) -> str:
         "of the accuracies of two seeds", "accuracy, most agreeing head", "mean of the heads",
         "best head of the sweep", "best layer's mean", "best heads in the paper",
     )  # fmt: skip
-    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    lines = []
     for (name, size), own in by_set(rows).items():
         finished = finished_seeds(own)
         maps, seeds = Maps.of(finished), {row["seed"] for row in finished}
@@ -184,12 +153,13 @@ def report(rows: list[Row]) -> str:
         layers = (
             "" if np.isnan(maps.layers).all() else f"{np.nanmax(maps.layers):.1f} (layer {np.nanargmax(maps.layers)})"
         )
-        lines.append(
-            f"| {name} | {size} | {len(seeds)} | {len(names)} | {shown(rank_correlation(agreements, accuracies))} | "
-            f"{of_two_seeds(own)} | {accuracies[agreeing]:.1f} ({names[agreeing]}) | {accuracies.mean():.1f} ± "
-            f"{accuracies.std(ddof=1):.1f} | {accuracies[best]:.1f} ({names[best]}) | {layers} | {PUBLISHED[name]} |"
-        )
-    return "\n".join(lines)
+        lines.append([
+            name, str(size), str(len(seeds)), str(len(names)), shown(rank_correlation(agreements, accuracies)),
+            of_two_seeds(own), f"{accuracies[agreeing]:.1f} ({names[agreeing]})",
+            f"{accuracies.mean():.1f} ± {accuracies.std(ddof=1):.1f}", f"{accuracies[best]:.1f} ({names[best]})",
+            layers, PUBLISHED[name],
+        ])  # fmt: skip
+    return markdown(columns, lines)
 
 
 def of_two_seeds(rows: Sequence[Row]) -> str:
@@ -224,6 +194,33 @@ def pictures(rows: list[Row], folder: Path) -> Iterator[str]:
                 folder / f"sweep-{name}-{size}", (10.5, 4.0), (1, 2),
             )  # fmt: skip
             yield f"sweep-{name}-{size}"
+
+
+def draw_maps(panels: Sequence[Axes], accuracies: np.ndarray, agreements: np.ndarray, title: str) -> HoverTexts:
+    """Draws two maps with a line for each layer and a column for each head.
+
+    Args:
+        panels: two.
+        accuracies: in percent, (L, H); NaN where a head was not trained by.
+        agreements: (L, H), from -1 to 1.
+        title: of the set.
+    """
+    texts: dict[Marks, list[str]] = {}
+    shown = ((accuracies, "accuracy of a training by the head, %", "{:.1f} %"),
+             (agreements, "agreement of the head with the gradient", "{:+.2f}"))  # fmt: skip
+    for panel, (values, name, form) in zip(panels, shown, strict=True):
+        mesh = panel.pcolormesh(np.ma.masked_invalid(values), cmap="viridis", edgecolors="white", linewidth=0.5)
+        panel.figure.colorbar(mesh, ax=panel)
+        panel.set_title(f"{title}: {name}", fontsize=9)
+        panel.set_xticks(np.arange(values.shape[1]) + 0.5, [str(head) for head in range(values.shape[1])])
+        panel.set_yticks(np.arange(values.shape[0]) + 0.5, [str(layer) for layer in range(values.shape[0])])
+        panel.set_xlabel("head")
+        panel.set_ylabel("layer")
+        panel.invert_yaxis()
+        texts[mesh] = [
+            f"head {head} of layer {layer}: {form.format(value)}" for (layer, head), value in np.ndenumerate(values)
+        ]
+    return texts
 
 
 def table_of(sizes: Sequence[int]) -> Table[Cell]:

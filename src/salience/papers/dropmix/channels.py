@@ -1,4 +1,7 @@
-"""Pictures of which channels of the embeddings matter (DropMix, EMNLP 2022, Figure 3)."""
+"""The embedding channels that matter for a class, and the words that they respond to (Kong et al., 2022, section 5.7).
+
+DropMix, EMNLP 2022, doi:10.18653/v1/2022.emnlp-main.57, Figure 3 and Table 5.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,6 @@ from salience.explainers.gradient import gradient_map
 from salience.hooks.hooks import evaluating
 from salience.report.pictures import COLOURS, HoverTexts, Marks
 from salience.spans import best_patch, part_length
-
-# The embedding channels that matter for a class, and the words that they respond to (Kong et al., 2022, section 5.7).
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from the texts that contain the word: it is one half if the other class contains
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -18,10 +17,9 @@ import numpy as np
 from salience.comparison.variation import spread
 from salience.data.encoding import Encoded
 from salience.data.splitting import drawn
-from salience.papers.datasets import load, train_minilm
+from salience.papers.datasets import accuracy, load, train_minilm
 from salience.papers.dropmix.channels import scan_channels
-from salience.papers.table import Cell, Row, Table, every_set_and_seed
-from salience.papers.uaftc.training import accuracy
+from salience.papers.table import Cell, Row, Table, every_set_and_seed, markdown, rows_by_set
 
 RATIO = 0.1  # share of the channels that count as important for a text
 TOP, WORDS = 3, 15  # channels of a class, and words of a channel, that are listed
@@ -62,21 +60,16 @@ def run(cell: Cell, data_dir: Path | None) -> Row:
         "most preferred": dict(zip(data.labels, scan.preference(classes).max(1).tolist(), strict=True)),
         "channels": {
             data.labels[label]: {
-                str(channel): _words(counts, shares[label], classifier.tokenizer)
+                str(channel): [
+                    (classifier.tokenizer.convert_ids_to_tokens(token), count, round(float(shares[label][token]), 3))
+                    for token, count in counts.most_common(WORDS)
+                ]
                 for channel, counts in channels.items()
             }
             for label, channels in scan.leading(classes, TOP).items()
         },
         "seconds": round(time.time() - started, 1),
     }  # fmt: skip
-
-
-def _words(counts: Counter[int], shares: np.ndarray, tokenizer) -> list[tuple[str, int, float]]:
-    """The most frequent word pieces, each with its count and its share of the class."""
-    return [
-        (tokenizer.convert_ids_to_tokens(token), count, round(float(shares[token]), 3))
-        for token, count in counts.most_common(WORDS)
-    ]
 
 
 def class_shares(texts: Encoded, classes: int) -> np.ndarray:
@@ -96,39 +89,35 @@ def class_shares(texts: Encoded, classes: int) -> np.ndarray:
 
 
 def report(rows: list[Row]) -> str:
-    """The words of the first seed beside the paper's, then a summary over seeds."""
-    lines = []
-    for name, classes in PUBLISHED.items():
-        of_set = sorted((row for row in rows if row["set"] == name), key=lambda row: row["seed"])
-        if of_set:
-            first = of_set[0]
-            lines += [f"{name}, channels and words of seed {first['seed']}", "", "| class | channel | words |",
-                      "|---|---|---|"]  # fmt: skip
-            for label, published in classes.items():
-                for channel, words in first["channels"][label].items():
-                    lines.append(f"| {label} | {channel} | {_listed(word for word, *_ in words)} |")
-                for channel, text in published.items():
-                    lines.append(f"| {label}, paper | {channel} | {_listed(text.split())} |")
-            lines += ["", "| class | seeds | the class's own, % | in the paper's lists, % | largest preference |",
-                      "|---|---|---|---|---|"]  # fmt: skip
-            for label, published in classes.items():
-                lines.append(f"| {label} | {len(of_set)} | {' | '.join(_summary(of_set, label, published))} |")
-    return "\n".join(lines)
+    """The words of the first seed beside the paper's, then a summary over seeds: the mean share of the listed words,
+    the part of them that the paper lists too, and the largest preference of a channel (the end of Figure 3c)."""
+    parts = []
+    for name, own in rows_by_set(rows, PUBLISHED).items():
+        first, told = min(own, key=lambda row: row["seed"]), PUBLISHED[name]
+        words, summary = [], []
+        for label, published in told.items():
+            words += [
+                [label, channel, marked(word for word, *_ in found)]
+                for channel, found in first["channels"][label].items()
+            ]
+            words += [[f"{label}, paper", channel, marked(text.split())] for channel, text in published.items()]
+            by_seed = [[entry for found in row["channels"][label].values() for entry in found] for row in own]
+            known = set(" ".join(published.values()).split())
+            values = (
+                [100 * np.mean([share for *_, share in entries]) for entries in by_seed],
+                [100 * np.mean([word in known for word, *_ in entries]) for entries in by_seed],
+                [row["most preferred"][label] for row in own],
+            )
+            summary.append([label, str(len(own)), *(spread(np.array(of_seeds)) for of_seeds in values)])
+        columns = ("class", "seeds", "the class's own, %", "in the paper's lists, %", "largest preference")
+        parts += [
+            f"{name}, channels and words of seed {first['seed']}", markdown(["class", "channel", "words"], words),
+            markdown(columns, summary),
+        ]  # fmt: skip
+    return "\n\n".join(parts)
 
 
-def _summary(rows: list[Row], label: str, published: dict[str, str]) -> list[str]:
-    """Over seeds: the mean share of the listed words, the part of them that the paper lists too, and the largest
-    preference of a channel (the end of Figure 3c)."""
-    by_seed = [[entry for words in row["channels"][label].values() for entry in words] for row in rows]
-    known = set(" ".join(published.values()).split())
-    return [
-        spread(100 * np.array([np.mean([share for *_, share in entries]) for entries in by_seed])),
-        spread(100 * np.array([np.mean([word in known for word, *_ in entries]) for entries in by_seed])),
-        spread(np.array([row["most preferred"][label] for row in rows])),
-    ]
-
-
-def _listed(words: Iterable[str]) -> str:
+def marked(words: Iterable[str]) -> str:
     return " ".join(f"`{word}`" for word in words)
 
 

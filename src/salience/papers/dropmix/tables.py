@@ -15,14 +15,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from salience.papers.mixing_tables import Claim, MixingCurves, MixingTable, Published, mixing_alone
+from salience.papers.mixing_tables import Claim, MixingTable, Published, mixing_alone
 
 PAPER = "Kong et al., DropMix, EMNLP 2022, doi:10.18653/v1/2022.emnlp-main.57"
 HEIGHT = 4  # tokens
 
 
 def without_dropout(method: str, **options: Any) -> dict[str, Any]:
-    """The settings of a training on mixtures by a model without dropout."""
     return mixing_alone(method, **options) | {"dropout": 0.0}
 
 
@@ -85,21 +84,16 @@ def published(methods: Sequence[str], columns: Mapping[str, tuple[float, ...]]) 
     return {name: dict(zip(methods, values, strict=True)) for name, values in columns.items()}
 
 
-def claims_about(methods: Sequence[str]) -> tuple[Claim, ...]:
-    """The claims that compare two of these methods."""
-    return tuple(claim for claim in CLAIMS if {claim.better, claim.worse} <= {*methods})
-
-
 def table_of(methods: Sequence[str], told: Published, **options: Any) -> MixingTable:
     """A comparison of some of the methods, with the claims about them."""
-    return MixingTable({name: METHODS[name] for name in methods}, told, claims_about(methods), **options)
+    claims = tuple(claim for claim in CLAIMS if {claim.better, claim.worse} <= {*methods})
+    return MixingTable({name: METHODS[name] for name in methods}, told, claims, **options)
 
 
 BASE = table_of(tuple(METHODS), published(TOLD_3, TABLE_3)).table("dropmix-table3", PAPER)
 ENCODERS = {encoder: published(TOLD_4, columns) for encoder, columns in TABLE_4.items()}
 ROBERTA = "roberta-base"
 OTHERS = table_of(TOLD_4, ENCODERS[ROBERTA], model=ROBERTA, of_encoders=ENCODERS).table("dropmix-table4", PAPER)
-SPARSE = MixingCurves(
-    {name: METHODS[name] for name in ON_CURVES}, {name: {} for name in CURVES}, claims_about(ON_CURVES),
-    sizes=(100, 200, 500, 1000, 2000),
-).table("dropmix-sparse", PAPER)  # fmt: skip
+SPARSE = table_of(ON_CURVES, {name: {} for name in CURVES}, sizes=(100, 200, 500, 1000, 2000), curves=True).table(
+    "dropmix-sparse", PAPER
+)

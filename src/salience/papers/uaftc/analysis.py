@@ -1,16 +1,23 @@
 """Attention and polarity scores of the words of a data set, for models with several scales of the attention.
 
-Sun and Lu (ACL 2020), "Understanding Attention for Text Classification", doi 10.18653/v1/2020.acl-main.312, section 5.
+The attention score a of a token is the argument of the softmax. Its polarity score s is the score that the head would
+give to a text whose attention is all on this token. The global scores of a word type are those of a text that
+consists of this word alone. Its local scores are means over its occurrences in a corpus; they differ from the global
+ones if the encoder reads the context.
+
+Sun and Lu (ACL 2020), "Understanding Attention for Text Classification", doi 10.18653/v1/2020.acl-main.312, sections 3
+and 5.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 from transformers import TrainerCallback
 
 from salience.audit.words import NONE, association, categories, counts
@@ -19,10 +26,124 @@ from salience.data.batching import like_length
 from salience.data.encoding import Encoded, encode_texts
 from salience.data.task import Task
 from salience.errors import listed
-from salience.papers.attention_classifiers.classifier import AttentionClassifier
-from salience.papers.attention_classifiers.options import AttentionOptions
-from salience.papers.uaftc.token_scores import TokenScores, check_scored, global_scores, local_scores
-from salience.papers.uaftc.training import FittedWordModel, WordRecipe, accuracy, fit_words
+from salience.hooks.hooks import evaluating
+from salience.papers.attention_classifiers.classifier import AttentionClassifier, pooled_states
+from salience.papers.attention_classifiers.layers import Attention
+from salience.papers.attention_classifiers.options import AttentionOptions, WordRecipe
+from salience.papers.datasets import accuracy
+from salience.papers.uaftc.training import fit_words
+
+CHUNK = 1024  # word types in a batch
+
+
+@dataclass(frozen=True)
+class TokenScores:
+    """The scores of each of V word types, in float64.
+
+    Attributes:
+        attention: attention scores (V,), divided by the scale.
+        polarity: polarity scores (V, K), with K = 1 for two classes and K = C otherwise.
+        weight: mean attention weights (V,), after the softmax; 1 for a text of one word.
+        occurrences: number of occurrences (V,); a type without any has scores of 0.
+    """
+
+    attention: Tensor
+    polarity: Tensor
+    weight: Tensor
+    occurrences: Tensor
+
+
+def polarity_of(polarity: np.ndarray, category: int) -> np.ndarray:
+    """The polarity scores (...) by which a category of words is judged, of scores (..., K).
+
+    With two classes (K = 1) there is one score. With more classes it is the score for the class of the category, or
+    the mean over classes for a category below 0, which belongs to no class.
+    """
+    if polarity.shape[-1] == 1:
+        return polarity[..., 0]
+    return polarity[..., category] if category >= 0 else polarity.mean(-1)
+
+
+def check_scored(model: nn.Module) -> tuple[Attention, nn.Linear]:
+    """Checks that the tokens of a model have one attention score and a polarity score.
+
+    Returns:
+        The model's pooling and its head.
+
+    Raises:
+        ValueError: the model is no attention classifier with a linear head and one head of dot or additive attention,
+            or it predicts with VAT's compressor.
+    """
+    if not isinstance(model, AttentionClassifier) or not isinstance(model.head, nn.Linear):
+        raise ValueError(
+            "polarity is defined for attention classifiers with a linear head; train one with --model attention:dot"
+        )
+    if model.predicts_compressed:
+        raise ValueError("VAT's compressor predicts, and its scores are no sum of the polarities of words")
+    if not isinstance(model.pooling, Attention) or model.pooling.heads != 1:
+        raise ValueError("attention scores are defined for dot and additive attention with one head")
+    return model.pooling, model.head
+
+
+@torch.no_grad()
+def token_scores(model: AttentionClassifier, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The scores of the tokens of a batch.
+
+    Returns:
+        Attention scores (B, T), attention weights (B, T), polarity scores (B, T, K), and the mask of words (B, T).
+
+    Raises:
+        ValueError: the model has no such scores.
+    """
+    pooling, head = check_scored(model)
+    states, mask = pooled_states(model, batch)
+    _, weights = pooling(states, mask)
+    return pooling.scores(states)[:, 0], weights[:, 0], states @ head.weight.T, mask
+
+
+def global_scores(model: AttentionClassifier, special: Iterable[int] = ()) -> TokenScores:
+    """The scores of every word type in a text that consists of this word alone.
+
+    Args:
+        model: the classifier.
+        special: the ids of the special tokens before and after the word, if the encoder reads them.
+
+    Raises:
+        ValueError: the model has no such scores.
+    """
+    special = list(special)
+
+    def batches() -> Iterator[Batch]:
+        for ids in torch.arange(model.config.vocab_size).split(CHUNK):
+            columns = [torch.full_like(ids, special[0]), ids, torch.full_like(ids, special[1])] if special else [ids]
+            texts = torch.stack(columns, 1)
+            segment = torch.zeros_like(texts)
+            segment[:, len(columns) // 2] = 1
+            yield Batch(texts, torch.ones_like(texts), segment)
+
+    return local_scores(model, batches())
+
+
+def local_scores(model: AttentionClassifier, batches: Iterable[Batch]) -> TokenScores:
+    """The mean scores of every word type over its occurrences in texts.
+
+    Raises:
+        ValueError: the model has no such scores.
+    """
+    _, head = check_scored(model)
+    vocabulary, columns = model.config.vocab_size, head.weight.shape[0]
+    attention, weight, number = (torch.zeros(vocabulary, dtype=torch.float64) for _ in range(3))
+    polarity = torch.zeros(vocabulary, columns, dtype=torch.float64)
+    with evaluating(model):
+        for batch in batches:
+            scores, weights, polarities, mask = (part.cpu() for part in token_scores(model, batch.to(model.device)))
+            ids = batch.input_ids.cpu()[mask]
+            attention.index_add_(0, ids, scores[mask].double())
+            weight.index_add_(0, ids, weights[mask].double())
+            polarity.index_add_(0, ids, polarities[mask].double())
+            number.index_add_(0, ids, torch.ones(len(ids), dtype=torch.float64))
+    divisor = number.clamp(min=1)
+    return TokenScores(attention / divisor, polarity / divisor[:, None], weight / divisor, number)
 
 
 @dataclass(frozen=True)
@@ -43,6 +164,25 @@ class Words:
     def association(self) -> np.ndarray | None:
         """gamma (V,), the association of words with one of two classes; None for more classes."""
         return association(self.counts) if self.counts.shape[1] == 2 else None
+
+
+def words_of(tokenizer, encoded: Encoded, vocabulary: int, classes: int) -> Words:
+    """The vocabulary of encoded training texts.
+
+    Args:
+        vocabulary: V, number of words.
+        classes: C, number of classes.
+
+    Raises:
+        ValueError: no word belongs to a class or is neutral.
+    """
+    texts = [encoded[row]["input_ids"][encoded[row]["segment"] > 0] for row in range(len(encoded))]
+    assert encoded.labels is not None  # training texts are labelled
+    word_counts = counts(texts, encoded.labels, vocabulary, classes)
+    category = categories(word_counts)
+    if (category == NONE).all():
+        raise ValueError("no word occurs often enough to belong to a class, and none is neutral")
+    return Words(tokenizer.convert_ids_to_tokens(list(range(vocabulary))), word_counts, category)
 
 
 @dataclass(frozen=True)
@@ -91,7 +231,11 @@ def analyse(
         encode_texts(tokenizer, part.texts, labels=part.labels, max_length=max_length)
         for part in (data.training, data.test)
     )
-    special = special_around(tokenizer)
+    in_texts, in_test = (
+        local_scores(model, (batch for _, batch in like_length(model, part))) if len(part) else None
+        for part in (training, test)
+    )
+    assert in_texts is not None  # there are training texts
     try:
         aligned = model.alignment().item()
     except ValueError:
@@ -99,45 +243,14 @@ def analyse(
     return Analysis(
         scale=model.config.scale,
         words=words_of(tokenizer, training, model.config.vocab_size, len(data.labels)),
-        alone=global_scores(model, special),
-        in_texts=local_scores(model, batches_of(model, training)),
-        in_test=local_scores(model, batches_of(model, test)) if len(test) else None,
+        # With the special tokens that the tokenizer adds to a single text: none, or one on each side.
+        alone=global_scores(model, tokenizer("", add_special_tokens=True)["input_ids"]),
+        in_texts=in_texts,
+        in_test=in_test,
         alignment=aligned,
         test_accuracy=accuracy(model, test) if len(test) else None,
         trajectory=trajectory or [],
     )
-
-
-def words_of(tokenizer, encoded: Encoded, vocabulary: int, classes: int) -> Words:
-    """The vocabulary of encoded training texts.
-
-    Args:
-        vocabulary: V, number of words.
-        classes: C, number of classes.
-
-    Raises:
-        ValueError: no word belongs to a class or is neutral.
-    """
-    texts = [encoded[row]["input_ids"][encoded[row]["segment"] > 0] for row in range(len(encoded))]
-    assert encoded.labels is not None  # training texts are labelled
-    word_counts = counts(texts, encoded.labels, vocabulary, classes)
-    category = categories(word_counts)
-    if (category == NONE).all():
-        raise ValueError("no word occurs often enough to belong to a class, and none is neutral")
-    return Words(tokenizer.convert_ids_to_tokens(list(range(vocabulary))), word_counts, category)
-
-
-def batches_of(model: AttentionClassifier, encoded: Encoded) -> Iterator[Batch]:
-    """Batches of texts of similar length."""
-    return (batch for _, batch in like_length(model, encoded))
-
-
-def special_around(tokenizer) -> tuple[int, ...]:
-    """The special tokens that the tokenizer adds to a single text: none, or one on each side."""
-    return tuple(tokenizer("", add_special_tokens=True)["input_ids"])
-
-
-# Models of different scales, trained and analysed: what becomes of attention and polarity (Sun and Lu, section 5).
 
 
 def sweep(
@@ -149,7 +262,7 @@ def sweep(
     max_length: int | None = None,
     say: Callable[[str], None] = print,
 ) -> list[Analysis]:
-    """Trains and analyses a model for every scale.
+    """Trains and analyses a model for every scale: what becomes of attention and polarity (Sun and Lu, section 5).
 
     Args:
         options: the architecture; its scale is replaced.
@@ -167,17 +280,12 @@ def sweep(
     for scale, scaled_options in scaled.items():
         watcher = Watcher(data, max_length)
         fitted = fit_words(scaled_options, recipe, data, seed, max_length, callbacks=[watcher])
-        analysis = analyse(fitted.model, fitted.tokenizer, data, max_length, watcher.rows)
-        analyses.append(analysis)
-        say(f"scale {scale:g}: {accuracy_reached(fitted)}; best epoch {fitted.best_epoch + 1} of {recipe.epochs}.")
+        analyses.append(analyse(fitted.model, fitted.tokenizer, data, max_length, watcher.rows))
+        part, reached = "test", fitted.test_accuracy
+        if reached is None:
+            part, reached = "validation", max(fitted.accuracies)
+        say(f"scale {scale:g}: {part} accuracy {reached:.3f}; best epoch {fitted.best_epoch + 1} of {recipe.epochs}.")
     return analyses
-
-
-def accuracy_reached(fitted: FittedWordModel) -> str:
-    """The accuracy on the test texts, or the best one on the validation texts if there are no test texts."""
-    if fitted.test_accuracy is None:
-        return f"validation accuracy {max(fitted.accuracies):.3f}"
-    return f"test accuracy {fitted.test_accuracy:.3f}"
 
 
 class Watcher(TrainerCallback):
@@ -194,7 +302,7 @@ class Watcher(TrainerCallback):
 
     def __init__(self, data: Task, max_length: int | None = None):
         self.data, self.max_length = data, max_length
-        self.category: np.ndarray | None = None
+        self.category = np.zeros(0, np.int64)
         self.rows: list[dict] = []
 
     def on_train_begin(self, args, state, control, model=None, processing_class=None, **_):
@@ -210,7 +318,6 @@ class Watcher(TrainerCallback):
 
     def record(self, model: AttentionClassifier) -> None:
         """Appends the scores of the model to `rows`."""
-        assert self.category is not None  # set before training begins
         scores = global_scores(model)
         row = {"epoch": len(self.rows), "V^T W": model.coupling().tolist()}
         for category in np.unique(self.category):

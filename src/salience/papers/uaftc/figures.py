@@ -20,95 +20,18 @@ from salience.classify import TextClassifier
 from salience.data.splitting import drawn
 from salience.data.task import Task
 from salience.papers.attention_classifiers.building import build_attention_classifier
-from salience.papers.attention_classifiers.options import AttentionOptions
+from salience.papers.attention_classifiers.options import AttentionOptions, WordRecipe
 from salience.papers.datasets import load, train_classifier
-from salience.papers.table import Cell, Row, Table, every_set_and_seed, first_seed_rows
-from salience.papers.uaftc.analysis import Analysis, analyse, sweep
+from salience.papers.table import Cell, Row, Table, every_set_and_seed, first_seed_rows, markdown, rows_by_set
+from salience.papers.uaftc.analysis import Analysis, analyse, polarity_of, sweep
 from salience.papers.uaftc.page import by_frequency, weight_boxes
-from salience.papers.uaftc.table2 import L2, LONGEST, RECIPES
-from salience.papers.uaftc.token_scores import polarity_of
-from salience.papers.uaftc.training import WordRecipe
+from salience.papers.uaftc.table2 import L2, LONGEST, PAPER, RECIPES
 from salience.report.pictures import COLOURS, GREY, save
 from salience.training.recipe import Recipe
 
-# What a row of Figures 2 to 5 records of a trained model: scores of the categories of words.
-
 DRAWN = 300  # largest number of words of a category that is recorded for the pictures
-
-
-def separation(analysis: Analysis) -> dict:
-    """The size and the mean scores of each category, and how well attention separates it from the neutral words.
-
-    Returns:
-        "words", "attention", "polarity" and "median weight" by category; "area" by class, the area under the ROC
-        curve, which is the probability that a word of the class has a higher attention score than a neutral one; and
-        the alignment "|V^T W|".
-    """
-    category, attention = analysis.words.category, analysis.alone.attention.numpy()
-    polarity, (weight, tested) = analysis.alone.polarity.numpy(), _weights(analysis)
-    neutral = category == NEUTRAL
-    values: dict = {"words": {}, "attention": {}, "polarity": {}, "median weight": {}, "area": {}}
-    for number, key in _categories(analysis):
-        chosen = category == number
-        values["words"][key] = int(chosen.sum())
-        values["attention"][key] = float(attention[chosen].mean())
-        values["polarity"][key] = float(polarity_of(polarity, number)[chosen].mean())
-        values["median weight"][key] = float(np.median(weight[chosen & tested]))
-        if number != NEUTRAL:
-            both = chosen | neutral
-            values["area"][key] = float(roc_auc_score(chosen[both], attention[both]))
-    return {**values, "|V^T W|": analysis.alignment}
-
-
-def points(analysis: Analysis) -> dict[str, dict[str, list[float]]]:
-    """What the pictures show of each category: "frequency", "attention", "polarity" and "weight" of some of its words.
-
-    Frequencies are counted in the training texts. Weights are those of the words that occur in the test texts, so
-    that their list may be shorter.
-    """
-    category, frequency = analysis.words.category, analysis.words.counts.sum(1)
-    polarity = analysis.alone.polarity.numpy()
-    weight, tested = _weights(analysis)
-    values = {}
-    for number, key in _categories(analysis):
-        chosen = _thinned(category == number)
-        scores = {"attention": analysis.alone.attention.numpy(), "polarity": polarity_of(polarity, number)}
-        values[key] = {"frequency": frequency[chosen].tolist()} | {
-            name: _rounded(score[chosen]) for name, score in scores.items()
-        } | {"weight": _rounded(weight[_thinned((category == number) & tested)])}  # fmt: skip
-    return values
-
-
-def _categories(analysis: Analysis) -> list[tuple[int, str]]:
-    """Number and key of every category that has words."""
-    category = analysis.words.category
-    return [
-        (number, "neutral" if number == NEUTRAL else str(number))
-        for number in sorted(set(category[category >= NEUTRAL].tolist()))
-    ]
-
-
-def _weights(analysis: Analysis) -> tuple[np.ndarray, np.ndarray]:
-    """Mean attention weights (V,) in the test texts, or in the training texts if there are none, and whether each word
-    occurs there (V,)."""
-    scores = analysis.in_test or analysis.in_texts
-    return scores.weight.numpy(), scores.occurrences.numpy() > 0
-
-
-def _thinned(chosen: np.ndarray) -> np.ndarray:
-    """The indices of the chosen words, evenly thinned out to at most `DRAWN`."""
-    indices = np.flatnonzero(chosen)
-    return indices[:: max(1, -(-len(indices) // DRAWN))]
-
-
-def _rounded(values: np.ndarray) -> list[float]:
-    """To four significant digits."""
-    return [float(f"{value:.4g}") for value in values]
-
-
 PENALTY = 1e-4  # weight of the size of V^T W in the loss
 ROWS = 1000  # training rows of MiniLM
-HEAD = "| set | seeds | category | words | attention score | polarity score | median weight | area | paper |"
 
 
 @dataclass(frozen=True)
@@ -145,7 +68,52 @@ FIGURES = {
     "sst2-pretrained": Figure("left open: embeddings that begin as MiniLM's word rows", embeddings="minilm"),
     "sst2-transformer": Figure("left open: attention over MiniLM", encoder="minilm"),
 }
-PUBLISHED = {name: figure.shown for name, figure in FIGURES.items()}
+
+
+def separation(analysis: Analysis) -> Row:
+    """The size and the mean scores of each category, and how well attention separates it from the neutral words.
+
+    Returns:
+        "words", "attention", "polarity" and "median weight" by category; "area" by class, the area under the ROC
+        curve, which is the probability that a word of the class has a higher attention score than a neutral one;
+        the alignment "|V^T W|"; and "points", what the pictures show of each category: "frequency", "attention",
+        "polarity" and "weight" of some of its words, to four digits. Frequencies are counted in the training texts.
+        Weights are those of the words that occur in the test texts, or in the training texts if there are none.
+    """
+    category, frequency = analysis.words.category, analysis.words.counts.sum(1)
+    attention, polarities = analysis.alone.attention.numpy(), analysis.alone.polarity.numpy()
+    weighed = analysis.in_test or analysis.in_texts
+    weight, tested = weighed.weight.numpy(), weighed.occurrences.numpy() > 0
+    neutral = category == NEUTRAL
+    found: Row = {"words": {}, "attention": {}, "polarity": {}, "median weight": {}, "area": {}}
+    points: dict[str, dict[str, list[float]]] = {}
+    for number in sorted(set(category[category >= NEUTRAL].tolist())):
+        key, chosen = "neutral" if number == NEUTRAL else str(number), category == number
+        polarity = polarity_of(polarities, number)
+        found["words"][key] = int(chosen.sum())
+        found["attention"][key] = float(attention[chosen].mean())
+        found["polarity"][key] = float(polarity[chosen].mean())
+        found["median weight"][key] = float(np.median(weight[chosen & tested]))
+        if number != NEUTRAL:
+            both = chosen | neutral
+            found["area"][key] = float(roc_auc_score(chosen[both], attention[both]))
+        some = thinned(chosen)
+        points[key] = {
+            "frequency": frequency[some].tolist(), "attention": rounded(attention[some]),
+            "polarity": rounded(polarity[some]), "weight": rounded(weight[thinned(chosen & tested)]),
+        }  # fmt: skip
+    return {**found, "|V^T W|": analysis.alignment, "points": points}
+
+
+def thinned(chosen: np.ndarray) -> np.ndarray:
+    """The indices of the chosen words, evenly thinned out to at most `DRAWN`."""
+    indices = np.flatnonzero(chosen)
+    return indices[:: max(1, -(-len(indices) // DRAWN))]
+
+
+def rounded(values: np.ndarray) -> list[float]:
+    """To four significant digits."""
+    return [float(f"{value:.4g}") for value in values]
 
 
 def run(cell: Cell, data_dir: Path | None) -> Row:
@@ -156,7 +124,7 @@ def run(cell: Cell, data_dir: Path | None) -> Row:
     analysis = train(figure, data, cell.seed)
     return {
         "accuracy": analysis.test_accuracy, "scale": analysis.scale, "labels": list(data.labels),
-        **separation(analysis), "points": points(analysis), "seconds": round(time.time() - started, 1),
+        **separation(analysis), "seconds": round(time.time() - started, 1),
     }  # fmt: skip
 
 
@@ -183,23 +151,22 @@ def over_a_transformer(figure: Figure, data: Task, seed: int) -> Analysis:
 
 def report(rows: list[Row]) -> str:
     """A line for each category of words, with means over seeds; the first line of a set has what the paper shows."""
-    lines = [HEAD, "|---" * 9 + "|"]
-    for name, figure in FIGURES.items():
-        of_set, shown = [row for row in rows if row["set"] == name], figure.shown
-        for category in of_set[0]["words"] if of_set else ():
-            label = category if category == "neutral" else of_set[0]["labels"][int(category)]
-            values = (_mean(of_set, key, category) for key in ("attention", "polarity", "median weight", "area"))
-            lines.append(
-                f"| {name} | {len(of_set)} | {label} | {_mean(of_set, 'words', category, '.0f')} | "
-                + " | ".join(values) + f" | {shown} |"
-            )  # fmt: skip
-            shown = ""
-    return "\n".join([*lines, "", "Area: the chance that a word of the class is attended to more than a neutral one."])
-
-
-def _mean(rows: list[Row], key: str, category: str, form: str = ".3g") -> str:
-    values = [row[key][category] for row in rows if category in row[key]]
-    return format(np.mean(values), form) if values else ""
+    columns = (
+        "set", "seeds", "category", "words", "attention score", "polarity score", "median weight", "area", "paper"
+    )  # fmt: skip
+    lines = []
+    for name, own in rows_by_set(rows, FIGURES).items():
+        for place, category in enumerate(own[0]["words"]):
+            values = [
+                [row[key][category] for row in own if category in row[key]]
+                for key in ("words", "attention", "polarity", "median weight", "area")
+            ]
+            label = category if category == "neutral" else own[0]["labels"][int(category)]
+            forms = (".0f", ".3g", ".3g", ".3g", ".3g")
+            means = [format(np.mean(each), form) if each else "" for each, form in zip(values, forms, strict=True)]
+            lines.append([name, str(len(own)), label, *means, "" if place else FIGURES[name].shown])
+    explained = "Area: the chance that a word of the class is attended to more than a neutral one."
+    return f"{markdown(columns, lines)}\n\n{explained}"
 
 
 def pictures(rows: list[Row], folder: Path) -> Iterator[str]:
@@ -228,8 +195,8 @@ def draw_words(axes, row: Row) -> None:
 
 TABLE = Table(
     name="uaftc-figures",
-    paper="Sun and Lu, Understanding Attention for Text Classification, ACL 2020, doi:10.18653/v1/2020.acl-main.312",
-    published=PUBLISHED,
+    paper=PAPER,
+    published={name: figure.shown for name, figure in FIGURES.items()},
     cell=Cell,
     keys=("accuracy", "scale", "labels", "words", "attention", "polarity", "median weight", "area", "points"),
     cells=every_set_and_seed,

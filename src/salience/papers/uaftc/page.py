@@ -1,4 +1,4 @@
-"""Pictures of an analysis of attention, after Figures 2 to 5 of Sun and Lu (ACL 2020)."""
+"""An analysis of attention (Sun and Lu, ACL 2020, section 5) as pictures, as tables of words, and as one page."""
 
 from __future__ import annotations
 
@@ -9,16 +9,24 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
 
 from salience.audit.words import NONE, category_names
-from salience.papers.uaftc.analysis import Analysis
-from salience.papers.uaftc.token_scores import polarity_of
+from salience.papers.uaftc.analysis import Analysis, polarity_of
 from salience.report.page import PACKAGE, asset, framed
 from salience.report.pictures import COLOURS, GREY, HoverTexts, Marks, Styles, inline, legend_beside, save
 from salience.templating import render
 
 CROWD = 200  # points of a category above which they are drawn small
 ROOM = 60  # letters of names below an axis that stand beside each other
+TOP = 15  # words shown for each category
+PICTURES = {
+    "polarity": "polarity scores of words over their frequency",
+    "attention": "attention scores of words over their frequency",
+    "weights": "attention weights of words by category",
+    "scales": "mean attention scores over the scale",
+    "training": "mean scores over the epochs of training",
+}
 
 
 def draw_all(analyses: Sequence[Analysis], labels: Sequence[str], shown: int, folder: Path) -> dict[str, str]:
@@ -71,19 +79,8 @@ def scores(axes: Axes, analysis: Analysis, labels: Sequence[str], name: str) -> 
     return texts
 
 
-def mean_weights(axes: Axes, analysis: Analysis, labels: Sequence[str]) -> HoverTexts:
-    """Mean attention weights by category, in the test texts if there are any, else in the training texts."""
-    measured, categories = analysis.in_test or analysis.in_texts, shown_categories(analysis, labels)
-    present = measured.occurrences.numpy() > 0
-    weights = [measured.weight.numpy()[(analysis.words.category == category) & present] for category, *_ in categories]
-    names, colours = [f"{name} words" for _, name, _ in categories], [colour for *_, colour in categories]
-    texts = weight_boxes(axes, weights, names, colours)
-    axes.set_title(f"Attention weights by category, scale {analysis.scale:g}", loc="left")
-    return texts
-
-
 def by_frequency(
-    axes: Axes, frequency, values, name: str, colour: str, words: Sequence[str] | None = None
+    axes: Axes, frequency: ArrayLike, values: ArrayLike, name: str, colour: str, words: Sequence[str] | None = None
 ) -> HoverTexts:
     """Figures 2 to 4: each word of a category, its score over its number of occurrences.
 
@@ -93,7 +90,7 @@ def by_frequency(
         name: the category, for the legend.
         words: (W,) the words; with them, the texts of the points are returned.
     """
-    size = 8 if len(frequency) > CROWD else 20
+    size = 8 if np.size(frequency) > CROWD else 20
     points = axes.scatter(frequency, values, s=size, alpha=0.6, color=colour, label=name, linewidths=0)
     axes.axhline(0, color="black", linewidth=0.6)
     axes.set(xscale="log", xlabel="occurrences in the training texts")
@@ -101,6 +98,17 @@ def by_frequency(
         return {}
     described = zip(words, np.asarray(frequency).tolist(), np.asarray(values).tolist(), strict=True)
     return {points: [f"{word}: {count} occurrences, score {value:.3g}" for word, count, value in described]}
+
+
+def mean_weights(axes: Axes, analysis: Analysis, labels: Sequence[str]) -> HoverTexts:
+    """Mean attention weights by category, in the test texts if there are any, else in the training texts."""
+    measured, categories = analysis.in_test or analysis.in_texts, shown_categories(analysis, labels)
+    present = measured.occurrences.numpy() > 0
+    weights = [measured.weight.numpy()[(analysis.words.category == category) & present] for category, *_ in categories]
+    names, colours = [f"{name} words" for _, name, _ in categories], [colour for *_, colour in categories]
+    texts = weight_boxes(axes, weights, names, colours)
+    axes.set_title(f"Attention weights by category, scale {analysis.scale:g}", loc="left")
+    return texts
 
 
 def weight_boxes(axes: Axes, weights: Sequence, names: Sequence[str], colours: Sequence[str]) -> HoverTexts:
@@ -124,21 +132,17 @@ def weight_boxes(axes: Axes, weights: Sequence, names: Sequence[str], colours: S
 def over_scales(axes: Axes, analyses: Sequence[Analysis], labels: Sequence[str]) -> HoverTexts:
     """The categories' mean attention scores over the scale, times the scale so that they can be compared."""
     texts: dict[Marks, list[str]] = {}
-    scales = [analysis.scale for analysis in analyses]
     for category, label, colour in shown_categories(analyses[0], labels):
-        means = [
-            analysis.scale * analysis.in_texts.attention.numpy()[analysis.words.category == category].mean()
-            for analysis in analyses
-        ]
-        (line,) = axes.plot(scales, means, marker="o", color=colour, label=f"{label} words")
+        means = {
+            each.scale: each.scale * each.in_texts.attention.numpy()[each.words.category == category].mean()
+            for each in analyses
+        }
+        (line,) = axes.plot([*means], [*means.values()], marker="o", color=colour, label=f"{label} words")
         texts[line] = [
-            f"{label} words: scale {scale:g}, scale times mean score {mean:.3g}"
-            for scale, mean in zip(scales, means, strict=True)
+            f"{label} words: scale {scale:g}, scale times mean score {mean:.3g}" for scale, mean in means.items()
         ]
-    axes.axhline(0, color="black", linewidth=0.6)
     axes.set(xscale="log", xlabel="scale", ylabel="scale times mean attention score")
-    axes.set_title("Attention score over the scale", loc="left")
-    legend_beside(axes)
+    finish(axes, "Attention score over the scale")
     return texts
 
 
@@ -156,24 +160,16 @@ def over_training(axes: Axes, analysis: Analysis, labels: Sequence[str]) -> Hove
                 f"{label} words: epoch {epoch}, mean {name} score {mean:.3g}"
                 for epoch, mean in zip(epochs, means.tolist(), strict=True)
             ]
-    axes.axhline(0, color="black", linewidth=0.6)
     axes.set(xlabel="epoch", ylabel="mean score: attention —, polarity ···")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-    axes.set_title(f"Training, scale {analysis.scale:g}", loc="left")
-    legend_beside(axes)
+    finish(axes, f"Training, scale {analysis.scale:g}")
     return texts
 
 
-# An analysis of attention (Sun and Lu, ACL 2020, section 5) as tables of words and categories, and as one page.
-
-TOP = 15  # words shown for each category
-PICTURES = {
-    "polarity": "polarity scores of words over their frequency",
-    "attention": "attention scores of words over their frequency",
-    "weights": "attention weights of words by category",
-    "scales": "mean attention scores over the scale",
-    "training": "mean scores over the epochs of training",
-}
+def finish(axes: Axes, title: str) -> None:
+    axes.axhline(0, color="black", linewidth=0.6)
+    axes.set_title(title, loc="left")
+    legend_beside(axes)
 
 
 def attention_page(
@@ -185,17 +181,30 @@ def attention_page(
         analyses: one for each scale.
         labels: the C labels.
         shown: index of the analysis whose words are listed.
-        pictures: SVG files by name, as `attention_pictures.draw_all` returns them.
+        pictures: SVG files by name, as `draw_all` returns them.
     """
-    styles = Styles()
+    styles, analysis, top = Styles(), analyses[shown], {}
+    attention = analysis.in_texts.attention.numpy()
+    for category, name in category_names(labels).items():
+        indices = np.flatnonzero((analysis.words.category == category) & (analysis.in_texts.occurrences.numpy() > 0))
+        if len(indices):
+            highest = indices[np.argsort(-attention[indices], kind="stable")][:TOP]
+            top[name] = [analysis.words.names[index] for index in highest]
     body = render(
         PACKAGE,
         "attention.html.jinja",
         title=title,
         labels=labels,
-        summary=[rounded(row) for analysis in analyses for row in category_rows(analysis, labels)],
+        summary=[
+            {
+                key: f"{value:.3g}" if isinstance(value, float) else "-" if value is None else value
+                for key, value in row.items()
+            }
+            for each in analyses
+            for row in category_rows(each, labels)
+        ],
         pictures={name: inline(svg, styles, PICTURES[name]) for name, svg in pictures.items()},
-        top=top_words(analyses[shown], labels),
+        top=top,
     )
     return framed(title, asset("attention.css") + styles.sheet(), body)
 
@@ -216,14 +225,6 @@ def category_rows(analysis: Analysis, labels: Sequence[str]) -> list[dict]:
     return rows
 
 
-def rounded(row: Mapping) -> dict:
-    """The values as a table shows them: three significant digits, and "-" for None."""
-    return {
-        key: f"{value:.3g}" if isinstance(value, float) else "-" if value is None else value
-        for key, value in row.items()
-    }
-
-
 def word_rows(analysis: Analysis, labels: Sequence[str]) -> Iterator[dict]:
     """One row for each word of the training texts, the most frequent word first.
 
@@ -238,19 +239,8 @@ def word_rows(analysis: Analysis, labels: Sequence[str]) -> Iterator[dict]:
         row |= {f"count {label}": count for label, count in zip(labels, words.counts[index], strict=True)}
         if words.association is not None:
             row["gamma"] = f"{words.association[index]:.4f}"
-        for name, scores in (("global", analysis.alone), ("local", analysis.in_texts)):
-            row[f"{name} attention"] = f"{scores.attention[index]:.5g}"
-            for label, value in zip(classes, scores.polarity[index], strict=True):
+        for name, found in (("global", analysis.alone), ("local", analysis.in_texts)):
+            row[f"{name} attention"] = f"{found.attention[index]:.5g}"
+            for label, value in zip(classes, found.polarity[index], strict=True):
                 row[f"{name} polarity{label}"] = f"{value:.5g}"
         yield row | {"attention weight": f"{analysis.in_texts.weight[index]:.5g}"}
-
-
-def top_words(analysis: Analysis, labels: Sequence[str]) -> dict[str, list[str]]:
-    """For each category that has words, those with the highest local attention scores."""
-    scores, top = analysis.in_texts.attention.numpy(), {}
-    for category, name in category_names(labels).items():
-        indices = np.flatnonzero((analysis.words.category == category) & (analysis.in_texts.occurrences.numpy() > 0))
-        if len(indices):
-            highest = indices[np.argsort(-scores[indices], kind="stable")][:TOP]
-            top[name] = [analysis.words.names[index] for index in highest]
-    return top

@@ -20,12 +20,11 @@ from transformers import set_seed
 from salience.batch import Batch
 from salience.hooks.hooks import evaluating
 from salience.papers.attention_classifiers.classifier import AttentionClassifier, AttentionClassifierConfig
-from salience.papers.table import Cell, Row, Table, every_set_and_seed, sets_of
-from salience.papers.uaftc.token_scores import global_scores
+from salience.papers.table import Cell, Row, Table, every_set_and_seed, markdown, rows_by_set, sets_of
+from salience.papers.uaftc.analysis import global_scores
+from salience.papers.uaftc.table2 import PAPER
 from salience.report.pictures import COLOURS, GREY, save
 from salience.training.objective import penalised, plain
-
-# The synthetic texts of Sun and Lu (2020, appendix D), on which the training of attention can be followed.
 
 NEUTRAL, POLARITY = 1000, 50  # number of neutral types, and of polarity types of each class
 NEUTRAL_WORDS, POLARITY_WORDS = 10, 2  # of each text
@@ -66,58 +65,7 @@ def synthetic(positive: int = 6000, negative: int = 6000, clean: int | None = No
     return Synthetic(ids, np.repeat([1, 0], [positive, negative]))
 
 
-# Sun and Lu (ACL 2020), appendix D to F: pictures of scores and of V^T W over training.
-
-KINDS = ("positive", "negative", "neutral")  # of words
-KIND_COLOURS = dict(zip(KINDS, (COLOURS[1], COLOURS[0], GREY), strict=True))
-
-
-def pictures(rows: list[Row], folder: Path) -> Iterator[str]:
-    """Scores over training in the three conditions of Data I and II, and V^T W by the ratio of the classes."""
-    trained = [name for name in sets_of(rows) if name.startswith("data")]
-    if trained:
-        save(partial(draw_scores, rows=rows, names=trained), folder / "dynamics", (3.6 * len(trained) + 1, 6),
-             (2, len(trained)))  # fmt: skip
-        yield "dynamics"
-    ratios = [name for name in sets_of(rows) if name.startswith("ratio")]
-    if ratios:
-        save(partial(draw_coupling, rows=rows, names=[*trained[:1], *ratios]), folder / "coupling")
-        yield "coupling"
-
-
-def draw_scores(axes, rows: list[Row], names: list[str]) -> None:
-    """Draws a column for each condition: attention scores above, polarity scores below."""
-    panels = np.reshape(axes, (2, len(names)))
-    for column, name in enumerate(names):
-        for panel, score in zip(panels[:, column], ("attention", "polarity"), strict=True):
-            for kind, colour in KIND_COLOURS.items():
-                epochs, mean = _trajectory(rows, name, f"{score} {kind}")
-                panel.plot(epochs, mean, color=colour, label=kind)
-            panel.axhline(0, color="black", linewidth=0.6)
-            panel.set(xlabel="epoch", ylabel=f"mean {score} score")
-            panel.set_title(name, loc="left")
-            if column == 0:
-                panel.legend(frameon=False)
-
-
-def draw_coupling(axes, rows: list[Row], names: list[str]) -> None:
-    """Draws V^T W over the epochs, a line for each condition."""
-    for colour, name in zip(COLOURS, names, strict=False):
-        epochs, mean = _trajectory(rows, name, "V^T W")
-        axes.plot(epochs, mean, color=colour, label="1:1" if name == "data-1" else name.removeprefix("ratio-"))
-    axes.axhline(0, color="black", linewidth=0.6)
-    axes.set(xlabel="epoch", ylabel="V^T W")
-    axes.set_title("V^T W by the ratio of positive to negative texts", loc="left")
-    axes.legend(frameon=False)
-
-
-def _trajectory(rows: list[Row], name: str, value: str) -> tuple[list[int], np.ndarray]:
-    """The measured epochs, and a value's mean over the seeds of a condition (epochs,)."""
-    trajectories = [row["trajectory"] for row in rows if row["set"] == name]
-    epochs = [measured["epoch"] for measured in trajectories[0]]
-    return epochs, np.mean([[measured[value] for measured in one] for one in trajectories], axis=0)
-
-
+KINDS = {"positive": COLOURS[1], "negative": COLOURS[0], "neutral": GREY}  # of words, and their colours
 EPOCHS, BATCH_SIZE, LEARNING_RATE, SCALE, WIDTH = 500, 200, 0.015, 10, 100
 PENALTY = 1e-3
 EVERY = 10  # epochs between two measurements
@@ -171,7 +119,8 @@ def run(cell: Cell, data_dir: Path | None = None, epochs: int = EPOCHS) -> Row:
         model.train()
         total = 0.0
         for rows in torch.randperm(len(ids)).split(BATCH_SIZE):
-            batch = _batch(ids[rows], labels[rows])
+            ones = torch.ones_like(ids[rows])  # neither padding nor special tokens
+            batch = Batch(ids[rows], ones, ones, labels[rows])
             optimizer.zero_grad()
             for loss in objective(model, batch):
                 loss.backward()
@@ -182,11 +131,6 @@ def run(cell: Cell, data_dir: Path | None = None, epochs: int = EPOCHS) -> Row:
     with torch.no_grad(), evaluating(model):
         accuracy = (model(ids).logits.argmax(1) == labels).float().mean().item()
     return {"accuracy": accuracy, "trajectory": trajectory, "seconds": round(time.time() - started, 1)}
-
-
-def _batch(ids: torch.Tensor, labels: torch.Tensor) -> Batch:
-    ones = torch.ones_like(ids)  # neither padding nor special tokens
-    return Batch(ids, ones, ones, labels)
 
 
 @torch.no_grad()
@@ -226,33 +170,72 @@ def report(rows: list[Row]) -> str:
     """
     columns = ("texts", "seeds", "accuracy", "attention +, -, neutral", "polarity +, -, neutral", "V^T W",
                "since the start", "paper")  # fmt: skip
-    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-    for name, shown in PUBLISHED.items():
-        trajectories = [row["trajectory"] for row in rows if row["set"] == name]
-        if not trajectories:
-            continue
-        ends = [trajectory[-1] for trajectory in trajectories]
-        accuracy = np.mean([row["accuracy"] for row in rows if row["set"] == name])
-        attention, polarity = (
+    lines = []
+    for name, own in rows_by_set(rows, PUBLISHED).items():
+        starts, ends = ([row["trajectory"][place] for row in own] for place in (0, -1))
+        scores = [
             ", ".join(f"{np.mean([end[f'{score} {kind}'] for end in ends]):.2f}" for kind in KINDS)
             for score in ("attention", "polarity")
-        )
-        start_and_end = [(trajectory[0]["V^T W"], trajectory[-1]["V^T W"]) for trajectory in trajectories]
-        couplings = np.array([[end, end - start] for start, end in start_and_end])
-        lines.append(
-            f"| {name} | {len(ends)} | {100 * accuracy:.1f} | {attention} | {polarity} | "
-            f"{' | '.join(map(_mean_and_range, couplings.T))} | {shown} |"
-        )
-    return "\n".join(lines)
+        ]
+        couplings = np.array([end["V^T W"] for end in ends])
+        gained = couplings - [start["V^T W"] for start in starts]
+        lines.append([
+            name, str(len(own)), f"{100 * np.mean([row['accuracy'] for row in own]):.1f}", *scores,
+            *(f"{each.mean():z.1f} ({each.min():z.1f} .. {each.max():z.1f})" for each in (couplings, gained)),
+            PUBLISHED[name],
+        ])  # fmt: skip
+    return markdown(columns, lines)
 
 
-def _mean_and_range(values: np.ndarray) -> str:
-    return f"{values.mean():z.1f} ({values.min():z.1f} .. {values.max():z.1f})"
+def pictures(rows: list[Row], folder: Path) -> Iterator[str]:
+    """Scores over training in the three conditions of Data I and II, and V^T W by the ratio of the classes."""
+    trained = [name for name in sets_of(rows) if name.startswith("data")]
+    if trained:
+        save(partial(draw_scores, rows=rows, names=trained), folder / "dynamics", (3.6 * len(trained) + 1, 6),
+             (2, len(trained)))  # fmt: skip
+        yield "dynamics"
+    ratios = [name for name in sets_of(rows) if name.startswith("ratio")]
+    if ratios:
+        save(partial(draw_coupling, rows=rows, names=[*trained[:1], *ratios]), folder / "coupling")
+        yield "coupling"
+
+
+def draw_scores(axes, rows: list[Row], names: list[str]) -> None:
+    """Draws a column for each condition: attention scores above, polarity scores below."""
+    panels = np.reshape(axes, (2, len(names)))
+    for column, name in enumerate(names):
+        for panel, score in zip(panels[:, column], ("attention", "polarity"), strict=True):
+            for kind, colour in KINDS.items():
+                epochs, mean = trajectory_of(rows, name, f"{score} {kind}")
+                panel.plot(epochs, mean, color=colour, label=kind)
+            panel.axhline(0, color="black", linewidth=0.6)
+            panel.set(xlabel="epoch", ylabel=f"mean {score} score")
+            panel.set_title(name, loc="left")
+            if column == 0:
+                panel.legend(frameon=False)
+
+
+def draw_coupling(axes, rows: list[Row], names: list[str]) -> None:
+    """Draws V^T W over the epochs, a line for each condition."""
+    for colour, name in zip(COLOURS, names, strict=False):
+        epochs, mean = trajectory_of(rows, name, "V^T W")
+        axes.plot(epochs, mean, color=colour, label="1:1" if name == "data-1" else name.removeprefix("ratio-"))
+    axes.axhline(0, color="black", linewidth=0.6)
+    axes.set(xlabel="epoch", ylabel="V^T W")
+    axes.set_title("V^T W by the ratio of positive to negative texts", loc="left")
+    axes.legend(frameon=False)
+
+
+def trajectory_of(rows: list[Row], name: str, value: str) -> tuple[list[int], np.ndarray]:
+    """The measured epochs, and a value's mean over the seeds of a condition (epochs,)."""
+    trajectories = [row["trajectory"] for row in rows if row["set"] == name]
+    epochs = [measured["epoch"] for measured in trajectories[0]]
+    return epochs, np.mean([[measured[value] for measured in one] for one in trajectories], axis=0)
 
 
 TABLE = Table(
     name="uaftc-synthetic",
-    paper="Sun and Lu, Understanding Attention for Text Classification, ACL 2020, doi:10.18653/v1/2020.acl-main.312",
+    paper=PAPER,
     published=PUBLISHED,
     cell=Cell,
     keys=("accuracy", "trajectory"),

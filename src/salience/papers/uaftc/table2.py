@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from salience.papers.attention_classifiers.options import AttentionOptions
+from salience.papers.attention_classifiers.options import AttentionOptions, WordRecipe
 from salience.papers.datasets import load
-from salience.papers.table import Row, Table, sets_of
-from salience.papers.uaftc.training import WordRecipe, fit_words
+from salience.papers.table import Row, Table, markdown, rows_by_set
+from salience.papers.uaftc.training import fit_words
 from salience.report.pictures import COLOURS, save
 
+PAPER = "Sun and Lu, Understanding Attention for Text Classification, ACL 2020, doi:10.18653/v1/2020.acl-main.312"
 SCALES = (0.001, 1, 10, 20, 50, 100, 10000)
 MODELS = {
     "DP": AttentionOptions("embeddings", "dot"),
@@ -80,44 +81,35 @@ def run(cell: Cell, data_dir: Path | None) -> Row:
 
 def report(rows: list[Row]) -> str:
     """A table for each data set: mean and standard deviation over seeds, with the paper's accuracy in brackets."""
-    lines = []
-    for name in sets_of(rows):
-        of_set = [row for row in rows if row["set"] == name]
-        seeds = sorted({row["seed"] for row in of_set})
-        lines += ["", f"{name}, seeds {', '.join(map(str, seeds))}: ours (paper)", "",
-                  "| scale | " + " | ".join(MODELS) + " |", "|---" * (len(MODELS) + 1) + "|"]  # fmt: skip
+    parts = []
+    for name, own in rows_by_set(rows).items():
+        seeds = sorted({row["seed"] for row in own})
+        tolerance = 3 if name.startswith("20news") else 2  # points
         near = []  # for each entry with scale 10 or larger, whether it is within the tolerance
+        lines = []
         for scale in SCALES:
             entries = []
             for model in MODELS:
-                accuracies = [
-                    100 * row["accuracy"] for row in of_set if (row["model"], row["scale"]) == (model, scale)
-                ]
+                found = [100 * row["accuracy"] for row in own if (row["model"], row["scale"]) == (model, scale)]
                 expected = published(Cell(name, model, scale, 0))
-                entries.append(f"{_mean_and_deviation(accuracies)} ({expected:.1f})")
-                if accuracies and scale >= 10:
-                    near.append(abs(np.mean(accuracies) - expected) <= 100 * _tolerance(name))
-            lines.append(f"| {scale:g} | " + " | ".join(entries) + " |")
-        lines += ["", f"scale 10 and larger: {sum(near)} of {len(near)} within {100 * _tolerance(name):g} points"]
-    return "\n".join(lines).strip()
-
-
-def _mean_and_deviation(accuracies: list[float]) -> str:
-    """The mean with, for several seeds, the standard deviation; a dash where there are no runs."""
-    if not accuracies:
-        return "-"
-    return f"{np.mean(accuracies):.1f}" + (f" ± {np.std(accuracies, ddof=1):.1f}" if len(accuracies) > 1 else "")
-
-
-def _tolerance(name: str) -> float:
-    return 0.03 if name.startswith("20news") else 0.02
+                mean = f"{np.mean(found):.1f}" if found else "-"
+                deviation = f" ± {np.std(found, ddof=1):.1f}" if len(found) > 1 else ""
+                entries.append(f"{mean}{deviation} ({expected:.1f})")
+                if found and scale >= 10:
+                    near.append(abs(np.mean(found) - expected) <= tolerance)
+            lines.append([f"{scale:g}", *entries])
+        parts += [
+            f"{name}, seeds {', '.join(map(str, seeds))}: ours (paper)", markdown(["scale", *MODELS], lines),
+            f"scale 10 and larger: {sum(near)} of {len(near)} within {tolerance} points",
+        ]  # fmt: skip
+    return "\n\n".join(parts)
 
 
 def pictures(rows: list[Row], folder: Path) -> Iterator[str]:
     """A picture for each data set: accuracy over the scale, as lines for our means over seeds, and crosses for the
     paper."""
-    for name in sets_of(rows):
-        save(partial(draw_scales, rows=[row for row in rows if row["set"] == name]), folder / f"scales-{name}")
+    for name, own in rows_by_set(rows).items():
+        save(partial(draw_scales, rows=own), folder / f"scales-{name}")
         yield f"scales-{name}"
 
 
@@ -137,7 +129,7 @@ def draw_scales(axes, rows: list[Row]) -> None:
 
 TABLE = Table(
     name="uaftc-table2",
-    paper="Sun and Lu, Understanding Attention for Text Classification, ACL 2020, doi:10.18653/v1/2020.acl-main.312",
+    paper=PAPER,
     published=PUBLISHED,
     cell=Cell,
     keys=("accuracy", "published"),

@@ -1,4 +1,4 @@
-"""How Sun and Lu (ACL 2020) train small models. Importing it does not import torch."""
+"""The training of small word models by Sun and Lu (ACL 2020): Adagrad, and the best of a fixed number of epochs."""
 
 from __future__ import annotations
 
@@ -8,48 +8,19 @@ from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import torch
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler
-from transformers import PreTrainedModel, PrinterCallback, TrainerCallback, TrainingArguments, set_seed
+from transformers import PrinterCallback, TrainerCallback, TrainingArguments, set_seed
 
-from salience.classify.classifier import predict_probabilities
 from salience.data.encoding import Encoded, encode_texts
 from salience.data.task import Task
 from salience.models.architectures import alignment_penalty
 from salience.papers.attention_classifiers.building import build_attention_classifier
 from salience.papers.attention_classifiers.classifier import AttentionClassifier
-from salience.papers.attention_classifiers.options import AttentionOptions
-from salience.settings import as_option, between, check_settings, same_setting, setting, whole_between
-from salience.training.procedures import Standard
+from salience.papers.attention_classifiers.options import AttentionOptions, WordRecipe
+from salience.papers.datasets import accuracy
 from salience.training.trainer import MixTrainer
-
-
-@dataclass(frozen=True)
-class WordRecipe:
-    """Settings of the training of `salience.papers.uaftc.training`, with Adagrad.
-
-    The paper leaves most of them open; the defaults are those of the authors' notebook for SST.
-
-    Raises:
-        InputError: a value does not fit its setting.
-    """
-
-    epochs: int = setting(40, whole_between(1, 10**6), "number of training epochs")
-    batch_size: int = setting(100, whole_between(1, 10**6), "number of texts in a training step")
-    learning_rate: float = setting(0.02, between(0, 10), "learning rate of Adagrad at the first step")
-    decay: float = setting(0.001, between(0, 10**6), "decay of the learning rate over steps")
-    weight_decay: float = setting(0.0, between(0, 10**6), "L2 penalty on all weights but the word embeddings")
-    alignment: float = same_setting(Standard, "alignment")
-    alignment_form: str = same_setting(Standard, "alignment_form")
-
-    def __post_init__(self):
-        check_settings(self, as_option)
-        Standard(self.alignment, self.alignment_form)  # checks that they go together
-
-
-# The training of small word models by Sun and Lu (2020): Adagrad, and the best of a fixed number of epochs.
 
 logger = logging.getLogger(__name__)
 
@@ -62,15 +33,18 @@ class FittedWordModel:
         model: the model with the weights of the best epoch.
         tokenizer: its tokenizer.
         accuracies: accuracy on the validation texts after every epoch, from 0 to 1.
-        best_epoch: the first epoch with the highest accuracy, counted from 0.
         test_accuracy: accuracy on the test texts, from 0 to 1; None if there are none.
     """
 
     model: AttentionClassifier
     tokenizer: Any
     accuracies: list[float]
-    best_epoch: int
     test_accuracy: float | None
+
+    @property
+    def best_epoch(self) -> int:
+        """The first epoch with the highest accuracy, counted from 0."""
+        return self.accuracies.index(max(self.accuracies))
 
 
 def fit_words(
@@ -125,11 +99,10 @@ def fit_words(
         trainer.remove_callback(PrinterCallback)
         trainer.train()
     model.load_state_dict(best.weights)
-    test_accuracy = accuracy(model, test) if len(test) else None
-    return FittedWordModel(model, tokenizer, best.accuracies, best.epoch, test_accuracy)
+    return FittedWordModel(model, tokenizer, best.accuracies, accuracy(model, test) if len(test) else None)
 
 
-def adagrad(model: PreTrainedModel, recipe: WordRecipe) -> tuple[Optimizer, LRScheduler]:
+def adagrad(model: AttentionClassifier, recipe: WordRecipe) -> tuple[Optimizer, LRScheduler]:
     """Adagrad with decay of the learning rate, and a constant schedule, because the optimiser does the decay.
 
     Duchi et al. (2011), Adaptive Subgradient Methods for Online Learning and Stochastic Optimization, JMLR 12. The
@@ -149,24 +122,13 @@ def adagrad(model: PreTrainedModel, recipe: WordRecipe) -> tuple[Optimizer, LRSc
 class KeepBest(TrainerCallback):
     """Evaluates after every epoch and keeps the weights of the best one, the first of equally good ones, in memory."""
 
-    def __init__(self, model: PreTrainedModel, validation: Encoded):
+    def __init__(self, model: AttentionClassifier, validation: Encoded):
         self.model, self.validation = model, validation
         self.accuracies: list[float] = []
         self.weights: dict[str, torch.Tensor] = {}
 
-    @property
-    def epoch(self) -> int:
-        """The best epoch so far, counted from 0."""
-        return int(np.argmax(self.accuracies))
-
     def on_epoch_end(self, args, state, control, **_):
         """Called by the Trainer."""
         self.accuracies.append(accuracy(self.model, self.validation))
-        if self.epoch == len(self.accuracies) - 1:
+        if self.accuracies[-1] > max(self.accuracies[:-1], default=-1.0):
             self.weights = {name: weight.detach().clone() for name, weight in self.model.state_dict().items()}
-
-
-def accuracy(model: PreTrainedModel, encoded: Encoded) -> float:
-    """The accuracy of a model on texts with labels, from 0 to 1."""
-    predicted = predict_probabilities(model, encoded, "fp32").argmax(1)
-    return float((predicted == np.asarray(encoded.labels)).mean())

@@ -27,70 +27,14 @@ from transformers import set_seed
 from salience.classify import TextClassifier
 from salience.data.splitting import drawn
 from salience.data.task import Task
-from salience.papers import mixing_tables as mixing_report
 from salience.papers.attention_classifiers.building import build_attention_classifier
 from salience.papers.attention_classifiers.options import PRESETS
-from salience.papers.datasets import load, train_classifier
+from salience.papers.datasets import accuracy, load, train_classifier
 from salience.papers.mixing_tables import Claim
-from salience.papers.table import Row, Table
-from salience.papers.uaftc.training import accuracy
-from salience.papers.vat.published import PUBLISHED
+from salience.papers.mixing_tables import report as compared
+from salience.papers.table import Row, Table, markdown
+from salience.papers.vat.tables import PUBLISHED
 from salience.training.recipe import Recipe
-
-# What a training by turns measured after each iteration, and which iteration is kept.
-
-
-@dataclass
-class Iterations:
-    """Accuracies of one training after each iteration; a training without turns has one.
-
-    Attributes:
-        beta: of the training, None without a compressor.
-        validation, test: on these rows, from 0 to 1.
-    """
-
-    beta: float | None
-    validation: list[float | None] = field(default_factory=list)
-    test: list[float] = field(default_factory=list)
-
-
-def chosen(trainings: Sequence[Iterations], earliest: int = 0) -> float:
-    """The test accuracy of the training and iteration that the validation rows choose; of equals, the first.
-
-    Args:
-        trainings: of a cell.
-        earliest: the first iteration that can be chosen.
-    """
-    places = [(each, number) for each in trainings for number in range(earliest, len(each.test))]
-    best, number = places[int(np.argmax([each.validation[number] or 0.0 for each, number in places]))]
-    return best.test[number]
-
-
-def by_iteration(rows: list[Row]) -> str:
-    """Mean accuracy of each training after each iteration on the test rows and, in brackets, the validation rows."""
-    lines: dict[tuple[str, str, str, str], list[tuple[list[float], list[float]]]] = {}
-    for row in rows:
-        for each in row["trainings"]:
-            if len(each["test"]) > 1:
-                beta = "" if each["beta"] is None else f"{each['beta']:g}"
-                key = (row["set"], row["vectors"], row["method"], beta)
-                lines.setdefault(key, []).append((each["test"], each["validation"]))
-    cells = []
-    for key, runs in lines.items():
-        test, validation = 100 * np.mean(runs, axis=0)
-        cells.append([*key[1:], *(f"{one:.2f} ({held:.2f})" for one, held in zip(test, validation, strict=True))])
-    sets = [key[0] for key in lines]
-    most = max((len(row) - 3 for row in cells), default=0)
-    cells = [row + [""] * (most + 3 - len(row)) for row in cells]  # trainings can have fewer iterations
-    head = ["word vectors", "training", "beta", *map(str, range(most))]
-    return "\n".join(
-        [
-            "Accuracy by iteration, in brackets on the validation rows",
-            "",
-            mixing_report.table("set", head, [[name, *own] for name, own in zip(sets, cells, strict=True)]),
-        ]
-    )
-
 
 LONGEST = 256  # words that are read of a text
 ROWS = 10_000  # training rows at most; only AG News has more
@@ -135,6 +79,32 @@ CLAIMS = (
     Claim("VAT is better if iteration 0 is left out", "VAT" + WITHOUT_0, "VAT"),
     Claim("later checkpoints should be preferred", "ATT, later checkpoints", "ATT"),
 )
+
+
+@dataclass
+class Iterations:
+    """Accuracies of one training after each iteration; a training without turns has one.
+
+    Attributes:
+        beta: of the training, None without a compressor.
+        validation, test: on these rows, from 0 to 1.
+    """
+
+    beta: float | None
+    validation: list[float | None] = field(default_factory=list)
+    test: list[float] = field(default_factory=list)
+
+
+def chosen(trainings: Sequence[Iterations], earliest: int = 0) -> float:
+    """The test accuracy of the training and iteration that the validation rows choose; of equals, the first.
+
+    Args:
+        trainings: of a cell.
+        earliest: the first iteration that can be chosen.
+    """
+    places = [(each, number) for each in trainings for number in range(earliest, len(each.test))]
+    best, number = places[int(np.argmax([each.validation[number] or 0.0 for each, number in places]))]
+    return best.test[number]
 
 
 @dataclass(frozen=True)
@@ -202,7 +172,7 @@ def report(rows: list[Row]) -> str:
     for vectors in VECTORS:
         own = [each for row in rows if row["vectors"] == vectors for each in judged(row)]
         if own:
-            found = mixing_report.report(METHODS, ACCURACIES, CLAIMS, own, "at most {:,} training rows".format)
+            found = compared(METHODS, ACCURACIES, CLAIMS, own, "at most {:,} training rows".format)
             parts += [f"Word vectors: {vectors}", "", found, ""]
     return "\n".join([*parts, by_iteration(rows)])
 
@@ -219,6 +189,23 @@ def judged(row: Row) -> list[Row]:
     if row["method"] == "VAT":
         found.append(found[0] | {"method": "ATT", "accuracy": trainings[0].test[0]})
     return found
+
+
+def by_iteration(rows: list[Row]) -> str:
+    """Mean accuracy of each training after each iteration on the test rows and, in brackets, the validation rows."""
+    found: dict[tuple[str, ...], list[tuple[list[float], list[float]]]] = {}
+    for row in rows:
+        for each in row["trainings"]:
+            if len(each["test"]) > 1:
+                beta = "" if each["beta"] is None else f"{each['beta']:g}"
+                key = (row["set"], row["vectors"], row["method"], beta)
+                found.setdefault(key, []).append((each["test"], each["validation"]))
+    means = {key: zip(*(100 * np.mean(runs, axis=0)), strict=True) for key, runs in found.items()}
+    cells = {key: [f"{one:.2f} ({held:.2f})" for one, held in of_key] for key, of_key in means.items()}
+    most = max(map(len, cells.values()), default=0)  # trainings can have fewer iterations
+    lines = [[*key, *own, *[""] * (most - len(own))] for key, own in cells.items()]
+    table = markdown(["set", "word vectors", "training", "beta", *map(str, range(most))], lines) if lines else ""
+    return f"Accuracy by iteration, in brackets on the validation rows\n\n{table}"
 
 
 ACCURACIES: dict[str, dict[str, float]] = {

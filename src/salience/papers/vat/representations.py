@@ -24,6 +24,8 @@ from salience.hooks.stages import unwrapped
 from salience.papers.attention_classifiers.classifier import AttentionClassifier, pooled_states
 from salience.report.pictures import COLOURS, HoverTexts, Marks, legend_beside
 
+MARKERS = "os^D"  # of classes, once the colours are used up
+
 
 @torch.no_grad()
 def representations(model: nn.Module, texts: Encoded) -> np.ndarray:
@@ -72,11 +74,6 @@ def map_of(vectors: np.ndarray, seed: int = 0) -> np.ndarray:
         return np.zeros((len(vectors), 2), np.float32)
     perplexity = min(30.0, max((len(vectors) - 1) / 3, 1.0))
     return TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(vectors)
-
-
-# Maps of texts, a point for each text (VAT, Findings of ACL 2021, Figures 3 and 6).
-
-MARKERS = "os^D"  # of classes, once the colours are used up
 
 
 @dataclass(frozen=True)

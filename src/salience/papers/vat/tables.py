@@ -14,7 +14,7 @@ trained on at most 1,000 rows and the LSTM on at most 10,000 (only AG News has m
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -43,192 +43,57 @@ from salience.faithfulness.erasure import Erasure, Reading, as_judged
 from salience.faithfulness.evaluation import DRAWS
 from salience.papers.attention_classifiers.building import build_attention_classifier
 from salience.papers.attention_classifiers.options import PRESETS
-from salience.papers.datasets import load, train_classifier
-from salience.papers.table import Row, Table
-from salience.papers.uaftc.training import accuracy
-from salience.papers.vat.published import AOPC, POST_HOC, PUBLISHED, WORDS, Columns
+from salience.papers.datasets import accuracy, load, train_classifier
+from salience.papers.table import Row, Table, markdown
 from salience.report.pictures import COLOURS, GREY, save
 from salience.training.recipe import Recipe
 
-# Explanations of ATT and VAT judged by another model: Tables 3 to 5 of Zhou et al. (Findings of ACL-IJCNLP 2021).
+Columns = dict[str, tuple[float, ...] | None]  # None: the paper has no such numbers
+
+# The paper's numbers in percent, by data set or encoder.
+# Accuracy (Table 2): LSTM-base, -ATT, -VAT, BERT-base, -ATT, -VAT.
+PUBLISHED: Columns = {
+    "trec": (90.00, 91.00, 92.80, 96.60, 96.40, 97.20),
+    "sst5": (45.20, 46.29, 47.42, 51.44, 51.13, 51.99),
+    "sst2": (85.45, 84.73, 86.22, 91.60, 91.16, 91.98),
+    "subj": (89.00, 90.80, 91.10, 96.50, 96.20, 96.70),
+    "mr": None,
+    "ag_news": (91.91, 91.88, 92.04, 93.52, 93.41, 93.71),
+}
+# Tables 3 and 4, K = 5: Random, ATT, VAT, of LSTM and of BERT.
+AOPC: Columns = {
+    "trec": (19.40, 31.00, 37.20, 65.80, 71.60, 72.20),
+    "sst5": (5.97, 12.94, 14.34, 33.26, 33.98, 34.03),
+    "sst2": (7.58, 20.54, 21.58, 41.46, 41.52, 41.52),
+    "subj": (1.50, 2.10, 6.30, 45.70, 45.70, 45.80),
+    "mr": None,
+    "ag_news": (1.87, 5.99, 6.59, 44.20, 52.22, 54.70),
+}
+POST_HOC: Columns = {
+    "trec": (71.40, 73.60, 79.20, 26.60, 34.20, 36.80),
+    "sst5": (34.21, 40.56, 43.39, 20.27, 29.19, 30.23),
+    "sst2": (71.33, 82.70, 84.35, 50.52, 58.92, 61.34),
+    "subj": (78.40, 87.40, 89.10, 50.60, 61.90, 65.40),
+    "mr": None,
+    "ag_news": (62.45, 78.96, 81.43, 26.74, 37.53, 43.08),
+}
+# Table 5, which the paper measures on tweets: P@1 R@1 F1@1 P@5 R@5 F1@5 of positive and of negative words.
+WORDS: dict[str, dict[str, tuple[tuple[float, ...], tuple[float, ...]] | None]] = {
+    "lstm": {
+        "random": ((14.88, 4.78, 6.56, 14.59, 23.34, 16.06), (20.52, 5.61, 8.19, 17.18, 23.68, 17.97)),
+        "ATT": ((58.70, 26.04, 32.73, 30.30, 54.17, 34.70), (47.13, 15.74, 21.39, 28.24, 42.04, 30.33)),
+        "VAT": ((65.20, 29.38, 36.60, 33.04, 58.40, 37.77), (60.00, 21.42, 28.76, 32.70, 49.19, 35.35)),
+    },
+    "bert": {
+        "random": None,
+        "ATT": ((46.44, 16.52, 21.82, 33.13, 52.52, 35.66), (37.74, 9.19, 13.46, 30.82, 39.65, 30.23)),
+        "VAT": ((55.24, 20.62, 26.90, 37.26, 58.39, 40.09), (43.83, 11.15, 16.20, 36.42, 44.55, 35.30)),
+    },
+}  # fmt: skip
 
 AT = 5  # number of words deleted in Table 3, kept in Table 4 and compared with the marks in Table 5
-
-
-def judge(scores: list[np.ndarray], base: TextClassifier, encoded: Encoded, texts: Texts, most: int) -> dict:
-    """The metrics of one explainer, judged by base.
-
-    Args:
-        scores: for each text, the scores of its words (W,).
-        base: the model that classifies the texts without words, or with these words alone.
-        encoded: the N texts as base reads them, with their words.
-        texts: the same texts with their labels, and with their marks if there are any.
-        most: largest number of deleted or kept words, K.
-
-    Returns:
-        By name: the AOPC in percent after 5 words ("AOPC@5") and as the mean over 0 to K words ("AOPC over K"), the
-        post-hoc accuracy in percent ("post-hoc@5"), base's accuracy "without" 0 to K words and on these words "alone"
-        (K + 1,), and the entries of `detection`.
-    """
-    erasure = Erasure(Reading(encoded, base.probabilities, base.empty_token), scores, most=most)
-    curves = {"without": accuracy_without(erasure).tolist(), "alone": accuracy_alone(erasure).tolist()}
-    metrics = {
-        f"AOPC@{AT}": float(accuracy_drop(erasure, AT).mean()),
-        "AOPC over K": float(mean_accuracy_drop(erasure).mean()),
-        f"post-hoc@{AT}": float(post_hoc_accuracy(erasure, AT).mean()),
-    }
-    return metrics | curves | detection(scores, texts, base.labels)
-
-
-def judge_chance(base: TextClassifier, encoded: Encoded, texts: Texts, most: int, seed: int) -> dict:
-    """As `judge`, for random scores: the mean of every metric over draws.
-
-    Args:
-        seed: of the random scores.
-    """
-    generator = np.random.default_rng(seed)
-    draws = [judge(random_words(encoded.words.counts, generator), base, encoded, texts, most) for _ in range(DRAWS)]
-    return {name: np.mean([draw[name] for draw in draws], axis=0).tolist() for name in draws[0]}
-
-
-def detection(scores: list[np.ndarray], texts: Texts, labels: Sequence[str]) -> dict[str, list[float]]:
-    """Table 5: precision, recall and F1 @1 and @5 in percent, for positive words in positive texts, and negative ones.
-
-    "Very positive" counts as positive. A text is left out if its number of marks differs from its number of words.
-
-    Args:
-        scores: for each text, the scores of its words (W,).
-        texts: the texts with their labels, and with a mark for every word if there are any.
-        labels: the names of the classes.
-
-    Returns:
-        Class to the values of `detection_by_class`, in their order there; empty if the data set has no marks.
-    """
-    if texts.marks is None:
-        return {}
-    rows = [row for row, text in enumerate(texts.texts) if len(texts.marks[row]) == len(text.split())]
-    marks = [[label.removeprefix("very ") for label in texts.marks[row]] for row in rows]
-    true_labels = [labels[texts.known_labels[row]].removeprefix("very ") for row in rows]
-    table = detection_by_class([scores[row] for row in rows], marks, true_labels, ("positive", "negative"), AT)
-    return {name: list(values.values()) for name, values in table.items()}
-
-
-# Tables 2 to 6 and Figures 4 and 5 of VAT from runs, beside the published numbers.
-
 EXPLANATIONS = ("random", "ATT", "VAT")
 PANELS = {"without": "without K words", "alone": "on K words alone"}  # keys of a row's curves -> titles
-
-
-def family(encoder: str) -> str:
-    """The paper's encoder, "lstm" or "bert", of an encoder of ours such as "bilstm-random" or "bert-minilm"."""
-    return "bert" if encoder.startswith("bert") else "lstm"
-
-
-def report(rows: list[Row]) -> str:
-    """All five tables as markdown."""
-    accuracies: dict[str, Callable[[Row], float]] = {
-        "base": lambda row: 100 * row["base"], "ATT": lambda row: 100 * row["test"][0],
-        "VAT": lambda row: 100 * row["accuracy"],
-    }  # fmt: skip
-    parts = ["Table 2, accuracy", *_three_columns(rows, accuracies, PUBLISHED)]
-    for title, metric, published in (
-        ("Table 3, AOPC at 5", "AOPC@5", AOPC), ("Table 4, post-hoc accuracy at 5", "post-hoc@5", POST_HOC),
-    ):  # fmt: skip
-        columns = {name: _metric_of(name, metric) for name in EXPLANATIONS}
-        parts += ["", title, *_three_columns(rows, columns, published)]
-    parts += ["", "Table 5, words that people marked (paper: in tweets)", *_marked_words(rows)]
-    parts += ["", "Table 6, accuracy by iteration (on validation), whichever was chosen", *_by_iteration(rows)]
-    return "\n".join(parts)
-
-
-def _metric_of(explanation: str, metric: str) -> Callable[[Row], float]:
-    return lambda row: row["explanations"][explanation][metric]
-
-
-def _by_set_and_encoder(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
-    """The runs of each set and encoder, in the order of the published table."""
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for name in PUBLISHED:
-        for row in rows:
-            if row["set"] == name:
-                groups.setdefault((name, row["encoder"]), []).append(row)
-    return groups
-
-
-def _three_columns(rows: list[Row], columns: dict[str, Callable[[Row], float]], published: Columns) -> list[str]:
-    """A line for each set and encoder: three columns, the paper's, and the differences of neighbouring columns."""
-    first, second, third = columns
-    lines = [
-        "",
-        f"| set | encoder | seeds | {first} | {second} | {third} | paper | {second} - {first} | {third} - {second} |",
-        "|---" * 9 + "|",
-    ]
-    for (name, encoder), group in _by_set_and_encoder(rows).items():
-        values = [np.array([read(row) for row in group]) for read in columns.values()]
-        of_paper = published[name]
-        start = 3 * (family(encoder) == "bert")
-        paper = "-" if of_paper is None else _formatted(of_paper[start : start + 3])
-        lines.append(
-            f"| {name} | {encoder} | {len(group)} | " + " | ".join(map(spread, values))
-            + f" | {paper} | {difference(values[1], values[0])} | {difference(values[2], values[1])} |"
-        )  # fmt: skip
-    return lines
-
-
-def _marked_words(rows: list[Row]) -> list[str]:
-    """P, R and F1 at 1 and at 5 of each polarity, ours and the paper's."""
-    lines = ["", "| encoder | attention | words | seeds | P@1 R@1 F1@1 P@5 R@5 F1@5 | paper |", "|---" * 6 + "|"]
-    for (_, encoder), group in _by_set_and_encoder(rows).items():
-        for name in EXPLANATIONS:
-            of_paper = WORDS[family(encoder)][name]
-            for place, polarity in enumerate(("positive", "negative")):
-                explanations = [row["explanations"][name] for row in group]
-                values = [explanation[polarity] for explanation in explanations if polarity in explanation]
-                if values:
-                    lines.append(
-                        f"| {encoder} | {name} | {polarity} | {len(values)} | {_formatted(np.mean(values, axis=0))} | "
-                        f"{'-' if of_paper is None else _formatted(of_paper[place])} |"
-                    )
-    return lines
-
-
-def _formatted(values) -> str:
-    return " ".join(f"{value:.1f}" for value in values)
-
-
-def _by_iteration(rows: list[Row]) -> list[str]:
-    """Accuracy by iteration on the test texts and, in brackets, on the validation texts, which choose the iteration;
-    then the iteration that each seed chose."""
-    groups = _by_set_and_encoder(rows)
-    most = max((len(row["test"]) for row in rows), default=0)
-    lines = ["", "| set | encoder | " + " | ".join(map(str, range(most))) + " | kept |", "|---" * (most + 3) + "|"]
-    for (name, encoder), group in groups.items():
-        test, validation = (100 * np.mean([row[part] for row in group], axis=0) for part in ("test", "validation"))
-        means = [f"{on_test:.2f} ({held:.2f})" for on_test, held in zip(test, validation, strict=True)]
-        kept = " ".join(str(row["chosen"]) for row in group)
-        lines.append(f"| {name} | {encoder} | " + " | ".join([*means, *["-"] * (most - len(means)), kept]) + " |")
-    return lines
-
-
-def pictures(rows: list[Row], folder: Path) -> Iterator[str]:
-    """Figures 4 and 5, a picture for each set and encoder, with means over seeds."""
-    for (name, encoder), group in _by_set_and_encoder(rows).items():
-        save(partial(draw_curves, rows=group), folder / f"words-{name}-{encoder}", (9, 4), (1, 2))
-        yield f"words-{name}-{encoder}"
-
-
-def draw_curves(axes, rows: list[Row]) -> None:
-    """Draws into two axes the accuracy of base without the K words of the highest scores, and on these alone."""
-    for panel, (key, title) in zip(axes, PANELS.items(), strict=True):
-        for name, colour in zip(EXPLANATIONS, (GREY, *COLOURS), strict=False):
-            mean = 100 * np.mean([row["explanations"][name][key] for row in rows], axis=0)
-            panel.plot(range(len(mean)), mean, color=colour, label=name)
-        panel.set(xlabel="K", ylabel="accuracy of base, percent")
-        panel.xaxis.get_major_locator().set_params(integer=True)
-        panel.set_title(f"{rows[0]['set']}, {rows[0]['encoder']}: {title}", loc="left")
-    axes[0].legend(frameon=False)
-
-
 LONGEST = 256  # number of words or word pieces that are read of a text
 
 
@@ -322,12 +187,181 @@ def train(
     model, tokenizer = build_attention_classifier(
         options, data.labels, data.training.texts, lambda line: None, split=not data.tokenised
     )
-    turns = {"iterations": plan.iterations} if model.procedure == "turns" else {}
+    turns = {"iterations": plan.iterations} if options.procedure == "turns" else {}
     recipe = Recipe(
         data=cell.set, method="plain", procedure_options=turns, seed=cell.seed, learning_rate=plan.learning_rate,
         steps=plan.epochs * len(data.training) // 32, batch_size=32,
     )  # fmt: skip
     return train_classifier(TextClassifier(model, tokenizer, LONGEST), data, recipe, watch=watch)
+
+
+def judge(scores: list[np.ndarray], base: TextClassifier, encoded: Encoded, texts: Texts, most: int) -> dict:
+    """The metrics of one explainer, judged by base.
+
+    Args:
+        scores: for each text, the scores of its words (W,).
+        base: the model that classifies the texts without words, or with these words alone.
+        encoded: the N texts as base reads them, with their words.
+        texts: the same texts with their labels, and with their marks if there are any.
+        most: largest number of deleted or kept words, K.
+
+    Returns:
+        By name: the AOPC in percent after 5 words ("AOPC@5") and as the mean over 0 to K words ("AOPC over K"), the
+        post-hoc accuracy in percent ("post-hoc@5"), base's accuracy "without" 0 to K words and on these words "alone"
+        (K + 1,), and the entries of `detection`.
+    """
+    erasure = Erasure(Reading(encoded, base.probabilities, base.empty_token), scores, most=most)
+    curves = {"without": accuracy_without(erasure).tolist(), "alone": accuracy_alone(erasure).tolist()}
+    metrics = {
+        f"AOPC@{AT}": float(accuracy_drop(erasure, AT).mean()),
+        "AOPC over K": float(mean_accuracy_drop(erasure).mean()),
+        f"post-hoc@{AT}": float(post_hoc_accuracy(erasure, AT).mean()),
+    }
+    return metrics | curves | detection(scores, texts, base.labels)
+
+
+def judge_chance(base: TextClassifier, encoded: Encoded, texts: Texts, most: int, seed: int) -> dict:
+    """As `judge`, for random scores: the mean of every metric over draws.
+
+    Args:
+        seed: of the random scores.
+    """
+    generator = np.random.default_rng(seed)
+    draws = [judge(random_words(encoded.words.counts, generator), base, encoded, texts, most) for _ in range(DRAWS)]
+    return {name: np.mean([draw[name] for draw in draws], axis=0).tolist() for name in draws[0]}
+
+
+def detection(scores: list[np.ndarray], texts: Texts, labels: Sequence[str]) -> dict[str, list[float]]:
+    """Table 5: precision, recall and F1 @1 and @5 in percent, for positive words in positive texts, and negative ones.
+
+    "Very positive" counts as positive. A text is left out if its number of marks differs from its number of words.
+
+    Args:
+        scores: for each text, the scores of its words (W,).
+        texts: the texts with their labels, and with a mark for every word if there are any.
+        labels: the names of the classes.
+
+    Returns:
+        Class to the values of `detection_by_class`, in their order there; empty if the data set has no marks.
+    """
+    if texts.marks is None:
+        return {}
+    rows = [row for row, text in enumerate(texts.texts) if len(texts.marks[row]) == len(text.split())]
+    marks = [[label.removeprefix("very ") for label in texts.marks[row]] for row in rows]
+    true_labels = [labels[texts.known_labels[row]].removeprefix("very ") for row in rows]
+    table = detection_by_class([scores[row] for row in rows], marks, true_labels, ("positive", "negative"), AT)
+    return {name: list(values.values()) for name, values in table.items()}
+
+
+def family(encoder: str) -> str:
+    """The paper's encoder, "lstm" or "bert", of an encoder of ours such as "bilstm-random" or "bert-minilm"."""
+    return "bert" if encoder.startswith("bert") else "lstm"
+
+
+def report(rows: list[Row]) -> str:
+    """All five tables as markdown."""
+
+    def of_words(metric: str) -> dict[str, Callable[[Row], float]]:
+        def of(name: str) -> Callable[[Row], float]:
+            return lambda row: row["explanations"][name][metric]
+
+        return {name: of(name) for name in EXPLANATIONS}
+
+    accuracies: dict[str, Callable[[Row], float]] = {
+        "base": lambda row: 100 * row["base"], "ATT": lambda row: 100 * row["test"][0],
+        "VAT": lambda row: 100 * row["accuracy"],
+    }  # fmt: skip
+    groups = by_set_and_encoder(rows)
+    tables = {
+        "Table 2, accuracy": three_columns(groups, accuracies, PUBLISHED),
+        f"Table 3, AOPC at {AT}": three_columns(groups, of_words(f"AOPC@{AT}"), AOPC),
+        f"Table 4, post-hoc accuracy at {AT}": three_columns(groups, of_words(f"post-hoc@{AT}"), POST_HOC),
+        "Table 5, words that people marked (paper: in tweets)": marked_words(groups),
+        "Table 6, accuracy by iteration (on validation), whichever was chosen": by_iteration(groups),
+    }
+    return "\n\n".join(part for table in tables.items() for part in table)
+
+
+Groups = Mapping[tuple[str, str], list[Row]]  # the runs of each set and encoder
+
+
+def by_set_and_encoder(rows: list[Row]) -> Groups:
+    """In the order of the published table."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for name in PUBLISHED:
+        for row in rows:
+            if row["set"] == name:
+                groups.setdefault((name, row["encoder"]), []).append(row)
+    return groups
+
+
+def three_columns(groups: Groups, columns: Mapping[str, Callable[[Row], float]], published: Columns) -> str:
+    """A line for each set and encoder: three columns, the paper's, and the differences of neighbouring columns."""
+    first, second, third = columns
+    lines = []
+    for (name, encoder), group in groups.items():
+        values = [np.array([read(row) for row in group]) for read in columns.values()]
+        start, of_paper = 3 * (family(encoder) == "bert"), published[name]
+        lines.append([
+            name, encoder, str(len(group)), *map(spread, values),
+            "-" if of_paper is None else shortened(of_paper[start : start + 3]),
+            str(difference(values[1], values[0])), str(difference(values[2], values[1])),
+        ])  # fmt: skip
+    head = ("set", "encoder", "seeds", *columns, "paper", f"{second} - {first}", f"{third} - {second}")
+    return markdown(head, lines)
+
+
+def marked_words(groups: Groups) -> str:
+    """P, R and F1 at 1 and at 5 of each polarity, ours and the paper's."""
+    lines = []
+    for (_, encoder), group in groups.items():
+        for name in EXPLANATIONS:
+            of_paper = WORDS[family(encoder)][name]
+            for place, polarity in enumerate(("positive", "negative")):
+                explanations = [row["explanations"][name] for row in group]
+                values = [explanation[polarity] for explanation in explanations if polarity in explanation]
+                if values:
+                    lines.append([
+                        encoder, name, polarity, str(len(values)), shortened(np.mean(values, axis=0)),
+                        "-" if of_paper is None else shortened(of_paper[place]),
+                    ])  # fmt: skip
+    return markdown(("encoder", "attention", "words", "seeds", "P@1 R@1 F1@1 P@5 R@5 F1@5", "paper"), lines)
+
+
+def shortened(values: Iterable[float]) -> str:
+    return " ".join(f"{value:.1f}" for value in values)
+
+
+def by_iteration(groups: Groups) -> str:
+    """Accuracy by iteration on the test texts and, in brackets, on the validation texts, which choose the iteration;
+    then the iteration that each seed chose."""
+    most = max((len(row["test"]) for group in groups.values() for row in group), default=0)
+    lines = []
+    for (name, encoder), group in groups.items():
+        test, validation = (100 * np.mean([row[part] for row in group], axis=0) for part in ("test", "validation"))
+        means = [f"{on_test:.2f} ({held:.2f})" for on_test, held in zip(test, validation, strict=True)]
+        kept = " ".join(str(row["chosen"]) for row in group)
+        lines.append([name, encoder, *means, *["-"] * (most - len(means)), kept])
+    return markdown(["set", "encoder", *map(str, range(most)), "kept"], lines)
+
+
+def pictures(rows: list[Row], folder: Path) -> Iterator[str]:
+    """Figures 4 and 5, a picture for each set and encoder, with means over seeds."""
+    for (name, encoder), group in by_set_and_encoder(rows).items():
+        save(partial(draw_curves, rows=group), folder / f"words-{name}-{encoder}", (9, 4), (1, 2))
+        yield f"words-{name}-{encoder}"
+
+
+def draw_curves(axes, rows: list[Row]) -> None:
+    """Draws into two axes the accuracy of base without the K words of the highest scores, and on these alone."""
+    for panel, (key, title) in zip(axes, PANELS.items(), strict=True):
+        for name, colour in zip(EXPLANATIONS, (GREY, *COLOURS), strict=False):
+            mean = 100 * np.mean([row["explanations"][name][key] for row in rows], axis=0)
+            panel.plot(range(len(mean)), mean, color=colour, label=name)
+        panel.set(xlabel="K", ylabel="accuracy of base, percent")
+        panel.xaxis.get_major_locator().set_params(integer=True)
+        panel.set_title(f"{rows[0]['set']}, {rows[0]['encoder']}: {title}", loc="left")
+    axes[0].legend(frameon=False)
 
 
 TABLE = Table(

@@ -15,10 +15,10 @@ Zhou et al. (Findings of ACL-IJCNLP 2021), "Attending via both Fine-tuning and C
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +43,14 @@ from salience.training.procedures import Turns
 from salience.training.recipe import Plan
 from salience.training.trainer import MixTrainer
 
-# The states of a frozen encoder for all texts, computed once and kept in memory or, if they are large, on disk.
-
 IN_MEMORY = 2**30  # bytes; larger features are memory-mapped from a file
+LEARNING_RATE = 1e-3  # of Adam, as the paper gives for its LSTM; the modules trained here are as small
 
 
 class Features:
     """The encoder's states (T, D) of every text at the tokens that the pooling may read.
+
+    They are computed once, because the encoder is frozen while attention and compressor are trained.
 
     Args:
         states: (sum of lengths, D), the states of all texts one after another.
@@ -63,7 +64,6 @@ class Features:
         self.lengths, self.starts = lengths, np.concatenate([[0], lengths.cumsum()])
 
     def __len__(self) -> int:
-        """The number of texts."""
         return len(self.labels)
 
     def batch(self, rows: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
@@ -103,19 +103,9 @@ def encode_features(
     with evaluating(model):
         for rows, batch in like_length(model, encoded):
             batch_states, mask = pooled_states(model, batch)
-            states[in_turn(starts[rows], lengths[rows])] = batch_states[mask].float().cpu().numpy()
+            places = np.concatenate([np.arange(starts[row], starts[row + 1]) for row in rows])
+            states[places] = batch_states[mask].float().cpu().numpy()
     return Features(states, lengths, torch.as_tensor(encoded.labels), model.device)
-
-
-def in_turn(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The numbers starts[i], starts[i] + 1, ... of every i in turn, as many as `lengths` says: (sum of lengths,)."""
-    before = lengths.cumsum() - lengths
-    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
-
-
-# The compressor phase of VAT: attention and compressor are trained to keep only the information the label needs.
-
-LEARNING_RATE = 1e-3  # of Adam, as the paper gives for its LSTM; the modules trained here are as small
 
 
 def compression_loss(
@@ -171,8 +161,10 @@ def compress(
     """
     losses: list[float] = []
     assert model.compressor is not None  # only models of VAT are trained by turns
-    head = [model.head] if model.config.shared_head else []
-    with training_only(model, model.pooling, model.compressor, *head) as weights:
+    parts = [model.pooling, model.compressor, *([model.head] if model.config.shared_head else [])]
+    weights = [weight for part in parts for weight in part.parameters()]
+    trained = set(map(id, weights))
+    with frozen(weight for weight in model.parameters() if id(weight) not in trained):
         optimizer = torch.optim.Adam(weights, learning_rate, fused=True)
         for rows in batches(features.lengths, batch_size, steps):
             states, mask, labels = features.batch(rows)
@@ -201,31 +193,15 @@ def batches(lengths: np.ndarray, size: int, steps: int) -> Iterator[list[int]]:
 
 
 @contextmanager
-def training_only(model: nn.Module, *parts: nn.Module) -> Iterator[list[nn.Parameter]]:
-    """Inside the `with`, only these parts of the model are trained. Gives their parameters."""
-    before = {weight: weight.requires_grad for weight in model.parameters()}
-    trained = list(chain.from_iterable(part.parameters() for part in parts))
-    model.requires_grad_(False)
-    for weight in trained:
-        weight.requires_grad = before[weight]
-    try:
-        yield trained
-    finally:
-        for weight, requires_grad in before.items():
-            weight.requires_grad = requires_grad
-
-
-@contextmanager
-def frozen(*parts: nn.Module) -> Iterator[None]:
-    """Inside the `with`, these parts are not trained. Gradients still flow through them to other parts."""
-    weights = [weight for part in parts for weight in part.parameters()]
-    before = [weight.requires_grad for weight in weights]
-    for weight in weights:
+def frozen(weights: Iterable[nn.Parameter]) -> Iterator[None]:
+    """Inside the `with`, these weights are not trained. Gradients still flow through them to other weights."""
+    before = {weight: weight.requires_grad for weight in weights}
+    for weight in before:
         weight.requires_grad = False
     try:
         yield
     finally:
-        for weight, requires_grad in zip(weights, before, strict=True):
+        for weight, requires_grad in before.items():
             weight.requires_grad = requires_grad
 
 
@@ -272,7 +248,7 @@ def beta_of(procedure: Turns, model: PreTrainedModel) -> float:
 
 
 def compressor_phase(phase: Prepared, beta: float, trainer: MixTrainer, folder: Path) -> None:
-    """Trains attention and compressor on the states of the frozen encoder, which are computed once.
+    """Trains attention and compressor to keep only the information that the label needs.
 
     Only the main process trains, and the others read the weights from `folder`: the phase is a small part of the whole
     training.
@@ -289,29 +265,25 @@ def compressor_phase(phase: Prepared, beta: float, trainer: MixTrainer, folder: 
 
 
 def learner_phase(plan: Plan, trainer: MixTrainer, folder: Path, joint: bool) -> TrainerState:
-    """Trains encoder and head, and also the attention if `joint`; gives the Trainer's state."""
+    """Trains encoder and head, and also the attention if `joint`; gives the Trainer's state.
+
+    The model predicts by its learner meanwhile, so that checkpoints are selected by what is trained.
+    """
     model = trainer.model
     if (finished := read_phase(model, folder / "learnt")) is not None:
         return TrainerState(**finished)
     set_seed(plan.seed)  # the same numbers are drawn if the compressor phase is skipped in a resumed run
-    with frozen(model.compressor, *([] if joint else [model.pooling])), predicting_as_learner(model):
-        state = run_trainer(trainer)
+    inference, model.config.inference = model.config.inference, "learner"
+    try:
+        with frozen([*model.compressor.parameters(), *([] if joint else model.pooling.parameters())]):
+            state = run_trainer(trainer)
+    finally:
+        model.config.inference = inference
     if is_main_process():
         names = ("global_step", "best_global_step", "log_history")
         write_phase(model, folder / "learnt", {name: getattr(state, name) for name in names})
     PartialState().wait_for_everyone()
     return state
-
-
-@contextmanager
-def predicting_as_learner(model: PreTrainedModel) -> Iterator[None]:
-    """Inside the `with`, the model predicts by its learner, so that checkpoints are selected by what is trained."""
-    before = model.config.inference
-    model.config.inference = "learner"
-    try:
-        yield
-    finally:
-        model.config.inference = before
 
 
 def validation_accuracy(trainer: MixTrainer) -> float | None:
