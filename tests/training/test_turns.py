@@ -262,7 +262,7 @@ def test_phases_in_their_order(encoder, tmp_path, monkeypatch):
     def watched(name, phase, run, *others, **named):
         before = parts(model)
         found = phase(run, *others, **named)
-        recipe = run if name == "learner_phase" else run.recipe
+        recipe = run if name == "learner_phase" else run.plan
         order.append((name, recipe.seed, changed(before, parts(model))))
         return found
 
