@@ -35,11 +35,7 @@ class Occupied(InputError):
 
 
 def check_folder(output: Path | None, overwrite: bool) -> None:
-    """Checks that a folder can be written, before any work is done.
-
-    Args:
-        output: the folder; None if nothing is to be written.
-        overwrite: whether an existing folder may be written to.
+    """Checks that a folder can be written, before any work is done; nothing is checked of None.
 
     Raises:
         InputError: it exists and may not be overwritten, is a file, or cannot be written.

@@ -10,7 +10,16 @@ from written import parquet
 
 from salience.data import task as reading_task
 from salience.data.columns import Columns
-from salience.data.task import Task, all_labelled, collect, label_descriptions, name_in_words, read_part
+from salience.data.task import (
+    Task,
+    all_labelled,
+    check_not_read,
+    collect,
+    label_descriptions,
+    name_in_words,
+    read_part,
+    worth_describing,
+)
 from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.training.recipe import Recipe
@@ -318,3 +327,18 @@ def test_descriptions_are_trained_on_after_the_rows():
     task = Task(["n", "p"], rows, descriptions=Texts(["c"], labels=[1]))
     assert task.to_train_on == Texts(["a", "b", "c"], labels=[1, 0, 1])
     assert Task(["n", "p"], rows).to_train_on is rows
+
+
+def test_a_line_for_who_has_few_rows_and_no_descriptions():
+    few, many = (Texts(["a"] * count, labels=[0] * count) for count in (20, 22))
+    assert worth_describing(Task(["n", "p"], few)).startswith("10 rows of a label on average")
+    assert not worth_describing(Task(["n", "p"], many))
+    assert not worth_describing(Task(["n", "p"], few, descriptions=Texts(["c"], labels=[1])))
+
+
+def test_what_is_read_is_not_written(tmp_path, complaint):
+    (tmp_path / "a.csv").write_text("text\na\n")
+    (tmp_path / "link.csv").symlink_to("a.csv")
+    assert "is not replaced" in complaint(check_not_read, tmp_path / "link.csv", None, str(tmp_path / "a.csv"))
+    check_not_read(tmp_path / "b.csv", str(tmp_path / "a.csv"))
+    check_not_read(tmp_path / "a.csv", "owner/name")

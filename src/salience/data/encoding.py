@@ -44,16 +44,11 @@ class Words:
 def words_of_tokens(
     segment: np.ndarray, offsets: Sequence[Span], texts: Sequence[str], spans: Spans
 ) -> tuple[np.ndarray, list[str], int | None]:
-    """The words of one text, or of one pair of texts, as far as it is read.
+    """The words of one text, or of both texts of a pair, as far as they are read: as the fields of `Words`.
 
     Args:
         segment: (T,) 1 for tokens of the first text, 2 for those of the second, 0 for special tokens.
         offsets: the characters of each of the T tokens in its text, as the tokenizer gives them.
-        texts: the text, or both texts of the pair.
-
-    Returns:
-        The number of each token's word (T,) int32 or `SPECIAL`, the words as they are written, and the number of the
-        first word of the second text, None for a single text.
 
     Raises:
         ValueError: `spans` gives words that are not in order, or that overlap.

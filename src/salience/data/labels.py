@@ -116,10 +116,7 @@ def number_in(name: str) -> float | None:
 
 
 def fraction_among(names: Iterable[str]) -> str | None:
-    """The first label that is no whole number, where all labels are numbers, as of a regression; else None.
-
-    "nan" says that a number is missing, and decides nothing.
-    """
+    """The first label that is no whole number, where all are numbers, as of a regression. "nan" decides nothing."""
     values = {name: number_in(name) for name in names}
     if None in values.values():
         return None

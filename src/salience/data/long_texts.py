@@ -43,31 +43,19 @@ class Passages:
 
 
 class Part(NamedTuple):
-    """A part of a text, and the number in the text of its first word."""
-
     text: str
-    first: int
+    first: int  # the number in the text of its first word
 
 
 class Tokenised(NamedTuple):
-    """A text, and the characters of each of its T tokens."""
-
     text: str
-    offsets: list[Span]
+    offsets: list[Span]  # the characters of each token
 
 
 class Units(NamedTuple):
-    """The units of a text, U in all.
-
-    Args:
-        spans: the characters of each unit, in order.
-        words: the number in the text of the word that each unit is, or is a piece of.
-        ends: how many tokens of the text begin before the end of each unit.
-    """
-
-    spans: list[Span]
-    words: list[int]
-    ends: list[int]
+    spans: list[Span]  # the characters of each unit, in order
+    words: list[int]  # the number in the text of the word that each unit is, or is a piece of
+    ends: list[int]  # how many tokens of the text begin before the end of each unit
 
 
 def passages(tokenizer, texts: Texts, max_length: int, long: str) -> Passages:

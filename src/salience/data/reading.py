@@ -60,7 +60,10 @@ def rows_with(path: Path, encoding: str, delimiter: str, quoting: int) -> Iterat
         reader = fields_of(lines, delimiter=delimiter, quoting=quoting, strict=True)
         skipped = line - 1
         try:
-            names = checked_names(named_index(next(reader)), path)
+            names = next(reader)
+            if not names[0].strip() and "index" not in names:
+                names[0] = "index"  # pandas writes its index without a name
+            names = checked_names(names, path)
             line = skipped + reader.line_num + 1
             for fields in reader:
                 if len(fields) == len(names):
@@ -79,18 +82,9 @@ def rows_with(path: Path, encoding: str, delimiter: str, quoting: int) -> Iterat
 
 
 def fields_of(lines: Iterable[str], **options: Any) -> Any:
-    """The reader of the standard library, for fields of any length.
-
-    Its default limit of 131,072 characters is too low for long documents. The limit applies to the whole process, but
-    a higher one does no harm.
-    """
-    csv.field_size_limit(LONGEST_FIELD)
+    """The reader of the standard library, for fields of any length: its limit of 131,072 characters is too low."""
+    csv.field_size_limit(LONGEST_FIELD)  # of the whole process, to which a higher one does no harm
     return csv.reader(lines, **options)
-
-
-def named_index(names: list[str]) -> list[str]:
-    """The names, with "index" for a first column without a name: pandas writes its index so."""
-    return ["index", *names[1:]] if names and not names[0].strip() and "index" not in names else names
 
 
 def first_line(file: TextIO, path: Path) -> tuple[str, int]:
@@ -109,11 +103,7 @@ def header_delimiter(path: Path, encoding: str) -> str:
 
 
 def quotes_are_text(path: Path, encoding: str) -> bool:
-    """Whether a tab-separated file was written without quoting, as the files of GLUE are.
-
-    In such a file a text may begin with a quotation mark that is not closed. The file is read once beforehand; it has
-    no quoting if its rows are complete only without quoting.
-    """
+    """Whether a tab-separated file was written without quoting, as those of GLUE: only so its rows are complete."""
 
     def is_complete(quoting: int) -> bool:
         try:
@@ -330,10 +320,10 @@ def is_on_hub(source: str | Path) -> bool:
     """Whether a source is a data set on the hub: it has the form of a hub name, and no file or folder is meant.
 
     Raises:
-        InputError: as `is_there`; or it is "-", by which other programs read their standard input.
+        InputError: as `is_there`.
     """
     path = Path(source)
-    if str(source) == "-" and not is_there(path):
+    if str(source) == "-" and not is_there(path):  # by which other programs read their standard input
         raise InputError("standard input is not read; give a file")
     if is_there(path) or suffix_of(path) in READERS or not HUB_NAME.fullmatch(str(source)):
         return False
@@ -341,11 +331,7 @@ def is_on_hub(source: str | Path) -> bool:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is a file or folder of this name.
-
-    Raises:
-        InputError: no file can have this name, for example because it is a text; or the file cannot be read.
-    """
+    """Whether there is a file or folder. Raises an `InputError` if no file has such a name, or it cannot be read."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -70,10 +70,9 @@ def split(
 
 
 def apportion(counts: Sequence[int], total: int) -> list[int]:
-    """The number of rows of each class to hold out, `total` in all, in proportion to `counts`.
+    """The number of rows of each class to hold out, `total` in all, in proportion to `counts`: largest remainders.
 
-    Numbers are rounded by the method of largest remainders. No class gives all of its rows, and every class gives at
-    least one if `total` allows it.
+    No class gives all of its rows, and every class gives at least one if `total` allows it.
     """
     quotas = [count * total / sum(counts) for count in counts]
     least = 1 if total >= len(counts) else 0
@@ -94,12 +93,6 @@ def held_out_units(
     Units are taken in a random order as long as they fit. What is then still wanted is filled by larger units if that
     comes nearer to it. Every class keeps a row for training, so a class whose rows are all in one unit is not held
     out. There is no row if every unit has all rows of a class.
-
-    Args:
-        labels: the label of each of N rows.
-        wanted: the number of rows of each class to hold out.
-        units: the unit of each row.
-        seed: of the random order.
     """
     of_units: dict[int, Counter] = {}
     for label, unit in zip(labels, units, strict=True):
@@ -138,12 +131,6 @@ def held_out_rows(
     """The indices of the rows with several labels that are held out, in order; at least one, if one can be.
 
     Every label keeps a row to train on.
-
-    Args:
-        labels: the labels of each of N rows.
-        share: of the rows that are held out, above 0 and below 1.
-        seed: of the rows that are drawn.
-        groups: as of `stratified_parts`.
     """
     indicators = indicators_of(labels)
     members = np.arange(len(labels)) if groups is None else groups

@@ -11,9 +11,8 @@ import json
 import shutil
 import tempfile
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -73,45 +72,33 @@ def plain(value: Any) -> Any:
     return value.cast(pyarrow.string()).as_py()
 
 
-@dataclass(frozen=True)
-class Table:
-    """A typed table that is read in batches.
+Classes = dict[str, list[str]]  # the names of the classes, by column of class numbers, or of lists of them
 
-    Args:
-        schema: the columns and their types; None if only the rows tell them.
-        classes: the names of the classes, by column of class numbers, or of lists of them.
-        batches: a function that yields the rows of some columns, or of all for None.
+
+def typed_rows(
+    batches: Iterable[pyarrow.RecordBatch | pyarrow.Table], classes: Classes, source: str,
+    columns: Collection[str] | None,
+) -> Iterator[dict]:  # fmt: skip
+    """Yields the rows of a table with the values of `columns`, or of all for None.
+
+    Raises:
+        InputError: a class number without a name; names `source`, row and column.
     """
+    first = 1
+    for batch in batches:
+        names = [name for name in batch.schema.names if columns is None or name in columns]
+        values = [python_values(batch.column(name)) for name in names]
+        for place, name in enumerate(names):
+            if name in classes:
+                values[place] = class_names(values[place], classes[name], source, name, first)
+        yield from (dict(zip(names, row, strict=True)) for row in zip(*values, strict=True))
+        first += batch.num_rows
 
-    schema: pyarrow.Schema | None
-    classes: dict[str, list[str]]
-    batches: Callable[[Collection[str] | None], Iterable[pyarrow.RecordBatch | pyarrow.Table]]
 
-    def types(self) -> dict[str, pyarrow.DataType] | None:
-        """The type of each column, as `rows` yields its values; None without a schema."""
-        if self.schema is None:
-            return None
-        types = dict(zip(self.schema.names, self.schema.types, strict=True))
-        text = pyarrow.string()
-        return types | {
-            name: text if inner_type(types[name]) is types[name] else pyarrow.list_(text) for name in self.classes
-        }
-
-    def rows(self, source: str, columns: Collection[str] | None) -> Iterator[dict]:
-        """Yields the rows with the values of `columns` (None: of all); other columns are not read.
-
-        Raises:
-            InputError: a class number without a name; names `source`, row and column.
-        """
-        first = 1
-        for batch in self.batches(columns):
-            names = [name for name in batch.schema.names if columns is None or name in columns]
-            values = [python_values(batch.column(name)) for name in names]
-            for place, name in enumerate(names):
-                if name in self.classes:
-                    values[place] = class_names(values[place], self.classes[name], source, name, first)
-            yield from (dict(zip(names, row, strict=True)) for row in zip(*values, strict=True))
-            first += batch.num_rows
+def types_of(schema: pyarrow.Schema, classes: Classes) -> dict[str, pyarrow.DataType]:
+    """The type of each column, as `typed_rows` yields its values."""
+    types, text = dict(zip(schema.names, schema.types, strict=True)), pyarrow.string()
+    return types | {name: text if inner_type(types[name]) is types[name] else pyarrow.list_(text) for name in classes}
 
 
 def class_names(numbers: list, classes: list[str], source: str, column: str, first: int) -> list:
@@ -157,14 +144,16 @@ def hub_rows(name: str, split: str | None, columns: Collection[str] | None = Non
     Raises:
         InputError: it cannot be read.
     """
-    with hub_table(name, split) as table:
-        yield from table.rows(name, columns)
+    with hub_data(name, split) as (data, features, classes):
+        if features and columns:
+            data = data.select_columns([name for name in features if name in columns])
+        yield from typed_rows(data.with_format("arrow").iter(BATCH), classes, name, columns)
 
 
 def hub_types(name: str, split: str | None) -> dict[str, pyarrow.DataType] | None:
     """The columns of a hub data set and their types; None if it does not state them. Raises as `hub_rows`."""
-    with hub_table(name, split) as table:
-        return table.types()
+    with hub_data(name, split) as (_, features, classes):
+        return types_of(features.arrow_schema, classes) if features else None
 
 
 def hub_splits(name: str) -> list[str]:
@@ -176,8 +165,8 @@ def hub_splits(name: str) -> list[str]:
 
 
 @contextmanager
-def hub_table(name: str, split: str | None) -> Iterator[Table]:
-    """Opens a hub data set as a table. Errors inside the `with` become an `InputError`."""
+def hub_data(name: str, split: str | None) -> Iterator[tuple[Any, Any, Classes]]:
+    """A data set of `datasets`, its features, and its classes. Errors inside the `with` become an `InputError`."""
     import datasets  # which is slow to import
 
     name, *parts = name.split(":")
@@ -190,15 +179,7 @@ def hub_table(name: str, split: str | None) -> Iterator[Table]:
         for column, feature in features.items():  # of a list, what it is a list of
             is_list = isinstance(feature, list) and len(feature) == 1
             labels[column] = feature[0] if is_list else getattr(feature, "feature", feature)
-        classes = {column: label.names for column, label in labels.items() if hasattr(label, "int2str")}
-
-        def batches(columns: Collection[str] | None) -> Iterable[pyarrow.Table]:
-            chosen = data
-            if features and columns:
-                chosen = data.select_columns([name for name in features if name in columns])
-            return chosen.with_format("arrow").iter(BATCH)
-
-        yield Table(features.arrow_schema if features else None, classes, batches)
+        yield data, features, {column: label.names for column, label in labels.items() if hasattr(label, "int2str")}
 
 
 @contextmanager
@@ -213,20 +194,21 @@ def of_the_hub(problem: str) -> Iterator[None]:
 
 
 def parquet_rows(path: Path, columns: Collection[str] | None = None) -> Iterator[dict]:
-    """Yields the rows of a parquet file, with all columns or those that are named. Raises as `parquet_table`."""
-    with parquet_table(path) as table:
-        yield from table.rows(str(path), columns)
+    """Yields the rows of a parquet file, with all columns or those that are named. Raises as `parquet_file`."""
+    with parquet_file(path) as (file, classes):
+        names = None if columns is None else [name for name in file.schema_arrow.names if name in columns]
+        yield from typed_rows(file.iter_batches(BATCH, columns=names), classes, str(path), columns)
 
 
 def parquet_types(path: Path) -> dict[str, pyarrow.DataType]:
-    """The columns of a parquet file and their types; no row is read. Raises as `parquet_table`."""
-    with parquet_table(path) as table:
-        return table.types() or {}
+    """The columns of a parquet file and their types; no row is read. Raises as `parquet_file`."""
+    with parquet_file(path) as (file, classes):
+        return types_of(file.schema_arrow, classes)
 
 
 @contextmanager
-def parquet_table(path: Path) -> Iterator[Table]:
-    """Opens a parquet file. (`datasets` takes brackets in a file's name as a pattern, and reads no gzipped file.)
+def parquet_file(path: Path) -> Iterator[tuple[ParquetFile, Classes]]:
+    """A parquet file and its classes. (`datasets` takes brackets in its name as a pattern, and reads no gzipped file.)
 
     Raises:
         InputError: the file is damaged, also where this shows while rows are read; or a column has no valid name.
@@ -234,14 +216,8 @@ def parquet_table(path: Path) -> Iterator[Table]:
     with seekable(path) as file:
         try:
             parquet = ParquetFile(file)
-            schema = parquet.schema_arrow
-            checked_names(schema.names, path)
-
-            def batches(columns: Collection[str] | None) -> Iterable[pyarrow.RecordBatch]:
-                names = None if columns is None else [name for name in schema.names if name in columns]
-                return parquet.iter_batches(BATCH, columns=names)
-
-            yield Table(schema, classes_in(schema, path), batches)
+            checked_names(parquet.schema_arrow.names, path)
+            yield parquet, classes_in(parquet.schema_arrow, path)
         except pyarrow.ArrowException as error:
             raise InputError(f"{path}: not a whole parquet file ({brief(error)}); fetch or write it again") from error
         except UnicodeDecodeError as error:
@@ -261,7 +237,7 @@ def seekable(path: Path) -> Iterator[BinaryIO]:
             yield unpacked
 
 
-def classes_in(schema: pyarrow.Schema, path: Path) -> dict[str, list[str]]:
+def classes_in(schema: pyarrow.Schema, path: Path) -> Classes:
     """The names of the classes, by column, that `datasets` has written into the metadata of a file.
 
     Raises:

@@ -156,7 +156,7 @@ def read_part(
 
 
 def stamp(source: str) -> tuple | None:
-    """What tells a file from another one and from its own later states; None if there is no such file."""
+    """What tells a file from others and from its own later states; None if there is no such file."""
     try:
         path = os.path.realpath(source)
         if not os.path.isfile(path):
@@ -278,11 +278,7 @@ def name_in_words(label: str) -> str:
 
 
 def read_descriptions(source: str) -> dict[str, list[str]]:
-    """The descriptions of each label in a yaml file. Names of labels and descriptions are read as they are written.
-
-    Raises:
-        InputError: the file cannot be read, or does not hold labels with texts.
-    """
+    """The descriptions of each label in a yaml file, as they are written. Raises as `label_descriptions`."""
     with readable_text(Path(source).expanduser(), "utf-8") as file:
         text = file.read()
     found = read_yaml(text, source, texts_only=True)

@@ -20,11 +20,7 @@ SWITCHES = {"0": "0", "1": "1", "0.0": "0", "1.0": "1", "false": "0", "true": "1
 
 
 def checked_names(names: list[str], source: object) -> list[str]:
-    """The names of a header, without the white space around them.
-
-    Raises:
-        InputError: a name is empty or occurs twice.
-    """
+    """The names of a header, without space around them. Raises an `InputError` if one is empty or occurs twice."""
     names = [name.strip() for name in names]
     if "" in names:
         raise InputError(
@@ -61,11 +57,7 @@ def mixed_kinds(labels: Sequence[Label]) -> int | None:
 
 
 def check_same_kind(labels: Sequence[Label], data: str, other: Sequence[Label], source: str) -> None:
-    """Checks that the rows of another file have one label each, or lists of labels, as the training rows have.
-
-    Raises:
-        InputError: they have not.
-    """
+    """Raises an `InputError` if `other` rows have lists of labels and the training rows have not, or the reverse."""
     if len(other) and is_multi_label(labels) != is_multi_label(other):
         one, lists = "one label for each row", "lists of labels"
         its, theirs = (lists, one) if is_multi_label(labels) else (one, lists)
@@ -102,11 +94,7 @@ def is_missing(value: object) -> bool:
 
 
 def text_of(value: object) -> str | None:
-    """A value as text; None if it is empty, blank or missing.
-
-    Raises:
-        TypeError: it is neither text nor a number.
-    """
+    """A value as text; None if it is empty, blank or missing. Raises a `TypeError` if it is no text and no number."""
     if isinstance(value, str):
         return well_formed(value) if value and not value.isspace() else None
     if is_missing(value):
@@ -119,8 +107,7 @@ def text_of(value: object) -> str | None:
 def listed_values(value: object) -> list[Any] | None:
     """The values of a list, a tuple or a set, also of one that is written as a text; None for anything else.
 
-    Raises:
-        TypeError: it is an object with names.
+    Raises a `TypeError` for an object with names.
     """
     found = value
     if isinstance(value, str):  # in brackets, as JSON or by Python; otherwise an ordinary text, such as "[other]"
@@ -161,7 +148,6 @@ def label_of(value: object) -> str | None:
 
 
 def numbers_not_classes(fraction: object) -> str:
-    """What is said of labels that are numbers and not all whole."""
     return f"the labels are numbers, not classes ({fraction}); a class is a word or a whole number"
 
 
@@ -195,28 +181,20 @@ def labels_of(value: object, separator: str | None = None) -> Label | None:
 def indicator_of(value: object) -> str | None:
     """A value of a column of 0 and 1, also written as true and false: "1" or "0". None if it is missing.
 
-    Raises:
-        TypeError: it is something else.
+    Raises a `TypeError` for anything else.
     """
     if isinstance(value, int | float) and value in (0, 1):
         return str(int(value))
-    is_several = isinstance(value, list | tuple | dict | set)
-    written = None if is_several else text_of(value)
-    if written is None and not is_several:
-        return None
-    if written is None or written.strip().lower() not in SWITCHES:
+    written = str(value) if isinstance(value, list | tuple | dict | set) else text_of(value)
+    if written is not None and written.strip().lower() not in SWITCHES:
         raise TypeError(
             f"{quoted(value)} is neither 0 nor 1; several columns of --label say whether each label applies"
         )
-    return SWITCHES[written.strip().lower()]
+    return None if written is None else SWITCHES[written.strip().lower()]
 
 
 def group_of(value: object) -> str | None:
-    """A value as the name of a group: a text as it is, anything else as it is written. None if it is missing.
-
-    Raises:
-        TypeError: it is a list or an object.
-    """
+    """A value as the name of a group, as it is written. None if it is missing. Raises a `TypeError` for a list."""
     if isinstance(value, list | tuple | dict | set):
         raise TypeError("a group is a word or a number, not a list or an object; choose another column with --group")
     return None if is_missing(value) else text_of(str(value))
@@ -241,11 +219,10 @@ def value_in(
 
 
 def well_formed(text: str) -> str:
-    """The text as valid Unicode, which tokenizers and files need.
+    """The text as valid Unicode, which tokenizers and files need: half of a surrogate pair becomes U+FFFD.
 
-    There are two sources of invalid text: JSON with half of a surrogate pair ("\\ud83d" alone), and arguments of the
-    command line that are not UTF-8. Each such half becomes U+FFFD, the replacement character; two halves that form a
-    pair become their character. Valid texts are returned unchanged.
+    Such halves come from JSON ("\\ud83d" alone) and from arguments of the command line that are not UTF-8. Two halves
+    that form a pair become their character.
     """
     if text.isascii():
         return text

@@ -42,11 +42,7 @@ def plain(value: Any) -> Any:
 
 
 def cells(row: dict[str, Any], columns: Columns) -> list:
-    """The values of a row in the order of the columns; None where it has no value.
-
-    Raises:
-        InputError: the row has a name that is not a column; its value would be lost.
-    """
+    """The values of a row in the order of the columns. Raises an `InputError` if it has a name that is no column."""
     for name in row:
         if name not in columns:
             raise InputError(f"the name {quoted(name)} was not there when the columns were read; run again")
@@ -121,11 +117,7 @@ def without_nan(value: Any) -> tuple[Any, int]:
 
 @contextmanager
 def opened_parquet(target: Target, columns: Columns, safe: bool, note: Callable[[str], None]) -> Iterator[Write]:
-    """In a column of texts, a value of another type is written as JSON.
-
-    Raises:
-        InputError: parquet cannot hold a column or a value; names the column.
-    """
+    """In a column of texts, a value of another type is JSON. Raises an `InputError` if parquet cannot hold a value."""
     import pyarrow
     from pyarrow.parquet import ParquetWriter
 

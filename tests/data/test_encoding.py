@@ -1,0 +1,119 @@
+"""Texts as token ids: what the tokenizer gives, text by text; words by loops; batches and orders of an epoch."""
+
+import numpy as np
+import pytest
+import torch
+
+import families
+from salience.data.batching import Collator, LengthGrouped, in_order, padded
+from salience.data.encoding import SPECIAL, encode_texts, word_spans
+
+TEXTS = ["a lovely film about dogs", "", "dull", "the film unbelievablyy long , told twice told twice"]
+PAIRS = ["told twice", "the film", "", "a lovely film about old dogs"]
+TOKENIZER = families.tiny_tokenizer(["a lovely film about old dogs , told twice the dull long"])
+
+
+def test_encoding_is_what_the_tokenizer_gives_text_by_text(monkeypatch):
+    monkeypatch.setattr("salience.data.encoding.CHUNK", 3)
+    for pairs in (None, PAIRS):
+        for longest in (None, 8):
+            encoded = encode_texts(TOKENIZER, TEXTS, pairs, labels=[0, 1, 0, 1], max_length=longest)
+            for row, item in enumerate(encoded):
+                both = [[TEXTS[row]]] if pairs is None else [[TEXTS[row]], [pairs[row]]]
+                whole = len(TOKENIZER(*both)["input_ids"][0])
+                expected = TOKENIZER(*both, truncation=longest is not None, max_length=longest)
+                assert item["input_ids"].tolist() == expected["input_ids"][0]
+                sequences = expected.encodings[0].sequence_ids
+                special = expected.encodings[0].special_tokens_mask
+                assert item["segment"].tolist() == [
+                    0 if is_special else part + 1 for part, is_special in zip(sequences, special, strict=True)
+                ]
+                assert (item["pair"], item["labels"]) == (pairs is not None, row % 2)
+                assert encoded.cut[row] == (longest is not None and whole > longest)
+    assert encode_texts(TOKENIZER, []).lengths.tolist() == []
+
+
+def test_words_are_those_of_the_characters_of_each_token():
+    """Against a loop over characters; of a text that is cut, only the words that are read are there."""
+    for pairs in (None, PAIRS):
+        encoded = encode_texts(TOKENIZER, TEXTS, pairs, max_length=9, spans=word_spans)
+        for row in range(len(TEXTS)):
+            both = [TEXTS[row]] if pairs is None else [TEXTS[row], pairs[row]]
+            encoding = TOKENIZER(*([text] for text in both), truncation=True, max_length=9).encodings[0]
+            names, numbers, known = [], [], {}
+            for part, (_, end), special in zip(
+                encoding.sequence_ids, encoding.offsets, encoding.special_tokens_mask, strict=True
+            ):
+                if special:
+                    numbers.append(SPECIAL)
+                    continue
+                word = len(both[part][:end].split())  # the number of the word in its text, from 1
+                if (part, word) not in known:
+                    known[part, word] = len(names)
+                    names.append(both[part].split()[word - 1])
+                numbers.append(known[part, word])
+            assert encoded.words_of(row).tolist() == numbers
+            assert encoded.words.names[row] == names and encoded.words.counts[row] == len(names)
+            first_of_second = sum(part == 0 for part, _ in known)
+            assert encoded.words.second[row] == (None if pairs is None else first_of_second)
+    with pytest.raises(ValueError, match="text 1: the spans of words must be in order"):
+        encode_texts(TOKENIZER, ["a film"], spans=lambda text: [(2, 6), (0, 1)])
+    with pytest.raises(ValueError, match="without their words"):
+        _ = encode_texts(TOKENIZER, TEXTS).words
+
+
+def test_texts_are_taken_in_any_order_and_lose_words():
+    encoded = encode_texts(TOKENIZER, TEXTS, labels=[0, 1, 2, 3], spans=word_spans)
+    taken = encoded.take([3, 0, 3])
+    for row, source in enumerate([3, 0, 3]):
+        assert taken[row]["input_ids"].tolist() == encoded[source]["input_ids"].tolist()
+        assert taken[row]["labels"] == source and taken.words.names[row] == encoded.words.names[source]
+        assert taken.words_of(row).tolist() == encoded.words_of(source).tolist()
+    assert len(encoded.take([])) == 0
+    kept = np.array([name != "film" for names in encoded.words.names for name in names])
+    left = encoded.keeping(kept, TOKENIZER.unk_token_id)
+    without = [" ".join(name for name in text.split() if name != "film") for text in TEXTS]
+    for row, text in enumerate(without):
+        assert left[row]["input_ids"].tolist() == TOKENIZER(text)["input_ids"]
+
+
+def test_a_length_without_a_place_for_words_is_refused(complaint):
+    message = complaint(encode_texts, TOKENIZER, TEXTS, max_length=2)
+    assert message == "--max-length 2 leaves no place for words: 2 tokens of each text are special"
+    assert "3 tokens of each pair are special" in complaint(encode_texts, TOKENIZER, TEXTS, PAIRS, max_length=3)
+
+
+def test_the_collator_finds_the_segments_of_rows_that_others_have_tokenised():
+    collator = Collator.of(TOKENIZER)
+    for pairs in (None, PAIRS[:1] + PAIRS[3:]):
+        texts = TEXTS[:1] + TEXTS[3:]
+        own = encode_texts(TOKENIZER, texts, pairs, labels=[1, 0])
+        others = TOKENIZER(texts, pairs, padding=True)
+        rows = [
+            {"input_ids": ids, "attention_mask": mask, "label": float(1 - row)}
+            for row, (ids, mask) in enumerate(zip(others["input_ids"], others["attention_mask"], strict=True))
+        ]
+        found, expected = collator(rows), collator(list(own))
+        for name in ("input_ids", "attention_mask", "segment", "labels"):
+            assert torch.equal(found[name], expected[name]) and found[name].dtype == torch.long
+        assert torch.equal(padded(own, np.arange(2), collator.padding).token_type_ids, torch.tensor(
+            others["token_type_ids"]))  # fmt: skip
+
+
+def test_an_epoch_has_full_batches_of_like_lengths_in_an_order_of_its_own():
+    lengths = np.random.default_rng(0).integers(1, 50, 203)
+    orders = []
+    for epoch in range(2):
+        sampler = LengthGrouped(lengths, batch_size=10, seed=3)
+        sampler.set_epoch(epoch)
+        orders.append(list(sampler))
+        assert len(sampler) == len(orders[-1]) == len(set(orders[-1])) == 200 and list(sampler) == orders[-1]
+        spread = np.ptp(lengths[orders[-1]].reshape(-1, 10), axis=1).mean()
+        assert spread < 0.7 * np.ptp(lengths[: len(sampler)].reshape(-1, 10), axis=1).mean()
+    assert orders[0] != orders[1] != list(LengthGrouped(lengths, 10, seed=4))
+    assert sorted(LengthGrouped([3, 1], batch_size=10, seed=0)) == [0, 1]
+
+
+def test_values_of_batches_return_to_the_order_of_the_rows():
+    parts = [(np.array([2, 0]), np.array([20, 0])), (np.array([1]), np.array([10]))]
+    assert in_order(parts).tolist() == [0, 10, 20]
