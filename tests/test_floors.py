@@ -1,27 +1,28 @@
 """Imports go down the floors of the house only, never between packages of a floor, never in a circle of files."""
 
 import ast
+import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import salience
 
 ROOT = Path(salience.__file__).parent
+PAGE = (Path(__file__).parents[1] / "docs" / "contributing.md").read_text(encoding="utf-8")
 FLOORS = {
     "_version": 0, "errors": 0, "settings": 0, "files": 0, "processes": 0, "batch": 0, "spans": 0, "templating": 0,
     "hooks": 0, "jobs": 0,
-    "models": 1, "data": 1,
-    "scores": 2,
-    "runs": 3,
-    "classify": 4,
-    "export": 5, "explainers": 5,
-    "mixing": 6, "faithfulness": 6,
-    "training": 7,
-    "estimator": 8, "comparison": 8, "audit": 8, "suggestions": 8,
-    "report": 9,
-    "papers": 10,
-    "cli": 11,
-    "__main__": 12,
+    "scores": 1, "data": 1,
+    "models": 2, "runs": 2,
+    "classify": 3,
+    "export": 4, "explainers": 4,
+    "mixing": 5, "faithfulness": 5,
+    "training": 6,
+    "estimator": 7, "comparison": 7, "audit": 7, "suggestions": 7,
+    "report": 8,
+    "papers": 9,
+    "cli": 10,
+    "__main__": 11,
 }  # fmt: skip
 FILES = sorted(ROOT.rglob("*.py"))
 MODULES = {  # by name; the public list of names, which imports everybody, is none
@@ -77,3 +78,12 @@ def test_hooks_live_in_one_place():
     for file in FILES:
         if "register_forward" in file.read_text(encoding="utf-8"):
             assert file.parent.name == "hooks"
+
+
+def test_the_page_for_contributors_has_the_floors():
+    rows = re.findall(r"^\| (\d+) \| (.*?) \|", PAGE, re.MULTILINE)
+    named = {
+        name.removesuffix(".py"): int(floor) for floor, names in rows for name in re.findall(r"`([\w.]+)`", names)
+    }
+    packages = {name for name in FLOORS if (ROOT / name).is_dir()}
+    assert named == {name: FLOORS[name] for name in named} and packages <= named.keys()

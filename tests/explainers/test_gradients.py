@@ -19,7 +19,6 @@ SHAPES = {
 MODELS = [*families.MODELS, *(f"words, {encoder}" for encoder in word_models.ENCODERS)]
 
 every_shape = pytest.mark.parametrize("shape", SHAPES)
-every_model = pytest.mark.parametrize("name", MODELS)
 
 
 def model_of(name: str, **settings):
@@ -198,7 +197,12 @@ def test_integrated_gradients_against_a_slow_loop(name, shape):
 # ------------------------------------------------------------------------------------------------------ completeness
 
 
-@every_model
+SOME = ("bert", "modernbert", "attention", "words, lstm")
+
+
+@pytest.mark.parametrize(
+    "name", [*SOME, *(pytest.param(name, marks=pytest.mark.whole) for name in MODELS if name not in SOME)]
+)
 def test_integrated_gradients_add_up_to_what_the_words_add(name):
     """Their sum is ln p of the text minus ln p of the baseline, and more steps come closer to it."""
     model, own = model_of(name, spread=0.2) if name in families.MODELS else model_of(name), texts_of(name, "ragged")
