@@ -1,4 +1,4 @@
-"""How far an exported classifier agrees with the original on given texts."""
+"""How far an exported classifier agrees with the original: on given texts, and on made-up ones."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ from salience.hooks.hooks import evaluating, forward
 from salience.scores.labels import Labels
 
 ENOUGH = 0.99  # share of texts with the same label, or set of labels
+# The largest difference of a logit between a model and its export in float32, relative to the range of the logits.
+TOLERANCE = 1e-4
+# Words of the texts of each made-up batch: one text and many, of equal and of different lengths, up to texts longer
+# than any sliding window or relative position is wide.
+SINGLE = [(1,), (7,), (64,), (2, 3), (9, 9, 9), (40, 1, 12, 5, 26), (3,) * 17, (130, 4), (510, 510)]
+PAIRS = [((1,), (1,)), ((5, 12), (30, 2)), ((80, 3, 20), (60, 1, 20))]
 
 
 @dataclass(frozen=True)
@@ -73,38 +79,15 @@ class Agreement:
 
 def agreement(original: TextClassifier, exported: TextClassifier, texts: Texts) -> Agreement:
     """Predicts N texts, one or more, with both classifiers. The original computes in float32."""
-    encoded = original.read(texts)
+    encoded, kind, known = original.read(texts), original.kind, texts.labelled
     probabilities = [classifier.probabilities(encoded) for classifier in (original, exported)]
     before, after = (original.decisions(each) for each in probabilities)
-    return Agreement(
-        texts=len(texts), changed=int((before != after).any(1).sum()),
-        largest=float(abs(probabilities[0] - probabilities[1]).max()),
-        accuracy=accuracies(original.kind, texts, before, after), kind=original.kind,
-    )  # fmt: skip
-
-
-def accuracies(kind: Labels, texts: Texts, before: np.ndarray, after: np.ndarray) -> tuple[float, float] | None:
-    """The accuracy of two classifiers on the texts whose labels are known; None if there are none.
-
-    Args:
-        before, after: (N, C) bool, the labels that are predicted.
-    """
-    known = texts.labelled
-    if not known.any():
-        return None
-    right = kind.right(texts.known_labels, before.shape[1])
-    first, second = (float((each == right).all(1)[known].mean()) for each in (before, after))
-    return first, second
-
-
-# Whether an exported model computes what the original computes, on made-up texts.
-
-# The largest difference of a logit between a model and its export in float32, relative to the range of the logits.
-TOLERANCE = 1e-4
-# Words of the texts of each batch: one text and many, of equal and of different lengths, up to texts longer than any
-# sliding window or relative position is wide.
-SINGLE = [(1,), (7,), (64,), (2, 3), (9, 9, 9), (40, 1, 12, 5, 26), (3,) * 17, (130, 4), (510, 510)]
-PAIRS = [((1,), (1,)), ((5, 12), (30, 2)), ((80, 3, 20), (60, 1, 20))]
+    accuracy = None
+    if known.any():
+        right = kind.right(texts.known_labels, before.shape[1])
+        accuracy = float((before == right).all(1)[known].mean()), float((after == right).all(1)[known].mean())
+    largest = float(abs(probabilities[0] - probabilities[1]).max())
+    return Agreement(len(texts), int((before != after).any(1).sum()), largest, accuracy, kind)
 
 
 def made_up_batches(classifier: TextClassifier) -> Iterator[Batch]:
@@ -158,15 +141,11 @@ def check_parity(classifier: TextClassifier, exported: OnnxModel) -> float:
                     f"models of the type {kind} cannot be exported to ONNX: the file fails on {shape}, because a "
                     "length was fixed when the model was traced"
                 ) from error
-    difference = relative_difference(np.concatenate(expected), np.concatenate(found))
+    logits = np.concatenate(expected)
+    difference = float(abs(np.concatenate(found) - logits).max() / np.ptp(logits))
     if not difference <= TOLERANCE:
         raise InputError(
             f"models of the type {kind} cannot be exported to ONNX: the file's logits differ from the model's by "
             f"{difference:.1e} of their range (at most {TOLERANCE} is accepted)"
         )
     return difference
-
-
-def relative_difference(expected: np.ndarray, found: np.ndarray) -> float:
-    """The largest difference of two arrays of logits (N, C), relative to the range of the first."""
-    return float(abs(found - expected).max() / np.ptp(expected))

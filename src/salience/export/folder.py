@@ -11,11 +11,10 @@ from copy import deepcopy
 from importlib.metadata import version
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
 
 from salience._version import __version__
 from salience.classify import TextClassifier
-from salience.classify.classifier import OnnxClassifier, load_exported
+from salience.classify.classifier import load_exported
 from salience.classify.onnx_model import FILE, needed
 from salience.data.texts import Texts
 from salience.export.agreement import TOLERANCE, Agreement, agreement, check_parity, made_up_batch
@@ -23,37 +22,7 @@ from salience.export.tracing import needs_two_files, write_onnx
 from salience.files import write_json, write_whole
 from salience.templating import render
 
-# Weights in int8: products of matrices are computed with 8-bit numbers, everything else in float32.
-
-
-def quantize(file: Path, external: bool = False) -> None:
-    """Replaces a model by one whose linear layers have weights in int8, and round what they read to 8 bits.
-
-    Every column of a weight matrix has its own scale. Weights are rounded to 7 bits: on processors without VNNI, the
-    products of 8-bit numbers are added in pairs in 16 bits, which would overflow. So the results are the same on all
-    processors.
-
-    Args:
-        file: a model in float32.
-        external: whether its weights are in a second file, `file.data`.
-
-    Raises:
-        InputError: onnxruntime is not installed.
-    """
-    quantization = needed("onnxruntime.quantization")
-    source = file.rename(file.with_name("float32.onnx"))  # a second file keeps its name, to which the model refers
-    logging.disable(logging.WARNING)  # it advises, on the root logger, to infer shapes first, which gains nothing here
-    try:
-        quantization.quantize_dynamic(
-            source, file, weight_type=quantization.QuantType.QInt8, per_channel=True, reduce_range=True,
-            op_types_to_quantize=["MatMul", "Gemm"], use_external_data_format=external,
-            extra_options={"MatMulConstBOnly": True},
-        )  # fmt: skip
-    finally:
-        logging.disable(logging.NOTSET)
-    source.unlink()
-
-
+PACKAGE = "salience.export"
 PACKAGES = ("torch", "transformers", "tokenizers", "onnx", "onnxscript", "onnxruntime")
 
 
@@ -79,7 +48,9 @@ def write_export(
         InputError: the model cannot be exported, or the export computes something else.
     """
     _ = classifier.thresholds  # refuses a damaged configuration, of which the server could make nothing
-    write_json(folder / "config.json", configuration(classifier))
+    # With all labels, which transformers leaves out where they are LABEL_0, LABEL_1, ...
+    configuration = json.loads(classifier.model.config.to_json_string())
+    write_json(folder / "config.json", configuration | {"id2label": dict(enumerate(classifier.labels))})
     tokenizer = deepcopy(classifier.tokenizer)
     tokenizer.model_max_length = classifier.max_length
     tokenizer.save_pretrained(folder)
@@ -93,10 +64,26 @@ def write_export(
     if texts is not None:
         held = agreement(classifier, exported, texts)
         accept(held)
-    write_whole(folder / "README.md", readme(exported))
-    write_json(folder / "export.json", about(exported, int8, difference, held, pairs))
-    if is_served(exported):
-        write_server(folder)
+    length, padding, served = exported.max_length, exported.tokenizer.pad_token_id or 0, is_served(exported)
+    page = render(
+        PACKAGE, "readme.md.jinja", max_length=length, padding=padding, served=served, several=exported.multi_label,
+        long=exported.long,
+    )  # fmt: skip
+    write_whole(folder / "README.md", str(page))
+    about = {
+        "written by": f"salience {__version__}",
+        "format": "onnx, int8" if int8 else "onnx, float32",
+        "reads": {"max_length": length, "pad_token_id": padding, "pairs": pairs},
+        "float32 on made-up texts": {"largest difference of a logit, relative": difference, "accepted": TOLERANCE},
+        "on given texts": None if held is None else held.as_json(),
+        "processor": platform.processor() or platform.machine(),
+        "packages": {name: version(name) for name in PACKAGES},
+    }
+    write_json(folder / "export.json", about)
+    if served:  # over HTTP, by a program and a Dockerfile that runs it
+        with as_file(files(PACKAGE).joinpath("templates", "serve.py")) as program:
+            shutil.copyfile(program, folder / "serve.py")
+        write_whole(folder / "Dockerfile", dockerfile())
     return held
 
 
@@ -105,57 +92,36 @@ def is_served(exported: TextClassifier) -> bool:
     return exported.long == "head"
 
 
-def write_server(folder: Path) -> None:
-    """Writes a program that serves the folder over HTTP, and a Dockerfile that runs it.
-
-    The packages that compute are those with which the export was compared with the original.
-    """
-    templates = files("salience.export").joinpath("templates")
-    with as_file(templates.joinpath("serve.py")) as program:
-        shutil.copyfile(program, folder / "serve.py")
-    write_whole(folder / "Dockerfile", dockerfile())
-
-
 def dockerfile() -> str:
-    """The Dockerfile, with the versions of Python and of packages of this environment."""
-    return str(
-        render(
-            "salience.export", "Dockerfile.jinja", python=".".join(platform.python_version_tuple()[:2]),
-            **{name: version(name) for name in ("onnxruntime", "tokenizers", "numpy")},
-        )
-    ) + "\n"  # fmt: skip
+    """The Dockerfile, with the versions of Python and of the packages with which the export was compared."""
+    versions = {name: version(name) for name in ("onnxruntime", "tokenizers", "numpy")}
+    python = ".".join(platform.python_version_tuple()[:2])
+    return f"{render(PACKAGE, 'Dockerfile.jinja', python=python, **versions)}\n"
 
 
-def configuration(classifier: TextClassifier) -> dict[str, Any]:
-    """The configuration with all labels, which transformers leaves out where they are LABEL_0, LABEL_1, ..."""
-    values = json.loads(classifier.model.config.to_json_string())
-    return values | {"id2label": dict(enumerate(classifier.labels))}
+def quantize(file: Path, external: bool = False) -> None:
+    """Replaces a model by one whose linear layers have weights in int8, and round what they read to 8 bits.
 
+    Products of matrices are computed with 8-bit numbers, everything else in float32. Every column of a weight matrix
+    has its own scale. Weights are rounded to 7 bits: on processors without VNNI, the products of 8-bit numbers are
+    added in pairs in 16 bits, which would overflow. So the results are the same on all processors.
 
-def readme(exported: OnnxClassifier) -> str:
-    """The page of the folder: ten lines that run the model without salience."""
-    return str(
-        render(
-            "salience.export", "readme.md.jinja", max_length=exported.max_length,
-            padding=exported.tokenizer.pad_token_id or 0, served=is_served(exported), several=exported.multi_label,
-            long=exported.long,
-        )
-    )  # fmt: skip
+    Args:
+        file: a model in float32.
+        external: whether its weights are in a second file, `file.data`.
 
-
-def about(
-    exported: OnnxClassifier, int8: bool, difference: float, held: Agreement | None, pairs: bool | None
-) -> dict[str, Any]:
-    """How the model was exported, what it reads, what it was compared with, and where."""
-    reads = {
-        "max_length": exported.max_length, "pad_token_id": exported.tokenizer.pad_token_id or 0, "pairs": pairs,
-    }  # fmt: skip
-    return {
-        "written by": f"salience {__version__}",
-        "format": "onnx, int8" if int8 else "onnx, float32",
-        "reads": reads,
-        "float32 on made-up texts": {"largest difference of a logit, relative": difference, "accepted": TOLERANCE},
-        "on given texts": None if held is None else held.as_json(),
-        "processor": platform.processor() or platform.machine(),
-        "packages": {name: version(name) for name in PACKAGES},
-    }
+    Raises:
+        InputError: onnxruntime is not installed.
+    """
+    quantization = needed("onnxruntime.quantization")
+    source = file.rename(file.with_name("float32.onnx"))  # a second file keeps its name, to which the model refers
+    logging.disable(logging.WARNING)  # it advises, on the root logger, to infer shapes first, which gains nothing here
+    try:
+        quantization.quantize_dynamic(
+            source, file, weight_type=quantization.QuantType.QInt8, per_channel=True, reduce_range=True,
+            op_types_to_quantize=["MatMul", "Gemm"], use_external_data_format=external,
+            extra_options={"MatMulConstBOnly": True},
+        )  # fmt: skip
+    finally:
+        logging.disable(logging.NOTSET)
+    source.unlink()

@@ -1,4 +1,7 @@
-"""A trained classifier as an ONNX file, traced by torch.export and translated by torch.onnx."""
+"""A trained classifier as an ONNX file, traced by torch.export and translated by torch.onnx.
+
+What a classifier computes only to read the first token is computed for the first token only.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,77 @@ from salience.batch import Batch
 from salience.errors import InputError
 from salience.hooks.hooks import evaluating, inputs_of
 
-# What a classifier computes only to read the first token is computed for the first token only.
+LARGEST_FILE = 2**31 - 2**24  # a protobuf file holds at most 2 GB; larger weights are written to a file beside it
 
-# A rule gives, for a node and an axis of its output, the inputs that can be cut to their first position, each with
-# its axis; None if the node needs other positions, too.
-Rule = Callable[[ir.Node, int], list[tuple[int, int]] | None]
+
+class Logits(nn.Module):
+    """A classifier whose forward pass returns its logits (B, C) alone, of inputs (B, T) in the order of their names."""
+
+    def __init__(self, model: PreTrainedModel, names: list[str]):
+        super().__init__()
+        self.model, self.names = model, names
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        return self.model(**dict(zip(self.names, inputs, strict=True))).logits
+
+
+def write_onnx(model: PreTrainedModel, example: Batch, file: Path) -> None:
+    """Writes a classifier as ONNX. Batches of all sizes and texts of all lengths can be predicted with the file.
+
+    Its inputs are `input_ids`, `attention_mask` and, if the model reads them, `token_type_ids`, all (B, T) int64; its
+    output is `logits` (B, C) float32. It consists of standard operators.
+
+    Args:
+        model: the classifier, on a CPU, with weights in float32.
+        example: two texts or more of different lengths, which are traced.
+        file: the file to write. Weights of more than 2 GB are written to `file.data`.
+
+    Raises:
+        InputError: the exporter does not support the model.
+    """
+    inputs = {name: value for name, value in inputs_of(model, example).items() if name != "word_mask"}
+    batch, tokens = torch.export.Dim("batch"), torch.export.Dim("tokens")
+    attention = model.config._attn_implementation
+    # The exporter surrounds torch's fused attention with checks for rows without a token, which take as long as the
+    # attention itself.
+    model.set_attn_implementation("eager")
+    try:
+        with quiet(), evaluating(model):
+            program: Any = torch.onnx.export(
+                Logits(model, list(inputs)), tuple(inputs.values()), dynamo=True, verbose=False,
+                input_names=list(inputs), output_names=["logits"],
+                dynamic_shapes=(({0: batch, 1: tokens},) * len(inputs),),
+            )  # fmt: skip
+            read_first_token_only(program.model)
+            program.save(str(file), external_data=needs_two_files(model))
+    except (RuntimeError, torch.onnx.OnnxExporterError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise InputError(
+            f"models of the type {model.config.model_type} cannot be exported to ONNX: {reason[:200]}"
+        ) from error
+    finally:
+        model.set_attn_implementation(attention)
+
+
+def needs_two_files(model: PreTrainedModel) -> bool:
+    """Whether the weights are too large for one file."""
+    return sum(weight.nbytes for weight in model.state_dict().values()) > LARGEST_FILE
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Inside the `with`, the exporter is silent: it warns of packages and operators that no text classifier needs."""
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "torch.export", "onnxscript", "onnx_ir")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def read_first_token_only(model: ir.Model) -> None:
@@ -52,14 +121,26 @@ def read_first_token_only(model: ir.Model) -> None:
     for (node, index), axis in wanted.items():
         value = node.inputs[index]
         if value not in narrowed:
-            where = [constant(graph, number) for number in (0, 1, axis)]
-            cut = ir.node("Slice", [value, *where])
+            cut = ir.node("Slice", [value, *(constant(graph, number) for number in (0, 1, axis))])
             graph.insert_before(node, cut)
             node.replace_input_with(index, cut.outputs[0])
     for value, axis in narrowed.items():
         value.shape = ir.Shape([1 if place == axis else size for place, size in enumerate(value.shape)])
         if value.producer().op_type == "Reshape":
             value.producer().replace_input_with(1, constant(graph, -1, *value.shape[1:]))
+
+
+def is_zero(value: ir.Value) -> bool:
+    return value.const_value is not None and value.const_value.numpy().tolist() == 0
+
+
+def constant(graph: ir.Graph, *numbers: int) -> ir.Value:
+    """Whole numbers as a constant (n,) of the graph."""
+    name = "_".join(map(str, ("first_token", *numbers)))
+    if name not in graph.initializers:
+        tensor = ir.tensor(np.array(numbers, np.int64), name=name)
+        graph.register_initializer(ir.val(name, const_value=tensor))
+    return graph.initializers[name]
 
 
 def on_states(node: ir.Node, axis: int) -> list[tuple[int, int]] | None:
@@ -96,112 +177,10 @@ def split_or_merged(node: ir.Node, axis: int) -> list[tuple[int, int]] | None:
     return [(0, 1)] if keeps and all(isinstance(size, int) for size in after[2:]) else None
 
 
-RULES: dict[str, Rule] = {
+# A rule gives, for a node and an axis of its output, the inputs that can be cut to their first position, each with
+# its axis; None if the node needs other positions, too.
+RULES: dict[str, Callable[[ir.Node, int], list[tuple[int, int]] | None]] = {
     "LayerNormalization": on_states, "Softmax": on_states, "Gelu": on_all, "Tanh": on_all, "Erf": on_all,
     "Add": on_all, "Mul": on_all, "Div": on_all, "Sub": on_all, "MatMul": on_rows, "Transpose": permuted,
     "Reshape": split_or_merged,
 }  # fmt: skip
-
-
-def is_zero(value: ir.Value) -> bool:
-    """Whether a value is the constant 0."""
-    return value.const_value is not None and value.const_value.numpy().tolist() == 0
-
-
-def constant(graph: ir.Graph, *numbers: int) -> ir.Value:
-    """Whole numbers as a constant (n,) of the graph."""
-    name = "_".join(map(str, ("first_token", *numbers)))
-    if name not in graph.initializers:
-        tensor = ir.tensor(np.array(numbers, np.int64), name=name)
-        graph.register_initializer(ir.val(name, const_value=tensor))
-    return graph.initializers[name]
-
-
-# A protobuf file holds at most 2 GB. Larger weights are written to a file beside it.
-LARGEST_FILE = 2**31 - 2**24
-
-
-class Logits(nn.Module):
-    """A classifier whose forward pass returns nothing but its logits.
-
-    Args:
-        model: the classifier.
-        names: its inputs, in order.
-    """
-
-    def __init__(self, model: PreTrainedModel, names: list[str]):
-        super().__init__()
-        self.model, self.names = model, names
-
-    def forward(self, *inputs: Tensor) -> Tensor:
-        """The logits (B, C) of inputs (B, T)."""
-        return self.model(**dict(zip(self.names, inputs, strict=True))).logits
-
-
-def write_onnx(model: PreTrainedModel, example: Batch, file: Path) -> None:
-    """Writes a classifier as ONNX. Batches of all sizes and texts of all lengths can be predicted with the file.
-
-    Its inputs are `input_ids`, `attention_mask` and, if the model reads them, `token_type_ids`, all (B, T) int64; its
-    output is `logits` (B, C) float32. It consists of standard operators.
-
-    Args:
-        model: the classifier, on a CPU, with weights in float32.
-        example: two texts or more of different lengths, which are traced.
-        file: the file to write. Weights of more than 2 GB are written to `file.data`.
-
-    Raises:
-        InputError: the exporter does not support the model.
-    """
-
-    inputs = {name: value for name, value in inputs_of(model, example).items() if name != "word_mask"}
-    batch, tokens = torch.export.Dim("batch"), torch.export.Dim("tokens")
-    try:
-        with quiet(), evaluating(model), plain_attention(model):
-            program: Any = torch.onnx.export(
-                Logits(model, list(inputs)), tuple(inputs.values()), dynamo=True, verbose=False,
-                input_names=list(inputs), output_names=["logits"],
-                dynamic_shapes=(({0: batch, 1: tokens},) * len(inputs),),
-            )  # fmt: skip
-            read_first_token_only(program.model)
-            program.save(str(file), external_data=needs_two_files(model))
-    except (RuntimeError, torch.onnx.OnnxExporterError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(
-            f"models of the type {model.config.model_type} cannot be exported to ONNX: {reason[:200]}"
-        ) from error
-
-
-def needs_two_files(model: PreTrainedModel) -> bool:
-    """Whether the weights are too large for one file."""
-    return sum(weight.nbytes for weight in model.state_dict().values()) > LARGEST_FILE
-
-
-@contextmanager
-def plain_attention(model: PreTrainedModel) -> Iterator[None]:
-    """Inside the `with`, attention is computed step by step.
-
-    The exporter surrounds torch's fused attention with checks for rows without a token, which take as long as the
-    attention itself.
-    """
-    before = model.config._attn_implementation
-    model.set_attn_implementation("eager")
-    try:
-        yield
-    finally:
-        model.set_attn_implementation(before)
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Inside the `with`, the exporter is silent: it warns of packages and operators that no text classifier needs."""
-    loggers = [logging.getLogger(name) for name in ("torch.onnx", "torch.export", "onnxscript", "onnx_ir")]
-    levels = [logger.level for logger in loggers]
-    try:
-        for logger in loggers:
-            logger.setLevel(logging.ERROR)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)

@@ -1,4 +1,4 @@
-"""The texts that already have a label: those on which a run was trained, chosen or tested."""
+"""What `salience suggest` knows of files: the texts on which a run was trained, and the columns that a pool gets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from salience.data.splitting import stripped
-from salience.data.values import Label, well_formed
+from salience.data.values import well_formed
 from salience.errors import InputError, listed, quoted
 from salience.runs.folder import RECIPE, read_recipe
 from salience.settings import settings_of
@@ -34,27 +34,23 @@ def texts_of_run(model: str | Path) -> tuple[set[tuple[str, ...]], str | None]:
     Returns:
         The texts, or pairs of texts, without the space around them; and a note of one line if they are not known.
     """
+    among = "so they may be among the suggestions"
     try:
         recipe = read_recipe(Path(model).expanduser() / RECIPE)
         names = {*settings_of(DataSettings), "seed"} - {"label_descriptions"}
         rows = Recipe.from_mapping({name: value for name, value in recipe.items() if name in names})
     except (OSError, InputError, TypeError):
-        return set(), f"{model} does not say which texts it was trained on, so they may be among the suggestions"
+        return set(), f"{model} does not say which texts it was trained on, {among}"
     try:
         task = task_of(rows, silent)
     except (OSError, InputError) as error:
-        return set(), (
-            f"the texts that {model} was trained on cannot be read, so they may be among the suggestions ({error})"
-        )
+        return set(), f"the texts that {model} was trained on cannot be read, {among} ({error})"
     return {row for part in (task.training, task.validation, task.test) for row in stripped(part)}, None
-
-
-# The columns that `salience suggest` adds to the rows of a pool.
 
 
 @dataclass(frozen=True)
 class SuggestedColumns:
-    """The rank of a row, its most probable label and the probability of that, and an empty column for its label.
+    """What a row gets: its rank, its most probable label and the probability of that, and empty columns for labels.
 
     Where a text can have several labels, there is a list of those that are predicted, in a table as JSON, and no
     probability.
@@ -79,15 +75,7 @@ class SuggestedColumns:
         return [well_formed(self.prefix) + name for name in own]
 
     def check_free(self, names: Iterable[str], source: str) -> None:
-        """Checks that no column would be overwritten.
-
-        Args:
-            names: the columns of the pool.
-            source: the name of the pool, for the message.
-
-        Raises:
-            InputError: one of `names`, or a column for a person, is the name of an added column.
-        """
+        """Raises an `InputError` if a column that is added would overwrite one of these of the pool `source`."""
         taken = {*names, *self.labels}
         if clash := [name for name in self.names if name in taken]:
             raise InputError(
@@ -96,32 +84,18 @@ class SuggestedColumns:
             )
 
     def typed(self, types: Mapping[str, DataType]) -> dict[str, DataType]:
-        """The names and types of all columns of a table, in their order.
-
-        Args:
-            types: those of the pool.
-        """
+        """The names and types of all columns of a table, in their order, from those of the pool."""
         import pyarrow
 
-        kinds = [pyarrow.int64(), pyarrow.string(), pyarrow.float64()][: len(self.names)]
-        named = dict(zip(self.names, kinds, strict=True))
-        return {**types, **named, **{label: types.get(label, pyarrow.string()) for label in self.labels}}
+        kinds = [pyarrow.int64(), pyarrow.string(), pyarrow.float64()]
+        own = dict(zip(self.names, kinds, strict=False))  # of several labels, there is no probability
+        return {**types, **own, **{label: types.get(label, pyarrow.string()) for label in self.labels}}
 
     def filled(self, row: Mapping[str, Any], suggestion: Suggestion, rank: int) -> dict[str, Any]:
-        """A row with the added values.
-
-        Args:
-            row: of the pool.
-            suggestion: about its text.
-            rank: 1 for the row to label first.
-        """
-        values = (rank, self.written(suggestion.label), suggestion.probability)[: len(self.names)]
-        own = dict(zip(self.names, values, strict=True))
+        """A row of the pool with the added values; the rank is 1 for the row to label first."""
+        labels = [well_formed(label) for label in suggestion.labels]
+        predicted: str | list[str] = labels if self.several else labels[0]
+        if self.several and self.as_columns:
+            predicted = json.dumps(labels, ensure_ascii=False)
+        own = dict(zip(self.names, (rank, predicted, suggestion.probability), strict=False))
         return {**row, **own, **{label: row.get(label) for label in self.labels}}
-
-    def written(self, label: Label) -> str | list[str]:
-        """What is predicted, as it is written."""
-        if isinstance(label, str):
-            return well_formed(label)
-        found = [well_formed(each) for each in label]
-        return json.dumps(found, ensure_ascii=False) if self.as_columns else found

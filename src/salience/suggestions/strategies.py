@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import entr
 
-# What a strategy gets and gives: a classifier's view of texts without labels in, an order of some of them out.
+FACTOR = 10  # beta of weighted k-means: as many uncertain texts for each text that is wanted
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,7 @@ class Pool:
 
     @property
     def known_vectors(self) -> np.ndarray:
-        """`vectors` (N, D).
-
-        Raises:
-            ValueError: there are none.
-        """
+        """`vectors` (N, D). Raises a `ValueError` if there are none."""
         if self.vectors is None:
             raise ValueError("the vectors of the texts are needed, but not known")
         return self.vectors
@@ -62,9 +58,6 @@ def completed(chosen: np.ndarray, preferred: np.ndarray, count: int) -> np.ndarr
     return np.concatenate([chosen, rest])[:count].astype(np.int64)
 
 
-# The texts whose two most probable labels are closest in probability.
-
-
 def margin(pool: Pool, count: int, generator: np.random.Generator | None = None) -> np.ndarray:
     """The texts with the smallest margin, the smallest first."""
     return highest(-margins(pool.probabilities), count)
@@ -82,9 +75,6 @@ def margins(probabilities: np.ndarray) -> np.ndarray:
     return two[:, 1] - two[:, 0]
 
 
-# How uncertain the decisions about the labels of a text are, where a text can have several.
-
-
 def label_entropies(probabilities: np.ndarray) -> np.ndarray:
     """The entropy of the decision about each label (N, C), from 0 to 1 bit.
 
@@ -93,9 +83,6 @@ def label_entropies(probabilities: np.ndarray) -> np.ndarray:
     """
     yes = probabilities.astype(np.float64)
     return (entr(yes) + entr(1 - yes)) / np.log(2)
-
-
-# The texts nearest to the centers of k-means.
 
 
 def nearest_to_centers(
@@ -130,29 +117,20 @@ def nearest_to_centers(
     return completed(chosen, by_distance, count)
 
 
-# One text of each cluster of the most uncertain texts: weighted k-means.
-
-FACTOR = 10  # beta: as many uncertain texts for each text that is wanted
-
-
 def uncertain_clusters(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray:
     """The text nearest to the center of each of `count` clusters of the `FACTOR` times as many uncertain texts.
 
     The uncertainty of a text is 1 minus its margin; where it can have several labels, the mean entropy of the
     decisions about them. It also weighs the texts in k-means. The text of the heaviest cluster is the first.
     """
-    uncertainty = uncertainties(pool)
+    if pool.several:
+        uncertainty = label_entropies(pool.probabilities).mean(1)
+    else:
+        uncertainty = 1 - margins(pool.probabilities).astype(np.float64)
     kept = highest(uncertainty, FACTOR * count)
     if not uncertainty[kept].any():  # k-means needs a weight above 0
         return kept[:count]
     return kept[nearest_to_centers(pool.known_vectors[kept], uncertainty[kept], count, generator)]
-
-
-def uncertainties(pool: Pool) -> np.ndarray:
-    """How uncertain the classifier is of each text (N,), from 0 to 1."""
-    if pool.several:
-        return label_entropies(pool.probabilities).mean(1)
-    return 1 - margins(pool.probabilities).astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,7 @@ from salience.errors import InputError, unknown
 from salience.settings import is_whole
 from salience.suggestions.strategies import DEFAULT, STRATEGIES, Pool, Strategy
 
-# Texts that are worth a label: not empty, without one so far, and not a repetition of another one.
-
-EMPTY, LABELLED, REPEATED = "without a text", "labelled already", "repeated"
+EMPTY, LABELLED, REPEATED = "without a text", "labelled already", "repeated"  # why a text is not worth a label
 
 
 class FreshTexts:
@@ -46,44 +44,26 @@ class FreshTexts:
         Args:
             row: the parts; None or blank where one is missing.
         """
-        parts = stripped_parts(row)
-        met = len(self.met)
-        if not all(parts):
-            reason = EMPTY
-        elif parts in self.labelled:
-            reason = LABELLED
-        else:
-            self.met.add(digest_of_text(row))
-            if len(self.met) > met:
-                return True
-            reason = REPEATED
+        parts, digest = tuple((part or "").strip() for part in row), digest_of_text(row)
+        reason = EMPTY if not all(parts) else LABELLED if parts in self.labelled else REPEATED
+        if reason == REPEATED and digest not in self.met:
+            self.met.add(digest)
+            return True
         self.left_out[reason] += 1
         return False
-
-
-def stripped_parts(row: tuple[str | None, ...]) -> tuple[str, ...]:
-    """The parts of a text without the space around them; "" for one that is missing."""
-    return tuple((part or "").strip() for part in row)
 
 
 def digest_of_text(row: tuple[str | None, ...]) -> bytes:
     """16 bytes that stand for a text, whatever space is around it; BLAKE2."""
     found = blake2b(digest_size=16)
-    for part in stripped_parts(row):
-        content = part.encode("utf-8", "surrogatepass")
+    for part in row:
+        content = (part or "").strip().encode("utf-8", "surrogatepass")
         found.update(len(content).to_bytes(8, "little") + content)
     return found.digest()
 
 
-# What a classifier says of texts: probabilities, and the vectors that its head reads.
-
-
 def check_view(classifier: TextClassifier, with_vectors: bool) -> None:
-    """Checks that a classifier can give the vectors of texts.
-
-    Raises:
-        InputError: they are wanted, and it has none.
-    """
+    """Raises an `InputError` if the vectors of texts are wanted, and a classifier has none."""
     if with_vectors and isinstance(classifier, OnnxClassifier):
         other = "" if classifier.multi_label else ", or a --strategy that reads probabilities alone, such as margin"
         raise InputError(
@@ -93,7 +73,7 @@ def check_view(classifier: TextClassifier, with_vectors: bool) -> None:
 
 
 def view_of(classifier: TextClassifier, texts: TextsLike, with_vectors: bool) -> tuple[np.ndarray, np.ndarray | None]:
-    """The probabilities (N, C) of N texts, and their vectors (N, D), both in float32.
+    """The probabilities (N, C) of N texts, and the vectors (N, D) that the head reads, both in float32.
 
     Of a text that is read in windows, the vector is the mean over the windows. Through a linear map it gives the mean
     of their logits, from which the probabilities are.
@@ -112,8 +92,7 @@ def view_of(classifier: TextClassifier, texts: TextsLike, with_vectors: bool) ->
     if encoded.owners is None:
         return probabilities, vectors
     counts = np.bincount(encoded.owners)
-    starts = np.cumsum(counts) - counts
-    means = np.add.reduceat(vectors, starts, axis=0) / counts[:, None]
+    means = np.add.reduceat(vectors, np.cumsum(counts) - counts, axis=0) / counts[:, None]
     return merged(probabilities, encoded.owners, classifier.multi_label), means.astype(np.float32)
 
 
@@ -136,22 +115,11 @@ class Suggestion:
         """The predicted labels: one, or where a text can have several, any number."""
         return (self.label,) if isinstance(self.label, str) else self.label
 
-    @classmethod
-    def of(cls, classifier: TextClassifier, place: int, probabilities: np.ndarray) -> Suggestion:
-        """A text with the probabilities (C,) that the classifier gives it."""
-        if not classifier.multi_label:
-            return cls(place, classifier.labels[probabilities.argmax()], float(probabilities.max()))
-        return cls(place, tuple(np.array(classifier.labels, object)[classifier.decisions(probabilities)]), None)
-
 
 def suggest(
-    classifier: TextClassifier,
-    texts: TextsLike,
-    count: int = 50,
-    labelled: TextsLike = (),
-    strategy: str = DEFAULT,
+    classifier: TextClassifier, texts: TextsLike, count: int = 50, labelled: TextsLike = (), strategy: str = DEFAULT,
     seed: int = 0,
-) -> list[Suggestion]:
+) -> list[Suggestion]:  # fmt: skip
     """Suggests which texts to label next, so that a classifier that is trained on them too becomes better.
 
     Repetitions of a text, texts that are also labelled, and empty texts are left out; space around texts is ignored.
@@ -200,16 +168,19 @@ def ranked(
         probabilities, places = probabilities[sound], places[sound]
         vectors = None if vectors is None else vectors[sound]
     pool = Pool(probabilities, vectors, several=classifier.multi_label)
-    chosen = strategy.choose(pool, count, np.random.default_rng(seed))
-    return [Suggestion.of(classifier, int(places[each]), probabilities[each]) for each in chosen]
+    found = []
+    for each in strategy.choose(pool, count, np.random.default_rng(seed)):
+        own, label, chance = probabilities[each], None, None
+        if classifier.multi_label:
+            label = tuple(np.array(classifier.labels, object)[classifier.decisions(own)])
+        else:
+            label, chance = classifier.labels[own.argmax()], float(own.max())
+        found.append(Suggestion(int(places[each]), label, chance))
+    return found
 
 
 def strategy_named(name: str, count: int) -> Strategy:
-    """The strategy of this name.
-
-    Raises:
-        InputError: there is none, or fewer than one text is wanted.
-    """
+    """The strategy of this name. Raises an `InputError` if there is none, or fewer than one text is wanted."""
     if name not in STRATEGIES:
         raise unknown("strategy", name, STRATEGIES)
     if not is_whole(count) or count < 1:
