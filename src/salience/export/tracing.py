@@ -26,7 +26,7 @@ LARGEST_FILE = 2**31 - 2**24  # a protobuf file holds at most 2 GB; larger weigh
 
 
 class Logits(nn.Module):
-    """A classifier whose forward pass returns its logits (B, C) alone, of inputs (B, T) in the order of their names."""
+    """A classifier whose forward pass returns its logits (B, C) alone, of inputs (B, T) in the order of `names`."""
 
     def __init__(self, model: PreTrainedModel, names: list[str]):
         super().__init__()
