@@ -11,19 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option, Typer
 
-from salience.cli.options import (
-    Command,
-    Device,
-    Encoding,
-    Label,
-    MaxLength,
-    Model,
-    Overwrite,
-    Seed,
-    Text,
-    TextPair,
-    of_setting,
-)
+from salience.cli import options
+from salience.cli.options import Command, of_setting
 from salience.errors import InputError, counted, listed, nearest, quoted, unknown
 from salience.settings import is_whole, numbers
 
@@ -66,11 +55,11 @@ def attention(
     seed: Annotated[int | None, of_setting("seed", "Seed of the random numbers.  [default: 0]")] = None,
     text: Annotated[str | None, of_setting("text", "Column of the text.  [default: guessed]")] = None,
     label: Annotated[str | None, of_setting("label", "Column of the label.  [default: guessed]")] = None,
-    encoding: Encoding = "utf-8",
+    encoding: options.Encoding = "utf-8",
     bad_rows: Annotated[str, of_setting("bad_rows", "Incomplete rows: error or skip.")] = "error",
     max_length: Annotated[int, of_setting("max_length", "Tokens read of a text.")] = 400,
     output: Annotated[Path, Option(help="Folder to write.")] = Path("analysis"),
-    overwrite: Overwrite = False,
+    overwrite: options.Overwrite = False,
 ) -> None:  # fmt: skip
     """Attention and polarity scores of words by class, as a table, pictures and a page (Sun and Lu, ACL 2020)."""
     asked = {"--pooling": pooling, "--encoder": encoder, "--scales": scales, "--embeddings": embeddings,
@@ -112,13 +101,13 @@ def attention(
                     f"transformer with salience train --model attention:{pooling}, and analyse it with --model."
                     + nearest(encoder, WORD_ENCODERS)
                 )
-            training = {"epochs": epochs, "batch_size": batch_size, "alignment": alignment,
+            training: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "alignment": alignment,
                         "alignment_form": alignment_form}  # fmt: skip
             recipe = WordRecipe(**{name: value for name, value in training.items() if value is not None})
-            options = AttentionOptions(pooling=pooling, encoder=encoder, embeddings=embeddings)
+            classifier = AttentionOptions(pooling=pooling, encoder=encoder, embeddings=embeddings)
             divisors, seed = numbers(scales or "10", ",", "--scales 1,10,100", float), seed or 0
             task = read_first_texts(Recipe(**reading, validation_share=None, seed=seed))
-            analyses = sweep(options, recipe, task, divisors, seed, max_length)
+            analyses = sweep(classifier, recipe, task, divisors, seed, max_length)
         else:
             loaded = load_trained(model)
             with_one_label(TextClassifier(*loaded, 1), "salience analyse attention", model)
@@ -167,12 +156,12 @@ def pos(
     sums: Annotated[bool, Option("--sums", help="Multiply attention by the length of the text.")] = False,
     most: Annotated[int | None, Option(help="Read only the first texts.  [default: all]")] = None,
     text: Annotated[str | None, of_setting("text", "Column of the text.  [default: guessed]")] = None,
-    encoding: Encoding = "utf-8",
-    max_length: MaxLength = None,
-    seed: Seed = 0,
-    device: Device = "auto",
+    encoding: options.Encoding = "utf-8",
+    max_length: options.MaxLength = None,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
     output: Annotated[Path, Option(help="Folder to write.")] = Path("pos"),
-    overwrite: Overwrite = False,
+    overwrite: options.Overwrite = False,
 ) -> None:  # fmt: skip
     """Parts of speech that attention heads attend to (AttentionMix, section 6.5), also in mixtures of two texts."""
     import numpy as np
@@ -325,20 +314,20 @@ def values_of_head(head: Head, by_tag: ByTag, met: Meetings) -> dict:
 
 @app.command(cls=Command)
 def channels(
-    model: Model,
+    model: options.Model,
     data: Annotated[str, Argument(help="Labelled texts, usually the training texts.")],
     ratio: Annotated[float, Option(help="Part of the channels, lambda.")] = 0.1,
     top: Annotated[int, Option(min=1, help="Channels listed of a class.")] = 3,
     sentence: Annotated[str | None, Option(help="Text whose patches are drawn.  [default: none]")] = None,
     most: Annotated[int | None, Option(help="Read only the first texts.  [default: all]")] = None,
-    text: Text = None,
-    text_pair: TextPair = None,
-    label: Label = None,
-    encoding: Encoding = "utf-8",
-    max_length: MaxLength = None,
-    device: Device = "auto",
+    text: options.Text = None,
+    text_pair: options.TextPair = None,
+    label: options.Label = None,
+    encoding: options.Encoding = "utf-8",
+    max_length: options.MaxLength = None,
+    device: options.Device = "auto",
     output: Annotated[Path, Option(help="Folder to write.")] = Path("channels"),
-    overwrite: Overwrite = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """How often each channel matters to each class, and the words it reacts to (DropMix, section 5.7)."""
     import numpy as np
@@ -425,19 +414,19 @@ def kept_patches(classifier: TextClassifier, text: str, ratio: float) -> tuple[l
 
 @app.command(cls=Command)
 def embeddings(
-    model: Model,
+    model: options.Model,
     data: Annotated[str, Argument(help="Labelled texts that it was not trained on.")],
     beside: Annotated[list[str] | None, Option(help="Another classifier to compare; repeatable.")] = None,
     most: Annotated[int, Option(help="Texts, drawn at random, at most.")] = 1000,
-    text: Text = None,
-    text_pair: TextPair = None,
-    label: Label = None,
-    encoding: Encoding = "utf-8",
-    max_length: MaxLength = None,
-    seed: Seed = 0,
-    device: Device = "auto",
+    text: options.Text = None,
+    text_pair: options.TextPair = None,
+    label: options.Label = None,
+    encoding: options.Encoding = "utf-8",
+    max_length: options.MaxLength = None,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
     output: Annotated[Path, Option(help="Folder to write.")] = Path("embeddings"),
-    overwrite: Overwrite = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """t-SNE maps of texts, and the silhouette of the classes before the projection (VAT, Figures 3 and 6)."""
     import numpy as np

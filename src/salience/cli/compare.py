@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from salience.cli.options import Jobs, Part, Ray, ReportTo, of_setting, settings_in
+from salience.cli import options
+from salience.cli.options import of_setting, settings_in
 from salience.cli.settings import merged, read_config, with_assigned
 from salience.errors import InputError
 from salience.settings import comma_separated, numbers, several_with_options
@@ -86,9 +87,9 @@ def compare(
         Option("--set", metavar="NAME=VALUE", rich_help_panel=TRAINING,
                help="Any setting of docs/settings.md; repeatable."),
     ] = None,
-    jobs: Jobs = 1,
-    ray: Ray = None,
-    part: Part = None,
+    jobs: options.Jobs = 1,
+    ray: options.Ray = None,
+    part: options.Part = None,
     config: Annotated[
         Path | None, Option(metavar="FILE", rich_help_panel=OUTPUT, help="Yaml file of settings; options override it.")
     ] = None,
@@ -96,7 +97,7 @@ def compare(
         Path | None,
         Option(metavar="FOLDER", rich_help_panel=OUTPUT, help="A stopped comparison goes on in its folder."),
     ] = None,
-    report_to: ReportTo = None,
+    report_to: options.ReportTo = None,
 ) -> None:  # fmt: skip
     """Train methods over several seeds and test whether they differ beyond chance."""
     settings = merged(read_config(config), with_assigned(settings_in(locals()), set_))

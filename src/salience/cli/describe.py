@@ -63,8 +63,8 @@ def describe(
     found = None
     if test is not None:
         known = labelled_texts(test, names, None, None, {"text": text, "label": label, "encoding": encoding})
-        found = ONE_LABEL.scores(classifier.predict_proba(known), known.known_labels)
-        found |= {"rows": len(known), "file": Path(test).name}
+        measured = ONE_LABEL.scores(classifier.predict_proba(known), known.known_labels)
+        found = {**measured, "rows": len(known), "file": Path(test).name}
         say("accuracy {accuracy:.3f}, macro-F1 {macro_f1:.3f} on {rows:,} rows of {file}".format_map(found))
     with whole_folder(output, own=written_by_run(output)) as unfinished:
         classifier.model.config._name_or_path = model

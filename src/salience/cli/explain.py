@@ -13,18 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from salience.cli.options import (
-    Device,
-    Encoding,
-    Label,
-    MaxLength,
-    Model,
-    Overwrite,
-    Pieces,
-    Precision,
-    TextPair,
-    catalogue,
-)
+from salience.cli import options
+from salience.cli.options import catalogue
 from salience.errors import InputError, counted, json_printable, unknown
 from salience.settings import comma_separated
 
@@ -47,7 +37,7 @@ def explainer_rows() -> list[tuple[str, str]]:
 
 
 def explain(
-    model: Model,
+    model: options.Model,
     data: Annotated[str | None, Argument(help="Texts to explain, as for `salience predict`.")] = None,
     text: Annotated[list[str] | None, Option("--text", help="Text to explain; repeatable.")] = None,
     explainer: Annotated[str, Option(help="Explainers, separated by commas.")] = "gradient",
@@ -55,20 +45,20 @@ def explain(
     target: Annotated[str, Option(help="predicted, gold, or a label.")] = "predicted",
     layer: Annotated[int | None, Option(help="Of attention explainers; -1 is the last.  [default: -1]")] = None,
     head: Annotated[int | None, Option(help="Of attention explainers.  [default: mean of all]")] = None,
-    pieces: Pieces = "sum",
-    precision: Precision = "auto",
+    pieces: options.Pieces = "sum",
+    precision: options.Precision = "auto",
     text_column: Annotated[str | None, Option(help="Column of the text.  [default: as in training]")] = None,
-    text_pair: TextPair = None,
-    label: Label = None,
-    encoding: Encoding = "utf-8",
-    max_length: MaxLength = None,
-    device: Device = "auto",
+    text_pair: options.TextPair = None,
+    label: options.Label = None,
+    encoding: options.Encoding = "utf-8",
+    max_length: options.MaxLength = None,
+    device: options.Device = "auto",
     output: Annotated[Path | None, Option(help=".jsonl or .html file.  [default: the terminal]")] = None,
     format_: Annotated[
         str | None, Option("--format", help="terminal, jsonl or html.  [default: by the file's name]")
     ] = None,
     most: Annotated[int | None, Option(help="Only the first texts of the file.  [default: all]")] = None,
-    overwrite: Overwrite = False,
+    overwrite: options.Overwrite = False,
 ) -> None:  # fmt: skip
     """Show the words that a decision rests on, in the terminal, as JSON lines, or as one self-contained page."""
     texts, explainers = text or [], comma_separated(explainer)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from salience.cli.options import Encoding, Label, MaxLength, Model, Overwrite, Text, TextPair
+from salience.cli import options
 from salience.errors import InputError, listed, quoted, unknown
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ FORMATS = ("onnx",)
 
 
 def export(
-    model: Model,
+    model: options.Model,
     to: Annotated[str, Option(help="Format: onnx.")] = "onnx",
     int8: Annotated[bool, Option("--int8", help="Round to 8 bits: smaller and faster.")] = False,
     check: Annotated[
@@ -26,15 +26,15 @@ def export(
     accept: Annotated[
         bool, Option("--accept", help="Write it even if --int8 changes more than 1 %.")
     ] = False,
-    text: Text = None,
-    text_pair: TextPair = None,
-    label: Label = None,
-    encoding: Encoding = "utf-8",
-    max_length: MaxLength = None,
+    text: options.Text = None,
+    text_pair: options.TextPair = None,
+    label: options.Label = None,
+    encoding: options.Encoding = "utf-8",
+    max_length: options.MaxLength = None,
     output: Annotated[
         Path | None, Option(help="Folder to write.  [default: RUN-onnx, or RUN-onnx-int8]")
     ] = None,
-    overwrite: Overwrite = False,
+    overwrite: options.Overwrite = False,
 ) -> None:  # fmt: skip
     """Export a trained classifier to ONNX, compare it with the original, and write a folder that `predict` reads."""
     import shutil

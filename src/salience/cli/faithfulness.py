@@ -10,20 +10,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 from typer import Argument, Option
 
+from salience.cli import options
 from salience.cli.explain import applicable_explainers, chosen_explainers, target_of
-from salience.cli.options import (
-    Device,
-    Encoding,
-    Label,
-    MaxLength,
-    Model,
-    Overwrite,
-    Pieces,
-    Seed,
-    Text,
-    TextPair,
-    catalogue,
-)
+from salience.cli.options import catalogue
 from salience.errors import InputError, counted, listed
 from salience.settings import comma_separated
 
@@ -42,7 +31,7 @@ def metric_rows() -> list[tuple[str, str]]:
 
 
 def faithfulness(
-    model: Model,
+    model: options.Model,
     data: Annotated[str, Argument(help="Labelled texts that it was not trained on.")],
     judge: Annotated[
         str | None, Option(help="What predicts shortened texts.  [default: MODEL]")
@@ -57,7 +46,7 @@ def faithfulness(
     target: Annotated[
         str, Option(help="Explain predicted, gold, or a label.")
     ] = "predicted",
-    pieces: Pieces = "sum",
+    pieces: options.Pieces = "sum",
     precision: Annotated[str, Option(help="Of explanations: fp32, bf16 or auto.")] = "auto",
     most: Annotated[int, Option(help="Words removed, at most.")] = 20,
     at: Annotated[int, Option(help="Words for metrics whose name ends in @k.")] = 5,
@@ -65,15 +54,15 @@ def faithfulness(
     marks: Annotated[
         str | None, Option(help="Column of a label for each word, by people.")
     ] = None,
-    text: Text = None,
-    text_pair: TextPair = None,
-    label: Label = None,
-    encoding: Encoding = "utf-8",
-    max_length: MaxLength = None,
-    seed: Seed = 0,
-    device: Device = "auto",
+    text: options.Text = None,
+    text_pair: options.TextPair = None,
+    label: options.Label = None,
+    encoding: options.Encoding = "utf-8",
+    max_length: options.MaxLength = None,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
     output: Annotated[Path | None, Option(help="Folder for JSON and a page with curves.")] = None,
-    overwrite: Overwrite = False,
+    overwrite: options.Overwrite = False,
 ) -> None:  # fmt: skip
     """Test explanations: remove the words that an explainer scores highest, and measure how the decision changes."""
     from rich.console import Console

@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import typer
 
@@ -47,11 +47,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (audit, train, describe, report, predict, suggest, export, push, compare):
+COMMANDS: list[Callable] = [audit, train, describe, report, predict, suggest, export, push, compare, explain, demo,
+                            demo_data, faithfulness, methods, reproduce]  # fmt: skip
+for command in COMMANDS:
     app.command(cls=Command)(command)
 app.add_typer(analyse.app, name="analyse")
-for command in (explain, demo, demo_data, faithfulness, methods, reproduce):
-    app.command(cls=Command)(command)
 
 
 @app.callback(invoke_without_command=True)

@@ -9,21 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from salience.cli.options import (
-    Device,
-    Encoding,
-    MaxLength,
-    Model,
-    Overwrite,
-    Part,
-    Precision,
-    Prefix,
-    Ray,
-    SafeCsv,
-    Text,
-    TextPair,
-    Window,
-)
+from salience.cli import options
 from salience.errors import counted, quoted
 
 if TYPE_CHECKING:
@@ -31,18 +17,18 @@ if TYPE_CHECKING:
 
 
 def predict(
-    model: Model,
+    model: options.Model,
     data: Annotated[str, Argument(help="Texts: csv, tsv, jsonl, parquet, or of the hub.")],
-    text: Text = None,
-    text_pair: TextPair = None,
-    encoding: Encoding = "utf-8",
-    max_length: MaxLength = None,
-    device: Device = "auto",
+    text: options.Text = None,
+    text_pair: options.TextPair = None,
+    encoding: options.Encoding = "utf-8",
+    max_length: options.MaxLength = None,
+    device: options.Device = "auto",
     output: Annotated[Path | None, Option(help=".csv, .jsonl or .parquet; of a part, a file beside.")] = None,
-    window: Window = 8192,
-    precision: Precision = "auto",
-    prefix: Prefix = "",
-    safe_csv: SafeCsv = False,
+    window: options.Window = 8192,
+    precision: options.Precision = "auto",
+    prefix: options.Prefix = "",
+    safe_csv: options.SafeCsv = False,
     no_abstain: Annotated[bool, Option("--no-abstain", help="Decide every text, whatever the thresholds.")] = False,
     threshold: Annotated[
         float | None, Option(help="Abstain below, or of several labels predict above it.")
@@ -51,9 +37,9 @@ def predict(
         float | None,
         Option(metavar="LEVEL", help="Add sets that hold the right label so often: 0.9."),
     ] = None,
-    part: Part = None,
-    ray: Ray = None,
-    overwrite: Overwrite = False,
+    part: options.Part = None,
+    ray: options.Ray = None,
+    overwrite: options.Overwrite = False,
 ) -> None:  # fmt: skip
     """Predict a label for each row, in the order of the rows and in bounded memory."""
     from contextlib import closing

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from salience.cli.options import Jobs, Part, Precision, Ray, catalogue
+from salience.cli import options
+from salience.cli.options import catalogue
 from salience.errors import InputError, listed, unknown
 from salience.settings import comma_separated, numbers
 
@@ -35,10 +36,10 @@ def reproduce(
     merge: Annotated[
         list[Path] | None, Option(metavar="FILE", help="Add its runs, and run nothing; repeatable.")
     ] = None,
-    precision: Precision = "auto",
-    jobs: Jobs = 1,
-    ray: Ray = None,
-    part: Part = None,
+    precision: options.Precision = "auto",
+    jobs: options.Jobs = 1,
+    ray: options.Ray = None,
+    part: options.Part = None,
     pictures: Annotated[Path | None, Option(help="Folder for the pictures.  [default: none]")] = None,
 ) -> None:  # fmt: skip
     """Run a table of a paper and print it beside the published values. Runs in the results file are not repeated."""

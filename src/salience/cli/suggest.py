@@ -11,21 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from salience.cli.options import (
-    Device,
-    Encoding,
-    MaxLength,
-    Model,
-    Overwrite,
-    Precision,
-    Prefix,
-    SafeCsv,
-    Seed,
-    Text,
-    TextPair,
-    Window,
-    catalogue,
-)
+from salience.cli import options
+from salience.cli.options import catalogue
 from salience.errors import InputError, counted, listed, quoted
 
 if TYPE_CHECKING:
@@ -49,25 +36,25 @@ def strategies() -> list[tuple[str, str]]:
 
 
 def suggest(
-    model: Model,
+    model: options.Model,
     pool: Annotated[str, Argument(help="Texts without labels, as for `salience predict`.")],
-    text: Text = None,
-    text_pair: TextPair = None,
-    encoding: Encoding = "utf-8",
-    max_length: MaxLength = None,
-    seed: Seed = 0,
-    device: Device = "auto",
+    text: options.Text = None,
+    text_pair: options.TextPair = None,
+    encoding: options.Encoding = "utf-8",
+    max_length: options.MaxLength = None,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
     count: Annotated[int, Option(help="Texts to suggest.")] = 50,
     strategy: Annotated[
         str | None, Option(help="How texts are chosen.  [default: the best on average]")
     ] = None,
     list_strategies: Annotated[bool, catalogue("--list-strategies", "strategies", strategies)] = False,
     output: Annotated[Path | None, Option(help=".csv, .jsonl or .parquet.  [default: csv to the terminal]")] = None,
-    window: Window = 8192,
-    precision: Precision = "auto",
-    prefix: Prefix = "",
-    safe_csv: SafeCsv = False,
-    overwrite: Overwrite = False,
+    window: options.Window = 8192,
+    precision: options.Precision = "auto",
+    prefix: options.Prefix = "",
+    safe_csv: options.SafeCsv = False,
+    overwrite: options.Overwrite = False,
 ) -> None:  # fmt: skip
     """Choose the texts whose labels would help a trained classifier most, for a person to label."""
     # The rows get their rank, the predicted label and its probability, and an empty column for the label, if the pool
