@@ -45,7 +45,7 @@ def test_missing_file(train, tmp_path):
 
 def test_a_retired_option_says_what_to_do_instead(train, tmp_path):
     for option, instead in (("--unlabelled", "salience suggest"), ("--plain-share", "--model FOLDER"),
-                            ("--auto-budget", "salience compare"), ("--r-drop", "--contrastive")):  # fmt: skip
+                            ("--auto-budget", "salience compare"), ("--r-drop", "--set contrastive")):  # fmt: skip
         refused(train(ROWS, option, "1"), f"{option} is no longer offered", instead)
     refused(train(ROWS, "--method", "plain+ssmix"), "--method plain+ssmix", "--model FOLDER")
     config = tmp_path / "settings.yaml"

@@ -201,7 +201,7 @@ def test_sizes_and_data_sets(place, salience, tmp_path):
         (["--sizes", "ten"], "--sizes ten: write numbers of rows, or all"),
         (["--sizes", "12,12"], "a size stands there twice"),
         (["--models", "one/tiny,two/tiny"], "--models one/tiny,two/tiny: two have the same name"),
-        (["--sizes", "1000"], "--size 1,000 is more than its 60 labelled rows"),
+        (["--sizes", "1000"], "size 1,000 is more than its 60 labelled rows"),
         (["--data-sets", "{file}"], "not both"),
     ],
 )

@@ -182,7 +182,7 @@ def test_weights_of_labels_raise_their_probabilities(files, place, salience, tmp
     [
         (["--model", "attention:additive"], "--model attention:additive"),
         (["--model", "attention:variational"], "--model attention:variational"),
-        (["--set", "contrastive=0.3"], "--contrastive"),
+        (["--set", "contrastive=0.3"], "--set contrastive"),
     ],
 )
 def test_training_options_that_need_one_label_are_refused(options, named, files, place, salience, tmp_path):

@@ -251,18 +251,17 @@ ODD = st.sampled_from(
     ["", "0", "-1", "nan", "1e9", "none", "auto", "x", "é", "\x1b[31m", "a=b", "[", "{", "null", "~", "/", "."]
 )
 OPTIONS = {
-    "train": ["--validation-share", "--estimate", "--group", "--text", "--label", "--encoding", "--bad-rows",
-              "--encoder", "--scale", "--embeddings", "--set-model", "--max-length", "--method", "--set",
-              "--iterations", "--beta", "--alignment", "--clean",
-              "--batch-size", "--accumulation", "--learning-rate", "--weight-decay", "--evaluations", "--patience",
-              "--class-weights", "--label-smoothing", "--seed", "--precision", "--test", "--validation", "--config"],
+    "train": ["--estimate", "--group", "--text", "--label", "--encoding", "--bad-rows", "--set-model", "--max-length",
+              "--method", "--set", "--set", "--batch-size", "--learning-rate", "--class-weights", "--seed",
+              "--precision", "--test", "--validation", "--config"],
     "predict": ["--text", "--text-pair", "--encoding", "--max-length", "--window", "--precision", "--output"],
     "explain": ["--explainer", "--target", "--layer", "--head", "--pieces", "--format", "--most", "--text-column",
                 "--text-pair", "--label", "--encoding", "--max-length", "--output", "--text"],
 }  # fmt: skip
 LIKELY = st.sampled_from(
-    ["1", "2", "0.5", "8", "plain", "ssmix", "tmix", "text", "label", "utf-8", "skip", "fp32", "bf16", "window=0.2",
-     "alpha=1", "gradient", "attention", "gold", "sport", "sum", "jsonl"]
+    ["1", "2", "0.5", "8", "plain", "ssmix", "tmix:alpha=1", "text", "label", "utf-8", "skip", "fp32", "bf16",
+     "validation_share=0.5", "clean=0", "accumulation=2", "beta=1", "label_smoothing=0.1", "width=8", "gradient",
+     "attention", "gold", "sport", "sum", "jsonl"]
 )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def arguments(place, output, *options, model: str = "attention:dot", encoder: st
 
 @pytest.fixture(scope="module")
 def run(place, tmp_path_factory):
-    """`salience train ... --model attention:dot --encoder embeddings --scale 10`, and what it printed."""
+    """`salience train ... --model attention:dot --set-model scale=10`, and what it printed."""
     from salience.cli.main import main
 
     folder = tmp_path_factory.mktemp("attention") / "run"
@@ -212,7 +212,7 @@ BAD = {  # what is asked for: the options, and what the line says
     ),
     "an unknown form": (
         ["--set", "alignment=1", "--set", "alignment_form=cube"],
-        ['unknown --alignment-form "cube"; known: absolute, square'],
+        ['unknown --set alignment_form "cube"; known: absolute, square'],
     ),
     "a negative price": (["--set", "beta=-1"], ["--set beta is -1: give a number from 0"]),
     "turns of a model that takes none": (["--set", "beta=1"], ["beta would have no effect", "attention:variational"]),
@@ -230,14 +230,14 @@ BAD = {  # what is asked for: the options, and what the line says
     ),
     "a compressor that is never trained": (
         ["--model", "lstm-vat", "--set-model", "inference=compressor", "--set", "iterations=0"],
-        ["--iterations 0 trains no compressor"],
+        ["iterations=0 trains no compressor"],
     ),
     "alignment by turns": (
         ["--set", "alignment=1", "--model", "attention:variational"],
         ["VAT is trained by turns"],
     ),
     "two ways to pool": (["--set-model", "pooling=mean"], ["--model attention:dot says how to pool already"]),
-    "turns without a number": (["--iterations", "-1"], ["--iterations is -1: give a whole number from 0 to 100"]),
+    "turns without a number": (["--set", "iterations=-1"], ["--set iterations is -1: give a whole number"]),
 }
 
 

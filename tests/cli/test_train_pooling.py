@@ -1,4 +1,4 @@
-"""`salience train --pooling`: a plain checkpoint, and every command with it."""
+"""`salience train --set pooling=mean`: a plain checkpoint, and every command with it."""
 
 import json
 import subprocess
@@ -110,6 +110,6 @@ def test_auto_is_settled_in_the_recipe(place, salience, tmp_path):
 
 def test_what_has_no_such_pooling_is_refused(place, salience, tmp_path):
     answer = salience(*place.train("--output", tmp_path / "run", "--model", "attention:dot", "--set", "pooling=mean"))
-    refused(answer, "--pooling mean: attention:dot has a pooling of its own")
+    refused(answer, "pooling=mean: attention:dot has a pooling of its own")
     answer = salience(*place.train("--output", tmp_path / "run", "--set", "pooling=meen"))
-    refused(answer, 'unknown --pooling "meen"')
+    refused(answer, 'unknown --set pooling "meen"')

@@ -114,8 +114,8 @@ def test_what_cannot_be_split_or_drawn_is_named(complaint):
     none = complaint(split, list("abab"), 0.5, 0, "rows.csv", np.zeros(4, int))
     assert none.startswith("rows.csv: no rows can be held out, because every group")
     labels = list("abcd") * 250
-    assert complaint(draw, labels, 1001, 0, "a.csv") == "a.csv: --size 1,001 is more than its 1,000 labelled rows"
-    assert "--size 3 is less than its 4 classes" in complaint(draw, labels, 3, 0)
+    assert complaint(draw, labels, 1001, 0, "a.csv") == "a.csv: size 1,001 is more than its 1,000 labelled rows"
+    assert "size 3 is less than its 4 classes" in complaint(draw, labels, 3, 0)
     assert "--most 1 is less than its 2 classes" in complaint(draw, [("a", "b"), ("a",)], 1, 0, option="--most")
 
 

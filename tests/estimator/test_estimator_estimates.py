@@ -98,11 +98,11 @@ def test_groups_are_not_divided(short, texts, labels, monkeypatch):
         ({"estimate": "folds:2"}, [*GROUPS[:-1], None], r"groups\[23\] is missing"),
         ({"estimate": "folds:2"}, [*GROUPS[:-1], float("nan")], r"groups\[23\] is missing"),
         ({}, GROUPS, "groups are those of the estimate"),
-        ({"calibrate": True}, None, "--calibrate has no effect without an estimate"),
-        ({"estimate": "folds:50"}, None, "--estimate is 'folds:50': give none, holdout, or folds:K"),
+        ({"calibrate": True}, None, "calibrate has no effect without an estimate"),
+        ({"estimate": "folds:50"}, None, "estimate='folds:50': give none, holdout, or folds:K"),
         ({"estimate": "folds:20"}, None, "no class has more than 8 rows"),
-        ({"pooling": "max"}, None, 'unknown --pooling "max"'),
-        ({"head_rate": "fast"}, None, "--head-rate is 'fast'"),
+        ({"pooling": "max"}, None, 'unknown pooling "max"'),
+        ({"head_rate": "fast"}, None, "head_rate='fast'"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_in_one_line(settings, groups, message, short, texts, labels):

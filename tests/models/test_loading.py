@@ -217,7 +217,7 @@ def test_a_model_without_dropout_is_refused():
     class Config:
         model_type = "made-up"
 
-    with pytest.raises(InputError, match=r"--dropout 0\.3: models of the type made-up have no dropout to set"):
+    with pytest.raises(InputError, match=r"dropout=0\.3: models of the type made-up have no dropout to set"):
         set_dropout(Config(), 0.3)
 
 

@@ -84,11 +84,11 @@ def test_models_over_words_learn_alike_whatever_their_width():
 @pytest.mark.parametrize(
     "setting, message",
     [
-        ({"learning_rate": -1}, "--learning-rate is -1: give a number from 0 to 10"),
-        ({"steps": "many"}, "--steps is 'many': give a whole number from 1"),
-        ({"patience": 1.5}, "--patience is 1.5: give a whole number from 1"),
-        ({"clean": 1.0}, "--clean is 1.0: give a number from 0 to 0.99"),
-        ({"precision": "fp8"}, 'unknown --precision "fp8"'),
+        ({"learning_rate": -1}, "learning_rate=-1: give a number from 0 to 10"),
+        ({"steps": "many"}, "steps='many': give a whole number from 1"),
+        ({"patience": 1.5}, "patience=1.5: give a whole number from 1"),
+        ({"clean": 1.0}, "clean=1.0: give a number from 0 to 0.99"),
+        ({"precision": "fp8"}, 'unknown precision "fp8"'),
         ({"bad_rows": "skp"}, 'Did you mean "skip"?'),
     ],
 )

@@ -76,7 +76,7 @@ def test_a_model_whose_logits_are_something_else_is_refused():
 
     model.classifier = Squared()
     weights = deepcopy(model.state_dict())
-    with pytest.raises(InputError, match=r"^--calibrate: the logits of .* leave --calibrate out$"):
+    with pytest.raises(InputError, match=r"^--set calibrate=true: the logits of .* leave it out$"):
         choose_calibration(True, model, BATCH, pytest.fail)
     said: list[str] = []
     assert not choose_calibration(None, model, BATCH, said.append)
@@ -173,5 +173,5 @@ def test_every_reader_of_the_checkpoint_has_the_calibrated_logits(recipe, tmp_pa
     card = (tmp_path / "True" / "README.md").read_text()
     assert f"Calibrated by the temperature {temperature:.3g}: calibration error" in card
     assert "Calibrated by" not in (tmp_path / "False" / "README.md").read_text()
-    with pytest.raises(InputError, match=r"^--calibrate has no effect without an estimate: add --estimate folds:2"):
+    with pytest.raises(InputError, match=r"^--set calibrate has no effect .*: add --estimate folds:2"):
         train(replace(recipe, calibrate=True, estimate="none"), tmp_path / "none", note=said.append)

@@ -131,15 +131,15 @@ def test_mixtures_have_the_rest_of_its_weight(method, shared_trunk):
 def test_mixtures_alone_have_no_unmixed_texts_to_compare():
     with pytest.raises(ValueError, match="needs clean above 0"):
         mixed(SenMixup(), 0.0, beside=Contrastive(0.3, 0.5))
-    with pytest.raises(InputError, match="--contrastive compares unmixed texts: use it with --clean above 0"):
+    with pytest.raises(InputError, match="contrastive compares unmixed texts: use it with clean above 0"):
         Recipe("x", method="senmixup", clean=0.0, contrastive=0.3)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"contrastive": 0.1, "accumulation": 2}, "use it with --accumulation 1, in one process"),
-        ({"contrastive": 0, "contrastive_temperature": 0.2}, "--contrastive-temperature has no effect"),
+        ({"contrastive": 0.1, "accumulation": 2}, "use it with accumulation=1, in one process"),
+        ({"contrastive": 0, "contrastive_temperature": 0.2}, "--set contrastive_temperature has no effect"),
     ],
 )
 def test_what_does_not_fit_is_refused(settings, message):

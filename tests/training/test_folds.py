@@ -164,7 +164,7 @@ def test_steps_follow_from_the_rows_if_those_of_the_run_do():
 
 @pytest.mark.parametrize("value", ["folds:1", "folds:21", "folds:", "folds:2.0", "folds", "Holdout", "5", 5, True, ""])
 def test_kinds_that_are_none(value):
-    with pytest.raises(InputError, match=r"^--estimate is .*: give none, holdout, or folds:K"):
+    with pytest.raises(InputError, match=r"^estimate=.*: give none, holdout, or folds:K"):
         Recipe("x", estimate=value)
 
 

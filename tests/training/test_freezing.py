@@ -124,11 +124,11 @@ def test_a_killed_run_ends_with_the_same_weights(seconds, tmp_path):  # noqa: F8
 
 
 def test_layers_that_cannot_be_frozen():
-    with pytest.raises(InputError, match="--freeze 4: the encoder has 3 layers"):
+    with pytest.raises(InputError, match="freeze=4: the encoder has 3 layers"):
         freeze_lowest(families.build("bert"), 4)
-    with pytest.raises(InputError, match="one layer at several levels; use --freeze 0"):
+    with pytest.raises(InputError, match="one layer at several levels; use freeze=0"):
         freeze_lowest(families.build("albert"), 1)
-    with pytest.raises(InputError, match="--freeze 1 cannot be used with this model: Linear has no embedding block"):
+    with pytest.raises(InputError, match="freeze=1 cannot be used with this model: Linear has no embedding block"):
         freeze_lowest(torch.nn.Linear(2, 2), 1)
     assert passes_per_step(None, 0.5, torch.nn.Linear(2, 2)) == 1
 

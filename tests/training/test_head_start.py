@@ -189,5 +189,5 @@ def test_it_costs_a_forward_pass_of_each_text(place, tmp_path):
 
 
 def test_a_model_over_words_is_refused(place):
-    with pytest.raises(InputError, match="--head-start logistic is not available for AttentionClassifier"):
+    with pytest.raises(InputError, match="head_start=logistic is not available for AttentionClassifier"):
         prepare_files(recipe_of(place, model="lstm-base"))

@@ -80,13 +80,13 @@ def test_the_strength_is_that_of_scikit_learn(place):
 
 
 def test_what_does_not_fit_is_refused(place):
-    with pytest.raises(InputError, match=r"--trained-share .* validation rows"):
+    with pytest.raises(InputError, match=r"trained_share .* validation rows"):
         prepare_files(recipe_of(place, trained_share=0.5, validation_share=0.25))
 
 
 @pytest.mark.parametrize("settings", [{"head_start": "random"}, {"pooling": "cls"}])
 def test_a_strength_without_a_regression_is_refused(place, settings):
-    with pytest.raises(InputError, match="--head-strength has no effect without --head-start logistic"):
+    with pytest.raises(InputError, match="head_strength has no effect without --set head_start=logistic"):
         prepare_files(recipe_of(place, head_strength=10.0, **settings))
 
 

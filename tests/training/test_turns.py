@@ -312,7 +312,7 @@ def test_iterations_before_the_earliest_are_not_kept(accuracies, best, tmp_path,
 
 
 def test_there_is_an_iteration_to_keep():
-    with pytest.raises(InputError, match="--earliest 3: the last iteration is 2; give it or less"):
+    with pytest.raises(InputError, match="--set earliest=3: the last iteration is 2; give it or less"):
         Turns(iterations=2, earliest=3)
 
 
@@ -436,9 +436,9 @@ def test_an_untrained_compressor_is_never_kept(inference, accuracies, best, tmp_
 
 def test_without_turns_there_is_no_compressor_to_predict_by():
     Turns(0).check(model_of())
-    with pytest.raises(InputError, match="--compressor none trains no compressor"):
+    with pytest.raises(InputError, match="compressor=none trains no compressor"):
         Turns(compressor="none").check(model_of(inference="compressor"))
-    with pytest.raises(ValueError, match="--iterations 0 trains no compressor"):
+    with pytest.raises(ValueError, match="iterations=0 trains no compressor"):
         Turns(0).check(model_of(inference="compressor"))
 
 

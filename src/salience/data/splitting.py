@@ -192,7 +192,7 @@ def stratified_parts(
     return part[members]
 
 
-def draw(labels: Sequence[Any], size: int, seed: int, source: str = "", option: str = "--size") -> list[int]:
+def draw(labels: Sequence[Any], size: int, seed: int, source: str = "", option: str = "size") -> list[int]:
     """The indices of `size` of the N rows, in the order of the rows.
 
     Every class has about its share of the rows, and at least two of them if `size` is at least twice the number of

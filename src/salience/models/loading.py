@@ -225,7 +225,9 @@ def set_dropout(config: PreTrainedConfig, probability: float) -> None:
     """
     names = [name for name in DROPOUT if isinstance(getattr(config, name, None), int | float)]
     if not names:
-        raise InputError(f"--dropout {probability:g}: models of the type {config.model_type} have no dropout to set")
+        raise InputError(
+            f"--set dropout={probability:g}: models of the type {config.model_type} have no dropout to set"
+        )
     for name in names:
         setattr(config, name, probability)
 

@@ -86,7 +86,7 @@ def with_mean_pooling(model: PreTrainedModel) -> PreTrainedModel:
         return model
     if kind not in OWN_LAYER:
         raise InputError(
-            f"--pooling mean is not available for models of the type {kind}; use --pooling cls, or a model of the "
+            f"--set pooling=mean is not available for models of the type {kind}; use pooling=cls, or a model of the "
             f"type {', '.join(OWN_LAYER[:-1])} or {OWN_LAYER[-1]}"
         )
     config = copy.deepcopy(model.config)

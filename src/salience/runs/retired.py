@@ -11,10 +11,10 @@ from salience.errors import InputError
 RETIRED: dict[str, tuple[tuple[Any, ...], str]] = {
     "plain_share": ((0, None), "train with --method plain first, and then from its folder with --model FOLDER"),
     "auto_budget": ((12.0, None), "compare methods with salience compare, and name the best one with --method"),
-    "r_drop": ((0, None), "leave it out; --contrastive is the loss beside the cross-entropy that helps"),
-    "average": (("none", None), "leave it out; --trained-share keeps weights between those before and after"),
+    "r_drop": ((0, None), "leave it out; --set contrastive=X is the loss beside the cross-entropy that helps"),
+    "average": (("none", None), "leave it out; --set trained_share=X keeps weights between those before and after"),
     "contrastive_memory": ((0, None), "leave it out, or use a larger --batch-size"),
-    "layer_decay": ((1.0, None), "leave it out; --head-rate and --freeze treat the parts of the model differently"),
+    "layer_decay": ((1.0, None), "leave it out; head_rate and freeze treat the parts of the model differently"),
     "label_noise": ((0, None), "change labels in the file of the rows"),
     "robustness": ((False, None), "compare on a test file whose texts are changed"),
 } | {

@@ -26,7 +26,7 @@ def texts_of_run(model: str | Path) -> tuple[set[tuple[str, ...]], str | None]:
     """The labelled texts of a run, read again from the files that its recipe names.
 
     Test and validation rows are among them: who trains on them has no test any more. Of a run on a part of a file
-    (`--size`), the other rows of the file are not.
+    (`size`), the other rows of the file are not.
 
     Args:
         model: a run folder, or any other classifier.

@@ -128,13 +128,13 @@ def choose_folds(recipe: Recipe, task: Task, note: Callable[[str], None]) -> Fol
     """
     kind = usual_estimate(task) if recipe.estimate is None else recipe.estimate
     if kind == "none":
-        held_out = len(task.validation) and not recipe.validation  # by --validation-share, which divides no group
+        held_out = len(task.validation) and not recipe.validation  # by validation_share, which divides no group
         named = [] if recipe.group is None or held_out else [f"--group {quoted(recipe.group)}"]
         target = [] if recipe.target_precision is None else [f"--target-precision {recipe.target_precision:g}"]
         is_open = recipe.estimate is None and not len(task.validation)
         reason = obstacle(task.training, 2) if is_open else ""
         remedy = f"none can be made, because {reason}:" if reason else "add --estimate folds:2, or"
-        for option in [*named, *["--calibrate"] * bool(recipe.calibrate), *target]:
+        for option in [*named, *["--set calibrate"] * bool(recipe.calibrate), *target]:
             raise InputError(f"{option} has no effect without an estimate: {remedy} leave it out")
         if reason:
             note(f"no estimate: {reason}")

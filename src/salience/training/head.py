@@ -66,7 +66,7 @@ def with_pooling(model: PreTrainedModel, name: str, pooling: str) -> PreTrainedM
         if model.config.pooling_layer != "mean":
             raise InputError(
                 f"--model {quoted(name)} has the pooling {model.config.pooling_layer}, which is retired: it predicts, "
-                "but is not trained further; begin from its encoder, with --pooling mean"
+                "but is not trained further; begin from its encoder, with --set pooling=mean"
             )
         if load_configuration(name).num_labels != model.config.num_labels:  # then the head was drawn anew
             fresh_head(model)
@@ -159,14 +159,14 @@ def freeze_lowest(model: nn.Module, layers: int) -> None:
     Raises:
         InputError: the encoder has fewer layers, its layers are not recognised, or it has one layer at several levels.
     """
-    modules = recognised_stages(model, f"--freeze {layers}")
+    modules = recognised_stages(model, f"--set freeze={layers}")
     if layers > depth(model):
-        raise InputError(f"--freeze {layers}: the encoder has {depth(model)} layers; give a number up to that")
+        raise InputError(f"--set freeze={layers}: the encoder has {depth(model)} layers; give a number up to that")
     of_layers = layers_of(model)
     frozen = [module for level, module in of_layers.items() if isinstance(level, int) and level <= layers]
     trained = [module for level, module in of_layers.items() if level not in range(1, layers + 1)]
     if any(module is other for module in frozen for other in trained):
-        raise InputError(f"--freeze {layers}: the encoder has one layer at several levels; use --freeze 0")
+        raise InputError(f"--set freeze={layers}: the encoder has one layer at several levels; use freeze=0")
     for module in (*frozen, *parts_below(model), modules["embeddings"]):
         module.requires_grad_(False)
 
@@ -250,7 +250,7 @@ def choose_calibration(asked: bool | None, model: PreTrainedModel, batch: Batch,
         "be folded into it"
     )
     if asked:
-        raise InputError(f"--calibrate: {reason}: leave --calibrate out")
+        raise InputError(f"--set calibrate=true: {reason}: leave it out")
     note(f"not calibrated: {reason}")
     return False
 
@@ -296,7 +296,9 @@ def begin_as_regression(
     """
     model = classifier.model
     if not can_begin(model):
-        raise InputError(f"--head-start logistic is not available for {type(model).__name__}: use --head-start random")
+        raise InputError(
+            f"--set head_start=logistic is not available for {type(model).__name__}: use --set head_start=random"
+        )
     if len(training) > MOST:
         training = training.take(np.sort(np.random.default_rng(0).permutation(len(training))[:MOST]))
     labels = np.asarray(training.labels)

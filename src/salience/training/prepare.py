@@ -115,7 +115,7 @@ def prepare(
             raise refused(f"--model {recipe.model}", own.one_label)
         if recipe.contrastive:
             raise refused(
-                "--contrastive", "its loss compares the texts of a class, and these texts have sets of labels"
+                "--set contrastive", "its loss compares the texts of a class, and these texts have sets of labels"
             )
     weighed = task.training if task.multi_label else task.to_train_on
     weights = loss_weights(recipe.class_weights, weighed.known_labels, task.labels)
@@ -147,7 +147,7 @@ def prepare(
     if plan.freeze is not None:
         freeze_lowest(model, plan.freeze)
     if plan.contrastive:
-        recognised_stages(model, "--contrastive")
+        recognised_stages(model, "--set contrastive")
     method = choose_method(plan.method, plan.method_options) if method is None else method
     method = resolved(method, model, tokenizer, first_batches(tokenizer, training), note)
     if method is not None:
@@ -218,16 +218,17 @@ def plan_of(recipe: Recipe, task: Task, classifier: TextClassifier, given: bool)
     parts = plan.accumulation * world_size()
     if plan.batch_size % parts:
         raise InputError(
-            f"--batch-size {plan.batch_size} cannot be divided into {parts} equal parts (--accumulation times "
+            f"--batch-size {plan.batch_size} cannot be divided into {parts} equal parts (accumulation times "
             f"processes); choose a multiple of {parts}"
         )
     shared = plan.trained_share is not None and plan.trained_share < 1
-    given_up = {"--contrastive": plan.contrastive, "--freeze": plan.freeze is not None, "--trained-share": shared}
+    given_up = {"contrastive": plan.contrastive, "freeze": plan.freeze is not None, "trained_share": shared}
     if own.procedure == "turns" and (asked := [option for option, is_asked in given_up.items() if is_asked]):
         raise InputError(f"VAT is trained by turns, which has no {asked[0]}: leave it out, or take another model")
     if shared and validated:
         raise InputError(
-            "--trained-share is for a training without validation rows, which choose trained weights: leave one out"
+            "--set trained_share is for a training without validation rows, which choose trained weights: leave one "
+            "out"
         )
     return plan
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from salience.errors import InputError, unknown
-from salience.settings import as_option, between, check_settings, one_of, setting, whole_between
+from salience.settings import between, check_settings, one_of, setting, whole_between
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -32,10 +32,10 @@ class Standard:
     alignment_form: str = setting("absolute", one_of("absolute", "square"), "penalise |V^T W| or its square")
 
     def __post_init__(self):
-        check_settings(self, as_option)
+        check_settings(self)
         if self.alignment_form != "absolute" and not self.alignment:
             raise InputError(
-                f"--alignment-form {self.alignment_form} has no effect without a weight, such as --alignment 1e-4"
+                f"alignment_form={self.alignment_form} has no effect without a weight, such as alignment=1e-4"
             )
 
     def check(self, model: PreTrainedModel) -> None:
@@ -47,7 +47,7 @@ class Standard:
         try:
             architecture(model).alignment(self.alignment_form)
         except ValueError as error:
-            raise InputError(f"--alignment: {error}") from error
+            raise InputError(f"alignment: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,11 @@ class Turns:
     earliest: int = setting(0, whole_between(0, 100), "first iteration of VAT that can be kept; 0 is before all turns")
 
     def __post_init__(self):
-        check_settings(self, as_option)
+        check_settings(self)
         if self.earliest > self.iterations:
-            raise InputError(f"--earliest {self.earliest}: the last iteration is {self.iterations}; give it or less")
+            raise InputError(
+                f"--set earliest={self.earliest}: the last iteration is {self.iterations}; give it or less"
+            )
 
     def check(self, model: PreTrainedModel) -> None:
         """Raises an `InputError` if the settings do not fit the model."""
@@ -82,13 +84,13 @@ class Turns:
             return
         if self.iterations == 0:
             raise InputError(
-                "--iterations 0 trains no compressor, but inference=compressor predicts by it: use --iterations 1 or "
-                "more, or inference=learner"
+                "--set iterations=0 trains no compressor, but inference=compressor predicts by it: use iterations=1 "
+                "or more, or inference=learner"
             )
         if self.compressor == "none":
             raise InputError(
-                "--compressor none trains no compressor, but inference=compressor predicts by it: leave one of them "
-                "out"
+                "--set compressor=none trains no compressor, but inference=compressor predicts by it: leave one "
+                "of them out"
             )
 
 
@@ -112,6 +114,6 @@ def choose_procedure(name: str, options: Mapping[str, Any]) -> Standard | Turns:
             continue
         for other, procedure in PROCEDURES.items():
             if option in (declared.name for declared in fields(procedure)):
-                raise InputError(f"{as_option(option)} would have no effect: {NEEDED[other]}")
+                raise InputError(f"--set {option} would have no effect: {NEEDED[other]}")
         raise unknown("setting in procedure_options", option, known)
     return PROCEDURES[name](**options)

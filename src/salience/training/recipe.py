@@ -106,7 +106,7 @@ class DataSettings:
         None, TEXT, 'what divides the labels of a text in the label column, such as "|"', "none: one label, or a list"
     )
     group: str | None = setting(
-        None, TEXT, "column of groups, such as authors, that the estimate and --validation-share do not divide", "none"
+        None, TEXT, "column of groups, such as authors, that the estimate and validation_share do not divide", "none"
     )
     encoding: str = setting("utf-8", TEXT, "character encoding of csv and tsv files")
     bad_rows: str = setting("error", one_of("error", "skip"), "how rows without a text or a label are treated")
@@ -221,7 +221,7 @@ class Recipe(DataSettings):
         None, one_of("random", "logistic"), "how the head begins: at random, or as the logistic regression on the "
         "vectors that it reads", "logistic with mean pooling, else random",
     )  # fmt: skip
-    head_strength: float = setting(1.0, between(1e-6, 1e6), "C of the regression of --head-start logistic")
+    head_strength: float = setting(1.0, between(1e-6, 1e6), "C of the regression of head_start=logistic")
     trained_share: float | None = setting(
         None, between(0, 1), "share of the trained weights in those that are kept; the rest are those before training",
         "chosen by the estimate where the head begins as a regression, else 1",
@@ -261,7 +261,7 @@ class Recipe(DataSettings):
     checksums: dict[str, str] = setting(dict, CHECKSUMS, "SHA-256 of the data files")
 
     def __post_init__(self):
-        check_settings(self, as_option)
+        check_settings(self)
         if self.method is not None:
             retired = "plain+" if self.method.startswith("plain+") else self.method
             if retired in RETIRED_METHODS:
@@ -273,16 +273,18 @@ class Recipe(DataSettings):
         self._check_names()
         # A start that is left open may turn out to be a regression; the plan is checked here, too.
         if self.head_start == "random" and self.head_strength != Recipe.head_strength:
-            raise InputError("--head-strength has no effect without --head-start logistic")
+            raise InputError("--set head_strength has no effect without --set head_start=logistic")
         if self.contrastive and self.accumulation * world_size() > 1:
             raise InputError(
-                "--contrastive compares all texts of a step with each other: use it with --accumulation 1, in one "
+                "--set contrastive compares all texts of a step with each other: use it with accumulation=1, in one "
                 "process"
             )
         if self.contrastive and not self.clean and self.method not in (None, "plain", *REFERENCES):
-            raise InputError("--contrastive compares unmixed texts: use it with --clean above 0, or leave it out")
+            raise InputError("--set contrastive compares unmixed texts: use it with clean above 0, or leave it out")
         if self.contrastive == 0 and self.contrastive_temperature != Recipe.contrastive_temperature:
-            raise InputError("--contrastive-temperature has no effect without a weight, such as --contrastive 0.1")
+            raise InputError(
+                "--set contrastive_temperature has no effect without a weight, such as --set contrastive=0.1"
+            )
 
     def _check_names(self) -> None:
         """Checks the options of the method and the model, by their names."""
@@ -299,13 +301,13 @@ class Recipe(DataSettings):
             return
         if self.pooling not in ("auto", "cls"):
             raise InputError(
-                f"--pooling {self.pooling}: {self.model} has a pooling of its own; leave --pooling out, or choose the "
+                f"--set pooling={self.pooling}: {self.model} has a pooling of its own; leave it out, or choose the "
                 "pooling by the name of the model, such as attention:mean"
             )
         if self.dropout is not None:
             raise InputError(
-                f"--dropout {self.dropout:g}: {self.model} has a dropout of its own; set it with --set-model dropout="
-                f"{self.dropout:g}"
+                f"--set dropout={self.dropout:g}: {self.model} has a dropout of its own; set it with "
+                f"--set-model dropout={self.dropout:g}"
             )
 
     def resolved(

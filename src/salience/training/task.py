@@ -133,14 +133,14 @@ def data_files(recipe: Recipe) -> dict[str, Path]:
     named = {
         "the training data": recipe.data, "--validation": recipe.validation, "--test": recipe.test,
         "--label-descriptions": recipe.label_descriptions,
-        "--embeddings": recipe.model_options.get("embeddings"),
+        "--set-model embeddings": recipe.model_options.get("embeddings"),
     }  # fmt: skip
     return {option: Path(name) for option, name in named.items() if isinstance(name, str) and os.path.isfile(name)}
 
 
 def input_files(recipe: Recipe) -> dict[str, Path]:
     """The data files and the folders of the model and its encoder, by the options that name them."""
-    folders = {"--model": recipe.model, "--encoder": recipe.model_options.get("encoder")}
+    folders = {"--model": recipe.model, "--set-model encoder": recipe.model_options.get("encoder")}
     return data_files(recipe) | {
         option: Path(name) for option, name in folders.items() if isinstance(name, str) and os.path.isdir(name)
     }

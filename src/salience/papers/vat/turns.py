@@ -174,7 +174,7 @@ def compress(
             losses.append(step_loss.item())
             if not math.isfinite(losses[-1]):
                 raise InputError(
-                    f"the compressor's loss is not finite at its step {len(losses)} of {steps}: lower --beta, which "
+                    f"the compressor's loss is not finite at its step {len(losses)} of {steps}: lower beta, which "
                     f"is {beta:.2g}"
                 )
             step_loss.backward()
