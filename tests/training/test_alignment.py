@@ -77,9 +77,9 @@ def test_the_squares_form_is_a_sum_of_squares(classes):
 
 @pytest.mark.parametrize(("price", "form"), [(1.0, "cube"), (0.0, "cube"), (0.0, "square")])
 def test_a_form_is_a_known_one_and_has_a_price(price, form):
-    with pytest.raises(ValueError, match="alignment.form"):
+    with pytest.raises(ValueError, match=r"alignment.form"):
         WordRecipe(alignment=price, alignment_form=form)
-    with pytest.raises(ValueError, match="alignment.form"):
+    with pytest.raises(ValueError, match=r"alignment.form"):
         Standard(alignment=price, alignment_form=form)
 
 
