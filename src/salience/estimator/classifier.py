@@ -31,7 +31,6 @@ from salience.errors import InputError, listed, quoted, unknown
 from salience.estimator.inputs import Targets, as_groups, as_texts, class_names, targets_of
 from salience.files import files_in, resolved, whole_folder, write_whole
 from salience.mixing.choosing import choose_method, settable_fields, written_method
-from salience.mixing.method import Resolves
 from salience.models.precision import for_predictions
 from salience.runs.folder import write_manifest, written_by_run
 from salience.runs.retired import RETIRED, without_retired
@@ -468,7 +467,7 @@ def nested_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
             method = choose_method(*named(method, parameters["method_options"]))
     except (TypeError, ValueError, AttributeError):  # `fit` reports the error
         method = None
-    has_settings = isinstance(method, Resolves) and not isinstance(method, type)
+    has_settings = hasattr(method, "resolve") and not isinstance(method, type)
     nested = {f"method__{name}": getattr(method, name) for name in (settable_fields(method) if has_settings else [])}
     settings = asdict(procedure) if isinstance(procedure, Standard | Turns) else {}
     return nested | {f"procedure__{name}": value for name, value in settings.items()}

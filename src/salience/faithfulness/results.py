@@ -14,7 +14,8 @@ from salience.faithfulness import Metric
 from salience.templating import render
 
 CURVES = ("without", "alone")
-DRAWN_AT_ONCE = 1_000_000  # texts that are drawn at a time for an interval
+DRAWS = 2000  # of texts, for an interval
+DRAWN_AT_ONCE = 1_000_000  # texts that are drawn at a time
 
 
 class Estimate(NamedTuple):
@@ -150,10 +151,8 @@ def mean_of(values: np.ndarray) -> float:
     return float(finite.mean()) if len(finite) else float("nan")
 
 
-def interval(
-    values: np.ndarray, draws: int = 2000, level: float = 0.95, seed: int = 0, groups: np.ndarray | None = None
-) -> tuple[float, float]:
-    """A percentile bootstrap interval of the mean over texts (Efron and Tibshirani, 1993, chapter 13).
+def interval(values: np.ndarray, groups: np.ndarray | None = None) -> tuple[float, float]:
+    """A 95 % percentile bootstrap interval of the mean over texts (Efron and Tibshirani, 1993, chapter 13).
 
     Texts for which the metric is undefined are left out; NaN where there is no other.
 
@@ -170,10 +169,10 @@ def interval(
     if groups is not None:
         _, places, counts = np.unique(groups[finite], return_inverse=True, return_counts=True)
         values = np.bincount(places, values)
-    random, at_once = np.random.default_rng(seed), -(-DRAWN_AT_ONCE // len(values))
+    random, at_once = np.random.default_rng(0), -(-DRAWN_AT_ONCE // len(values))
     means = []
-    for start in range(0, draws, at_once):
-        drawn = random.integers(len(values), size=(min(at_once, draws - start), len(values)))
+    for start in range(0, DRAWS, at_once):
+        drawn = random.integers(len(values), size=(min(at_once, DRAWS - start), len(values)))
         means.append(values[drawn].sum(1) / (len(values) if counts is None else counts[drawn].sum(1)))
-    low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(np.concatenate(means), [(1 - 0.95) / 2, (1 + 0.95) / 2])
     return float(low), float(high)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -56,17 +56,6 @@ class Method(Protocol):
         return self
 
 
-@runtime_checkable
-class Resolves(Protocol):
-    """A method that fills in its own open settings, as every `Method` does. Its `guide` may be open until then."""
-
-    def resolve(
-        self, model: nn.Module, tokenizer: Any, batches: Iterable[Batch], note: Callable[[str], None] = logger.info
-    ) -> Method:
-        """As `Method.resolve`."""
-        ...
-
-
 def resolved(
     method: Any, model: nn.Module, tokenizer: Any, batches: Iterable[Batch], note: Callable[[str], None] = logger.info
 ) -> Any:
@@ -74,12 +63,11 @@ def resolved(
 
     None, and a rule of the user's own that is no `Method` but can be called and has a guide, leave nothing open.
     """
-    return method.resolve(model, tokenizer, batches, note) if isinstance(method, Resolves) else method
+    return method.resolve(model, tokenizer, batches, note) if hasattr(method, "resolve") else method
 
 
-# Pairings: who is mixed with whom. A pairing is a permutation of the batch, so both texts of a pair are in it.
-
-Pairing = Callable[[Batch], Tensor]  # the partner of each text (B,) long, a permutation of the batch
+# Who is mixed with whom: the partner of each text (B,) long, a permutation, so that both texts are in the batch.
+Pairing = Callable[[Batch], Tensor]
 
 
 def shuffle(batch: Batch) -> Tensor:
