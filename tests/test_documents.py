@@ -146,6 +146,6 @@ def test_the_names_in_python_exist(block):
 
 def test_a_wrong_name_is_found():
     program = (
-        "import salience.none\nfrom salience import Mix, Nothing\nfrom salience.mixing import pairing\nsalience.no()"
+        "import salience.none\nfrom salience import Mix, Nothing\nfrom salience.mixing import method\nsalience.no()"
     )
     assert sorted(missing(program)) == ["salience.Nothing", "salience.no", "salience.none"]

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from salience.papers.table import Table
+from typing import Any
 
 # Name on the command line -> module and value. The modules import torch, for which `salience --help` must not wait.
 PLACES = {
@@ -26,11 +23,11 @@ PLACES = {
     "vat": "vat.tables:TABLE",
     "vat-controls": "vat.controls:TABLE",
 }
-TABLES: dict[str, Callable[[], Table[Any]]] = {
+TABLES: dict[str, Callable[[], Any]] = {
     name: partial(resolve_name, f"salience.papers.{place}") for name, place in PLACES.items()
 }
 
 
-def table_named(name: str) -> Table[Any]:
-    """The table of the catalogue with this name."""
+def table_named(name: str) -> Any:
+    """The `Table` of the catalogue with this name."""
     return TABLES[name]()
