@@ -131,21 +131,19 @@ class AddedColumns:
             )
 
 
-def written_columns(data: str, encoding: str, added: AddedColumns) -> dict[str, DataType] | None:
+def written_columns(data: str, encoding: str, added: AddedColumns) -> dict[str, DataType | str] | None:
     """The names and types of all columns of the file to write; None for JSON lines, where each row has its own names.
 
     Raises:
         InputError: a column of the data has the name of one that is added.
     """
-    import pyarrow
-
     if not added.as_columns:
         added.check_free(column_names(data, encoding), data)
         return None
     types = column_types(data, encoding)
     added.check_free(types, data)
     texts = set(added.texts)
-    return types | {name: pyarrow.string() if name in texts else pyarrow.float64() for name in added.names}
+    return types | {name: "string" if name in texts else "double" for name in added.names}
 
 
 # What `salience predict` adds to a file where a text can have several labels: a list, and their probabilities.

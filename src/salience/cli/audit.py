@@ -133,8 +133,6 @@ def explained(recipe: Any, task: Task, run: str | None) -> Iterable[Explanation]
 
 def write_audit(output: Path, evidence: AuditEvidence, title: str) -> None:
     """Writes the three files of an audit in one step."""
-    import pyarrow
-
     from salience.audit.decisions import COLUMNS, decision_rows
     from salience.data.writing import csv_writer
     from salience.files import whole_folder, write_lines, write_whole
@@ -148,7 +146,7 @@ def write_audit(output: Path, evidence: AuditEvidence, title: str) -> None:
         # A person opens the file in a spreadsheet: Excel needs the byte order mark to read UTF-8, and the texts, which
         # are from elsewhere, must not become formulas.
         with open(folder / DECISIONS, "w", encoding="utf-8-sig", newline="") as file:
-            csv_writer(file, dict.fromkeys(COLUMNS, pyarrow.string()), safe=True)(rows)
+            csv_writer(file, COLUMNS, safe=True)(rows)
 
 
 def summary(task: Task, findings: Sequence[Finding], predicted: OutOfFold, explained: bool) -> list[str]:

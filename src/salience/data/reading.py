@@ -24,7 +24,7 @@ from salience.files import readable_text
 if TYPE_CHECKING:
     import pyarrow
 
-    Types = dict[str, pyarrow.DataType]
+    Types = dict[str, pyarrow.DataType | str]  # a type of arrow, or its name
 
 LONGEST_FIELD = 2**31 - 1
 CHUNK = 1 << 20  # characters of a JSON array that are read at a time
@@ -303,16 +303,14 @@ def column_types(source: str | Path, encoding: str = "utf-8", split: str | None 
     Typed tables state them, and csv files have texts only. A file of JSON objects is read once, since every row may
     have names or types of values that the rows before it do not have.
     """
-    import pyarrow
-
-    from salience.data.tables import json_types
-
     reader = reader_of(source, split)
     types = reader.types(Path(source))
     if types is not None:
         return types
     if reader.texts_only:
-        return dict.fromkeys(column_names(source, encoding), pyarrow.string())
+        return dict.fromkeys(column_names(source, encoding), "string")
+    from salience.data.tables import json_types
+
     return json_types(stream(source, encoding, split), str(source))
 
 

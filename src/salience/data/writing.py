@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 Write = Callable[[list[dict[str, Any]]], None]  # writes some rows
-Columns = Mapping[str, "pyarrow.DataType"]
+Columns = Mapping[str, "pyarrow.DataType | str"]  # a type of arrow, or its name
 Target = Path | int  # a file's name, or the number of one that is open
 Opened = Callable[[Target, Columns, bool, Callable[[str], None]], AbstractContextManager[Write]]
 
@@ -41,7 +41,7 @@ def plain(value: Any) -> Any:
     return plain_scalar(value)
 
 
-def cells(row: dict[str, Any], columns: Columns) -> list:
+def cells(row: dict[str, Any], columns: Collection[str]) -> list:
     """The values of a row in the order of the columns. Raises an `InputError` if it has a name that is no column."""
     for name in row:
         if name not in columns:
@@ -49,7 +49,7 @@ def cells(row: dict[str, Any], columns: Columns) -> list:
     return [row.get(name) for name in columns]
 
 
-def csv_writer(file: TextIO, columns: Columns, safe: bool) -> Write:
+def csv_writer(file: TextIO, columns: Collection[str], safe: bool) -> Write:
     """A function that writes rows as csv. The header is written with the first rows, not before they are valid.
 
     Args:
@@ -128,7 +128,7 @@ def opened_parquet(target: Target, columns: Columns, safe: bool, note: Callable[
 
     def write(rows: list[dict[str, Any]]) -> None:
         arrays, table = [], [cells(row, columns) for row in rows]
-        for place, (name, kind) in enumerate(columns.items()):
+        for place, (name, kind) in enumerate(zip(schema.names, schema.types, strict=True)):
             values = [row[place] for row in table]
             try:
                 arrays.append(pyarrow.array(map(text, values) if pyarrow.types.is_string(kind) else values, kind))

@@ -2,7 +2,7 @@
 
 A classifier of BERT's kind reads the state of its first token through a dense layer with a tanh. Encoders such as
 all-MiniLM-L6-v2 were trained for the mean over all tokens instead (Reimers and Gurevych, 2019, arXiv:1908.10084,
-Sec. 3), and neither their first token nor that dense layer was trained for anything. `add_pooling_layer` gives the
+Sec. 3), and neither their first token nor that dense layer was trained for anything. `with_mean_pooling` gives the
 encoder a layer L + 1 of its own architecture with weights that are computed, not trained:
 
     attention     query = 0: all scores are equal, so every token receives the mean v of the values of all tokens that
@@ -14,7 +14,7 @@ encoder a layer L + 1 of its own architecture with weights that are computed, no
     feed-forward  its second matrix is 0, and the LayerNorm after it scales back: [CLS] = g * v / g + b, the mean
     pooler        t * identity: tanh is nearly linear there; the weights of the classifier are divided by t
 
-So the logits are those of a linear map of the mean, up to the errors that `expected_error` derives (about 1 % of the
+So the logits are those of a linear map of the mean, up to the errors that its tests derive (about 1 % of the
 part of the logits that depends on the text), and so do gradients pass. Units j and i are those with the smallest g,
 which say least of a text (in MiniLM, three units have g = 0); they are replaced by their offset.
 

@@ -83,13 +83,10 @@ class SuggestedColumns:
                 "names that are added, for example --prefix model_"
             )
 
-    def typed(self, types: Mapping[str, DataType]) -> dict[str, DataType]:
+    def typed(self, types: Mapping[str, DataType | str]) -> dict[str, DataType | str]:
         """The names and types of all columns of a table, in their order, from those of the pool."""
-        import pyarrow
-
-        kinds = [pyarrow.int64(), pyarrow.string(), pyarrow.float64()]
-        own = dict(zip(self.names, kinds, strict=False))  # of several labels, there is no probability
-        return {**types, **own, **{label: types.get(label, pyarrow.string()) for label in self.labels}}
+        own = dict(zip(self.names, ("int64", "string", "double"), strict=False))  # of several labels, no probability
+        return {**types, **own, **{label: types.get(label, "string") for label in self.labels}}
 
     def filled(self, row: Mapping[str, Any], suggestion: Suggestion, rank: int) -> dict[str, Any]:
         """A row of the pool with the added values; the rank is 1 for the row to label first."""
