@@ -45,6 +45,7 @@ def main() -> None:
                 "sentences": {"label_descriptions": str(described)},
             },
             options.seeds, options.output / name, sizes=options.sizes, data_sets={name: files}, jobs=options.jobs,
+            heat_maps=False,
         )  # fmt: skip
         add_runs(options.output / name / "results.csv", options.results / "descriptions.csv")
 

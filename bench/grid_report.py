@@ -26,16 +26,14 @@ import numpy as np
 import yaml
 
 from salience.cli.compare import show_and_report
-from salience.comparison.comparing import compare
-from salience.comparison.evidence import ExplainedText, GridEvidence, digest_of_run, write_explanations
-from salience.comparison.grid import Grid, Run, method_variants, with_method_of
-from salience.comparison.heat_maps import EXPLAINER
-from salience.comparison.kept_runs import read_run
-from salience.comparison.planning import Cell, cells_of
-from salience.comparison.results import Known, write_known
+from salience.comparison.comparing import Cell, cells_of, compare
+from salience.comparison.comparison import Comparison
+from salience.comparison.grid import Grid, Key, method_variants, with_method_of
+from salience.comparison.heat_maps import EXPLAINER, ExplainedText, digest_of_run, write_explanations
+from salience.comparison.planning import Known
 from salience.explainers.explanation import Explanation
 from salience.runs.folder import PROBABILITIES
-from salience.runs.results import versions
+from salience.runs.results import read_run, versions
 from salience.scores.labels import ONE_LABEL
 from salience.training.recipe import Recipe
 from salience.training.task import checksums
@@ -43,7 +41,7 @@ from salience.training.task import checksums
 SIZES, SETS = [100, 1000], 5
 
 
-def write_grid(place: Path, options: argparse.Namespace) -> tuple[Recipe, dict, list[str], dict[Run, Path]]:
+def write_grid(place: Path, options: argparse.Namespace) -> tuple[Recipe, dict, list[str], dict[Key, Path]]:
     """Writes the folders of all runs; returns the arguments of the comparison and these folders."""
     sets = {}
     for number in range(SETS):
@@ -54,14 +52,14 @@ def write_grid(place: Path, options: argparse.Namespace) -> tuple[Recipe, dict, 
     base = Recipe(sets["set0"]["data"], precision="fp32")
     grid = Grid(method_variants(base, methods), range(options.seeds), SIZES, (), sets)
     plans = {}
-    known = Known()
+    known = Known(place / "out" / "grid.json")
     for condition in grid.conditions():
         asked = grid.recipe(condition, "plain", 0)
         asked = replace(asked, checksums=checksums(asked))
         whole = replace(asked, max_length=128, validation_share=0.2, text="text", label="label").resolved(80, 2, 384)
         plans[condition] = {name: with_method_of(whole, recipe) for name, recipe in grid.recipes.items()}
         known.recipes.append((asked, whole))
-    write_known(place / "out", known)
+    known.write()
     random = np.random.default_rng(0)
     labels = random.integers(0, options.classes, options.rows)
     cells = cells_of(grid, plans, place / "out")
@@ -78,6 +76,7 @@ def write_run(cell: Cell, labels: np.ndarray, classes: int, random: np.random.Ge
     names = np.array([f"class {number}" for number in range(classes)])
     metrics = {
         "test": ONE_LABEL.detailed(probabilities, labels), "judged_on": "test",
+        "baselines": {}, "temperature_scaling": {},
         "rows": {"training": 80, "validation": 20, "test": len(labels)},
         "seconds": float(random.uniform(50, 100)), "versions": versions(), "machine": {"device": "cpu"},
     }  # fmt: skip
@@ -93,11 +92,11 @@ def write_run(cell: Cell, labels: np.ndarray, classes: int, random: np.random.Ge
     (cell.folder / "recipe.yaml").write_text(recipe, encoding="utf-8")
 
 
-def write_heat_maps(evidence: GridEvidence, methods: Sequence[str], folders: dict[Run, Path], output: Path) -> None:
+def write_heat_maps(comparison: Comparison, methods: Sequence[str], folders: dict[Key, Path], output: Path) -> None:
     """Stores made-up explanations of the texts on which methods disagree, as the models of a grid would."""
     random = np.random.default_rng(0)
     stored = {}
-    for predictions in evidence.predictions:
+    for predictions in comparison.predictions:
         condition, classes = predictions.results.condition, len(predictions.labels)
         for method, text in product(methods, predictions.texts):
             words = text.text.split()
@@ -129,18 +128,16 @@ def main() -> None:
         place = Path(folder)
         base, sets, methods, folders = write_grid(place, options)
         print(f"{len(folders):,} runs, {options.rows:,} test rows, {options.classes} classes")
-        evidence: list[GridEvidence] = []
         read = partial(
             compare, base, methods, range(options.seeds), place / "out", note=lambda line: None, sizes=SIZES,
-            data_sets=sets, finished=evidence.append, references=(), budget="steps",
+            data_sets=sets, references=(), budget="steps",
         )  # fmt: skip
-        read(heat_maps=False)
-        write_heat_maps(evidence[0], methods, folders, place / "out")
+        write_heat_maps(read(heat_maps=False), methods, folders, place / "out")
         with timed("reading and comparing"):
-            read()
-        assert not evidence[1].heat_maps.missing and evidence[1].heat_maps.of_texts
+            comparison = read()
+        assert not comparison.heat_maps.missing and comparison.heat_maps.of_texts
         with timed("reporting"), redirect_stdout(StringIO()):
-            show_and_report(evidence[1], place / "out")
+            show_and_report(comparison, place / "out")
         print(f"report.html: {(place / 'out' / 'report.html').stat().st_size / 1e6:.1f} MB")
 
 

@@ -20,7 +20,6 @@ from development import SETS, development_set, rows_of
 from foreign import Foreign
 from salience.cli.compare import show_and_report
 from salience.comparison.comparing import compare
-from salience.comparison.evidence import GridEvidence
 from salience.data.texts import Texts
 from salience.training.recipe import Recipe
 from studies import STUDIES
@@ -51,15 +50,15 @@ def main() -> None:
         files = development_set(study.foreign, options.data_dir, options.output / "data")
         measures["foreign"] = Foreign(study.foreign, Texts.of([row["text"] for row in rows_of(files["test"])]))
     base = Recipe(next(iter(sets.values()))["data"], precision=options.precision, **study.settings)
-    evidence: list[GridEvidence] = []
     references = study.references if options.references is None else options.references
-    compare(
+    comparison = compare(
         base, {name: study.variants[name] for name in options.variants or study.variants}, options.seeds, place,
         sizes=options.sizes or study.sizes, data_sets=sets, jobs=options.jobs, references=references,
-        budget=study.budget, measures=measures, heat_maps=False, finished=evidence.append,
+        budget=study.budget, measures=measures, heat_maps=False,
     )  # fmt: skip
     print(study.question)
-    show_and_report(evidence[0], place)
+    assert comparison is not None  # all parts are made here
+    show_and_report(comparison, place)
     options.results.mkdir(parents=True, exist_ok=True)
     add_runs(place / "results.csv", options.results / f"{options.study}.csv")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # for static tools; `_HOMES` is the same list for run time, a
     from salience.classify import TextClassifier, load
     from salience.classify.predictor import Predictor
     from salience.comparison.comparing import compare
-    from salience.comparison.results import Comparison
+    from salience.comparison.comparison import Comparison
     from salience.data.batching import Collator
     from salience.data.encoding import encode_texts
     from salience.data.texts import Texts
@@ -104,7 +104,7 @@ __all__ = [
 _HOMES = {
     "salience.batch": ["Batch"],
     "salience.comparison.comparing": ["compare"],
-    "salience.comparison.results": ["Comparison"],
+    "salience.comparison.comparison": ["Comparison"],
     "salience.data.batching": ["Collator"],
     "salience.data.encoding": ["encode_texts"],
     "salience.data.texts": ["Texts"],

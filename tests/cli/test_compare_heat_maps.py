@@ -10,7 +10,7 @@ import pytest
 from labelled import labelled_rows, write_csv
 from salience.classify import load
 from salience.comparison import heat_maps
-from salience.comparison.evidence import DisputedText
+from salience.comparison.results import DisputedText
 from salience.data.texts import Texts
 from salience.explainers import EXPLAINERS
 from salience.explainers.explain import explain_texts

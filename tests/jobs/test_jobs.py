@@ -42,48 +42,60 @@ def calls(folder: Path) -> list[str]:
     return (folder / "calls").read_text().split()
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
-def test_every_job_is_done_once(size, log, tmp_path):
+def test_every_job_is_done_once(log, tmp_path):
     names = [f"job{number}" for number in range(5)]
     ended = []
     jobs = [job(tmp_path, name) for name in names]
-    assert run_jobs(jobs, pool_of(size), log, ended=lambda job, failure: ended.append((job.name, failure))) == []
-    assert sorted(calls(tmp_path)) == names
-    assert sorted(ended) == [(name, None) for name in names]
-    processes = {result(tmp_path, name)[0] for name in names}
-    assert len(processes) == size and (size > 1) == (os.getpid() not in processes)
-    assert run_jobs(jobs, pool_of(size), log) == [] and len(calls(tmp_path)) == 5  # all are there already
+    assert run_jobs(jobs, pool_of(), log, ended=lambda job, failure: ended.append((job.name, failure))) == []
+    assert calls(tmp_path) == names and ended == [(name, None) for name in names]
+    assert {result(tmp_path, name)[0] for name in names} == {os.getpid()}
+    assert run_jobs(jobs, pool_of(), log) == [] and len(calls(tmp_path)) == 5  # all are there already
     assert not list(tmp_path.glob("*.lock")) and not log.file.exists()
 
 
-def test_cores_are_shared_out(log, tmp_path, monkeypatch):
+def test_two_processes_share_jobs_and_cores(log, tmp_path, monkeypatch):
+    """Every job is done once, a failure of any kind is recorded, and the others go on; progress is told."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr("salience.jobs.workers.available_cores", lambda: 6)
-    run_jobs([job(tmp_path, "one"), job(tmp_path, "two")], pool_of(2), log)
-    assert result(tmp_path, "one")[1] == result(tmp_path, "two")[1] == "3"
-    monkeypatch.setenv("OMP_NUM_THREADS", "5")  # the user knows better
-    run_jobs([job(tmp_path, "three")], pool_of(2), log)
-    assert result(tmp_path, "three")[1] == "5"
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(6), raising=False)
+    shown, names = Shown(), [f"good{number}" for number in range(4)]
+    jobs = [job(tmp_path, name) for name in names]
+    jobs += [job(tmp_path, does.__name__, does) for does in FAILURES]
+    jobs += [job(tmp_path, "told", partial(work.tell_progress, 4))]
+    failures = run_jobs(jobs, pool_of(2), log, shown)
+    assert sorted(calls(tmp_path)) == names
+    processes, threads = zip(*(result(tmp_path, name) for name in names), strict=True)
+    assert len(set(processes)) == 2 and os.getpid() not in processes and set(threads) == {"3"}
+    assert {failure.name for failure in failures} == {does.__name__ for does in FAILURES}
+    for does, said in FAILURES.items():
+        (row,) = (row for row in log.rows() if row["run"] == does.__name__)
+        assert said in row["error"] and "\n" not in row["error"]
+    told = [each for each in shown.told if each[0] == "told"]  # a few times a second: the first and the last
+    assert told[0][:3] == ("told", 1, 4) and told[1:] == [("told", 4, 4, 0.25)]
+    assert shown.begun == [9] and len(shown.ended) == 9
+    assert not list(tmp_path.glob("*.lock"))
 
 
-def test_every_process_sees_a_gpu(log, tmp_path, monkeypatch):
+@pytest.mark.whole
+def test_the_user_chooses_threads_and_every_process_sees_a_gpu(tmp_path, monkeypatch):
     monkeypatch.setattr("salience.jobs.workers.visible_gpus", lambda: ["4", "7"])
-    pool = Workers(2)
-    with pool:
-        pool.submit("one", partial(os.getenv, "CUDA_VISIBLE_DEVICES"))
-        pool.submit("two", partial(os.getenv, "CUDA_VISIBLE_DEVICES"))
-        outcomes = [pool.next(None) for _ in range(2)]
-    assert sorted(outcome.result for outcome in outcomes) == ["4", "7"]
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    with Workers(2) as pool:
+        for name in ("one", "two"):
+            pool.submit(name, partial(os.getenv, "CUDA_VISIBLE_DEVICES"))
+        assert sorted(pool.next(None)[1] for _ in range(2)) == ["4", "7"]
+        pool.submit("three", partial(os.getenv, "OMP_NUM_THREADS"))
+        assert pool.next(None) == ("three", "5")
 
 
+@pytest.mark.whole
 def test_a_process_that_is_killed_between_two_jobs_is_replaced():
     with Workers(1) as pool:
         pool.submit("one", os.getpid)
-        first = pool.next(None).result
+        _, first = pool.next(None)
         os.kill(first, signal.SIGKILL)
         wait_until(lambda: not is_running(first))
         pool.submit("two", os.getpid)
-        assert pool.next(None).result != first
+        assert pool.next(None)[1] not in (first, os.getpid())
 
 
 def test_a_missing_ray_is_named(log, tmp_path, monkeypatch):
@@ -94,9 +106,11 @@ def test_a_missing_ray_is_named(log, tmp_path, monkeypatch):
         next(answers_by_ray(None, None, "local"))
 
 
-def test_no_jobs_at_all():
+def test_no_jobs_at_all_and_jobs_beside_a_cluster():
     with pytest.raises(InputError, match="--jobs must be at least 1, not 0"):
         pool_of(0)
+    with pytest.raises(InputError, match="--jobs is for this machine"):
+        pool_of(2, "auto")
 
 
 class Shown:
@@ -115,13 +129,11 @@ class Shown:
         self.ended.append(name)
 
 
-@pytest.mark.parametrize("size", [1, 2])
-def test_progress_is_shown(size, log, tmp_path):
+def test_progress_is_shown(log, tmp_path):
     shown = Shown()
-    run_jobs([job(tmp_path, "one", partial(work.tell_progress, 4))], pool_of(size), log, shown)
+    run_jobs([job(tmp_path, "one", partial(work.tell_progress, 4))], pool_of(), log, shown)
     assert shown.begun == [1] and shown.ended == ["one"]
-    assert shown.told[-1] == ("one", 4, 4, 0.25)
-    assert len(shown.told) == (4 if size == 1 else 2)  # a process tells a few times a second: the first and the last
+    assert [each[:3] for each in shown.told] == [("one", step, 4) for step in (1, 2, 3, 4)]
 
 
 FAILURES = {
@@ -132,18 +144,16 @@ FAILURES = {
 }
 
 
-@pytest.mark.parametrize("does", FAILURES, ids=lambda does: does.__name__)
-def test_a_failure_is_recorded_and_the_rest_goes_on(does, log, tmp_path):
-    jobs = [job(tmp_path, "bad", does), *(job(tmp_path, f"good{number}") for number in range(3))]
-    failures = run_jobs(jobs, pool_of(2), log)
-    assert [failure.name for failure in failures] == ["bad"]
-    assert sorted(calls(tmp_path)) == ["good0", "good1", "good2"]
+def test_a_failure_is_recorded_and_the_rest_goes_on(log, tmp_path):
+    jobs = [job(tmp_path, "bad", work.fail), *(job(tmp_path, f"good{number}") for number in range(3))]
+    failures = run_jobs(jobs, pool_of(), log)
+    assert [failure.name for failure in failures] == ["bad"] and len(calls(tmp_path)) == 3
     (row,) = log.rows()
-    assert row["run"] == "bad" and FAILURES[does] in row["error"] and "\n" not in row["error"]
+    assert (row["run"], row["error"]) == ("bad", "the file is not there") and "in fail" in row["traceback"]
     with pytest.raises(InputError, match=r"1 of 4 runs failed; bad: .*failures\.jsonl"):
         log.check(failures, len(jobs))
     jobs[0] = job(tmp_path, "bad")  # it succeeds now
-    assert run_jobs(jobs, pool_of(1), log) == [] and calls(tmp_path)[3:] == ["bad"]
+    assert run_jobs(jobs, pool_of(), log) == [] and calls(tmp_path)[3:] == ["bad"]
     assert not log.file.exists()
 
 
@@ -151,7 +161,7 @@ def test_a_file_of_something_else_is_no_list_of_failures(log, tmp_path):
     for text in ('{"error": "no run is named"}\n', "no JSON\n", "[1]\n"):
         log.file.write_text(text)
         with pytest.raises(InputError, match=r"failures\.jsonl is not a list of failed runs"):
-            run_jobs([job(tmp_path, "one")], pool_of(1), log)
+            run_jobs([job(tmp_path, "one")], pool_of(), log)
         assert log.file.read_text() == text
 
 
@@ -176,7 +186,7 @@ def test_a_run_of_another_command_is_waited_for(log, tmp_path, monkeypatch):
         if len(notes) == 2:
             threading.Timer(0.1, held.set).start()
 
-    run_jobs([job(tmp_path, name) for name in ("made", "left", "own")], pool_of(1), log, note=note)
+    run_jobs([job(tmp_path, name) for name in ("made", "left", "own")], pool_of(), log, note=note)
     thread.join()
     assert calls(tmp_path) == ["own", "left"]
     assert notes == ["made: another command is making this run", "left: another command is making this run"]
@@ -187,7 +197,7 @@ def test_the_lock_of_a_command_that_was_killed_is_removed(log, tmp_path):
     one = job(tmp_path, "one")
     one.keep(0)
     lock_of(one.lock).touch()
-    run_jobs([one], pool_of(1), log)
+    run_jobs([one], pool_of(), log)
     assert not lock_of(one.lock).exists() and not (tmp_path / "calls").exists()
 
 
@@ -204,6 +214,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("does", [work.take_long, work.compute_long], ids=lambda does: does.__name__)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=lambda how: how.name)
 def test_a_command_that_is_ended_leaves_no_process_and_no_lock(how, does, tmp_path):
@@ -247,8 +258,8 @@ def is_running(process: int) -> bool:
 
 
 def test_an_error_may_have_any_separator_of_lines(log):
-    log.add(Failure("one", "a\u2028b", "c\x85d"))
-    log.add(Failure("two", "e"))
+    for name, error in (("one", "a\u2028b"), ("two", "e")):
+        log.replace(name, Failure(name, error, "c\x85d"))
     assert [row["run"] for row in log.rows()] == ["one", "two"] and log.rows()[0]["error"] == "a\u2028b"
-    log.remove("one")
+    log.replace("one", None)
     assert [row["run"] for row in log.rows()] == ["two"]

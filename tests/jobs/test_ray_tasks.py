@@ -14,6 +14,8 @@ from jobs.test_jobs import Shown, calls, job, result, wait_until
 from salience.errors import InputError
 from salience.jobs import FailureLog, pool_of, run_jobs
 
+pytestmark = pytest.mark.whole
+
 
 @pytest.fixture(scope="module")
 def cluster():
@@ -68,8 +70,3 @@ def test_a_job_whose_workers_are_killed_every_time_has_failed(cluster, log, tmp_
 def test_a_cluster_that_is_not_there(address, log, tmp_path):
     with pytest.raises(InputError, match=f"--ray {address}: no Ray cluster answers there"):
         run_jobs([job(tmp_path, "one")], pool_of(ray=address), log)
-
-
-def test_jobs_and_cluster_exclude_each_other():
-    with pytest.raises(InputError, match="--jobs is for this machine"):
-        pool_of(2, "auto")

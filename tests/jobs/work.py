@@ -6,14 +6,14 @@ import time
 from pathlib import Path
 
 from salience.errors import InputError
-from salience.jobs.job import watcher
+from salience.jobs import watcher
 
 
 def process_and_threads(folder: Path, name: str) -> tuple[int, str]:
     """Leaves a mark for every time that it is called."""
     with open(folder / "calls", "a") as file:
         file.write(f"{name}\n")
-    time.sleep(0.2)
+    time.sleep(0.05)
     return os.getpid(), os.environ.get("OMP_NUM_THREADS", "")
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from salience.comparison.evidence import GridEvidence, HeatMaps, grid_evidence
+from salience.comparison.comparison import Comparison, comparison_of
 from salience.comparison.grid import Grid
-from salience.comparison.kept_runs import KeptRun
-from salience.comparison.planning import FinishedGrid
-from salience.comparison.results import comparison_of
+from salience.comparison.heat_maps import HeatMaps
 from salience.explainers.explanation import Explanation
+from salience.runs.results import Run
 from salience.scores.labels import ONE_LABEL
+from salience.scores.predictions import Predictions
 from salience.training.recipe import Recipe
 
 SEEDS = (3, 4, 5)
@@ -28,8 +28,8 @@ def made_up(
     texts=tuple(TEXTS),
     skill=None,
     more=lambda method, seed: {},
-) -> GridEvidence:
-    """The evidence of a grid whose predictions are random, and right more often by `skill` of a method.
+) -> Comparison:
+    """The comparison of a grid whose predictions are random, and right more often by `skill` of a method.
 
     `more` gives further metrics of a run.
 
@@ -41,7 +41,7 @@ def made_up(
         {name: {"data": f"{name}.csv", "test": "b.csv"} for name in sets} if len(sets) > 1 else {},
     )  # fmt: skip
     gold = np.arange(len(texts)) % len(labels)
-    runs, folders = {}, {}
+    runs = {}
     for number, condition in enumerate(grid.conditions()):
         for method in methods:
             for seed in SEEDS:
@@ -53,37 +53,37 @@ def made_up(
                     "seconds": 10.0 + random.random(), "rows": {"training": 160, "validation": 40, "test": len(texts)},
                     "versions": {"salience": "1.2.3"}, "machine": {"device": "cpu"},
                 } | more(method, seed)  # fmt: skip
-                runs[condition, method, seed] = KeptRun(metrics, probabilities, gold, tuple(labels))
-                folders[condition, method, seed] = place / str(number) / f"{method[:1]}-{seed}"
-        key = condition, methods[0], SEEDS[0]
-        write_predictions(folders[key], runs[key], labels, texts)
+                folder = place / str(number) / f"{method[:1]}-{seed}"
+                predictions = Predictions(probabilities, gold)
+                runs[condition, method, seed] = Run(folder, {}, metrics, list(labels), predictions, [], None)
+        write_rows(runs[condition, methods[0], SEEDS[0]], texts)
     filled = {
         condition: Recipe(f"{condition.data}.csv", test="b.csv", steps=7, batch_size=16, learning_rate=0.001)
         for condition in grid.conditions()
     }
-    return grid_evidence(comparison_of(runs, grid), FinishedGrid(grid, runs, folders, filled))
+    return comparison_of(grid, runs, filled)
 
 
-def with_heat_maps(evidence: GridEvidence, methods=("plain", "wrong"), missing=()) -> GridEvidence:
-    """The evidence with explanations of all its texts, whose n-th of W words has the score n / W."""
+def with_heat_maps(comparison: Comparison, methods=("plain", "wrong"), missing=()) -> Comparison:
+    """The comparison with explanations of all its texts, whose n-th of W words has the score n / W."""
     of_texts = {}
-    for predictions in evidence.predictions:
+    for predictions in comparison.predictions:
         for text in predictions.texts:
             words = text.text.split(" ")
             scores = {"gradient": np.arange(1, len(words) + 1) / len(words)}
             chances = np.eye(len(predictions.labels))[0] * 0.5 + 0.5 / len(predictions.labels)
             explanation = Explanation(words, None, predictions.labels, chances, 0, None, scores, text.row)
             of_texts[predictions.results.condition, text.row] = dict.fromkeys(methods, explanation)
-    return replace(evidence, heat_maps=HeatMaps(SEEDS[0], "gradient", of_texts, list(missing)))
+    return replace(comparison, heat_maps=HeatMaps(SEEDS[0], "gradient", of_texts, list(missing)))
 
 
-def write_predictions(folder: Path, run: KeptRun, labels, texts) -> None:
-    folder.mkdir(parents=True)
+def write_rows(run: Run, texts) -> None:
+    run.folder.mkdir(parents=True)
     rows = (
-        {"row": number + 2, "text": text, "label": labels[label], "predicted": labels[predicted]}
+        {"row": number + 2, "text": text, "label": run.labels[label], "predicted": run.labels[predicted]}
         for number, (text, label, predicted) in enumerate(
-            zip(texts, run.labels, run.probabilities.argmax(1), strict=True)
+            zip(texts, run.predictions.labels, run.predictions.predicted, strict=True)
         )
     )
     content = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    (folder / "predictions.jsonl").write_text(content, encoding="utf-8")
+    (run.folder / "predictions.jsonl").write_text(content, encoding="utf-8")

@@ -203,7 +203,7 @@ def test_scores_that_not_all_runs_have(tmp_path):
         (cells,) = [row for row in page.rows_of(method) if len(row) == 10]
         assert cells[7] == error and cells[8] == ("-" if method == "majority" else "1,204")
         assert f"{error.removesuffix(' best')}** (best) |" in text or f"| {error} |" in text.replace("\\", "")
-    frame = evidence.comparison.frame().set_index(["method", "seed"])
+    frame = evidence.frame().set_index(["method", "seed"])
     assert frame.loc[("ssmix", 4)][["temperature", "calibration_error_scaled"]].tolist() == [1.5, 0.02]
     assert np.isnan(frame.loc[("majority", 4), "temperature"])
 
@@ -212,11 +212,11 @@ def test_the_terminal_is_readable_at_100_columns(tmp_path):
     """Every method has one line in each table, with all of its numbers."""
     evidence = made_up(tmp_path, ("plain", "ssmix", "majority"), more=spent)
     console = Console(width=100, file=StringIO(), highlight=False)
-    show_comparison(evidence.comparison, console)
+    show_comparison(evidence, console)
     lines = console.file.getvalue().splitlines()
     assert max(map(len, lines[: lines.index(next(line for line in lines if "difference to" in line))])) <= 100
     scores = next(line.split("│")[1:-1] for line in lines if line.startswith("│ ssmix"))
-    results = evidence.comparison.conditions[0]
+    results = evidence.conditions[0]
     assert scores[1].strip() == spread(results.scores["ssmix"]["accuracy"]) and scores[5].strip() == "1,204"
     assert len([line for line in lines if line.startswith("│ majority")]) == 2
 
@@ -256,17 +256,17 @@ def test_faithfulness_has_a_table_of_its_own(tmp_path):
 def test_classes_of_the_largest_size(tmp_path):
     """F1 as of scikit-learn, mean over seeds; many classes are folded, and cut in Markdown."""
     evidence = made_up(tmp_path / "few", sizes=(100, None))
-    page, results = content_of(evidence), evidence.comparison.conditions[1]
+    page, results = content_of(evidence), evidence.conditions[1]
     assert page.tags.count("details") == 0
     for number, name in enumerate(("bad", "good", "so-so")):
         (cells,) = [row for row in page.rows_of(name) if len(row) == 4]
         values = np.array(results.classes.f1["ssmix"])[:, number]
         assert cells[0] == str(results.classes.rows[number]) and cells[2] == spread(values)
         assert spread(values) in comparison_markdown(evidence, "x")
-    frame = evidence.comparison.class_frame()
+    frame = evidence.class_frame()
     assert len(frame) == 2 * 3 * 3 * 3 and {*frame["class"]} == {"bad", "good", "so-so"}
     means = frame.groupby(["size", "method", "seed"], dropna=False)["f1"].mean()
-    macro = evidence.comparison.frame().set_index(["size", "method", "seed"])["macro_f1"]
+    macro = evidence.frame().set_index(["size", "method", "seed"])["macro_f1"]
     assert np.allclose(means.sort_index(), macro.sort_index())
     labels = [f"class-{number:02}" for number in range(23)]
     many = made_up(tmp_path / "many", labels=labels, texts=[f"text {number}" for number in range(60)])

@@ -1,23 +1,28 @@
 """Verdicts say in words what the intervals show, and what more runs could show."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from salience.comparison.comparison import Comparison
 from salience.comparison.grid import Condition, Grid
-from salience.comparison.kept_runs import KeptRun
-from salience.comparison.results import comparison_of
+from salience.comparison.results import results_of
 from salience.report.comparison import verdict, verdicts
+from salience.runs.results import Run
+from salience.scores.predictions import Predictions
 from salience.training.recipe import Recipe
 
 SEEDS = (0, 1, 2)
 
 
-def run(right: np.ndarray, seconds: float) -> KeptRun:
+def run(right: np.ndarray, seconds: float) -> Run:
     """A run whose first class is right where `right` says so."""
     probabilities = np.where(right[:, None], [0.9, 0.1], [0.2, 0.8]).astype(np.float32)
     metrics = {"test": {"macro_f1": 0.5, "calibration_error": 0.1, "log_loss": 0.3}, "seconds": seconds}
     metrics["temperature_scaling"] = {}
-    return KeptRun(metrics, probabilities, np.zeros(len(right), int), ("a", "b"))
+    predictions = Predictions(probabilities, np.zeros(len(right), int))
+    return Run(Path(), {}, metrics, ["a", "b"], predictions, [], None)
 
 
 def compared(gains, rows=4000, sets=("one",), seconds=(10, 21)):
@@ -34,7 +39,7 @@ def compared(gains, rows=4000, sets=("one",), seconds=(10, 21)):
             runs[Condition(name, "minilm", None), "plain", seed] = run(half, seconds[0])
             more = np.arange(rows) < rows // 2 + rows * gain / 100
             runs[Condition(name, "minilm", None), "ssmix", seed] = run(more, seconds[1])
-    return comparison_of(runs, grid)
+    return Comparison(list(SEEDS), *results_of(grid, runs))
 
 
 def test_a_gain_beyond_chance_and_its_cost():

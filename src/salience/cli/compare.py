@@ -14,7 +14,7 @@ from salience.errors import InputError
 from salience.settings import comma_separated, numbers, several_with_options
 
 if TYPE_CHECKING:
-    from salience.comparison.evidence import GridEvidence
+    from salience.comparison.comparison import Comparison
 
 DATA, COMPARED, MEASURED, TRAINING, WORK, OUTPUT = "Data", "Compared", "Measured", "Training", "Work", "Output"
 
@@ -120,28 +120,27 @@ def compare(
         if "data" in settings:
             raise InputError("name the data either as DATA or with --data-sets, not both")
         settings = {**settings, "data": next(iter(chosen.values()))["data"]}
-    evidence: list[GridEvidence] = []
     with GridProgress() as progress:
         recipe = Recipe.from_mapping(settings, str(config or "the command line"))
         output = output or Path("runs") / f"{name_of(str(data_sets or recipe.data))}-compared"
-        compare_grid(
+        comparison = compare_grid(
             recipe, compared, numbers(seeds, ",", "--seeds 0,1,2"), output, progress.note, display=progress,
             part=part_of(part, progress.note), report_to=comma_separated(report_to) if report_to else (),
             sizes=sizes_of(sizes) if sizes else (), models=comma_separated(models) if models else (),
-            data_sets=chosen, references=references_of(references), finished=evidence.append, jobs=jobs, ray=ray,
+            data_sets=chosen, references=references_of(references), jobs=jobs, ray=ray,
             budget=budget, heat_maps=heat_maps, measures=["faithfulness"] if faithfulness else [],
         )  # fmt: skip
-    for each in evidence:  # none while runs of other parts are missing
-        show_and_report(each, output)
-    say(f"saved: {output}{', with report.html and report.md' if evidence else ''}")
+    if comparison is not None:  # else runs of other parts are missing
+        show_and_report(comparison, output)
+    say(f"saved: {output}{', with report.html and report.md' if comparison else ''}")
 
 
-def show_and_report(evidence: GridEvidence, output: Path) -> None:
+def show_and_report(comparison: Comparison, output: Path) -> None:
     """Prints a finished comparison and writes its report into its folder."""
-    from salience.comparison.results import write_reports
+    from salience.comparison.comparison import write_reports
     from salience.report.comparison import show_comparison
     from salience.report.comparison_page import comparison_markdown, comparison_page
 
-    show_comparison(evidence.comparison)
+    show_comparison(comparison)
     title = f"Comparison {output.resolve().name}"
-    write_reports(comparison_page(evidence, title), comparison_markdown(evidence, title), output)
+    write_reports(comparison_page(comparison, title), comparison_markdown(comparison, title), output)

@@ -1,27 +1,38 @@
-"""Comparison of methods: trained with the same settings and seeds, evaluated on the same test rows."""
+"""Comparison of methods: trained with the same settings and seeds, evaluated on the same test rows.
+
+Cells of a grid become jobs of `train`, each of which writes the folder of a run; the finished runs become statistics.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from itertools import combinations
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from transformers import TrainerCallback
 
-from salience.comparison.evidence import GridEvidence, grid_evidence
-from salience.comparison.grid import Grid, check_no_estimate, method_variants, reference_variants, setting_variants
+from salience.comparison.comparison import Comparison, check_comparison, comparison_of, write_comparison
+from salience.comparison.grid import Condition, Grid, folder_name, grid_of
 from salience.comparison.heat_maps import heat_maps_of
-from salience.comparison.planning import FinishedGrid, cells_of, folder_name, plans_of, precision_in
-from salience.comparison.results import FAILURES, Comparison, check_comparison, comparison_of, write_comparison
-from salience.errors import InputError, quoted
+from salience.comparison.planning import NO_TEST, plans_of
+from salience.comparison.results import predictions_of
+from salience.errors import InputError, listed
+from salience.files import Occupied
 from salience.jobs import QUIET, Display, Failure, FailureLog, Job, pool_of, run_jobs
+from salience.runs.folder import RECIPE, RunFolder, changed, read_recipe, work_of
+from salience.runs.results import Run, read_run
+from salience.runs.retired import without_retired
+from salience.scores.labels import labels_of
 from salience.training.callbacks import check_trackers
-from salience.training.measures import Measures, measures_named
-from salience.training.prepare import check_machine
-from salience.training.recipe import Recipe
-from salience.training.references import USUAL
+from salience.training.measures import Measure, Measures, check_measured, measures_named
+from salience.training.prepare import silent
+from salience.training.recipe import Plan, Recipe
+from salience.training.references import USUAL, is_reference, make_reference
+from salience.training.run import train
 
 
 def compare(
@@ -44,7 +55,6 @@ def compare(
     budget: str = "passes",
     measures: Measures = (),
     heat_maps: bool = True,
-    finished: Callable[[GridEvidence], None] | None = None,
 ) -> Comparison | None:
     """Trains every method with every seed and compares them with the first one.
 
@@ -86,11 +96,9 @@ def compare(
             a `salience.training.measures.Measure` of your own; picklable with several jobs.
         heat_maps: whether texts on which methods disagree are explained, by the models of the first seed at the
             largest size, which are then kept in the folders of their runs. All other runs keep no models.
-        finished: called with what a report of the comparison shows, after the comparison is written. Without it,
-            nothing is explained.
 
     Returns:
-        The comparison; None if runs of other parts are still missing.
+        The comparison, with all that its report shows; None if runs of other parts are still missing.
 
     Raises:
         InputError: fewer than two methods or seeds, no test rows, an output that contains runs with other settings,
@@ -101,79 +109,156 @@ def compare(
     if not 1 <= turn <= parts:
         raise InputError(f"part {turn} of {parts}: give a number from 1 to the number of parts")
     wanted = measures_named(measures)
-    recipes = recipes_of(base, methods, references, own_models=not models)
-    grid = Grid(recipes, list(seeds), list(sizes), list(models), dict(data_sets or {}))
-    check_grid(grid)
+    grid = grid_of(base, methods, seeds, sizes, models, data_sets or {}, references)
     pool = pool_of(jobs, ray)
     check_comparison(output)
-    plans = plans_of(grid, precision_in(output, grid), output, budget, note, wanted)
+    plans = plans_of(grid, output, budget, note, wanted)
     cells = {cell.name: cell for cell in cells_of(grid, plans, output, wanted, heat_maps)}
     done = {name for name, cell in cells.items() if cell.is_done()}  # runs with other settings are refused here
 
     def tell(job: Job, failure: Failure | None) -> None:
-        note(f"{job.name}: {failure.error if failure else cells[job.name].read().in_words()}")
+        if failure is not None:
+            note(f"{job.name}: {failure.error}")
+            return
+        run = cells[job.name].read()
+        kind = labels_of(predictions_of(run).labels)
+        note(f"{job.name}: {kind.main_title} {run.metrics['test'][kind.main]:.3f}")
 
     mine = [cell.job(callbacks, tuple(report_to)) for cell in list(cells.values())[turn - 1 :: parts]]
-    log = FailureLog(output / FAILURES)
+    log = FailureLog(output / "failures.jsonl")
     log.check(run_jobs([job for job in mine if job.name not in done], pool, log, display, tell, note), len(mine))
     missing = [name for name, cell in cells.items() if name not in done and not cell.is_done()]
     if missing:
         note(f"{len(missing)} of {len(cells)} runs are left to other parts; the last of them prints the comparison")
         return None
-    of_runs = FinishedGrid.of(grid, plans, cells.values())
-    comparison = comparison_of(of_runs.runs, grid, wanted)
+    runs = {(cell.condition, cell.method, cell.seed): cell.read() for cell in cells.values()}
+    recipes = {condition: plan[grid.baseline] for condition, plan in plans.items()}
+    comparison = comparison_of(grid, runs, recipes, wanted)
     write_comparison(comparison, output)
-    if finished is not None:
-        evidence = grid_evidence(comparison, of_runs)
-        if heat_maps:
-            evidence = replace(evidence, heat_maps=heat_maps_of(evidence, of_runs, output, note))
-        finished(evidence)
-    return comparison
+    if not heat_maps:
+        return comparison
+    return replace(comparison, heat_maps=heat_maps_of(grid, runs, recipes, comparison.predictions, output, note))
 
 
-def recipes_of(
-    base: Recipe, methods: Sequence[Any] | Mapping[str, Mapping[str, Any]], references: Sequence[str], own_models: bool
-) -> dict[str, Recipe]:
-    """The recipes of a grid by their names in tables: what is compared, and then the references.
+@dataclass(frozen=True)
+class Cell:
+    """One run of a comparison.
 
     Args:
-        base, methods, references: as of `compare`.
-        own_models: whether variants may name models.
-
-    Raises:
-        InputError: a method, a variant or a reference is at fault, or asks for an estimate.
+        condition: what it has in common with the runs that it is compared with.
+        method: its name in tables, with its options.
+        seed: its seed.
+        name: what it is called in messages.
+        recipe: as the user gave it, for this run.
+        wanted: the same with nothing left open, with which a kept run is compared.
+        folder: of the run.
+        measures: what is measured beside its scores, by name.
+        keep_model: whether its model is kept. Most are not: ten of them take gigabytes, and each can be trained again
+            by its recipe.
     """
-    recipes = (
-        setting_variants(base, methods, own_models=own_models) if isinstance(methods, Mapping)
-        else method_variants(base, methods)
+
+    condition: Condition
+    method: str
+    seed: int
+    name: str
+    recipe: Recipe
+    wanted: Plan
+    folder: Path
+    measures: Mapping[str, Measure] = field(default_factory=dict)
+    keep_model: bool = False
+
+    def is_done(self) -> bool:
+        """Whether the folder has the finished run.
+
+        Raises:
+            InputError: the folder has a run, finished or not, with other settings or data, or without the wanted
+                measures; or its recipe is damaged.
+        """
+        kept, settings = False, self.wanted.as_mapping()
+        # The unfinished run first: if another command finishes it in between, it is found in the folder.
+        for place in (work_of(self.folder), self.folder):
+            try:
+                before = without_retired(read_recipe(place / RECIPE), str(self.folder))
+            except FileNotFoundError:
+                kept = False
+                continue
+            kept = True
+            for name in changed(before, settings):
+                if name == "checksums":
+                    files = listed(changed(before.get(name) or {}, settings[name]) or before[name])
+                    raise InputError(f"{files} changed after {self.folder} had been run: choose another --output")
+                raise InputError(
+                    f"{self.folder} was run with {name}={before.get(name)!r}, not {settings[name]!r}: "
+                    "choose another --output"
+                )
+        if kept and self.measures and not is_reference(self.recipe):  # which has no model that is measured
+            check_measured(self.measures, self.read().metrics, self.folder)
+        if kept and work_of(self.folder).exists():
+            with suppress(Occupied):  # a process is about to remove it, or was killed before it could
+                RunFolder(self.folder).discard_work()
+        return kept
+
+    def read(self) -> Run:
+        """The finished run.
+
+        Raises:
+            InputError: it has no test rows, or its files are damaged.
+        """
+        try:
+            run = read_run(self.folder)
+            if run.judge == "test":
+                lacking = labels_of(predictions_of(run).labels).compared.keys() - run.metrics["test"].keys()
+                if lacking or "temperature_scaling" not in run.metrics:
+                    raise InputError(f"{self.folder} is damaged: scores are missing")
+        except InputError as error:
+            raise InputError(f"{error}; remove this folder to run it again") from error
+        if run.judge != "test":
+            raise InputError(NO_TEST)
+        return run
+
+    def job(self, callbacks: Sequence[TrainerCallback] = (), report_to: Sequence[str] = ()) -> Job:
+        """The run as a job. What it writes is the folder, so that it has no result of its own to keep."""
+        work = partial(make, self.recipe, self.folder, callbacks, report_to, self.measures, self.keep_model)
+        if is_reference(self.recipe):
+            work = partial(make_reference, self.wanted, self.folder)
+        lock = self.folder.with_name(f"{self.folder.name}.run")
+        return Job(self.name, work, self.is_done, keep=lambda result: None, lock=lock)
+
+
+def make(
+    recipe: Recipe, folder: Path, callbacks: Sequence[TrainerCallback], report_to: Sequence[str],
+    measures: Mapping[str, Measure], keep_model: bool,
+) -> None:  # fmt: skip
+    """Makes a run, or continues it where it was interrupted. The trained model does not go back to the command."""
+    train(
+        recipe, folder, resume=True, note=silent, callbacks=callbacks, keep_model=keep_model, report_to=report_to,
+        measures=measures, estimating=False,
     )  # fmt: skip
-    check_no_estimate(recipes)
-    recipes = {name: replace(recipe, estimate=None) for name, recipe in recipes.items()}
-    baseline = next(iter(recipes.values()))
-    return recipes | reference_variants(baseline, [name for name in references if name not in recipes])
 
 
-def check_grid(grid: Grid) -> None:
-    """Checks what needs neither data nor models.
+def cells_of(
+    grid: Grid, plans: Mapping[Condition, Mapping[str, Plan]], output: Path,
+    measures: Mapping[str, Measure] | None = None, heat_maps: bool = False,
+) -> list[Cell]:  # fmt: skip
+    """The runs of a comparison, seed by seed: an interrupted comparison has all methods for its first seeds.
 
-    Raises:
-        InputError: fewer than two seeds, two models of one name, no test rows, or a recipe at fault.
+    The references come last. They take little time, so that parts of the trained runs are equally large.
+
+    Args:
+        plans: for every condition the recipe of each method, with nothing left open but the seed.
+        output: the folder of all runs.
+        measures: what is measured of all runs, by name.
+        heat_maps: whether the models that explain texts are kept: those of the first seed at the largest size.
     """
-    if len(set(grid.seeds)) < max(2, len(grid.seeds)):
-        raise InputError(
-            "--seeds: name at least two different seeds, as in --seeds 0,1,2: a single run gives no interval"
-        )
-    if len({Path(model).name for model in grid.models}) < len(grid.models):
-        raise InputError(
-            f"--models {','.join(grid.models)}: two have the same name, which is that of a folder: give the folder of "
-            "one of them another name, or compare them one by one"
-        )
-    for one, other in combinations(grid.recipes, 2):
-        if folder_name(one, 0) == folder_name(other, 0):
-            raise InputError(f"{quoted(one)} and {quoted(other)} have the same folder of runs: rename one of them")
-    for condition in grid.conditions():
-        for method in grid.recipes:
-            recipe = grid.recipe(condition, method, grid.seeds[0])
-            if recipe.test is None and Path(recipe.data).exists():
-                raise InputError(f"{recipe.data}: a comparison needs test rows: name a file with --test")
-            check_machine(recipe)
+    cells, explained = [], grid.largest() if heat_maps else set()
+    for methods, seed in product((grid.methods, grid.references), grid.seeds):
+        for (condition, plan), method in product(plans.items(), methods):
+            wanted, title = replace(plan[method], seed=seed), grid.title(condition)
+            same = {name: getattr(wanted, name) for name in ("checksums", "precision", "steps")}
+            cells.append(Cell(
+                condition, method, seed, f"{title}{', ' if title else ''}{method}, seed {seed}",
+                replace(grid.recipe(condition, method, seed), **same), wanted,
+                output / grid.folder(condition) / folder_name(method, seed), measures or {},
+                keep_model=condition in explained and seed == grid.seeds[0],
+            ))  # fmt: skip
+    return cells

@@ -1,36 +1,43 @@
-"""The grid of a comparison: methods x seeds, on every data set, with every model and every number of training rows."""
+"""The grid of a comparison: recipes x seeds, on every data set, with every model and every number of training rows.
+
+The compared recipes differ in the method, or are variants that differ in any settings.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from salience.errors import InputError, listed, quoted, unknown
 from salience.mixing.choosing import choose_method, written_method
 from salience.runs.retired import without_retired
 from salience.settings import name_and_options, settings_of
-from salience.training.recipe import Recipe
-from salience.training.references import REFERENCES, is_reference
+from salience.training.prepare import check_machine
+from salience.training.recipe import REFERENCES, Recipe
+from salience.training.references import is_reference
 
-OF_DATA = (
-    "data",
-    "validation",
-    "test",
-    "label_descriptions",
-    "text",
-    "text_pair",
-    "label",
-    "label_separator",
-    "encoding",
-    "bad_rows",
-)  # settings of a data set
+AnyRecipe = TypeVar("AnyRecipe", bound=Recipe)
+PATIENCE = 60  # seconds to wait for another command that writes the same file
+OF_METHOD = ("method", "method_options")  # settings of a method
 # Settings of an estimate, which the runs of a comparison do not make.
 OF_ESTIMATE = ("estimate", "group", "calibrate", "target_precision")
-OF_METHOD = ("method", "method_options")  # settings of a method
+# Settings of a data set.
+OF_DATA = (
+    "data", "validation", "test", "label_descriptions", "text", "text_pair", "label", "label_separator", "encoding",
+    "bad_rows",
+)  # fmt: skip
+# Settings that are axes of the grid, or the same for all runs: no variant has its own. Descriptions of labels are of a
+# data set, and a variant can do without them.
+SHARED = (*(name for name in OF_DATA if name != "label_descriptions"), "size", "seed", "device", "checksums")
+# Settings that belong to another one. A variant that changes that one begins with these values instead of the base's.
+OWNERS: dict[str, dict[str, Any]] = {
+    "method": {"method_options": {}},
+    "model": {"model_options": {}, "procedure_options": {}},
+}
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,7 @@ class Condition:
         return "all rows" if self.size is None else f"{self.size:,} rows"
 
 
-Run = tuple[Condition, str, int]  # condition, method, seed
+Key = tuple[Condition, str, int]  # of a run: condition, method, seed
 
 
 @dataclass(frozen=True)
@@ -82,26 +89,27 @@ class Grid:
         return next(iter(self.recipes))
 
     @property
-    def base(self) -> Recipe:
-        """The recipe of the baseline."""
-        return self.recipes[self.baseline]
-
-    @property
     def references(self) -> list[str]:
         """The reference rows: methods beside those that are compared. The baseline is none."""
-        _, *others = self.recipes
-        return [method for method in others if is_reference(self.recipes[method])]
+        return [name for name in list(self.recipes)[1:] if is_reference(self.recipes[name])]
+
+    @property
+    def methods(self) -> list[str]:
+        """All but the references, the baseline first."""
+        references = self.references
+        return [name for name in self.recipes if name not in references]
 
     def conditions(self) -> dict[Condition, dict[str, Any]]:
         """Every condition, with the settings that make it. All sizes of a data set follow each other."""
-        data_sets = self.data_sets or {name_of(self.base.data): {}}
+        base = self.recipes[self.baseline]
+        data_sets = self.data_sets or {name_of(base.data): {}}
         found = {}
-        for data, model, size in product(data_sets, self.models or [self.base.model], self.sizes or [self.base.size]):
+        for data, model, size in product(data_sets, self.models or [base.model], self.sizes or [base.size]):
             settings = {**data_sets[data], "size": size}
             if self.models:  # else a variant may have a model of its own
                 settings["model"] = model
-            if model != self.base.model:  # the options of a model belong to the model that the recipes name
-                settings |= {"model_options": {}, "procedure_options": {}}
+            if model != base.model:  # the options of a model belong to the model that the recipes name
+                settings |= OWNERS["model"]
             found[Condition(data, model, size)] = settings
         return found
 
@@ -120,61 +128,134 @@ class Grid:
 
     def title(self, condition: Condition) -> str:
         """What distinguishes a condition from the others, in words; empty if there is only one."""
-        return ", ".join(
-            part
-            for axis, part in (
-                (self.data_sets, condition.data), (self.models, condition.model), (self.sizes, condition.rows)
-            )
-            if len(axis) > 1
-        )  # fmt: skip
+        axes = (self.data_sets, condition.data), (self.models, condition.model), (self.sizes, condition.rows)
+        return ", ".join(part for axis, part in axes if len(axis) > 1)
 
     def folder(self, condition: Condition) -> Path:
         """Where the runs of a condition are, below the folder of the comparison."""
         size = "all" if condition.size is None else str(condition.size)
-        axes = ((self.data_sets, condition.data), (self.models, Path(condition.model).name), (self.sizes, size))
+        axes = (self.data_sets, condition.data), (self.models, Path(condition.model).name), (self.sizes, size)
         return Path(*(part for axis, part in axes if len(axis) > 1))
 
 
-def with_method_of(recipe: Recipe, other: Recipe) -> Recipe:
-    """A recipe with the method of another one, and its other settings unchanged."""
-    return replace(recipe, **{name: getattr(other, name) for name in OF_METHOD})
-
-
-def name_of(source: str) -> str:
-    """The name of a data set: the last part of its path, without suffixes."""
-    return Path(source).name.split(".")[0] or "data"
-
-
-def mixed_data_sets(one: str, other: str) -> InputError:
-    """The error for data sets of which some have one label for each text, and others several."""
-    return InputError(
-        f"the texts of one of the data sets {one} and {other} have one label each, and those of the other several, "
-        "whose scores are others: compare them one by one"
-    )
-
-
-def is_folder_name(name: str) -> bool:
-    """Whether a name can be that of a folder."""
-    return bool(name) and name not in (".", "..") and not set(name) & {"/", "\\", "\0"}
-
-
-def sizes_of(text: str) -> list[int | None]:
-    """`50,100,all` as numbers of rows; None stands for all.
+def grid_of(
+    base: Recipe, methods: Sequence[Any] | Mapping[str, Mapping[str, Any]], seeds: Sequence[int],
+    sizes: Sequence[int | None], models: Sequence[str], data_sets: Mapping[str, Mapping[str, Any]],
+    references: Sequence[str],
+) -> Grid:  # fmt: skip
+    """The grid that `salience.comparison.comparing.compare` is asked for; all is checked that needs no data or model.
 
     Raises:
-        InputError: a part is neither a whole number above 0 nor "all", or stands there twice.
+        InputError: a method, a variant or a reference is at fault or asks for an estimate, there are fewer than two
+            seeds, two models or folders of one name, or no test rows.
     """
-    parts = [part.strip() for part in text.split(",")]
-    if len(set(parts)) < len(parts):
-        raise InputError(f"--sizes {text}: a size stands there twice")
-    kind = settings_of(Recipe)["size"].kind
-    sizes = []
-    for part in parts:
-        size = int(part) if part.isdecimal() else None
-        if part != "all" and (size is None or not kind.fits(size)):
-            raise InputError(f"--sizes {text}: write numbers of rows, or all, as in --sizes 50,100,all")
-        sizes.append(size)
-    return sizes
+    if isinstance(methods, Mapping):
+        recipes = setting_variants(base, methods, own_models=not models)
+    else:
+        recipes = method_variants(base, methods)
+    for name, recipe in recipes.items():
+        for setting in OF_ESTIMATE:
+            if (value := getattr(recipe, setting)) not in (None, "none", False):
+                raise InputError(
+                    f"{name}: {setting}={value} has no effect in a comparison, whose models are measured on test "
+                    f"rows: leave out {setting}"
+                )
+    recipes = {name: replace(recipe, estimate=None) for name, recipe in recipes.items()}
+    baseline = next(iter(recipes.values()))
+    added = (name for name in references if name not in recipes)
+    recipes |= {name: replace(baseline, method=name, method_options={}) for name in added}
+    if len(set(seeds)) < max(2, len(seeds)):
+        raise InputError(
+            "--seeds: name at least two different seeds, as in --seeds 0,1,2: a single run gives no interval"
+        )
+    if len({Path(model).name for model in models}) < len(models):
+        raise InputError(
+            f"--models {','.join(models)}: two have the same name, which is that of a folder: give the folder of "
+            "one of them another name, or compare them one by one"
+        )
+    for one, other in combinations(recipes, 2):
+        if folder_name(one, 0) == folder_name(other, 0):
+            raise InputError(f"{quoted(one)} and {quoted(other)} have the same folder of runs: rename one of them")
+    grid = Grid(recipes, list(seeds), list(sizes), list(models), dict(data_sets))
+    for condition, method in product(grid.conditions(), recipes):
+        recipe = grid.recipe(condition, method, seeds[0])
+        if recipe.test is None and Path(recipe.data).exists():
+            raise InputError(f"{recipe.data}: a comparison needs test rows: name a file with --test")
+        check_machine(recipe)
+    return grid
+
+
+def method_variants(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
+    """The recipe of every method, by its name in tables, such as "ssmix:window=0.2".
+
+    Args:
+        base: all settings but the method. Its `method_options` are used if its method is named without options.
+        methods: names with their options, or objects, as `SSMix(window=0.2)`.
+
+    Raises:
+        InputError: fewer than two methods, the same one twice, or options of the base that no method takes.
+    """
+    recipes: dict[str, Recipe] = {}
+    for method in methods:
+        name, options = name_and_options(method, "--methods") if isinstance(method, str) else written_method(method)
+        if not options and name == base.method:
+            options = base.method_options
+        if name not in REFERENCES:
+            choose_method(name, options)
+        # Values are in YAML without spaces: true, null, [2,32].
+        shown = [f"{each}=" + json.dumps(value, separators=(",", ":")).strip('"') for each, value in options.items()]
+        title = (name or "default") + (f":{','.join(shown)}" if options else "")
+        recipes[title] = replace(base, method=name, method_options=options)
+    if len(methods) < 2 or len(recipes) < len(methods):
+        raise InputError(
+            f"--methods {','.join(map(str, methods))}: name at least two different methods, as in "
+            "--methods plain,ssmix"
+        )
+    if base.method_options and all(recipe.method != base.method for recipe in recipes.values()):
+        raise InputError(
+            f"the options {listed(base.method_options)} belong to the method {base.method}, which is not compared: "
+            f"write them behind a method, as in --methods plain,{base.method}:field=value"
+        )
+    return recipes
+
+
+def setting_variants(
+    base: Recipe, variants: Mapping[str, Any], source: str = "variants", own_models: bool = True
+) -> dict[str, Recipe]:
+    """The recipe of every variant, by its name: the base, with the settings that the variant changes.
+
+    If a variant names another method or model, the base's options for it are not taken over.
+
+    Args:
+        variants: name to settings, such as {"usual": {}, "longer": {"steps": 400}}; the first is the baseline.
+        source: where they stand, for messages.
+        own_models: whether a variant may name a model; it may not if models are an axis of the grid.
+
+    Raises:
+        InputError: fewer than two variants, a name that cannot be that of a folder or is a reference's, a setting
+            that is unknown or the same for all runs, or a value that does not fit.
+    """
+    recipes: dict[str, Recipe] = {}
+    settable = [option.name for option in fields(Recipe) if option.name not in SHARED]
+    for name, changed in variants.items():
+        if not is_folder_name(name) or name in REFERENCES:
+            raise InputError(f"{source}: {quoted(name)} cannot be the name of a variant; choose another name")
+        if not isinstance(changed, Mapping):
+            raise InputError(f"{source}: {name} needs settings, as in {name}: {{learning_rate: 1e-4}}")
+        changed = without_retired(changed, f"{source}, {name}")
+        for setting in changed:
+            if setting in SHARED:
+                raise InputError(f"{source}, {name}: {setting} is the same for all variants; it is an option instead")
+            if setting not in settable:
+                raise unknown(f"setting of a variant in {source}, {name}:", setting, settable)
+        if "model" in changed and not own_models:
+            raise InputError(f"{source}, {name}: name models either here or with --models, not both")
+        dropped = {option: usual for owner in OWNERS if owner in changed for option, usual in OWNERS[owner].items()}
+        recipes[name] = replace(base, **dropped | dict(changed))
+        choose_method(recipes[name].method, recipes[name].method_options)
+    if len(recipes) < 2:
+        raise InputError(f"{source}: name at least two variants, in lines of the form NAME: {{setting: value}}")
+    return recipes
 
 
 def data_sets_of(settings: Mapping[str, Any], source: str) -> dict[str, dict[str, Any]]:
@@ -203,119 +284,38 @@ def data_sets_of(settings: Mapping[str, Any], source: str) -> dict[str, dict[str
     return found
 
 
-# What a comparison compares: recipes by their names in tables. They differ in the method, or in any settings.
-
-# Settings that are axes of the grid, or the same for all runs: no variant has its own. Descriptions of labels are of a
-# data set, and a variant can do without them.
-SHARED = (*(name for name in OF_DATA if name != "label_descriptions"), "size", "seed", "device", "checksums")
-# Settings that belong to another one. A variant that changes that one begins with these values instead of the base's.
-OWNERS: dict[str, dict[str, Any]] = {
-    "method": {"method_options": {}},
-    "model": {"model_options": {}, "procedure_options": {}},
-}
-
-
-def method_variants(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
-    """The recipe of every method, by its name in tables, such as "ssmix:window=0.2".
-
-    Args:
-        base: all settings but the method. Its `method_options` are used if its method is named without options.
-        methods: names with their options, or objects, as `SSMix(window=0.2)`.
+def sizes_of(text: str) -> list[int | None]:
+    """`50,100,all` as numbers of rows; None stands for all.
 
     Raises:
-        InputError: fewer than two methods, the same one twice, or options of the base that no method takes.
+        InputError: a part is neither a whole number above 0 nor "all", or stands there twice.
     """
-    recipes: dict[str, Recipe] = {}
-    for method in methods:
-        name, options = name_and_options(method, "--methods") if isinstance(method, str) else written_method(method)
-        if not options and name == base.method:
-            options = base.method_options
-        recipe = replace(base, method=name, method_options=options)
-        if name not in REFERENCES:
-            choose_method(name, options)
-        recipes[table_name(recipe)] = recipe
-    if len(methods) < 2 or len(recipes) < len(methods):
-        raise InputError(
-            f"--methods {','.join(map(str, methods))}: name at least two different methods, as in "
-            "--methods plain,ssmix"
-        )
-    if base.method_options and all(recipe.method != base.method for recipe in recipes.values()):
-        raise InputError(
-            f"the options {listed(base.method_options)} belong to the method {base.method}, which is not compared: "
-            f"write them behind a method, as in --methods plain,{base.method}:field=value"
-        )
-    return recipes
+    parts = [part.strip() for part in text.split(",")]
+    if len(set(parts)) < len(parts):
+        raise InputError(f"--sizes {text}: a size stands there twice")
+    kind = settings_of(Recipe)["size"].kind
+    sizes = [int(part) if part.isdecimal() else None for part in parts]
+    for part, size in zip(parts, sizes, strict=True):
+        if part != "all" and (size is None or not kind.fits(size)):
+            raise InputError(f"--sizes {text}: write numbers of rows, or all, as in --sizes 50,100,all")
+    return sizes
 
 
-def setting_variants(
-    base: Recipe, variants: Mapping[str, Any], source: str = "variants", own_models: bool = True
-) -> dict[str, Recipe]:
-    """The recipe of every variant, by its name: the base, with the settings that the variant changes.
-
-    If a variant names another method or model, the base's options for it are not taken over.
-
-    Args:
-        base: all settings.
-        variants: name to settings, such as {"usual": {}, "longer": {"steps": 400}}; the first is the baseline.
-        source: where they stand, for messages.
-        own_models: whether a variant may name a model; it may not if models are an axis of the grid.
-
-    Raises:
-        InputError: fewer than two variants, a name that cannot be that of a folder or is a reference's, a setting
-            that is unknown or the same for all runs, or a value that does not fit.
-    """
-    recipes: dict[str, Recipe] = {}
-    settable = [option.name for option in fields(Recipe) if option.name not in SHARED]
-    for name, changed in variants.items():
-        if not is_folder_name(name) or name in REFERENCES:
-            raise InputError(f"{source}: {quoted(name)} cannot be the name of a variant; choose another name")
-        if not isinstance(changed, Mapping):
-            raise InputError(f"{source}: {name} needs settings, as in {name}: {{learning_rate: 1e-4}}")
-        changed = without_retired(changed, f"{source}, {name}")
-        for setting in changed:
-            if setting in SHARED:
-                raise InputError(f"{source}, {name}: {setting} is the same for all variants; it is an option instead")
-            if setting not in settable:
-                raise unknown(f"setting of a variant in {source}, {name}:", setting, settable)
-        if "model" in changed and not own_models:
-            raise InputError(f"{source}, {name}: name models either here or with --models, not both")
-        dropped = {
-            option: usual for owner, options in OWNERS.items() if owner in changed for option, usual in options.items()
-        }
-        recipes[name] = replace(base, **dropped | dict(changed))
-        choose_method(recipes[name].method, recipes[name].method_options)
-    if len(recipes) < 2:
-        raise InputError(f"{source}: name at least two variants, in lines of the form NAME: {{setting: value}}")
-    return recipes
+def with_method_of(recipe: AnyRecipe, other: Recipe) -> AnyRecipe:
+    """A recipe with the method of another one, and its other settings unchanged."""
+    return replace(recipe, **{name: getattr(other, name) for name in OF_METHOD})
 
 
-def reference_variants(base: Recipe, references: Sequence[str]) -> dict[str, Recipe]:
-    """The recipes of reference rows, by their names."""
-    return {name: replace(base, method=name, method_options={}) for name in references}
+def name_of(source: str) -> str:
+    """The name of a data set: the last part of its path, without suffixes."""
+    return Path(source).name.split(".")[0] or "data"
 
 
-def check_no_estimate(recipes: Mapping[str, Recipe]) -> None:
-    """Checks that no recipe asks for an estimate: the test rows of a comparison measure its models.
-
-    Raises:
-        InputError: one asks for it, or names groups for it.
-    """
-    for name, recipe in recipes.items():
-        for setting in OF_ESTIMATE:
-            value = getattr(recipe, setting)
-            if value not in (None, "none", False):
-                raise InputError(
-                    f"{name}: {setting}={value} has no effect in a comparison, whose models are measured on test "
-                    f"rows: leave out {setting}"
-                )
+def folder_name(method: str, seed: int) -> str:
+    """The name of the folder of a run: of its method, without a character that some file systems refuse."""
+    return f"{method.replace(':', '-')}-{seed}"
 
 
-def table_name(recipe: Recipe) -> str:
-    """The name of a method in tables, with its options: ssmix:window=0.2."""
-    options = ",".join(f"{name}={as_yaml(value)}" for name, value in recipe.method_options.items())
-    return (recipe.method or "default") + (f":{options}" if options else "")
-
-
-def as_yaml(value: object) -> str:
-    """A value in YAML, without spaces: true, null, [2,32]."""
-    return json.dumps(value, separators=(",", ":")).strip('"')
+def is_folder_name(name: str) -> bool:
+    """Whether a name can be that of a folder."""
+    return bool(name) and name not in (".", "..") and not set(name) & {"/", "\\", "\0"}

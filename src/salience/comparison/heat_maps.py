@@ -1,131 +1,128 @@
-"""Explains the texts on which methods disagree, by the models that the runs of the first seed have kept."""
+"""Explains the texts on which methods disagree, by the models that the runs of the first seed have kept.
+
+The explanations are kept in the folder of the comparison, so that a finished grid is reported without its models.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from salience.classify import load
-from salience.comparison.evidence import (
-    DisputedText,
-    ExplainedText,
-    GridEvidence,
-    HeatMaps,
-    Stored,
-    digest_of_run,
-    read_explanations,
-    write_explanations,
-)
-from salience.comparison.grid import Condition, Run
-from salience.comparison.planning import FinishedGrid
+from salience.comparison.grid import PATIENCE, Condition, Grid, Key
+from salience.comparison.results import DisputedText, SeedPredictions, predictions_of
 from salience.data.texts import UNKNOWN, Texts
 from salience.errors import counted, listed, one_line
 from salience.explainers import EXPLAINERS
 from salience.explainers.explain import explain_texts
-from salience.explainers.explanation import Explanation
+from salience.explainers.explanation import Explanation, as_json, explanation_of
+from salience.files import whole_file
 from salience.models.precision import for_predictions
+from salience.runs.results import Run
 from salience.training.recipe import Recipe
 
 EXPLAINER = "gradient"  # as of `salience explain`
+EXPLANATIONS = "explanations.jsonl"
 LISTED = 5  # runs without a model
 
 
+@dataclass(frozen=True)
+class HeatMaps:
+    """The explanations that a report shows.
+
+    Attributes:
+        seed: of the runs whose models explain; None if there are no heat maps.
+        explainer: its name.
+        of_texts: condition and row of a text to method to explanation.
+        missing: why methods have none, in lines of text.
+    """
+
+    seed: int | None = None
+    explainer: str = ""
+    of_texts: Mapping[tuple[Condition, int], Mapping[str, Explanation]] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ExplainedText:
+    """What an explanation is of.
+
+    Args:
+        condition, method, seed: the run.
+        predictions: `digest_of_run`; a run that was made again with other weights has another one.
+        row: the number of the text in the test file.
+    """
+
+    condition: Condition
+    method: str
+    seed: int
+    predictions: str
+    row: int
+
+
 def heat_maps_of(
-    evidence: GridEvidence, finished: FinishedGrid, output: Path, note: Callable[[str], None] = print
-) -> HeatMaps:
+    grid: Grid, runs: Mapping[Key, Run], recipes: Mapping[Condition, Recipe], predictions: Sequence[SeedPredictions],
+    output: Path, note: Callable[[str], None] = print,
+) -> HeatMaps:  # fmt: skip
     """Explanations of the texts in a report, by every compared method, for the class that its model predicts.
 
-    Where a text can have several labels, the label is explained about which the methods differ most.
-
-    They are stored in the folder of the comparison. Models are loaded only for texts whose explanations are missing
-    there. References have no models.
+    Where a text can have several labels, the label is explained about which the methods differ most. Models are loaded
+    only for texts whose explanations are not stored yet. References have no models.
 
     Args:
-        evidence: what the report shows.
-        finished: the runs that it is of.
+        runs: the finished runs.
+        recipes: the recipe of the baseline in each condition, of which device and precision are used.
+        predictions: those whose disputed texts are explained.
         output: the folder of the comparison.
-        note: called with a line of text for what is missing.
+        note: called with a line of text before the first model is loaded, and for what is missing.
     """
-    grid = finished.grid
-    seed = grid.seeds[0]
-    kept = read_explanations(output, EXPLAINER, note)
-    explaining = Explaining(finished, output, note, dict(kept))
-    of_texts: dict[tuple[Condition, int], dict[str, Explanation]] = {}
-    for predictions in evidence.predictions:
-        condition = predictions.results.condition
-        for method in (each for each in grid.recipes if each not in grid.references):
-            for row, explanation in explaining.of_run((condition, method, seed), predictions.texts).items():
-                of_texts.setdefault((condition, row), {})[method] = explanation
-    missing = explaining.missing
+    seed, of_texts = grid.seeds[0], dict[tuple[Condition, int], dict[str, Explanation]]()
+    absent, failed, begun = [], [], False
+    kept = read_explanations(output, note)
+    stored = dict(kept)
+    for each, method in ((each, method) for each in predictions for method in grid.methods):
+        condition = each.results.condition
+        run = runs[condition, method, seed]
+        digest = digest_of_run(run)
+        for key in [key for key in stored if (key.condition, key.method, key.seed) == (condition, method, seed)]:
+            if key.predictions != digest:  # of an earlier run in the place of this one
+                del stored[key]
+        keyed = [(ExplainedText(condition, method, seed, digest, text.row), text) for text in each.texts]
+        folder = run.folder
+        if wanted := {key: text for key, text in keyed if not is_of(text, stored.get(key))}:
+            if not ((folder / "config.json").is_file() and any(folder.glob("*.safetensors"))):
+                absent.append(str(folder.relative_to(output)))
+            else:
+                if not begun:
+                    note("explaining the texts on which methods disagree")
+                    begun = True
+                try:
+                    found = explained(list(wanted.values()), folder, recipes[condition])
+                    stored |= dict(zip(wanted, found, strict=True))
+                except (ValueError, OSError, RuntimeError) as error:  # the report is worth more than its heat maps
+                    reason = one_line(error, 200) or type(error).__name__
+                    failed.append(f"no heat maps of {folder.relative_to(output)}: {reason}")
+        for key, text in keyed:
+            if is_of(text, stored.get(key)):
+                of_texts.setdefault((condition, text.row), {})[method] = stored[key]
+    missing = failed
+    if absent:
+        missing = [
+            f"no heat maps of {counted(len(absent), 'run')} without a model ({listed(absent, LISTED)}): remove the "
+            "folder of a run to make it again with its model, or choose --no-heat-maps",
+            *failed,
+        ]
     for line in missing:
         note(line)
-    if explaining.stored != kept:
-        write_explanations(output, explaining.stored)
+    if stored != kept:
+        write_explanations(output, stored)
     return HeatMaps(seed, EXPLAINER, of_texts, missing)
-
-
-@dataclass
-class Explaining:
-    """Explains texts by the models of runs, one after the other.
-
-    Args:
-        finished: the runs.
-        output: the folder of the comparison.
-        note: called with a line of text before the first model is loaded.
-        stored: the explanations that are known, to which new ones are added.
-        absent: the folders of runs that have kept no model.
-        failed: a line on each run whose model cannot explain.
-    """
-
-    finished: FinishedGrid
-    output: Path
-    note: Callable[[str], None]
-    stored: Stored
-    absent: list[str] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-    begun: bool = False
-
-    @property
-    def missing(self) -> list[str]:
-        """A line for each reason why explanations are missing."""
-        return [*([absent_in_words(self.absent)] if self.absent else []), *self.failed]
-
-    def of_run(self, run: Run, texts: Sequence[DisputedText]) -> dict[int, Explanation]:
-        """The explanations by the model of a run, by the rows of their texts, as far as there are any."""
-        digest = digest_of_run(self.finished.runs[run])
-        for outdated in [key for key in self.stored if is_outdated(key, run, digest)]:
-            del self.stored[outdated]
-        keys = {text.row: ExplainedText(*run, digest, text.row) for text in texts}
-        if wanted := [text for text in texts if not is_of(text, self.stored.get(keys[text.row]))]:
-            found = self.explained(run, wanted)
-            self.stored |= {keys[row]: explanation for row, explanation in found.items()}
-        return {
-            text.row: self.stored[keys[text.row]] for text in texts if is_of(text, self.stored.get(keys[text.row]))
-        }
-
-    def explained(self, run: Run, texts: Sequence[DisputedText]) -> dict[int, Explanation]:
-        """New explanations by the model of a run, by row; none if it has no model, or one that cannot explain."""
-        folder = self.finished.folders[run]
-        if not has_model(folder):
-            self.absent.append(str(folder.relative_to(self.output)))
-            return {}
-        if not self.begun:
-            self.note("explaining the texts on which methods disagree")
-            self.begun = True
-        try:
-            found = explained(texts, folder, self.finished.filled_in[run[0]])
-        except (ValueError, OSError, RuntimeError) as error:  # the report is worth more than its heat maps
-            self.failed.append(f"no heat maps of {folder.relative_to(self.output)}: {in_a_line(error)}")
-            return {}
-        return {text.row: explanation for text, explanation in zip(texts, found, strict=True)}
-
-
-def is_outdated(key: ExplainedText, run: Run, predictions: str) -> bool:
-    """Whether an explanation is of an earlier run in the place of this one."""
-    return (key.condition, key.method, key.seed) == run and key.predictions != predictions
 
 
 def is_of(text: DisputedText, explanation: Explanation | None) -> bool:
@@ -133,18 +130,8 @@ def is_of(text: DisputedText, explanation: Explanation | None) -> bool:
     return explanation is not None and text.contested in (None, explanation.labels[explanation.target])
 
 
-def has_model(folder: Path) -> bool:
-    """Whether the folder of a run has its model."""
-    return (folder / "config.json").is_file() and any(folder.glob("*.safetensors"))
-
-
 def explained(disputed: Sequence[DisputedText], folder: Path, recipe: Recipe) -> list[Explanation]:
     """The explanations of N texts by the model of a run, for the class that it predicts or the contested label.
-
-    Args:
-        disputed: the texts.
-        folder: of the run.
-        recipe: its settings, of which device and precision are used.
 
     Raises:
         ValueError: the model is damaged, or the explainer does not fit it.
@@ -167,14 +154,45 @@ def explained(disputed: Sequence[DisputedText], folder: Path, recipe: Recipe) ->
     ]
 
 
-def absent_in_words(folders: Sequence[str]) -> str:
-    """A line on runs that have kept no model."""
-    return (
-        f"no heat maps of {counted(len(folders), 'run')} without a model ({listed(folders, LISTED)}): remove the "
-        "folder of a run to make it again with its model, or choose --no-heat-maps"
-    )
+def digest_of_run(run: Run) -> str:
+    """The SHA-256 of a run's predicted probabilities, by which explanations are known to be of its model."""
+    names, probabilities = repr(tuple(run.labels)), predictions_of(run).probabilities
+    return sha256(names.encode("utf-8", "backslashreplace") + probabilities.tobytes()).hexdigest()
 
 
-def in_a_line(error: Exception) -> str:
-    """The message of an error, cut to a line."""
-    return one_line(error, 200) or type(error).__name__
+def read_explanations(output: Path, note: Callable[[str], None]) -> dict[ExplainedText, Explanation]:
+    """The stored explanations by `EXPLAINER`; none if there is no file. Damaged lines are left out, with a note."""
+    file, found, damaged = output / EXPLANATIONS, {}, 0
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        note(f"{file} cannot be read ({error.strerror or error}): explanations are made anew")
+        return {}
+    for line in filter(bytes.strip, content.split(b"\n")):
+        try:
+            row = json.loads(line)
+            of_run = row["method"], row["seed"], row["predictions"]
+            key = ExplainedText(Condition(row["data"], row["model"], row["size"]), *of_run, row["row"])
+            hash(key)  # a list is no name
+            explanation = explanation_of(row)
+            if explanation.row is None:
+                raise ValueError("no explanation of a test row")
+        except (ValueError, KeyError, TypeError, RecursionError):  # also a UnicodeDecodeError
+            damaged += 1
+            continue
+        if EXPLAINER in explanation.scores:
+            found[key] = explanation
+    if damaged:
+        note(f"{file} is damaged in {counted(damaged, 'line')}: these explanations are made anew")
+    return found
+
+
+def write_explanations(output: Path, stored: Mapping[ExplainedText, Explanation]) -> None:
+    """Writes explanations in place of those that were there: a line for each text and method, as of `explain`."""
+    with whole_file(output / EXPLANATIONS, PATIENCE) as unfinished, open(unfinished, "w", encoding="utf-8") as file:
+        for key, explanation in stored.items():
+            of_run = {"method": key.method, "seed": key.seed, "predictions": key.predictions}
+            row: dict[str, Any] = {**asdict(key.condition), **of_run, **as_json(explanation), "row": key.row}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")

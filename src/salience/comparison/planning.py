@@ -1,13 +1,16 @@
-"""What the runs of a comparison have in common, and the steps of each method, before the first run is made."""
+"""The settings of the runs of a comparison, with nothing left open, and equal budgets, before the first run is made.
+
+What follows from the data and the models, and what was measured, is kept in grid.json. So a finished grid is read
+without data and models, and a grid that is continued has the steps with which it began.
+"""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import product
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -15,28 +18,171 @@ from tempfile import TemporaryDirectory
 import torch
 from transformers import TrainerCallback
 
-from salience.comparison.grid import Condition, Grid, Run, mixed_data_sets, with_method_of
-from salience.comparison.kept_runs import NO_TEST, KeptRun, is_kept, read_run
-from salience.comparison.results import Known, read_known, write_known
+from salience.comparison.grid import PATIENCE, Condition, Grid, folder_name, with_method_of
 from salience.errors import InputError, unknown
-from salience.files import Occupied, locked
-from salience.jobs import Job
+from salience.files import locked, whole_file
 from salience.mixing.choosing import PLAIN, choose_method
 from salience.mixing.method import resolved
-from salience.runs.folder import RunFolder, kept_precision, work_of
+from salience.runs.folder import kept_precision
 from salience.training.fit import Listeners, build_trainer, run_trainer
-from salience.training.measures import Measure, check_measured
+from salience.training.measures import Measure
 from salience.training.passes import passes_per_step
 from salience.training.prepare import Prepared, first_batches, silent
-from salience.training.recipe import Recipe
-from salience.training.references import is_reference, make_reference, trained
-from salience.training.run import prepare_files, train
+from salience.training.recipe import Plan, Recipe
+from salience.training.references import is_reference, trained
+from salience.training.run import prepare_files
 from salience.training.task import check_measures, checksums
 
-# Equal budgets: how many steps each method has, so that all of them spend as much as the baseline.
-
+NO_TEST = "the data set has no test part, which a comparison needs: name one with --test"
+MEASURING = 3600  # seconds to wait for another command that measures steps
 UNTIMED, TIMED = 3, 10  # steps before the clock starts, in which memory is allocated; steps whose median counts
-Costs = dict[str, float]  # of a step of each method, in passes or in seconds
+
+
+def plans_of(
+    grid: Grid, output: Path, budget: str = "passes", note: Callable[[str], None] = silent,
+    measures: Mapping[str, Measure] | None = None,
+) -> dict[Condition, dict[str, Plan]]:  # fmt: skip
+    """For each condition the plan of each method, with the first seed, with which finished runs are compared.
+
+    All methods spend as much as the baseline does in its steps. A method has a number of steps of its own if a variant
+    names it. Recipes that differ from the baseline's in the method only follow from it, without another preparation.
+
+    Args:
+        output: the folder of the comparison.
+        budget: what all methods spend alike, a key of `BUDGETS`.
+        note: called with a line of text for every choice and warning.
+        measures: what is measured of each run beside its scores, by name.
+
+    Raises:
+        InputError: there is no such budget, the data or a recipe is at fault, or something is wanted that texts with
+            several labels cannot have.
+    """
+    if budget not in BUDGETS:
+        raise unknown("--budget", budget, BUDGETS)
+    # Commands that measured at the same time would measure different steps.
+    with locked(output / "measuring", MEASURING) if budget == "time" else nullcontext():
+        known, plans = Known.read(output / "grid.json"), {}
+        first = next(iter(grid.conditions())).data
+        left_open = [method for method, recipe in grid.recipes.items() if recipe.precision == "auto"]
+        folders = (
+            output / grid.folder(condition) / folder_name(method, seed)
+            for seed in grid.seeds for condition in grid.conditions() for method in left_open
+        )  # fmt: skip
+        precision = next(filter(None, map(kept_precision, folders)), "auto")  # of the runs that are there already
+        for condition in grid.conditions():
+            asked = {method: grid.recipe(condition, method, grid.seeds[0]) for method in grid.recipes}
+            sums, own = checksums(trained(asked[grid.baseline])), {}
+            for method, recipe in asked.items():
+                chosen = precision if recipe.precision == "auto" else recipe.precision
+                own[method] = replace(trained(recipe), precision=chosen, checksums=sums)
+            base = own[grid.baseline]
+            whole = known.recipe(base, condition.data, note)
+            plan: dict[str, Plan] = {}
+            for method, recipe in own.items():
+                same = with_method_of(recipe, base) == base
+                found = whole if same else known.recipe(recipe, condition.data, note)
+                plan[method] = found if asked[method].method is None else with_method_of(found, asked[method])
+            if (several := known.several.get(condition.data, False)) != known.several.get(first, False):
+                raise InputError(
+                    f"the texts of one of the data sets {first} and {condition.data} have one label each, and those "
+                    "of the other several, whose scores are others: compare them one by one"
+                )
+            check_measures(measures or {}, several)
+            if left_open:
+                precision = plan[left_open[0]].precision
+            costs = known.costs_of(plan, grid.baseline, budget, note, grid.title(condition) or "budget")
+            cost = costs[grid.baseline]
+            plans[condition] = {
+                method: recipe
+                if asked[method].steps not in (None, base.steps) or asked[method].steps_factor != base.steps_factor
+                else replace(recipe, steps=steps_of(whole.steps, costs.get(method, cost), cost))
+                for method, recipe in plan.items()
+            }
+        known.write()
+    return plans
+
+
+@dataclass
+class Known:
+    """What earlier commands found out for the runs of a comparison.
+
+    Args:
+        file: that keeps it.
+        recipes: recipes as the user gave them, each with its plan.
+        costs: what a step costs: the budget, a plan, and the cost in the unit of the budget.
+        several: name of a data set to whether its texts can have several labels.
+    """
+
+    file: Path
+    recipes: list[tuple[Recipe, Plan]] = field(default_factory=list)
+    costs: list[tuple[str, Plan, float]] = field(default_factory=list)
+    several: dict[str, bool] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, file: Path) -> Known:
+        """Nothing is known if the file is missing or damaged."""
+        try:
+            found = json.loads(file.read_text(encoding="utf-8"))
+            return cls(
+                file,
+                [(Recipe.from_mapping(asked), Plan.from_mapping(plan)) for asked, plan in found["recipes"]],
+                [(str(budget), Plan.from_mapping(of), float(cost)) for budget, of, cost in found.get("costs", [])],
+                {str(name): bool(several) for name, several in found.get("several", {}).items()},
+            )
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, InputError):
+            return cls(file)
+
+    def write(self) -> None:
+        """Keeps what was found out for later commands."""
+        if self == Known.read(self.file):
+            return
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        found = {
+            "recipes": [[recipe.as_mapping() for recipe in pair] for pair in self.recipes],
+            "costs": [[budget, recipe.as_mapping(), cost] for budget, recipe, cost in self.costs],
+            "several": self.several,
+        }
+        with whole_file(self.file, PATIENCE) as unfinished:
+            unfinished.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+    def recipe(self, asked: Recipe, data: str, note: Callable[[str], None]) -> Plan:
+        """The plan of a recipe; a new one is found out, with the kind of labels of its data set."""
+        for before, found in self.recipes:
+            if before == asked:
+                return found
+        prepared, task = prepare_files(asked, note)
+        if not len(task.test):  # of a data set on the hub, this is seen when it is read
+            raise InputError(NO_TEST)
+        self.several[data] = task.multi_label
+        self.recipes.append((replace(asked, precision=prepared.plan.precision), prepared.plan))
+        return prepared.plan
+
+    def costs_of(
+        self, plan: Mapping[str, Plan], baseline: str, budget: str, note: Callable[[str], None], title: str
+    ) -> dict[str, float]:
+        """What a step of each method costs, in passes of all its texts or in seconds; new costs are measured.
+
+        References have no steps. If one is the baseline, the others spend as much as plain training.
+        """
+        kind, costs = BUDGETS[budget], {}
+        measure = kind and kind[0]()
+        for method, recipe in plan.items():
+            if method != baseline and is_reference(recipe):
+                continue
+            if kind is None or measure is None:
+                costs[method] = 1.0
+                continue
+            recipe = replace(with_method_of(recipe, trained(recipe)), seed=0)  # the same for whatever seeds
+            cost = next((cost for by, before, cost in self.costs if by == budget and before == recipe), None)
+            if cost is None:
+                cost = measure(recipe)
+                if not cost > 0:
+                    raise InputError(f"a step of {method} took no time that can be measured: use --budget passes")
+                self.costs.append((budget, recipe, cost))
+                note(f"{title}: a step of {method} costs {cost:.3g} {kind[1]}")
+            # Passes are those of a text, so that larger batches cost more.
+            costs[method] = cost * ((recipe.batch_size or 1) if budget == "passes" else 1)
+        return costs
 
 
 def steps_of(steps: int, cost: float, of_baseline: float) -> int:
@@ -50,11 +196,11 @@ def steps_of(steps: int, cost: float, of_baseline: float) -> int:
     return max(1, round(steps * of_baseline / cost))
 
 
-def by_passes(recipes: Mapping[str, Recipe]) -> Costs:
-    """The passes of each text in a step of each recipe, on average.
+def counting_passes() -> Callable[[Recipe], float]:
+    """Gives the passes of each text in a step of a recipe, on average.
 
     The model is built once for recipes that differ in the method only. Methods that choose a head on the training rows
-    choose it on those of the recipes' seed.
+    choose it on those of the recipe's seed.
     """
     built: list[tuple[Recipe, Prepared]] = []
 
@@ -69,29 +215,11 @@ def by_passes(recipes: Mapping[str, Recipe]) -> Costs:
         whole = resolved(method, classifier.model, classifier.tokenizer, batches)
         return passes_per_step(whole, recipe.clean, classifier.model)
 
-    return mean_costs(recipes, passes)
-
-
-def by_time(recipes: Mapping[str, Recipe]) -> Costs:
-    """The seconds of a step of each recipe, on average, measured here and now: the median of some steps."""
-    return mean_costs(recipes, seconds_per_step)
-
-
-def mean_costs(recipes: Mapping[str, Recipe], cost: Callable[[Recipe], float]) -> Costs:
-    """What a step of each recipe costs; it is asked once for equal recipes."""
-    known: list[tuple[Recipe, float]] = []
-
-    def once(recipe: Recipe) -> float:
-        found = next((value for before, value in known if before == recipe), None)
-        if found is None:
-            known.append((recipe, found := cost(recipe)))
-        return found
-
-    return {name: once(recipe) for name, recipe in recipes.items()}
+    return passes
 
 
 def seconds_per_step(recipe: Recipe) -> float:
-    """The median seconds of `TIMED` training steps of a recipe, after some that do not count.
+    """The median seconds of `TIMED` training steps of a recipe, here and now, after some that do not count.
 
     A model that is trained by turns is timed where all of its weights are trained.
     """
@@ -125,311 +253,7 @@ def moment() -> float:
     return time.perf_counter()
 
 
-BUDGETS: dict[str, Callable[[Mapping[str, Recipe]], Costs] | None] = {
-    "passes": by_passes, "time": by_time, "steps": None
+# Budget -> what begins to measure the costs of steps, one recipe at a time, and their unit. Steps cost the same.
+BUDGETS: dict[str, tuple[Callable[[], Callable[[Recipe], float]], str] | None] = {
+    "passes": (counting_passes, "passes of each text"), "time": (lambda: seconds_per_step, "seconds"), "steps": None
 }  # fmt: skip
-UNITS = {"passes": "passes of each text", "time": "seconds"}
-PATIENCE = 3600  # seconds to wait for another command that measures steps
-
-
-Plan = dict[str, Recipe]  # method to its recipe with nothing left open; the seed is the first one
-
-
-def plans_of(
-    grid: Grid, precision: str, output: Path, budget: str = "passes", note: Callable[[str], None] = silent,
-    measures: Mapping[str, Measure] | None = None,
-) -> dict[Condition, Plan]:  # fmt: skip
-    """For each condition the settings of its runs, with which finished runs are compared.
-
-    What follows from the data and the model, and what was measured, is kept in a file. So a finished grid is read
-    without data and models, and a grid that is continued has the steps with which it began.
-
-    Args:
-        precision: of all runs that leave it open; "auto" finds it out.
-        output: the folder of the comparison.
-        budget: what all methods spend alike, a key of `BUDGETS`.
-        note: called with a line of text for every choice and warning.
-        measures: what is measured of each run beside its scores, by name.
-
-    Raises:
-        InputError: there is no such budget, the data or a recipe is at fault, or something is wanted that texts with
-            several labels cannot have.
-    """
-    if budget not in BUDGETS:
-        raise unknown("--budget", budget, BUDGETS)
-    # Commands that measured at the same time would measure different steps.
-    with locked(output / "measuring", PATIENCE) if budget == "time" else nullcontext():
-        known, plans = read_known(output), {}
-        left_open = [method for method, recipe in grid.recipes.items() if recipe.precision == "auto"]
-        for condition in grid.conditions():
-            plan, own_steps = filled_in(grid, condition, precision, known, note)
-            check_labels_of(grid, condition, known, measures or {})
-            precision = plan[left_open[0]].precision if left_open else precision
-            costs = costs_of(grid, condition, plan, budget, known, note)
-            plans[condition] = with_steps(plan, own_steps, costs, grid.baseline)
-        write_known(output, known)
-    return plans
-
-
-def filled_in(
-    grid: Grid, condition: Condition, precision: str, known: Known, note: Callable[[str], None]
-) -> tuple[Plan, set[str]]:
-    """The recipes of a condition with nothing left open, and the variants whose steps are not those of the baseline.
-
-    What was found out is added to what is known. Recipes that differ from the baseline's in the method only follow
-    from it, without another preparation.
-    """
-    asked = {method: grid.recipe(condition, method, grid.seeds[0]) for method in grid.recipes}
-    base = trained(asked[grid.baseline])
-    base = replace(base, precision=open_or(base.precision, precision), checksums=checksums(base))
-    whole = prepared_recipe(base, condition.data, known, note)
-    plan = {}
-    for method, recipe in asked.items():
-        own = replace(trained(recipe), precision=open_or(recipe.precision, precision), checksums=base.checksums)
-        found = whole if with_method_of(own, base) == base else prepared_recipe(own, condition.data, known, note)
-        plan[method] = found if recipe.method is None else with_method_of(found, recipe)
-    return plan, {
-        method for method, recipe in asked.items()
-        if recipe.steps not in (None, base.steps) or recipe.steps_factor != base.steps_factor
-    }  # fmt: skip
-
-
-def open_or(precision: str, found: str) -> str:
-    """The precision of a recipe; if it is left open, the one that was found for others."""
-    return found if precision == "auto" else precision
-
-
-def check_labels_of(grid: Grid, condition: Condition, known: Known, measures: Mapping[str, Measure]) -> None:
-    """Checks what texts with several labels cannot have, and that all data sets have labels of one kind.
-
-    Raises:
-        InputError: names the option and the reason, or two data sets.
-    """
-    several = known.several.get(condition.data, False)
-    first = next(iter(grid.conditions())).data
-    if several != known.several.get(first, False):
-        raise mixed_data_sets(first, condition.data)
-    check_measures(measures, several)
-
-
-def prepared_recipe(asked: Recipe, data: str, known: Known, note: Callable[[str], None]) -> Recipe:
-    """A recipe with nothing left open. A new one is added to what is known, with the kind of labels of its data set.
-
-    Args:
-        data: the name of the data set.
-    """
-    found = next((after for before, after in known.recipes if before == asked), None)
-    if found is None:
-        prepared, task = prepare_files(asked, note)
-        if not len(task.test):  # of a data set on the hub, this is seen when it is read
-            raise InputError(NO_TEST)
-        known.several[data] = task.multi_label
-        found = prepared.plan
-        known.recipes.append((replace(asked, precision=found.precision), found))
-    return found
-
-
-def costs_of(
-    grid: Grid, condition: Condition, plan: Plan, budget: str, known: Known, note: Callable[[str], None]
-) -> Costs:
-    """What a step of each method costs in a condition, 1 with the budget "steps"; new costs are added to the known.
-
-    A reference has no steps. If one is the baseline, the others spend as much as plain training.
-    """
-    recipes = {
-        method: replace(with_method_of(recipe, trained(recipe)), seed=0)  # the same for whatever seeds
-        for method, recipe in plan.items() if method == grid.baseline or not is_reference(recipe)
-    }  # fmt: skip
-    measure = BUDGETS[budget]
-    if measure is None:
-        return dict.fromkeys(recipes, 1.0)
-    found = {
-        method: next((cost for by, before, cost in known.costs if by == budget and before == recipe), None)
-        for method, recipe in recipes.items()
-    }
-    new = {method: recipes[method] for method, cost in found.items() if cost is None}
-    for method, cost in (measure(new) if new else {}).items():
-        if not cost > 0:
-            raise InputError(f"a step of {method} took no time that can be measured: use --budget passes")
-        known.costs.append((budget, recipes[method], cost))
-        found[method] = cost
-        note(f"{grid.title(condition) or 'budget'}: a step of {method} costs {cost:.3g} {UNITS[budget]}")
-    # Passes are those of a text, so that larger batches cost more.
-    texts = {method: (recipe.batch_size or 1) if budget == "passes" else 1 for method, recipe in recipes.items()}
-    return {method: cost * texts[method] for method, cost in found.items() if cost is not None}
-
-
-def with_steps(plan: Plan, own_steps: set[str], costs: Costs, baseline: str) -> Plan:
-    """The recipes with the steps that spend as much as the baseline.
-
-    Args:
-        own_steps: methods that keep the steps of their recipes.
-        costs: of a step of each method that has steps.
-        baseline: whose steps are the measure.
-    """
-    steps = plan[baseline].steps
-    assert steps is not None  # nothing is left open
-    return {
-        method: recipe if method in own_steps
-        else replace(recipe, steps=steps_of(
-            steps, costs.get(method, costs[baseline]), costs[baseline]
-        ))
-        for method, recipe in plan.items()
-    }  # fmt: skip
-
-
-# The runs of a comparison as jobs, each of which writes a folder.
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One run of a comparison.
-
-    Args:
-        condition: what it has in common with the runs that it is compared with.
-        method: its name in tables, with its options.
-        seed: its seed.
-        name: what it is called in messages.
-        recipe: as the user gave it, for this run.
-        wanted: the same recipe with nothing left open, with which a kept run is compared.
-        folder: of the run.
-        measures: what is measured beside its scores, by name.
-        keep_model: whether its model is kept.
-    """
-
-    condition: Condition
-    method: str
-    seed: int
-    name: str
-    recipe: Recipe
-    wanted: Recipe
-    folder: Path
-    measures: Mapping[str, Measure] = field(default_factory=dict)
-    keep_model: bool = False
-
-    def is_done(self) -> bool:
-        """Whether the folder has the finished run.
-
-        Raises:
-            InputError: the folder has a run with other settings or data, or without the wanted measures.
-        """
-        kept = is_kept(self.wanted, self.folder)
-        wanted = {} if is_reference(self.recipe) else self.measures  # a reference has no model that is measured
-        if kept and wanted:
-            check_measured(wanted, self.read().metrics, self.folder)
-        if kept and work_of(self.folder).exists():
-            with suppress(Occupied):  # a process is about to remove it, or was killed before it could
-                RunFolder(self.folder).discard_work()
-        return kept
-
-    def read(self) -> KeptRun:
-        """The results of the finished run."""
-        return read_run(self.folder)
-
-    def job(self, callbacks: Sequence[TrainerCallback] = (), report_to: Sequence[str] = ()) -> Job:
-        """The run as a job. What it writes is the folder, so that it has no result of its own to keep."""
-        work = partial(make, self.recipe, self.folder, callbacks, report_to, self.measures, self.keep_model)
-        if is_reference(self.recipe):
-            work = partial(make_reference, self.wanted, self.folder)
-        return Job(
-            self.name, work, self.is_done,
-            keep=lambda result: None, lock=self.folder.with_name(f"{self.folder.name}.run"),
-        )  # fmt: skip
-
-
-def make(
-    recipe: Recipe,
-    folder: Path,
-    callbacks: Sequence[TrainerCallback] = (),
-    report_to: Sequence[str] = (),
-    measures: Mapping[str, Measure] | None = None,
-    keep_model: bool = False,
-) -> None:
-    """Makes a run, or continues it where it was interrupted.
-
-    Most models are not kept: ten of them take gigabytes, and each can be trained again by its recipe.
-    """
-    train(
-        recipe, folder, resume=True, note=silent, callbacks=callbacks, keep_model=keep_model, report_to=report_to,
-        measures=measures or (), estimating=False,
-    )  # fmt: skip
-
-
-def cells_of(
-    grid: Grid, plans: Mapping[Condition, Plan], output: Path, measures: Mapping[str, Measure] | None = None,
-    heat_maps: bool = False,
-) -> list[Cell]:  # fmt: skip
-    """The runs of a comparison, seed by seed: an interrupted comparison has all methods for its first seeds.
-
-    The references come last. They take little time, so that parts of the trained runs are equally large.
-
-    Args:
-        plans: for every condition the recipe of each method, with nothing left open but the seed.
-        output: the folder of all runs.
-        measures: what is measured of all runs, by name.
-        heat_maps: whether the models that explain texts are kept: those of the first seed at the largest size.
-    """
-    cells, explained = [], grid.largest() if heat_maps else set()
-    compared = [method for method in grid.recipes if method not in grid.references]
-    for methods, seed in product((compared, grid.references), grid.seeds):
-        for (condition, plan), method in product(plans.items(), methods):
-            wanted, title = replace(plan[method], seed=seed), grid.title(condition)
-            same = {name: getattr(wanted, name) for name in ("checksums", "precision", "steps")}
-            cells.append(Cell(
-                condition, method, seed, f"{title}{', ' if title else ''}{method}, seed {seed}",
-                replace(grid.recipe(condition, method, seed), **same), wanted,
-                folder_of(output / grid.folder(condition), method, seed), measures or {},
-                keep_model=condition in explained and seed == grid.seeds[0],
-            ))  # fmt: skip
-    return cells
-
-
-def folder_of(place: Path, method: str, seed: int) -> Path:
-    """The folder of a run in the folder of its condition."""
-    return place / folder_name(method, seed)
-
-
-def folder_name(method: str, seed: int) -> str:
-    """The name of the folder of a run: of its method, without a character that some file systems refuse."""
-    return f"{method.replace(':', '-')}-{seed}"
-
-
-def precision_in(output: Path, grid: Grid) -> str:
-    """The precision of the runs that a comparison has made already, of those that leave it open; or "auto"."""
-    left_open = [method for method, recipe in grid.recipes.items() if recipe.precision == "auto"]
-    folders = (
-        folder_of(output / grid.folder(condition), method, seed)
-        for seed in grid.seeds for condition in grid.conditions() for method in left_open
-    )  # fmt: skip
-    return next(filter(None, map(kept_precision, folders)), "auto")
-
-
-# The finished runs of a grid, with what their comparison and its report need of them.
-
-
-@dataclass(frozen=True)
-class FinishedGrid:
-    """All runs of a grid.
-
-    Args:
-        grid: the grid.
-        runs: the finished runs.
-        folders: their folders, which have texts and models.
-        filled_in: the baseline's recipe of each condition with nothing left open.
-    """
-
-    grid: Grid
-    runs: Mapping[Run, KeptRun]
-    folders: Mapping[Run, Path]
-    filled_in: Mapping[Condition, Recipe]
-
-    @classmethod
-    def of(cls, grid: Grid, plans: Mapping[Condition, Plan], cells: Iterable[Cell]) -> FinishedGrid:
-        """The runs of all cells, read from their folders."""
-        by_run = {(cell.condition, cell.method, cell.seed): cell for cell in cells}
-        return cls(
-            grid,
-            runs={run: cell.read() for run, cell in by_run.items()},
-            folders={run: cell.folder for run, cell in by_run.items()},
-            filled_in={condition: plan[grid.baseline] for condition, plan in plans.items()},
-        )

@@ -2,15 +2,113 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
 
-from salience.files import Occupied, lock_of, locked
-from salience.jobs.job import QUIET, Display, Failure, FailureLog, Job, Pool
+from salience.errors import InputError, counted
+from salience.files import Occupied, lock_of, locked, write_lines
+from salience.jobs.workers import Failure, Pool
 
 POLL = 1.0  # seconds between two looks at runs that other commands make
+PATIENCE = 60  # seconds to wait for another command that changes the file of failed runs
+
+
+class Display(Protocol):
+    """Shows how far the jobs of a grid are."""
+
+    def begin(self, jobs: int) -> None:
+        """Called with the number of all jobs of the command, before the first one begins."""
+
+    def progress(self, name: str, step: int, steps: int, loss: float | None) -> None:
+        """Called while a job is under way."""
+
+    def end(self, name: str) -> None:
+        """Called when a job has ended, well or not."""
+
+
+class Quiet:
+    """A display that shows nothing."""
+
+    def begin(self, *told: object) -> None: ...
+
+    progress = end = begin
+
+
+QUIET = Quiet()
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of a grid, such as training one method with one seed.
+
+    Args:
+        name: what the run is called in messages; no other job of the grid has it.
+        work: makes the run, in any process: without arguments, picklable, with a picklable result.
+        is_done: whether the result is there already, because this or another command has made the run.
+        keep: called with the result, in the process of the command.
+        lock: the path that is locked while the run is made, so that no other command makes it at the same time.
+    """
+
+    name: str
+    work: Callable[[], Any]
+    is_done: Callable[[], bool]
+    keep: Callable[[Any], None]
+    lock: Path
+
+
+class FailureLog:
+    """The runs of a grid that have failed, a line of JSON each until the run succeeds. Several commands may change it.
+
+    Args:
+        file: does not exist while there are no failures.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def rows(self) -> list[dict[str, str]]:
+        """The failed runs.
+
+        Raises:
+            InputError: the file holds something else.
+        """
+        try:
+            rows = [json.loads(line) for line in self.file.read_text(encoding="utf-8").split("\n") if line]
+            if not all("run" in row for row in rows):
+                raise ValueError("a line names no run")
+        except FileNotFoundError:
+            return []
+        except (ValueError, TypeError) as error:
+            raise InputError(f"{self.file} is not a list of failed runs ({error}): move it elsewhere") from error
+        return rows
+
+    def replace(self, name: str, failure: Failure | None) -> None:
+        """Records the failure of a run in place of an earlier one; None if it has succeeded since."""
+        if failure is None and not any(row["run"] == name for row in self.rows()):
+            return
+        with locked(self.file, PATIENCE):
+            rows = [row for row in self.rows() if row["run"] != name]
+            if failure is not None:
+                rows.append({"run": name, "error": failure.error, "traceback": failure.traceback})
+            if rows:
+                write_lines(self.file, rows)
+            else:
+                self.file.unlink(missing_ok=True)
+
+    def check(self, failures: Sequence[Failure], runs: int) -> None:
+        """Raises an `InputError` if a command with so many runs has had failures."""
+        if failures:
+            first = failures[0]
+            raise InputError(
+                f"{len(failures)} of {counted(runs, 'run')} failed; {first.name}: {first.error}. Every error is in "
+                f"{self.file}; the same command makes only the failed runs again"
+            )
 
 
 def run_jobs(
@@ -44,11 +142,8 @@ def run_jobs(
 
     def end(job: Job, failure: Failure | None = None) -> None:
         display.end(job.name)
-        if failure is None:
-            log.remove(job.name)
-        else:
-            log.add(failure)
-            failures.append(failure)
+        log.replace(job.name, failure)
+        failures.extend([] if failure is None else [failure])
         ended(job, failure)
 
     display.begin(len(jobs))
@@ -71,12 +166,12 @@ def run_jobs(
                     running[job.name] = job, lock
                     pool.submit(job.name, job.work)
             if running:
-                outcome = pool.next(display.progress)
-                job, lock = running.pop(outcome.name)
-                if outcome.failure is None:
-                    job.keep(outcome.result)
+                name, result = pool.next(display.progress)
+                job, lock = running.pop(name)
+                if not isinstance(result, Failure):
+                    job.keep(result)
                 lock.close()
-                end(job, outcome.failure)
+                end(job, result if isinstance(result, Failure) else None)
             elif elsewhere:
                 time.sleep(POLL)
             if not waiting:
@@ -85,11 +180,7 @@ def run_jobs(
 
 
 def claimed(job: Job) -> ExitStack | None:
-    """The lock of a job whose run is to be made; None if its result is there.
-
-    Raises:
-        Occupied: another command is making the run.
-    """
+    """The lock of a job whose run is to be made; None if its result is there; `Occupied` if another command has it."""
     if job.is_done() and not lock_of(job.lock).exists():
         return None
     # Another command may be about to release the lock, or was killed before it could: then its file is removed here.

@@ -1,4 +1,4 @@
-"""Jobs in several processes on this machine, each with its share of the cores and, where there are some, a GPU."""
+"""Where jobs are done: in this process, in several processes on this machine, or as tasks of a Ray cluster."""
 
 from __future__ import annotations
 
@@ -6,88 +6,94 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import Connection, wait
+from multiprocessing import active_children, get_context, parent_process
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from salience.errors import InputError
-from salience.jobs.job import Failure, Outcome, Pool, Watch, outcome_of, watched
+from salience.errors import InputError, one_line
 from salience.processes import connected, keep_freed_memory, kill_with_parent
 
-# A process that does the work of jobs. It imports nothing heavy before its environment variables are set.
+INTERVAL = 0.2  # seconds between two looks at the progress, and between two messages on that of a run
+RETRIES = 2  # of a run of a cluster whose process was killed, or whose machine was lost
+# Libraries that compute in several threads read these variables when they are loaded.
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
 
-INTERVAL = 0.2  # seconds between two messages on the progress of a run
+
+Work = Callable[[], Any]
+Progress = Callable[[int, int, float | None], None]  # step, number of steps, loss
+Watch = Callable[[str, int, int, float | None], None]  # the same of a job, after its name
+_progress: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
 
-def serve(connection: Connection, variables: Mapping[str, str]) -> None:
-    """Does the work that comes through the connection, and sends progress and outcomes back, until it is closed.
+def watcher() -> Progress | None:
+    """What a training of this process is to tell its step and its loss; None if nobody watches."""
+    return _progress.get()
+
+
+@contextmanager
+def watched(progress: Progress) -> Iterator[None]:
+    """Inside the `with`, every training of this process tells `progress` how far it is."""
+    token = _progress.set(progress)
+    try:
+        yield
+    finally:
+        _progress.reset(token)
+
+
+def at_times(send: Callable[[tuple[int, int, float | None]], object]) -> Progress:
+    """A progress that sends (step, number of steps, loss) a few times a second at most, and the last step."""
+    last = 0.0
+
+    def progress(step: int, steps: int, loss: float | None) -> None:
+        nonlocal last
+        if step >= steps or time.monotonic() - last >= INTERVAL:
+            last = time.monotonic()
+            send((step, steps, loss))
+
+    return progress
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that has failed.
 
     Args:
-        connection: to the process of the command.
-        variables: environment variables, which are set before any library reads them.
-    """
-    os.environ.update(variables)
-    keep_freed_memory()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the command too, which ends this process
-    end_with_command()
-    while True:
-        try:
-            name, work = connection.recv()
-        except EOFError:
-            return
-        with watched(Reports(connection.send)):
-            outcome = outcome_of(name, work)
-        try:
-            connection.send(outcome)
-        except OSError:
-            return
-        except Exception as error:  # a result that cannot be pickled
-            connection.send(Outcome(name, failure=Failure.of(name, error)))
-
-
-class Reports:
-    """Sends the progress of a run, a few times a second at most.
-
-    Args:
-        send: called with (step, number of steps, loss).
+        name: of the job.
+        error: one line that says why.
+        traceback: for developers; empty if a message is all that is known.
     """
 
-    def __init__(self, send: Callable[[tuple[int, int, float | None]], object]) -> None:
-        self.send = send
-        self.last = 0.0
+    name: str
+    error: str
+    traceback: str = ""
 
-    def __call__(self, step: int, steps: int, loss: float | None) -> None:
-        """Sends step, number of steps and loss."""
-        now = time.monotonic()
-        if step >= steps or now - self.last >= INTERVAL:
-            self.last = now
-            self.send((step, steps, loss))
-
-
-def end_with_command() -> None:
-    """Ends this process when the command ends, even if that is killed: its runs are locked no more.
-
-    Linux does it at once, also in the middle of a computation, so that this process cannot write beside a command that
-    goes on with its run. On other systems a thread waits for the end of the command.
-    """
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=exit_after, args=(parent,), daemon=True).start()
-        if kill_with_parent() and os.getppid() != parent.pid:  # it had ended before
-            os._exit(1)
+    @classmethod
+    def of(cls, name: str, error: Exception) -> Failure:
+        """The failure of a job whose work raised an error."""
+        line = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+        return cls(name, one_line(line), "".join(traceback.format_exception(error)))
 
 
-def exit_after(parent: BaseProcess) -> None:
-    """Waits until the process has ended, and ends this one."""
-    parent.join()
-    os._exit(1)
+def result_of(name: str, work: Work) -> Any:
+    """Does the work of a job here. An error of any kind is its failure."""
+    try:
+        return work()
+    except Exception as error:
+        return Failure.of(name, error)
 
 
-# One job at a time, in this process.
+# A pool does the work of several jobs at the same time, `size` at most. It is a context, at whose end all work stops.
+# `submit` begins the work of a job. `next` waits until a job ends and gives its name, and its result or `Failure`;
+# meanwhile it calls `watch` with the progress of the jobs under way.
 
 
 class Here:
@@ -95,29 +101,20 @@ class Here:
 
     size = 1
 
-    def __init__(self) -> None:
-        self.submitted: tuple[str, Callable[[], Any]] | None = None
-
-    def submit(self, name: str, work: Callable[[], Any]) -> None:
+    def submit(self, name: str, work: Work) -> None:
         """Keeps the work until `next` is called."""
         self.submitted = name, work
 
-    def next(self, watch: Watch) -> Outcome:
+    def next(self, watch: Watch) -> tuple[str, Any]:
         """Does the work."""
-        assert self.submitted is not None
         name, work = self.submitted
         with watched(partial(watch, name)):
-            return outcome_of(name, work)
+            return name, result_of(name, work)
 
     def __enter__(self) -> Here:
         return self
 
-    def __exit__(self, *failure: object) -> None:
-        self.submitted = None
-
-
-# Libraries that compute in several threads read these variables when they are loaded.
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
+    def __exit__(self, *failure: object) -> None: ...
 
 
 class Workers:
@@ -131,88 +128,103 @@ class Workers:
     def __init__(self, size: int) -> None:
         self.size = size
         self.idle: list[Worker] = []
-        self.busy: dict[str, Worker] = {}
+        self.busy: dict[Future[Any], tuple[str, Worker]] = {}
         self.gpus = visible_gpus()
-        threads = max(1, available_cores() // size)
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         chosen = os.environ.get("OMP_NUM_THREADS")
-        self.variables = {} if chosen else dict.fromkeys(THREAD_VARIABLES, str(threads))
+        self.variables = {} if chosen else dict.fromkeys(THREAD_VARIABLES, str(max(1, cores // size)))
 
-    def submit(self, name: str, work: Callable[[], Any]) -> None:
-        """Sends the work to a process that is idle, or to a new one."""
-        self.idle = [worker for worker in self.idle if worker.process.is_alive()]
-        worker = self.idle.pop() if self.idle else self.begin()
-        self.busy[name] = worker
-        worker.connection.send((name, work))
+    def submit(self, name: str, work: Work) -> None:
+        """Sends the work to a process that is idle, or to a new one. It sees the GPU that the fewest processes use."""
+        while self.idle:
+            worker = self.idle.pop()
+            if worker.process.is_alive():
+                break
+            worker.end()
+        else:
+            taken = [worker.gpu for _, worker in self.busy.values()]
+            worker = Worker(self.variables, min(self.gpus, key=taken.count) if self.gpus else None)
+        self.busy[worker.executor.submit(result_of, name, work)] = name, worker
 
-    def begin(self) -> Worker:
-        """Starts a process. Of several GPUs, it sees the one that the fewest processes use."""
-        if not self.gpus:
-            return Worker(self.variables)
-        taken = [worker.gpu for worker in self.busy.values()]
-        gpu = min(self.gpus, key=taken.count)
-        return Worker(self.variables | {"CUDA_VISIBLE_DEVICES": gpu}, gpu)
-
-    def next(self, watch: Watch) -> Outcome:
+    def next(self, watch: Watch) -> tuple[str, Any]:
         """Waits until a job ends. A process that ends before its job is the job's failure."""
         while True:
-            names = {worker.connection: name for name, worker in self.busy.items()}
-            for connection in wait(list(names)):
-                name = names[connection]  # type: ignore[index]  # only connections are waited for
-                worker = self.busy[name]
+            ended, _ = wait(self.busy, INTERVAL, FIRST_COMPLETED)
+            for name, worker in self.busy.values():
+                with suppress(EOFError, OSError):  # the process has ended
+                    while worker.progress.poll():
+                        watch(name, *worker.progress.recv())
+            for future in ended:
+                name, worker = self.busy.pop(future)
                 try:
-                    message = worker.connection.recv()
-                except (EOFError, OSError):
-                    del self.busy[name]
-                    return Outcome(name, failure=Failure(name, worker.epitaph()))
-                if isinstance(message, Outcome):
-                    self.idle.append(self.busy.pop(name))
-                    return message
-                watch(name, *message)
+                    result = future.result()
+                except BrokenProcessPool:
+                    return name, Failure(name, worker.end())
+                except Exception as error:  # work or a result that cannot be pickled
+                    result = Failure.of(name, error)
+                self.idle.append(worker)
+                return name, result
 
     def __enter__(self) -> Workers:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        for worker in [*self.idle, *self.busy.values()]:
+        for worker in [*self.idle, *(worker for _, worker in self.busy.values())]:
             worker.end()
 
 
 class Worker:
-    """A process that does work as it is sent.
+    """An executor of one process, whose end breaks no other job.
 
     Args:
-        variables: environment variables that it is given.
+        variables: environment variables that the process is given.
         gpu: the GPU that it sees; None for all.
     """
 
-    def __init__(self, variables: dict[str, str], gpu: str | None = None) -> None:
+    def __init__(self, variables: Mapping[str, str], gpu: str | None) -> None:
         self.gpu = gpu
-        # A fork of a process in which torch has threads may hang.
-        context = get_context("spawn")
-        self.connection: Connection
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=serve, args=(theirs, variables), daemon=True)
-        self.process.start()
+        own = variables if gpu is None else {**variables, "CUDA_VISIBLE_DEVICES": gpu}
+        context = get_context("spawn")  # a fork of a process in which torch has threads may hang
+        self.progress, theirs = context.Pipe(duplex=False)
+        others = set(active_children())
+        self.executor = ProcessPoolExecutor(1, context, begin, (own, theirs))
+        self.executor.submit(os.getpid)  # starts the process
+        (self.process,) = set(active_children()) - others
         theirs.close()  # so that this end sees it when the process ends
 
-    def epitaph(self) -> str:
-        """One line on how the process has ended."""
-        self.process.join()
+    def end(self) -> str:
+        """Ends the process, whatever it is doing; says how it has ended, if it had before."""
+        self.process.kill()
+        self.executor.shutdown()
+        self.progress.close()
         code = self.process.exitcode or 0
         if code < 0:
             return f"its process was ended by signal {-code}; signal 9 often means that the memory was used up"
         return f"its process ended with exit code {code} before the run was done"
 
-    def end(self) -> None:
-        """Ends the process, whatever it is doing."""
-        self.process.kill()
-        self.process.join()
-        self.connection.close()
+
+def begin(variables: Mapping[str, str], progress: Connection) -> None:
+    """Prepares a process for its jobs, before it loads a library that reads the environment variables.
+
+    It ends when the command ends, even if that is killed: its runs are locked no more. Linux does it at once, also in
+    the middle of a computation, so that the process cannot write beside a command that goes on with its run. On other
+    systems a thread waits for the end of the command.
+    """
+    os.environ.update(variables)
+    keep_freed_memory()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the command too, which ends this process
+    parent = parent_process()
+    assert parent is not None
+    threading.Thread(target=exit_after, args=(parent,), daemon=True).start()
+    if kill_with_parent() and os.getppid() != parent.pid:  # it had ended before
+        os._exit(1)
+    _progress.set(at_times(progress.send))
 
 
-def available_cores() -> int:
-    """The number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def exit_after(parent: BaseProcess) -> None:
+    """Waits until the process has ended, and ends this one."""
+    parent.join()
+    os._exit(1)
 
 
 def visible_gpus() -> list[str]:
@@ -226,17 +238,11 @@ def visible_gpus() -> list[str]:
     return named.split(",")[:count] if named else [str(number) for number in range(count)]
 
 
-# Jobs as tasks of a Ray cluster, each with the resources of one run: a core, or a GPU where the cluster has some.
-
-RETRIES = 2  # of a run whose process was killed, or whose machine was lost
-POLL = 0.5  # seconds between two looks at the progress
-
-
 class RayTasks:
-    """A pool of tasks of a Ray cluster. A run whose process or machine is lost is made again on another one.
+    """A pool of tasks of a Ray cluster, each with a core, or a GPU where the cluster has some.
 
-    The files that a run reads and writes must be at the same place on all machines: tasks run in the folder in which
-    the command was started.
+    A run whose process or machine is lost is made again on another one. The files that a run reads and writes must be
+    at the same place on all machines: tasks run in the folder in which the command was started.
 
     Args:
         address: of the cluster, as `ray.init` takes it: "auto", "local", or HOST:PORT.
@@ -259,24 +265,24 @@ class RayTasks:
         self.task = ray.remote(num_cpus=1, num_gpus=1 if gpus else 0, max_retries=RETRIES)(do)
         return self
 
-    def submit(self, name: str, work: Callable[[], Any]) -> None:
+    def submit(self, name: str, work: Work) -> None:
         """Sends the work to the cluster."""
         self.running[self.task.remote(name, work, os.getcwd(), self.progress)] = name
 
-    def next(self, watch: Watch) -> Outcome:
+    def next(self, watch: Watch) -> tuple[str, Any]:
         """Waits until a task ends."""
         import ray
 
         while True:
-            ready, _ = ray.wait(list(self.running), timeout=POLL)
+            ready, _ = ray.wait(list(self.running), timeout=INTERVAL)
             for told in self.progress.get_nowait_batch(self.progress.qsize()):
                 watch(*told)
             for task in ready:
                 name = self.running.pop(task)
                 try:
-                    return ray.get(task)
+                    return name, ray.get(task)
                 except ray.exceptions.RayError as error:
-                    return Outcome(name, failure=Failure.of(name, InputError(f"Ray: {error}")))
+                    return name, Failure.of(name, InputError(f"Ray: {error}"))
 
     def __exit__(self, *failure: object) -> None:
         import ray
@@ -286,27 +292,18 @@ class RayTasks:
         self.connection.close()
 
 
-def do(name: str, work: Callable[[], Any], folder: str, progress: Any) -> Outcome:
-    """Does the work of a job on a machine of the cluster, in the folder of the command.
-
-    Args:
-        progress: a queue for the progress.
-    """
+def do(name: str, work: Work, folder: str, progress: Any) -> Any:
+    """Does the work of a job on a machine of the cluster, in the folder of the command; `progress` is a queue."""
     keep_freed_memory()
     try:
         os.chdir(folder)
     except OSError as error:
-        return Outcome(name, failure=Failure(name, f"{folder} is not on every machine of the cluster ({error})"))
-    with watched(Reports(partial(tell, progress, name))):
-        return outcome_of(name, work)
+        return Failure(name, f"{folder} is not on every machine of the cluster ({error})")
+    with watched(at_times(lambda told: progress.put_nowait((name, *told)))):
+        return result_of(name, work)
 
 
-def tell(progress: Any, name: str, told: tuple[int, int, float | None]) -> None:
-    """Puts the progress of a run into the queue."""
-    progress.put_nowait((name, *told))
-
-
-# The choice between this process, several processes, and a cluster.
+Pool = Here | Workers | RayTasks
 
 
 def pool_of(jobs: int = 1, ray: str | None = None) -> Pool:

@@ -19,7 +19,7 @@ from typing import Any
 from transformers import set_seed
 
 from salience.classify import TextClassifier
-from salience.comparison.evidence import LearningCurves
+from salience.comparison.comparison import LearningCurves
 from salience.comparison.paired_difference import PairedDifference, paired_difference
 from salience.comparison.variation import Difference, difference, spread
 from salience.data.splitting import draw, drawn

@@ -11,10 +11,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from salience.comparison.evidence import GridEvidence, Predictions
-from salience.comparison.kept_runs import SettingUsed
+from salience.comparison.comparison import Comparison, SettingUsed
 from salience.comparison.paired_difference import PairedDifference
-from salience.comparison.results import Comparison, ConditionResults, OverDataSets
+from salience.comparison.results import ConditionResults, OverDataSets, SeedPredictions
 from salience.comparison.variation import spread
 from salience.errors import counted
 from salience.report.terminal import literal, titled
@@ -188,10 +187,10 @@ def remedy(difference: PairedDifference) -> str:
 # What a comparison consists of and how its numbers were computed, in sentences for its page and its Markdown.
 
 
-def statistics_in_words(evidence: GridEvidence) -> str:
+def statistics_in_words(comparison: Comparison) -> str:
     """How the numbers of the report were computed, and what the seeds vary."""
-    comparison, drawn = evidence.comparison, evidence.drawn
-    seeds, family = comparison.seeds, sum(len(results.differences) for results in comparison.conditions)
+    drawn, seeds = comparison.drawn, comparison.seeds
+    family = sum(len(results.differences) for results in comparison.conditions)
     together = (
         f"; over the {family} differences of a score, the intervals hold together at 95 % (Bonferroni) and the "
         "p-values of sign flips are adjusted by Holm"
@@ -213,16 +212,15 @@ def statistics_in_words(evidence: GridEvidence) -> str:
     )
 
 
-def grid_in_words(evidence: GridEvidence) -> str:
+def grid_in_words(comparison: Comparison) -> str:
     """How many runs there are, of what."""
-    comparison = evidence.comparison
     references = len(comparison.conditions[0].references)
     parts = [counted(len(comparison.methods) - references, "method")]
     parts += [counted(references, "reference")] if references else []
     parts.append(counted(len(comparison.seeds), "seed"))
     if len(comparison.conditions) > 1:
         parts.append(counted(len(comparison.conditions), "condition"))
-    return f"{counted(evidence.provenance.runs, 'run')}: {', '.join(parts)}"
+    return f"{counted(comparison.provenance.runs, 'run')}: {', '.join(parts)}"
 
 
 # The values of a comparison as texts, which its page and its Markdown share.
@@ -335,7 +333,9 @@ def over_rows(over: OverDataSets) -> dict[str, tuple[str, str, str]]:
     return {method: (str(here), p_value(here), str(over.elsewhere[method])) for method, here in over.here.items()}
 
 
-def pairs_in_words(predictions: Predictions, method: str, most: int = LISTED_PAIRS) -> list[tuple[str, str, str, str]]:
+def pairs_in_words(
+    predictions: SeedPredictions, method: str, most: int = LISTED_PAIRS
+) -> list[tuple[str, str, str, str]]:
     """The pairs of classes that a method confuses most: label, prediction, mean number of rows, share of the label.
 
     Args:
@@ -358,7 +358,7 @@ def setting_values(setting: SettingUsed) -> list[str]:
     return [f"{value} ({'; '.join(titles)})" for value, titles in setting.values.items()]
 
 
-def disputed_in_words(predictions: Predictions, baseline: str) -> str:
+def disputed_in_words(predictions: SeedPredictions, baseline: str) -> str:
     """On how many test rows methods disagree, and which are shown."""
     rows, shown = predictions.results.rows, len(predictions.texts)
     what = (

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from salience.comparison.evidence import DisputedText, GridEvidence, HeatMaps, LearningCurves, Predictions
-from salience.comparison.kept_runs import Provenance
-from salience.comparison.results import ConditionResults
+from salience.comparison.comparison import Comparison, LearningCurves, Provenance
+from salience.comparison.heat_maps import HeatMaps
+from salience.comparison.results import ConditionResults, DisputedText, SeedPredictions
 from salience.comparison.variation import spread
 from salience.errors import printable
 from salience.report.comparison import (
@@ -46,17 +46,16 @@ from salience.templating import render
 LONGEST = 200  # characters of a cell of a table
 
 
-def comparison_markdown(evidence: GridEvidence, title: str) -> str:
+def comparison_markdown(comparison: Comparison, title: str) -> str:
     """The report as Markdown of GitHub. Every value is escaped.
 
     Args:
-        evidence: what it shows.
+        comparison: what it shows.
         title: a title as plain text.
     """
-    comparison = evidence.comparison
     blocks = [
         f"# {line_of(title)}",
-        line_of(f"{grid_in_words(evidence)}. {statistics_in_words(evidence)}"),
+        line_of(f"{grid_in_words(comparison)}. {statistics_in_words(comparison)}"),
         "\n".join(f"- {line_of(verdict)}" for verdict in verdicts(comparison)),
         "## Methods",
         *(block for results in comparison.conditions for block in methods_of(results)),
@@ -72,19 +71,19 @@ def comparison_markdown(evidence: GridEvidence, title: str) -> str:
             *heading(over.title),
             table(["method", "on these data sets", "p (Holm)", "on others like these"], rows),
         ]
-    if evidence.curves:
+    if comparison.curves:
         blocks.append(f"## Learning curves: {comparison.scoring.main_title} (%) by labelled rows")
-    blocks += [block for curves in evidence.curves for block in curves_of(curves)]
-    blocks += ["## F1 of each class (%)"] if evidence.predictions else []
-    blocks += [block for each in evidence.predictions for block in classes_of(each.results)]
-    confusions = [block for each in evidence.predictions for block in confusions_of(each)]
+    blocks += [block for curves in comparison.curves for block in curves_of(curves)]
+    blocks += ["## F1 of each class (%)"] if comparison.predictions else []
+    blocks += [block for each in comparison.predictions for block in classes_of(each.results)]
+    confusions = [block for each in comparison.predictions for block in confusions_of(each)]
     blocks += ["## Most confused classes, mean over seeds", *confusions] if confusions else []
-    if any(each.texts for each in evidence.predictions):
+    if any(each.texts for each in comparison.predictions):
         blocks.append("## Texts on which methods disagree")
     blocks += [
-        block for each in evidence.predictions if each.texts for block in texts_of(each, comparison.baseline)
+        block for each in comparison.predictions if each.texts for block in texts_of(each, comparison.baseline)
     ]  # fmt: skip
-    return "\n\n".join([*blocks, *provenance_blocks(evidence.provenance)]) + "\n"
+    return "\n\n".join([*blocks, *provenance_blocks(comparison.provenance)]) + "\n"
 
 
 def methods_of(results: ConditionResults) -> list[str]:
@@ -118,14 +117,14 @@ def classes_of(results: ConditionResults) -> list[str]:
     return [*heading(results.title), made, *rest]
 
 
-def confusions_of(predictions: Predictions) -> list[str]:
+def confusions_of(predictions: SeedPredictions) -> list[str]:
     """A table of the pairs of classes that each method confuses most."""
     rows = [[method, *pair] for method in predictions.confusions for pair in pairs_in_words(predictions, method, 5)]
     head = ["method", "label", "prediction", "test rows", "of the label"]
     return [*heading(predictions.results.title), table(head, rows)] if rows else []
 
 
-def texts_of(predictions: Predictions, baseline: str) -> list[str]:
+def texts_of(predictions: SeedPredictions, baseline: str) -> list[str]:
     """A table of texts, with the majority prediction of each method."""
     methods = list(predictions.texts[0].predicted)
     rows = [
@@ -206,18 +205,18 @@ class Figures:
         return Figure(caption, inline(svg, self.styles, printable(caption)))
 
 
-def comparison_page(evidence: GridEvidence, title: str) -> str:
+def comparison_page(comparison: Comparison, title: str) -> str:
     """The page as HTML.
 
     Args:
-        evidence: what it shows.
+        comparison: what it shows.
         title: a title as plain text.
     """
-    figures, comparison, heat_maps = Figures(), evidence.comparison, evidence.heat_maps
-    score, several = comparison.scoring.main_title, any(each.of_several for each in evidence.predictions)
+    figures, heat_maps = Figures(), comparison.heat_maps
+    score, several = comparison.scoring.main_title, any(each.of_several for each in comparison.predictions)
     body = render(
         PACKAGE, "comparison.html.jinja",
-        title=title, about=grid_in_words(evidence), statistics=statistics_in_words(evidence),
+        title=title, about=grid_in_words(comparison), statistics=statistics_in_words(comparison),
         verdicts=verdicts(comparison), folded=FOLDED, baseline=comparison.baseline, score=score, several=several,
         measured_words=measured_in_words(comparison.baseline),
         over=[(over.title, over_rows(over)) for over in comparison.over_data_sets],
@@ -230,23 +229,23 @@ def comparison_page(evidence: GridEvidence, title: str) -> str:
         ],
         curves=[
             figures.drawn(learning_curves(each), joined(each.title, f"mean {score} ± standard deviation over seeds"))
-            for each in evidence.curves
+            for each in comparison.curves
         ],
         costs=[
             figures.drawn(
                 gain_against_cost(each.results), joined(each.results.title, f"difference in {score} against time")
             )
-            for each in evidence.predictions
+            for each in comparison.predictions
         ],
         reliability=[
             figures.drawn(reliability_diagrams(each), joined(each.results.title, reliability_caption(each.of_several)))
-            for each in evidence.predictions
+            for each in comparison.predictions
         ],
         classes=[(each.results.title, list(each.results.classes.f1), class_rows(each.results))
-                 for each in evidence.predictions],
+                 for each in comparison.predictions],
         confusions=[
             (own_title, own, pairs)
-            for own_title, own, pairs in (confusions(each, figures) for each in evidence.predictions)
+            for own_title, own, pairs in (confusions(each, figures) for each in comparison.predictions)
             if own is not None or any(pairs.values())
         ],
         disputed=[
@@ -254,12 +253,12 @@ def comparison_page(evidence: GridEvidence, title: str) -> str:
                 each.results.title, disputed_in_words(each, comparison.baseline),
                 text_cards(each, heat_maps, figures.styles),
             )
-            for each in evidence.predictions if each.texts
+            for each in comparison.predictions if each.texts
         ],
-        variants=evidence.provenance.variants,
+        variants=comparison.provenance.variants,
         heat_maps=heat_maps, legend=legend(figures.styles) if heat_maps.of_texts else [],
-        settings=[(each.name, setting_values(each), each.filled_in) for each in evidence.provenance.settings],
-        versions=evidence.provenance.versions, machine=evidence.provenance.machine,
+        settings=[(each.name, setting_values(each), each.filled_in) for each in comparison.provenance.settings],
+        versions=comparison.provenance.versions, machine=comparison.provenance.machine,
     )  # fmt: skip
     return framed(title, asset("words.css") + asset("comparison.css") + figures.styles.sheet(), body)
 
@@ -281,7 +280,7 @@ def joined(title: str, words: str) -> str:
 
 
 def confusions(
-    predictions: Predictions, figures: Figures
+    predictions: SeedPredictions, figures: Figures
 ) -> tuple[str, Figure | None, dict[str, list[tuple[str, str, str, str]]]]:
     """Title, the matrices as a picture if there are few classes, and else the most confused pairs of every method."""
     title = predictions.results.title
@@ -308,7 +307,7 @@ class TextCard:
     heat_maps: list[HeatMap]
 
 
-def text_cards(predictions: Predictions, heat_maps: HeatMaps, styles: Styles) -> list[TextCard]:
+def text_cards(predictions: SeedPredictions, heat_maps: HeatMaps, styles: Styles) -> list[TextCard]:
     """The texts of a condition on which methods disagree, with the explanations that there are."""
     return [
         TextCard(

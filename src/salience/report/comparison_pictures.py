@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from salience.comparison.evidence import LearningCurves, Predictions
+from salience.comparison.comparison import LearningCurves
 from salience.comparison.paired_difference import PairedDifference
-from salience.comparison.results import ConditionResults
+from salience.comparison.results import ConditionResults, SeedPredictions
 from salience.comparison.variation import spread
 from salience.report.comparison import times_in_words
 from salience.report.pictures import COLOURS, GREY, STYLES, HoverTexts, Marks, drawable, legend_beside
@@ -149,7 +149,7 @@ WIDTH = 11.0  # inches that pictures fill at most
 DARK, LIGHT = "#222222", "#666666"
 
 
-def reliability_diagrams(predictions: Predictions) -> Drawing:
+def reliability_diagrams(predictions: SeedPredictions) -> Drawing:
     """Accuracy against confidence, pooled over seeds."""
     return diagrams(predictions.reliability)
 
@@ -205,7 +205,7 @@ def draw_reliability(axes: Axes, place: tuple[float, float], method: str, bins: 
     }
 
 
-def confusion_matrices(predictions: Predictions) -> Drawing:
+def confusion_matrices(predictions: SeedPredictions) -> Drawing:
     """Mean number of test rows of each label with each prediction; the colour is the share of the label's rows."""
     methods, labels = predictions.confusions, predictions.labels
     names = LETTER * max(len(drawable(label, CLASS_NAME)) for label in labels) + 0.35

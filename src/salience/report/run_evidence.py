@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from salience.classify import TextClassifier
-from salience.comparison.kept_runs import read_rows
 from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.explainers.class_words import POINTS, ClassWord, words_by_class
@@ -17,7 +16,7 @@ from salience.explainers.explain import explain_texts
 from salience.explainers.explanation import Explanation
 from salience.explainers.gradient import gradient
 from salience.explainers.integrated import IntegratedGradients
-from salience.runs.results import Run
+from salience.runs.results import Run, read_rows
 from salience.scores.labels import labels_of
 from salience.scores.metrics import HALF
 from salience.scores.predictions import Predictions

@@ -228,6 +228,37 @@ def read_predictions(
     return names, predictions
 
 
+def read_rows(folder: Path, rows: Sequence[int], name: str = PREDICTIONS) -> list[dict[str, Any]]:
+    """Some of the rows of a run's predictions.jsonl, or of its out_of_fold.jsonl, in the order asked for.
+
+    Args:
+        rows: numbers of lines, from 0.
+        name: of the file.
+
+    Raises:
+        InputError: the file is damaged or has fewer lines.
+    """
+    wanted, found = set(rows), {}
+    if not wanted:
+        return []
+    file = folder / name
+    try:
+        # Texts contain line ends of Unicode, which only splitting at "\n" leaves alone.
+        with open(file, encoding="utf-8", newline="\n") as lines:
+            for number, line in enumerate(lines):
+                if number in wanted:
+                    row = found[number] = json.loads(line)
+                    texts = [row["text"], row.get("text_pair", "")]
+                    for labels in (row["label"], row["predicted"]):
+                        texts += labels if isinstance(labels, list) else [labels]
+                    if not all(isinstance(text, str) for text in texts) or not isinstance(row["row"], int):
+                        raise ValueError("a row has no text, label or prediction")
+        return [found[number] for number in rows]
+    except DAMAGED as error:
+        reason = one_line(f"{type(error).__name__}: {error}", 200)
+        raise InputError(f"{file} is damaged ({reason}): remove {folder} to run it again") from error
+
+
 def judge_of(metrics: Mapping[str, Any]) -> str | None:
     """The rows that a run is judged on: "test", else "estimate", else "validation"; None if nothing was measured.
 

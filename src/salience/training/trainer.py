@@ -22,7 +22,7 @@ from salience.data.encoding import Encoded
 from salience.errors import InputError
 from salience.hooks.hooks import forward
 from salience.hooks.stages import has_pooling_layer, stages, unwrapped
-from salience.jobs.job import watcher
+from salience.jobs import watcher
 from salience.mixing import Method
 from salience.mixing.method import resolved
 from salience.models.mean_pooling import NARROW, head
@@ -140,7 +140,7 @@ def diverged(trainer: Trainer, what: str) -> InputError:
 
 
 class TellProgress(TrainerCallback):
-    """Tells step, number of steps and the last logged loss after every step, if `salience.jobs.job` is used."""
+    """Tells step, number of steps and the last logged loss after every step, if `salience.jobs` is used."""
 
     def __init__(self) -> None:
         self.loss: float | None = None
