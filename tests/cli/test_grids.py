@@ -56,6 +56,7 @@ def same(folder, expected) -> bool:
     return one == other and set(files_in(folder)) == set(files_in(expected))
 
 
+@pytest.mark.whole
 def test_two_processes_come_to_the_same(command, one_process, salience, tmp_path, monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: range(2), raising=False)
@@ -70,7 +71,7 @@ def test_two_processes_come_to_the_same(command, one_process, salience, tmp_path
     assert {run["machine"]["threads"] for run in metrics} == {1}
 
 
-@pytest.mark.parametrize("by", ["option", "array"])
+@pytest.mark.parametrize("by", ["option", pytest.param("array", marks=pytest.mark.whole)])
 def test_parts_make_the_whole(by, command, one_process, salience, tmp_path, monkeypatch):
     """The parts are named, or come from the tasks 1 to 3 of a Slurm array."""
     for part in (1, 2, 3):
@@ -85,7 +86,7 @@ def test_parts_make_the_whole(by, command, one_process, salience, tmp_path, monk
     assert same(tmp_path / "out", one_process)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.whole)])
 def test_a_run_that_fails_is_recorded_and_the_rest_goes_on(jobs, command, salience, tmp_path, place):
     """Marked by hand: a folder in the way of one run."""
     out = tmp_path / "out"
@@ -107,6 +108,7 @@ def test_a_run_that_fails_is_recorded_and_the_rest_goes_on(jobs, command, salien
     assert not (out / "failures.jsonl").exists() and (out / "comparison.json").exists()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=lambda how: how.name)
 def test_a_killed_comparison_is_continued(how, command, salience, tmp_path):
     out = tmp_path / "out"
@@ -127,6 +129,7 @@ def test_a_killed_comparison_is_continued(how, command, salience, tmp_path):
     assert [path for path in out.iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.whole
 def test_two_commands_share_the_runs(command, one_process, tmp_path):
     processes = [started(*command(tmp_path / "out"), log=tmp_path / f"{number}.log") for number in (1, 2)]
     for process in processes:
@@ -143,6 +146,7 @@ def table(monkeypatch):
     monkeypatch.setitem(TABLES, "made-up", made_up)
 
 
+@pytest.mark.whole
 def test_a_table_is_run_by_two_processes(table, salience, tmp_path):
     def rows(file):
         lines = map(json.loads, file.read_text().splitlines())
@@ -157,7 +161,7 @@ def test_a_table_is_run_by_two_processes(table, salience, tmp_path):
     assert "set two, seed 2: 52.0" in answers[0].out and answers[0].out.endswith("two 2 0.52\n")
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.whole)])
 def test_a_cell_that_fails_is_recorded_and_the_rest_goes_on(jobs, table, salience, tmp_path):
     answer = salience("reproduce", "made-up", "--seeds", "12,13,14", "--results", tmp_path / "table.jsonl", "--jobs",
                       jobs)  # fmt: skip

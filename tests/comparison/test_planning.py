@@ -1,12 +1,24 @@
 """Steps of equal budgets, against a search over all numbers of steps; and a measured step."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
 import families
-from labelled import FILLER, WORDS, labelled_rows, write_csv
-from salience.comparison.planning import TIMED, UNTIMED, Clock, Known, counting_passes, seconds_per_step, steps_of
+from labelled import FILLER, WORDS, labelled_rows, rows_of_several, write_csv
+from salience.comparison.grid import Grid, setting_variants
+from salience.comparison.planning import (
+    TIMED,
+    UNTIMED,
+    Clock,
+    Known,
+    counting_passes,
+    plans_of,
+    seconds_per_step,
+    steps_of,
+)
+from salience.errors import InputError
 from salience.training.recipe import Recipe
 
 
@@ -84,3 +96,87 @@ def test_a_step_is_timed_after_some_that_do_not_count(recipe, monkeypatch):
     monkeypatch.setattr("salience.comparison.planning.moment", lambda: times.pop(0))
     assert seconds_per_step(recipe("plain")) == (TIMED + 1) / 2
     assert len(clocks[0].seconds) == steps and not times
+
+
+@pytest.fixture(scope="module")
+def planned(recipe):
+    """Plans of variants of plain training with four steps, over one or two data sets; and what was told."""
+
+    def made(variants, output, budget="passes", sets=None, seeds=(0, 1), **settings):
+        base = replace(recipe("plain", **settings), steps=4, test=recipe("plain").data)
+        notes = []
+        grid = Grid(setting_variants(base, variants), seeds, (), (), sets or {})
+        return plans_of(grid, output, budget, notes.append), [line for line in notes if "costs" in line]
+
+    return made
+
+
+def steps_in(plans) -> dict[str, int]:
+    (plan,) = plans.values()
+    return {name: each.steps for name, each in plan.items()}
+
+
+def test_methods_spend_as_much_as_the_baseline(planned, tmp_path):
+    """Batches of 16; half as many texts a step are paid by twice as many steps. A second command finds out nothing."""
+    variants = {
+        "usual": {}, "embedmix": {"method": "embedmix"}, "senmixup": {"method": "senmixup"},
+        "small": {"batch_size": 8}, "long": {"steps": 7}, "half": {"precision": "bf16"},
+    }  # fmt: skip
+    expected = {"usual": 4, "embedmix": 2, "senmixup": 4, "small": 8, "long": 7, "half": 4}
+    plans, notes = planned(variants, tmp_path)
+    assert steps_in(plans) == expected and any("embedmix costs 2 passes" in line for line in notes)
+    (plan,) = plans.values()
+    assert (plan["usual"].precision, plan["half"].precision) == ("fp32", "bf16")
+    assert {name: each.method for name, each in plan.items() if each.method != "plain"} == {
+        "embedmix": "embedmix", "senmixup": "senmixup"
+    }  # fmt: skip
+    again, notes = planned(variants, tmp_path, seeds=(5, 6))
+    assert steps_in(again) == expected and notes == []
+    assert steps_in(planned(variants, tmp_path, "steps")[0]) == dict.fromkeys(variants, 4) | {"long": 7}
+
+
+def test_mixtures_only_cost_the_guide_alone(planned, tmp_path):
+    """ssmix takes 5/3 passes, of which the guide is 2/3."""
+    variants = {"ssmix": {"method": "ssmix"}, "embedmix": {"method": "embedmix"}, "usual": {"method": "plain"}}
+    plans, _ = planned(variants, tmp_path, clean=0.0)
+    assert steps_in(plans) == {"ssmix": 4, "embedmix": 7, "usual": 7}
+
+
+def test_measured_steps_are_kept(planned, tmp_path, monkeypatch):
+    """A second command would measure other times; the grid keeps its own, and a new method is measured then."""
+    seconds, measured = {"plain": 1.0, "embedmix": 2.0}, []
+
+    def timed(plan):
+        measured.append(plan.method)
+        return seconds[plan.method]
+
+    monkeypatch.setattr("salience.comparison.planning.seconds_per_step", timed)
+    variants = {"usual": {}, "embedmix": {"method": "embedmix"}}
+    assert steps_in(planned(variants, tmp_path, "time")[0]) == {"usual": 4, "embedmix": 2}
+    seconds |= {"plain": 7.0, "embedmix": 1.0, "wordmixup": 4.0}
+    variants["word"] = {"method": "wordmixup"}
+    plans, _ = planned(variants, tmp_path, "time", seeds=(1, 2))
+    assert steps_in(plans) == {"usual": 4, "embedmix": 2, "word": 1}
+    assert measured == ["plain", "embedmix", "wordmixup"] and not list(tmp_path.glob("*measuring*"))
+
+
+@pytest.mark.whole
+def test_a_real_clock(planned, tmp_path):
+    plans, _ = planned({"usual": {}, "embedmix": {"method": "embedmix"}}, tmp_path, "time")
+    costs = {plan.method: cost for _, plan, cost in Known.read(tmp_path / "grid.json").costs}
+    assert min(costs.values()) > 0
+    assert steps_in(plans)["embedmix"] == max(1, round(4 * costs["plain"] / costs["embedmix"]))
+
+
+def test_data_sets_of_both_kinds_of_labels_and_those_without_test_rows(planned, recipe, tmp_path):
+    one = recipe("plain").data
+    several = str(write_csv(tmp_path / "several.csv", rows_of_several(40, 0)))
+    variants, columns = {"usual": {}, "long": {"steps": 7}}, {"text": "text", "label": "label"}
+    sets = {"one": {"data": one, "test": one}, "several": {"data": several, "test": several} | columns}
+    with pytest.raises(InputError, match="data sets one and several have one label each"):
+        planned(variants, tmp_path / "both", sets=sets)
+    sets = {"one": {"data": one, "test": None}}
+    with pytest.raises(InputError, match=r"no test part.*--test"):
+        planned(variants, tmp_path / "none", sets=sets)
+    with pytest.raises(InputError, match="--budget"):
+        planned(variants, tmp_path / "texts", "texts")

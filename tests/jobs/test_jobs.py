@@ -13,25 +13,16 @@ from pathlib import Path
 import pytest
 
 from jobs import work
-from salience.classify.parts import answers_by_ray
+from jobs.work import job
 from salience.errors import InputError
 from salience.files import lock_of, locked
-from salience.jobs import Failure, FailureLog, Job, pool_of, run_jobs
+from salience.jobs import Failure, FailureLog, pool_of, run_jobs
 from salience.jobs.workers import Workers
 
 
 @pytest.fixture
 def log(tmp_path) -> FailureLog:
     return FailureLog(tmp_path / "failures.jsonl")
-
-
-def job(folder: Path, name: str, does=None) -> Job:
-    """A job whose result is a file."""
-    file = folder / f"{name}.json"
-    return Job(
-        name, does or partial(work.process_and_threads, folder, name), is_done=file.exists,
-        keep=lambda result: file.write_text(json.dumps(result)), lock=folder / name,
-    )  # fmt: skip
 
 
 def result(folder: Path, name: str):
@@ -99,6 +90,8 @@ def test_a_process_that_is_killed_between_two_jobs_is_replaced():
 
 
 def test_a_missing_ray_is_named(log, tmp_path, monkeypatch):
+    from salience.classify.parts import answers_by_ray
+
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=r"--ray needs the package ray: pip install 'salience\[cluster\]'"):
         run_jobs([job(tmp_path, "one")], pool_of(ray="local"), log)
@@ -205,11 +198,11 @@ COMMAND = """
 from functools import partial
 from pathlib import Path
 from jobs import work
-from jobs.test_jobs import job
+from jobs.work import job
 from salience.jobs import FailureLog, pool_of, run_jobs
 if __name__ == "__main__":
     folder = Path({folder!r})
-    jobs = [job(folder, name, partial(work.{work}, folder, name)) for name in ("one", "two")]
+    jobs = [work.job(folder, name, partial(work.{work}, folder, name)) for name in ("one", "two")]
     run_jobs(jobs, pool_of(2), FailureLog(folder / "failures.jsonl"))
 """
 

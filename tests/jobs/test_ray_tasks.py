@@ -10,7 +10,8 @@ import pytest
 
 from clusters import two_workers
 from jobs import work
-from jobs.test_jobs import Shown, calls, job, result, wait_until
+from jobs.test_jobs import Shown, calls, result, wait_until
+from jobs.work import job
 from salience.errors import InputError
 from salience.jobs import FailureLog, pool_of, run_jobs
 

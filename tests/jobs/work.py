@@ -1,12 +1,14 @@
 """What jobs do in the tests. The functions are here, where a process that is started anew can import them."""
 
+import json
 import os
 import signal
 import time
+from functools import partial
 from pathlib import Path
 
 from salience.errors import InputError
-from salience.jobs import watcher
+from salience.jobs import Job, watcher
 
 
 def process_and_threads(folder: Path, name: str) -> tuple[int, str]:
@@ -49,3 +51,12 @@ def compute_long(folder: Path, name: str) -> None:
     """No other thread of the process can do anything meanwhile."""
     (folder / f"{name}.pid").write_text(str(os.getpid()))
     sum(range(10**12))
+
+
+def job(folder: Path, name: str, does=None) -> Job:
+    """A job whose result is a file."""
+    file = folder / f"{name}.json"
+    return Job(
+        name, does or partial(process_and_threads, folder, name), is_done=file.exists,
+        keep=lambda result: file.write_text(json.dumps(result)), lock=folder / name,
+    )  # fmt: skip

@@ -31,10 +31,10 @@ def large(tmp_path_factory):
 def test_values_are_those_of_the_comparison(large):
     """Counted from the runs' scores, for every condition and method."""
     found = content_of(large)
-    for method in large.comparison.methods:
+    for method in large.methods:
         rows = [row for row in found.rows_of(method) if len(row) == 8]
         assert len(rows) == 4
-        for cells, results in zip(rows, large.comparison.conditions, strict=True):
+        for cells, results in zip(rows, large.conditions, strict=True):
             accuracy = np.array(results.scores[method]["accuracy"])
             assert cells[0].startswith(f"{accuracy.mean():.2f} ± {accuracy.std(ddof=1):.2f}")
             means = {each: np.mean(results.scores[each]["accuracy"]) for each in results.scores}
@@ -52,14 +52,14 @@ def test_values_are_those_of_the_comparison(large):
     over = [row for row in found.rows_of("ssmix") if len(row) == 3]
     assert over == [
         [str(each.here["ssmix"]), p_value(each.here["ssmix"]), str(each.elsewhere["ssmix"])]
-        for each in large.comparison.over_data_sets
+        for each in large.over_data_sets
     ]
 
 
 def test_both_reports_say_the_same(large):
     page, text = content_of(large), comparison_markdown(large, "Comparison")
     plain = text.replace("\\", "").replace("**", "")
-    for results in large.comparison.conditions:
+    for results in large.conditions:
         for by_score in results.differences.values():
             assert str(by_score["accuracy"]) in plain and str(by_score["accuracy"]) in page.text
     assert "36 runs: 3 methods, 3 seeds, 4 conditions." in plain
@@ -76,7 +76,7 @@ def test_curves_are_over_sizes(large):
     assert [(curves.title, curves.rows) for curves in large.curves] == [("one", [100, 200]), ("two", [100, 200])]
     page = content_of(large)
     assert "curves" in page.sections and "#curves" in page.addresses
-    mean = np.mean(large.comparison.conditions[0].scores["ssmix"]["accuracy"])
+    mean = np.mean(large.conditions[0].scores["ssmix"]["accuracy"])
     assert f"ssmix, 100 rows: {mean:.2f} ± " in page.text
     assert "## Learning curves" in comparison_markdown(large, "x")
 
