@@ -249,7 +249,7 @@ def test_faithfulness_has_a_table_of_its_own(tmp_path):
     assert not [name for name in head if "sufficiency" in name]  # the scores' own table is as without the measure
     for methods, printed in ((("plain", "ssmix", "tmix"), True), (("plain", "ssmix", "tmix", "embedmix"), False)):
         console = Console(width=100, file=StringIO(), highlight=False)
-        show_comparison(made_up(tmp_path / str(len(methods)), methods, more=explained).comparison, console)
+        show_comparison(made_up(tmp_path / str(len(methods)), methods, more=explained), console)
         assert ("-22.00 ± 3.00" in console.file.getvalue()) == printed  # four methods are wider than a terminal
 
 
