@@ -31,7 +31,7 @@ def model():
     return families.build("bert", layers=LAYERS)
 
 
-@pytest.mark.parametrize("clean", [0.0, 0.5, 0.1])
+@pytest.mark.parametrize("clean", [0.0, 0.5, pytest.param(0.1, marks=pytest.mark.whole)])
 @pytest.mark.parametrize("name", [*METHODS, *SETTINGS])
 def test_declared_passes_are_those_that_are_counted(name, clean, model):
     """Rows that pass layers forward and backward in a step; the levels of TMix one by one."""

@@ -1,5 +1,9 @@
-"""One training, however it is launched: in pieces, by several processes, in half precision."""
+"""One training, however it is launched; learning rates of the head; the mean loss of resumed runs."""
 
+from __future__ import annotations
+
+import copy
+import math
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,13 +13,22 @@ import pytest
 import torch
 from launching import METHODS, rows, trained_weights
 from safetensors.torch import load_file, save_file
+from torch.nn.functional import cross_entropy
 from transformers import AutoModelForSequenceClassification, TrainingArguments
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 import families
 from salience import DropMix, MixTrainer, SSMix
+from salience.hooks.hooks import forward
+from salience.models.mean_pooling import NARROW, with_mean_pooling
+from salience.training.trainer import MeanLoss, rate_factors, set_rates
 
 SCRIPT = Path(__file__).with_name("launching.py")
+
+
+def some(names, *quick) -> list:
+    """All of the names; `make test` runs the quick ones."""
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.whole) for name in names]
 
 
 def assert_same(one: dict, other: dict, tolerance: float = 1e-6) -> None:
@@ -31,7 +44,7 @@ def moved(weights: dict, family: str = "bert") -> float:
     )
 
 
-@pytest.mark.parametrize("family", families.MODELS)
+@pytest.mark.parametrize("family", some(families.MODELS, "bert", "roberta, mean", "distilbert"))
 def test_pieces_of_a_batch_train_like_the_whole(family):
     """The stock Trainer's loss grows with the number of pieces for every one of these families."""
     whole = trained_weights(family=family)
@@ -39,7 +52,7 @@ def test_pieces_of_a_batch_train_like_the_whole(family):
     assert_same(whole, trained_weights(family=family, pieces=4))
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name != "plain"])
+@pytest.mark.parametrize("method", some(list(METHODS)[1:], "ssmix", "senmixup", "dropmix-g"))
 def test_mixing_in_pieces_is_mixing_the_whole(method):
     whole = trained_weights(method)
     assert_same(whole, trained_weights(method, pieces=2))
@@ -70,6 +83,7 @@ LAUNCHES = [(method, launcher) for method in ("plain", "ssmix") for launcher in 
 LAUNCHES += [(method, "debug_launcher") for method in ("tmix", "attentionmix inside", "dropmix-g")]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("method", "launcher"), LAUNCHES)
 def test_launched_training_is_the_same_training(launcher, method, tmp_path):
     start, processes = LAUNCHERS[launcher]
@@ -86,7 +100,7 @@ def by_token(model, batch, target=None) -> torch.Tensor:
     return torch.rand(model.config.vocab_size, model.config.hidden_size, generator=generator)[batch.input_ids]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", some(METHODS, "plain", "tmix", "dropmix-c"))
 def test_bf16_trains_like_fp32_within_its_precision(method, monkeypatch):
     """With DropMix's units given: by gradients in half precision others are chosen near the budget's end."""
     if isinstance(METHODS[method], DropMix):
@@ -96,7 +110,7 @@ def test_bf16_trains_like_fp32_within_its_precision(method, monkeypatch):
     assert_same(exact, half, tolerance=0.05 * moved(exact) + 1e-3)
 
 
-@pytest.mark.parametrize("method", ["ssmix", "tmix", "attentionmix inside", "dropmix-g"])
+@pytest.mark.parametrize("method", some(["ssmix", "tmix", "attentionmix inside", "dropmix-g"], "ssmix"))
 def test_activation_checkpointing_changes_nothing(method):
     if HOOKS_ARE_RECOMPUTED and method != "ssmix":
         pytest.skip("this version of transformers refuses it by name, which the contract test holds")
@@ -192,3 +206,202 @@ def test_the_best_weights_come_back_whatever_names_they_were_loaded_under(tmp_pa
     for name, weight in trainer.model.state_dict().items():
         assert torch.equal(weight, first[name]), name
         assert weight.numel() < 3 or not torch.equal(weight, last[name]), name
+
+
+class OnTheMean(torch.nn.Module):
+    """The same encoder with a linear head on the mean of the states."""
+
+    def __init__(self, plain, head):
+        super().__init__()
+        self.bert, self.classifier = plain.bert, copy.deepcopy(head)
+        with torch.no_grad():
+            self.classifier.weight.mul_(NARROW)
+
+    def forward(self, batch):
+        states = self.bert(batch.input_ids, batch.attention_mask, batch.token_type_ids).last_hidden_state
+        mask = batch.attention_mask[..., None]
+        return self.classifier((states * mask).sum(1) / mask.sum(1))
+
+
+def adamw(model):
+    """Grouped as the Trainer does it: no decay of biases."""
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    return torch.optim.AdamW(
+        [
+            {"params": [weight for weight in weights if weight.ndim > 1], "weight_decay": 5.0},
+            {"params": [weight for weight in weights if weight.ndim == 1], "weight_decay": 0.0},
+        ],
+        lr=1e-3,
+    )
+
+
+def test_steps_are_those_on_the_mean_itself():
+    """After five steps with a large weight decay. Without the rates, the head would have moved 1/64 as far.
+
+    Adam's first steps are the signs of the gradient, so that small errors turn the steps of a few weights around. The
+    encoders are not trained: theirs would be turned around too, and change what the heads read.
+    """
+    torch.manual_seed(0)
+    plain = families.build("bert", width=64, spread=0.1).double()
+    model = with_mean_pooling(copy.deepcopy(plain)).double()
+    other = OnTheMean(plain, model.classifier)
+    own = families.batch([5, 1, 12, 7, 3])
+    for weight in (*model.bert.parameters(), *other.bert.parameters()):
+        weight.requires_grad_(False)
+    before = other.classifier.weight.detach().clone()
+    optimizer, of_other = adamw(model), adamw(other)
+    set_rates(optimizer, model)
+    for _ in range(5):
+        for logits, its in ((lambda: forward(model, own), optimizer), (lambda: other(own), of_other)):
+            its.zero_grad()
+            cross_entropy(logits(), own.labels).backward()
+            its.step()
+    read = model.bert.encoder.layer[-1].output.LayerNorm.weight != 0  # two units are replaced by their offsets
+    moved = (other.classifier.weight - before)[:, read]
+    found = (model.classifier.weight * NARROW - before)[:, read]
+    assert moved.abs().mean() > 2e-3
+    assert ((found - moved).abs() < 0.05 * moved.abs().mean()).double().mean() > 0.9
+
+
+def groups_of(trainer):
+    trainer.create_optimizer()
+    names = {id(weight): name for name, weight in trainer.model.named_parameters()}
+    return [
+        ({names[id(weight)] for weight in group["params"]}, group["lr"], group["weight_decay"])
+        for group in trainer.optimizer.param_groups
+    ]
+
+
+def trainer_of(model, tmp_path, **options):
+    arguments = TrainingArguments(
+        output_dir=str(tmp_path), learning_rate=1e-3, weight_decay=0.1, use_cpu=True, report_to="none"
+    )
+    rows = [{"input_ids": [2, 5, 3], "attention_mask": [1, 1, 1], "segment": [0, 1, 0], "labels": 0}]
+    return MixTrainer(model=model, args=arguments, train_dataset=rows, **options)
+
+
+def test_the_groups_of_the_trainer(tmp_path):
+    model = families.with_mean("bert")
+    decayed, others, of_head = groups_of(trainer_of(model, tmp_path))
+    assert of_head == ({"classifier.weight"}, 1e-3 / NARROW, 0.1 * NARROW)
+    trained = {name for name, weight in model.named_parameters() if weight.requires_grad}
+    assert decayed[0] | others[0] | of_head[0] == trained
+    assert decayed[1:] == (1e-3, 0.1) and others[1:] == (1e-3, 0.0)
+    assert not any(name.startswith("bert.encoder.layer.3.") for name in trained)
+
+
+def test_other_models_keep_their_groups(tmp_path):
+    model = families.build("bert")
+    assert [group[1:] for group in groups_of(trainer_of(model, tmp_path))] == [(1e-3, 0.1), (1e-3, 0.0)]
+
+
+@pytest.mark.parametrize("pooled", [False, True], ids=["cls", "pooling layer"])
+def test_the_head_has_a_rate_of_its_own(tmp_path, pooled):
+    model = families.with_mean("bert") if pooled else families.build("bert")
+    trainer = trainer_of(model, tmp_path, head_rate=10.0)
+    found = groups_of(trainer)
+    rates = {name: rate for names, rate, _ in found for name in names}
+    assert sum(len(names) for names, *_ in found) == len(rates)
+    assert len(rates) == sum(weight.requires_grad for weight in model.parameters())
+    for name, rate in rates.items():
+        expected = 1 if name.startswith(("bert.embeddings.", "bert.encoder.layer.")) else 10
+        if pooled and name == "classifier.weight":
+            expected /= NARROW
+        assert rate == pytest.approx(1e-3 * expected), name
+
+
+def test_a_faster_head_takes_larger_first_steps(tmp_path):
+    """Adam's first step is the learning rate, whatever the gradient."""
+    model = families.build("bert")
+    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.0, eps=1e-12)
+    set_rates(optimizer, model, 10.0)
+    own = families.batch([5, 1, 12, 7, 3])
+    cross_entropy(forward(model, own), own.labels).backward()
+    optimizer.step()
+    moved = {name: (weight - before[name]).abs().max().item() for name, weight in model.named_parameters()}
+    assert moved["classifier.weight"] == pytest.approx(1e-2, rel=1e-3)
+    assert moved["bert.encoder.layer.0.output.dense.weight"] == pytest.approx(1e-3, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("family", "part"),
+    [
+        ("deberta-v2", "encoder.rel_embeddings"), ("deberta-v2", "encoder.LayerNorm"),
+        ("mpnet", "encoder.relative_attention_bias"), ("albert", "encoder.embedding_hidden_mapping_in"),
+    ],
+)  # fmt: skip
+def test_parts_below_the_layers_have_the_rate_of_the_encoder(family, part):
+    model = families.build(family)
+    factors = rate_factors(model, 10.0)
+    own = [factors[id(weight)] for weight in model.base_model.get_submodule(part).parameters()]
+    assert own and set(own) == {factors[id(model.get_input_embeddings().weight)]} == {(1.0, 1.0)}
+    assert factors[id(list(model.parameters())[-1])][0] == 10.0
+
+
+STEPS, EVERY = 8, 3  # a last log after two steps
+
+
+class Recorded(MixTrainer):
+    """Records the loss of every part of a step."""
+
+    def training_step(self, *args, **options):
+        loss = super().training_step(*args, **options)
+        self.losses = [*getattr(self, "losses", []), loss.item()]
+        return loss
+
+
+def trained(folder, resume: bool = False, save: int = 1000, stop: int = STEPS, pieces: int = 1) -> Recorded:
+    """A training of 8 steps, which ends after `stop` of them as if it were killed."""
+    trainer = Recorded(
+        model=families.MODELS["bert"](seed=3).float(), train_dataset=rows(32),
+        args=TrainingArguments(
+            str(folder), max_steps=STEPS, per_device_train_batch_size=8 // pieces, learning_rate=0.05, use_cpu=True,
+            gradient_accumulation_steps=pieces, report_to="none", disable_tqdm=True, logging_steps=EVERY,
+            save_steps=save, restore_callback_states_from_checkpoint=True,
+        ),
+    )  # fmt: skip
+    if stop < STEPS:
+        step_of = trainer.training_step
+
+        def killed(*args, **options):
+            if trainer.state.global_step == stop:
+                raise KeyboardInterrupt
+            return step_of(*args, **options)
+
+        trainer.training_step = killed
+    trainer.train(resume_from_checkpoint=resume or None)
+    return trainer
+
+
+def logged(trainer: MixTrainer) -> dict[int, float]:
+    return {log["step"]: log["loss"] for log in trainer.state.log_history if "loss" in log}
+
+
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_each_log_is_the_mean_since_the_one_before(tmp_path, pieces):
+    trainer = trained(tmp_path, pieces=pieces)
+    losses = torch.tensor(trainer.losses).view(STEPS, pieces).sum(1)
+    found = logged(trainer)
+    assert list(found) == [3, 6]
+    assert found[3] == pytest.approx(losses[:3].mean().item(), rel=1e-6)
+    assert found[6] == pytest.approx(losses[3:6].mean().item(), rel=1e-6)
+
+
+@pytest.mark.parametrize("checkpoint", some([2, 3, 5], 5))
+def test_a_resumed_run_logs_what_an_undisturbed_one_logs(tmp_path, checkpoint):
+    """The Trainer itself would log the mean of step 6 alone, if it is resumed after step 5."""
+    whole = logged(trained(tmp_path / "whole"))
+    with pytest.raises(KeyboardInterrupt):
+        trained(tmp_path / "killed", save=checkpoint, stop=checkpoint)
+    assert logged(trained(tmp_path / "killed", resume=True)) == whole
+
+
+def test_a_step_that_fp16_skips_counts_as_no_loss(tmp_path):
+    losses = MeanLoss()
+    accelerator = trained(tmp_path).accelerator
+    for loss in (1.0, math.inf, 2.0, math.nan):
+        losses.add(torch.tensor(loss))
+        losses.on_step_end(None, None, None)
+    assert losses.take(accelerator) == 0.75
+    assert losses.take(accelerator) == 0

@@ -456,11 +456,7 @@ def named(method: str, options: Mapping[str, Any] | None) -> tuple[str, dict[str
 
 
 def nested_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of the method and of the procedure, as `method__window` and `procedure__beta`.
-
-    Args:
-        parameters: the parameters of the estimator by name. Values that do not fit are left to `fit` to report.
-    """
+    """The settings of the method and of the procedure, as `method__window` and `procedure__beta`."""
     method, procedure = parameters["method"], parameters["procedure"]
     try:
         if isinstance(method, str):
@@ -474,17 +470,7 @@ def nested_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_field(name: str, owner: str, value: Any, field: str) -> None:
-    """Checks that a method or a procedure has a field.
-
-    Args:
-        name: of the parameter, such as "method__window".
-        owner: "method" or "procedure".
-        value: of the owner: the name of a method, or an object.
-        field: the name of the field.
-
-    Raises:
-        InputError: it has no such field, or the method is unknown.
-    """
+    """Checks that a method or a procedure has a field."""
     known: list[str] = []
     if owner == "method" and isinstance(value, str):
         method = choose_method(value.partition(":")[0])
@@ -506,11 +492,7 @@ def damaged(folder: Path, reason: object) -> InputError:
 
 
 def stored_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameters as values of JSON. A method or procedure is stored by its name and its settings.
-
-    Raises:
-        InputError: a parameter cannot be written as JSON; names it.
-    """
+    """The parameters as values of JSON. A method or procedure is stored by its name and its settings."""
     if not isinstance(parameters["method"], str | None):
         method, options = written_method(parameters["method"])
         parameters = parameters | {"method": method, "method_options": options}
@@ -529,15 +511,7 @@ def stored_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def loaded_parameters(folder: Path, parameters: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that `stored_parameters` stored.
-
-    Args:
-        folder: the folder of the estimator, for messages.
-        known: all parameters, by name.
-
-    Raises:
-        InputError: an unknown parameter, or a value that does not fit.
-    """
+    """The parameters that `stored_parameters` stored."""
     try:
         without_retired(parameters, str(folder))
     except InputError as error:  # it predicts as before
@@ -554,11 +528,7 @@ def loaded_parameters(folder: Path, parameters: Mapping[str, Any], known: Mappin
 
 
 def stored_targets(targets: Targets) -> dict[str, Any]:
-    """What is predicted, as values of JSON.
-
-    Raises:
-        InputError: the classes are neither strings nor numbers nor bools.
-    """
+    """What is predicted, as values of JSON."""
     values = [plain(value) for value in targets.classes.tolist()]
     for value in values:
         if type(value) not in (str, int, float, bool) or value != value or targets.classes.dtype.kind in "mM":
@@ -571,14 +541,7 @@ def stored_targets(targets: Targets) -> dict[str, Any]:
 
 
 def loaded_targets(folder: Path, settings: Mapping[str, Any], classifier: TextClassifier) -> Targets:
-    """What `stored_targets` stored, or what a model predicts that `salience train` has written.
-
-    Args:
-        folder: the folder of the estimator, for messages.
-
-    Raises:
-        InputError: the settings are damaged, or belong to another model.
-    """
+    """What `stored_targets` stored, or what a model predicts that `salience train` has written."""
     classes, dtype = np.array(classifier.labels), None
     try:
         if "classes" in settings:

@@ -78,11 +78,7 @@ def described(value: object) -> str:
 
 
 def as_groups(groups: Sequence | None, count: int) -> list[str] | None:
-    """The names of the groups of `count` texts; None if none are given.
-
-    Raises:
-        InputError: there are more or fewer groups than texts, or one is missing (names its index).
-    """
+    """The names of the groups of `count` texts; None if none are given."""
     if groups is None:
         return None
     names = column_or_1d(np.array(groups, dtype=object) if isinstance(groups, list | tuple) else np.asarray(groups))

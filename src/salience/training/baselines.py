@@ -8,12 +8,13 @@ is its label's number. Classes without a training row get the probability 0.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from salience.classify.frozen_encoder import FrozenEncoder, KeptEncoder
 from salience.data.task import Task
-from salience.data.texts import Texts, TextsLike
+from salience.data.texts import Texts
 from salience.scores.labels import labels_of
 from salience.scores.predictions import Predictions
 
@@ -21,14 +22,6 @@ FEATURES = 200_000  # most frequent words and word pairs used: they fit into a l
 # Inverse strength of the regressions' L2 penalty. It was chosen once and is not tuned: scikit-learn's 1 is strong for
 # features of length 1, whose coefficients must be large.
 C = 10
-
-
-class GivesVectors(Protocol):
-    """A frozen encoder, such as `salience.classify.frozen_encoder.FrozenEncoder`."""
-
-    def vectors(self, texts: TextsLike) -> np.ndarray:
-        """The vectors (N, D) of N texts, each of length 1."""
-        ...
 
 
 def held_out_scores(task: Task, predictions: Mapping[str, Predictions], seed: int) -> dict[str, Any]:
@@ -88,18 +81,9 @@ def baseline_scores(parts: Sequence[tuple[Texts, Texts]], classes: int) -> dict[
 
 def majority_probabilities(training: Texts, test: Texts, classes: int) -> np.ndarray:
     """The shares of the classes in the training rows, the same for every test row (N, C) float32."""
-    shares = class_shares(training.known_labels, classes)
+    labels = training.known_labels
+    shares = labels.mean(0) if labels.ndim == 2 else np.bincount(labels, minlength=classes) / len(labels)
     return np.tile(shares.astype(np.float32), (len(test), 1))
-
-
-def class_shares(labels: np.ndarray, classes: int) -> np.ndarray:
-    """The share of the rows that are of each class, or have each label (C,).
-
-    Args:
-        labels: (N,), class numbers; or (N, C), 0 and 1.
-        classes: number of classes C.
-    """
-    return labels.mean(0) if labels.ndim == 2 else np.bincount(labels, minlength=classes) / len(labels)
 
 
 def tfidf_probabilities(training: Texts, test: Texts, classes: int) -> np.ndarray:
@@ -113,7 +97,9 @@ def tfidf_probabilities(training: Texts, test: Texts, classes: int) -> np.ndarra
     return regression_probabilities(features, training.known_labels, words.transform(joined(test)), classes)
 
 
-def encoder_probabilities(training: Texts, test: Texts, classes: int, encoder: GivesVectors) -> np.ndarray:
+def encoder_probabilities(
+    training: Texts, test: Texts, classes: int, encoder: FrozenEncoder | KeptEncoder
+) -> np.ndarray:
     """Logistic regression on the mean vectors of a frozen encoder: probabilities (N, C) float32.
 
     Vectors are scaled to length 1, as all-MiniLM-L6-v2 was trained, for every encoder. They need not be standardised

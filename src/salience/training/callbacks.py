@@ -87,15 +87,7 @@ def using_files(folder: str | Path) -> Iterator[None]:
 
 
 def write_phase(model: PreTrainedModel, phase: Path, state: dict[str, Any]) -> None:
-    """Writes a finished phase: its weights, and then its state, whose presence marks the phase as finished.
-
-    Args:
-        phase: the folder of the phase.
-        state: what is to be known of the phase later, as values of JSON.
-
-    Raises:
-        OSError: the folder cannot be written.
-    """
+    """Writes a finished phase: its weights, and then its state, whose presence marks the phase as finished."""
     phase.mkdir(parents=True, exist_ok=True)
     # Copies, because safetensors refuses tensors that share their memory, such as tied embeddings.
     weights = {name: weight.contiguous() for name, weight in copied_weights(model).items()}

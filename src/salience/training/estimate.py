@@ -104,12 +104,7 @@ def plan_estimate(prepared: Prepared, task: Task, note: Callable[[str], None]) -
 
 
 def usual_estimate(task: Task) -> str:
-    """The kind of estimate of a run that leaves it open.
-
-    Returns:
-        "none" if there are validation rows, if there are test rows and `MANY` training rows, or if the rows cannot be
-        divided; else "folds:2".
-    """
+    """The kind of estimate of a run that leaves it open."""
     if len(task.validation) or (len(task.test) and len(task.training) >= MANY):
         return "none"
     return "none" if obstacle(task.training, 2) else "folds:2"
@@ -356,10 +351,6 @@ def recipe_of_folds(plan: Plan, rows: int, classes: int) -> Recipe:
 
     If the run has another number of steps than the one that follows from its rows, they have that number too. The
     batch size, the learning rate and all else are those of the run.
-
-    Args:
-        rows: number of training rows of the run.
-        classes: number of labels.
     """
     usual = max(1, round(default_steps(rows, classes, plan.batch_size) * plan.steps_factor))
     return Recipe(**{**vars(plan), "steps": None if plan.steps == usual else plan.steps})
@@ -418,13 +409,7 @@ def fold_result(
 def of_all_folds(
     folds: Folds, results: Sequence[dict[str, np.ndarray]], plan: Plan, names: Sequence[str]
 ) -> Estimated:
-    """The predictions of all folds in the order of the rows, and their scores.
-
-    Args:
-        results: as of `fold_result`.
-        plan: its seed is that of the bootstrap.
-        names: of the C labels.
-    """
+    """The predictions of all folds in the order of the rows, and their scores."""
     rows = np.concatenate([result["rows"] for result in results])
     order = np.argsort(rows)
     of_shares = np.concatenate([result["probabilities"] for result in results], 1)[:, order]

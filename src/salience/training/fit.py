@@ -167,16 +167,7 @@ def run_trainer(trainer: MixTrainer) -> TrainerState:
 def validation_scores(
     trainer: MixTrainer, prefer_later: bool, prediction: EvalPrediction, owners: np.ndarray | None = None
 ) -> dict[str, float]:
-    """The scores on the validation rows, and "selection", by which the best checkpoint is selected.
-
-    Args:
-        prefer_later: whether later checkpoints are preferred; without, the accuracy alone selects.
-        prediction: logits (N, C) and labels, (N,) or (N, C).
-        owners: (N,) the number of the text of each, where these are windows of texts; the scores are those of texts.
-
-    Raises:
-        InputError: logits are not finite.
-    """
+    """The scores on the validation rows, and "selection", by which the best checkpoint is selected."""
     if not np.isfinite(prediction.predictions).all():
         raise diverged(trainer, "model's output on the validation texts")
     labels = np.asarray(prediction.label_ids)

@@ -84,11 +84,7 @@ def used_pooling(model: PreTrainedModel) -> str:
 
 
 def is_for_mean(name: str) -> bool:
-    """Whether an encoder was trained for the mean over its tokens, by its files, or else by its name.
-
-    Args:
-        name: "minilm", a folder, or a name on the hub.
-    """
+    """Whether an encoder was trained for the mean over its tokens, by its files, or else by its name."""
     modes = declared_modes(model_source(name))
     if modes is not None:
         return modes == {"mean"}
@@ -97,11 +93,7 @@ def is_for_mean(name: str) -> bool:
 
 
 def declared_modes(source: str) -> set[str] | None:
-    """The ways of pooling that sentence-transformers uses for an encoder, such as {"mean"}; None if no file says it.
-
-    Args:
-        source: a folder, or a name on the hub.
-    """
+    """The ways of pooling that sentence-transformers uses for a folder or a name on the hub; None if no file says."""
 
     def content(file: str) -> Any:
         """The content of a JSON file; None if there is no such file, or it is damaged."""
@@ -137,11 +129,7 @@ def declared_modes(source: str) -> set[str] | None:
 
 
 def recognised_stages(model: nn.Module, option: str) -> dict[str | int, nn.Module]:
-    """As `salience.hooks.stages.stages`, for a model that an option needs the levels of.
-
-    Raises:
-        InputError: the model's embedding block or layers are not recognised.
-    """
+    """As `salience.hooks.stages.stages`, for a model that an option needs the levels of."""
     try:
         return stages(model)
     except ValueError as error:
@@ -261,15 +249,7 @@ def can_begin(model: PreTrainedModel) -> bool:
 
 
 def used_head_start(name: str, model: PreTrainedModel, mean: bool) -> str:
-    """How a head begins by default: as a regression where it is fresh and reads a mean, which was measured.
-
-    Args:
-        name: what the model was loaded from.
-        mean: whether the head reads a mean.
-
-    Returns:
-        "logistic" or "random". A head that was trained already stays as it is, which is "random" too.
-    """
+    """How a head begins by default: as a regression where it is fresh and reads a mean, which was measured."""
     if not mean or not can_begin(model):
         return "random"
     loaded = load_configuration(name)

@@ -54,7 +54,7 @@ def passes_per_step(method: Any, clean: float, model: nn.Module) -> float:
         model: the classifier that is trained.
     """
     frozen = frozen_layers(model)
-    saved = 2 * FORWARD * frozen / all_layers(model) if frozen else 0.0  # by a pass without the backward one there
+    saved = 2 * FORWARD * frozen / len(layers_of(model)) if frozen else 0.0  # by a pass without the backward one there
     if method is None:
         return 1 - saved
     guide = method.guide
@@ -76,7 +76,7 @@ def guide_passes(guide: Any, model: nn.Module) -> float:
     if isinstance(guide, Gradient):  # forward, and backward without the gradients of the weights
         return 2 * FORWARD
     if isinstance(guide, Attention):  # forward up to the layer, of which only the attention is computed
-        return FORWARD * (guide.layer % depth(model)) / all_layers(model) if depth(model) else 0.0
+        return FORWARD * (guide.layer % depth(model)) / len(layers_of(model)) if depth(model) else 0.0
     return 1.0
 
 
@@ -86,9 +86,4 @@ def shared(model: nn.Module, level: str | int | float | None) -> float:
     if last is None:
         return 0.0
     layers = list(layers_of(model)).index(last) + 1
-    return (layers - 2 * FORWARD * min(layers, frozen_layers(model))) / all_layers(model)
-
-
-def all_layers(model: nn.Module) -> int:
-    """The number of layers that a forward pass goes through, with a pooling layer."""
-    return len(layers_of(model))
+    return (layers - 2 * FORWARD * min(layers, frozen_layers(model))) / len(layers_of(model))

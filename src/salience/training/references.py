@@ -101,17 +101,7 @@ def make_reference(recipe: Recipe, folder: str | Path) -> None:
 
 
 def reference_probabilities(recipe: Recipe, training: Texts, test: Texts, classes: int) -> tuple[np.ndarray, float]:
-    """The probabilities of the test rows.
-
-    Args:
-        recipe: its method is a key of `REFERENCES`.
-        training: the labelled rows.
-        test: the N test rows.
-        classes: number of classes C.
-
-    Returns:
-        (N, C) float32, and the seconds that were saved because vectors had been computed before.
-    """
+    """The probabilities of the test rows (N, C) float32, and the seconds that kept vectors have saved."""
     judged = Texts(test.texts, test.second)  # no label is seen
     if recipe.method == "majority":
         return majority_probabilities(training, judged, classes), 0.0
@@ -121,15 +111,10 @@ def reference_probabilities(recipe: Recipe, training: Texts, test: Texts, classe
     return encoder_probabilities(training, judged, classes, encoder), encoder.saved
 
 
-def encoder_name(recipe: Recipe) -> str:
-    """The pretrained encoder of a recipe; "minilm" for models over words, which have none."""
-    own = own_settings(recipe.model, recipe.model_options)
-    return recipe.model if own is None else own.pretrained or "minilm"
-
-
 def encoder_of_recipe(recipe: Recipe) -> KeptEncoder:
     """The frozen encoder with the length, device and precision of the recipe."""
-    name = encoder_name(recipe)
+    own = own_settings(recipe.model, recipe.model_options)
+    name = recipe.model if own is None else own.pretrained or "minilm"  # models over words have no encoder
     # The length that a model over words reads says nothing about another encoder.
     length = recipe.max_length if name == recipe.model else None
     return KeptEncoder(name, length, recipe.device, for_predictions(recipe.precision))

@@ -156,12 +156,7 @@ def run_metrics(
     prepared: Prepared, task: Task, fitted: Fitted, estimated: Estimated | None,
     predictions: Mapping[str, Predictions], seconds: float,
 ) -> dict[str, Any]:  # fmt: skip
-    """The metrics of a run, without the measures beside its scores.
-
-    Args:
-        predictions: of the held-out parts.
-        seconds: since the run began.
-    """
+    """The metrics of a run, without the measures beside its scores."""
     metrics: dict[str, Any] = held_out_scores(task, predictions, prepared.plan.seed) | {
         "rows": {role: rows.texts for role, rows in prepared.parts.items()} | {"training": len(task.training)},
         "steps": fitted.steps,

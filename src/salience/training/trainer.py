@@ -35,16 +35,7 @@ OVERFLOWS = 20  # largest number of consecutive steps that fp16 may skip
 
 
 def set_rates(optimizer: Optimizer, model: nn.Module, head_rate: float = 1.0) -> None:
-    """Puts weights whose learning rate differs from the optimiser's into groups of their own.
-
-    Args:
-        optimizer: has one learning rate for all weights of the model so far.
-        model: the classifier. Models without layers of their own are not changed unless they are asked to.
-        head_rate: of all weights behind the encoder's layers, as a multiple of the rate of the encoder.
-
-    Raises:
-        ValueError: the model's layers are not recognised, and a rate is given.
-    """
+    """Puts weights whose learning rate differs from the optimiser's into groups of their own."""
     if head_rate == 1 and not has_pooling_layer(model):
         return
     factors = rate_factors(model, head_rate)
@@ -125,11 +116,7 @@ class MeanLoss(TrainerCallback, ExportableState):
 
 
 def diverged(trainer: Trainer, what: str) -> InputError:
-    """The error for training that has diverged.
-
-    Args:
-        what: what is not finite, such as "loss".
-    """
+    """The error for training that has diverged."""
     # `global_step` counts finished steps; after the last one there is no next one.
     step = min(trainer.state.global_step + 1, trainer.state.max_steps)
     precision = "" if not (trainer.args.bf16 or trainer.args.fp16) else ", or use --precision fp32"
@@ -290,12 +277,7 @@ class MixTrainer(Trainer):
         return loss, None if prediction_loss_only else logits, batch.labels
 
     def first_batches(self, rows: int = 256, size: int = 32) -> Iterator[Batch]:
-        """Batches of the first training rows, in the order of the data set.
-
-        Args:
-            rows: number of rows, at most.
-            size: texts in a batch.
-        """
+        """Batches of the first training rows, in the order of the data set."""
         rows = min(rows, len(self.train_dataset))
         for start in range(0, rows, size):
             items = [self.train_dataset[row] for row in range(start, min(start + size, rows))]

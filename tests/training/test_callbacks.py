@@ -1,25 +1,35 @@
-"""When checkpoints are written, what lies on the disk beside them, and what a resumed run selects."""
+"""Checkpoints, what a resumed run ends with, and weights between those before and after."""
 
 from __future__ import annotations
 
+import errno
 import itertools
+import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from sklearn.linear_model import LogisticRegression
 from transformers import TrainerCallback
 
-from labelled import FILLER, WORDS, labelled_rows, planned
+import families
+from labelled import FILLER, WORDS, labelled_rows, planned, write_csv
 from salience.classify import TextClassifier
 from salience.data.encoding import encode_texts
+from salience.errors import InputError
 from salience.papers.attention_classifiers.building import word_tokenizer
 from salience.scores.labels import OneLabel
 from salience.training import callbacks as resuming
+from salience.training.callbacks import using_files
 from salience.training.fit import Listeners, fit
+from salience.training.head import regression
 from salience.training.prepare import Prepared
 from salience.training.recipe import Recipe
+from salience.training.run import prepare_files
 from word_models import bits, word_classifier
 
 TEXTS, LABELS = zip(*labelled_rows(30), strict=True)
@@ -132,8 +142,13 @@ def weights_of(folder: Path) -> list[torch.Tensor]:
     return list(load_file(file).values())
 
 
-@pytest.mark.parametrize("validation", [True, False])
-@pytest.mark.parametrize("at", [2, 3, 8, 9, 17, 23])
+KILLS = [(at, validation) for at in (2, 3, 8, 9, 17, 23) for validation in (True, False)]
+QUICK = [(3, True), (9, False), (17, True)]
+
+
+@pytest.mark.parametrize(
+    ("at", "validation"), [pytest.param(*each, marks=[] if each in QUICK else pytest.mark.whole) for each in KILLS]
+)
 def test_a_killed_run_ends_as_one_without_any_checkpoint(at, validation, seconds, tmp_path):
     _, whole, state = fitted(tmp_path / "whole", validation)
     seconds(3)
@@ -168,3 +183,116 @@ def test_a_run_that_stops_early_writes_no_checkpoint_there(seconds, tmp_path):
     assert state.global_step < 24 and state.global_step not in checkpoints(watch)
     _, again, resumed = fitted(tmp_path, learning_rate=0.5, warmup=1.0, patience=1)  # killed after its last step
     assert again == weights and resumed.global_step == state.global_step
+
+
+# The texts are those of torch 2.13, safetensors 0.8 and tokenizers 0.23.
+RAISED = {
+    "torch, disk full": (
+        RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 64 vs 0"), errno.ENOSPC
+    ),
+    "torch, disk full, small file": (RuntimeError("basic_ios::clear: iostream error"), errno.ENOSPC),
+    "torch, denied": (
+        RuntimeError("[enforce fail at inline_container.cc:747] . open file failed with strerror: Permission denied"),
+        errno.EACCES,
+    ),
+    "safetensors, denied": (
+        RuntimeError("Error while serializing: I/O error: Permission denied (os error 13)"), errno.EACCES
+    ),
+    "safetensors, disk full": (
+        RuntimeError("Error while serializing: I/O error: No space left on device (os error 28)"), errno.ENOSPC
+    ),
+    "safetensors, denied to read": (
+        RuntimeError("unable to open file <model.safetensors> in read-only mode: Permission denied (13)"), errno.EACCES
+    ),
+    "tokenizers, denied": (Exception("Permission denied (os error 13)"), errno.EACCES),
+    "the system itself": (OSError(errno.ENOSPC, "No space left on device", "file"), errno.ENOSPC),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", RAISED)
+def test_a_write_that_failed(case):
+    raised, number = RAISED[case]
+    with pytest.raises(OSError, match=r"No space left|Permission denied") as told, using_files("folder"):
+        raise raised
+    assert told.value.errno == number
+    assert told.value.filename == ("file" if isinstance(raised, OSError) else "folder")
+
+
+def test_other_errors_stay_what_they_are():
+    with pytest.raises(RuntimeError, match="the model is at fault"), using_files("folder"):
+        raise RuntimeError("the model is at fault")
+
+
+@pytest.fixture(scope="module")
+def mean_place(tmp_path_factory):
+    """Rows, and an encoder that sentence-transformers uses with a mean."""
+    folder = tmp_path_factory.mktemp("mean_place")
+    model = families.save_tiny_model(folder / "mean", [*WORDS.values(), " ".join(FILLER)])
+    (model / "1_Pooling").mkdir()
+    (model / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_mean_tokens": True}))
+    return SimpleNamespace(data=str(write_csv(folder / "rows.csv", labelled_rows(24))), model=str(model))
+
+
+def mean_recipe(mean_place, **settings) -> Recipe:
+    return Recipe(mean_place.data, model=mean_place.model, device="cpu", estimate="none", **{"steps": 4, **settings})
+
+
+def trained_weights(recipe, folder):
+    """The weights before and after a training, by name."""
+    prepared, _ = prepare_files(recipe)
+    before = {name: weight.detach().clone() for name, weight in prepared.model.named_parameters()}
+    model = fit(prepared, folder).classifier.model
+    return before, {name: weight.detach().clone() for name, weight in model.named_parameters()}
+
+
+def test_the_weights_are_between_those_before_and_after(mean_place, tmp_path):
+    before, after = trained_weights(mean_recipe(mean_place, trained_share=1.0), tmp_path / "all")
+    same, kept = trained_weights(mean_recipe(mean_place, trained_share=0.75), tmp_path / "part")
+    moved = 0
+    for name, weight in kept.items():
+        assert torch.equal(before[name], same[name])
+        assert torch.allclose(weight, 0.25 * before[name] + 0.75 * after[name], atol=1e-7), name
+        moved += not torch.equal(before[name], after[name])
+    assert moved > 10
+
+
+def test_none_of_the_trained_weights_is_the_regression(mean_place, tmp_path):
+    before, kept = trained_weights(mean_recipe(mean_place, trained_share=0.0), tmp_path)
+    assert all(torch.equal(before[name], weight) for name, weight in kept.items())
+
+
+@pytest.mark.parametrize("at", [pytest.param(3, marks=pytest.mark.whole), 17])
+def test_a_killed_run_ends_with_the_same_weights(at, seconds, tmp_path):
+    """The weights before the training are those of the fresh model, not those of the checkpoint."""
+    _, whole, _ = fitted(tmp_path / "whole", validation=False, trained_share=0.5)
+    seconds(3)
+    with pytest.raises(Killed):
+        fitted(tmp_path / "killed", False, at, trained_share=0.5)
+    _, resumed, _ = fitted(tmp_path / "killed", validation=False, trained_share=0.5)
+    assert resumed == whole
+
+
+def test_the_strength_is_that_of_scikit_learn(mean_place):
+    generator = np.random.default_rng(0)
+    vectors, labels = generator.normal(size=(40, 3)), np.arange(40) % 4
+    length = np.linalg.norm(vectors, axis=1).mean()
+    for strength in (1.0, 10.0):
+        weights, biases = regression(vectors, labels, 4, strength=strength)
+        fitted = LogisticRegression(C=strength, max_iter=1000).fit(vectors / length, labels)
+        np.testing.assert_allclose(vectors @ weights.T + biases, fitted.decision_function(vectors / length))
+
+
+def test_what_does_not_fit_is_refused(mean_place):
+    with pytest.raises(InputError, match=r"trained_share .* validation rows"):
+        prepare_files(mean_recipe(mean_place, trained_share=0.5, validation_share=0.25))
+
+
+@pytest.mark.parametrize("settings", [{"head_start": "random"}, {"pooling": "cls"}])
+def test_a_strength_without_a_regression_is_refused(mean_place, settings):
+    with pytest.raises(InputError, match="head_strength has no effect without --set head_start=logistic"):
+        prepare_files(mean_recipe(mean_place, head_strength=10.0, **settings))
+
+
+def test_a_strength_does_not_need_a_start_where_the_start_is_a_regression(mean_place):
+    recipe = mean_recipe(mean_place, head_strength=10.0)
+    assert prepare_files(recipe)[0].plan.head_start == "logistic"

@@ -1,5 +1,7 @@
 """The measure "faithfulness", held against slow loops: one text and one call of the classifier at a time."""
 
+from __future__ import annotations
+
 import json
 import pickle
 from copy import deepcopy
@@ -107,7 +109,11 @@ def in_a_loop(classifier, judged, scores, most: int, at: int, tau_texts: int) ->
     return {name: float(np.nanmean(values)) for name, values in found.items()}
 
 
-@pytest.mark.parametrize("measure", [AS_VAT, Faithfulness(EXPLAINED, texts=100)], ids=["vat", "eraser"])
+@pytest.mark.parametrize(
+    "measure",
+    [AS_VAT, pytest.param(Faithfulness(EXPLAINED, texts=100), marks=pytest.mark.whole)],
+    ids=["vat", "eraser"],
+)
 def test_against_a_slow_loop(measure, classifier, task):
     whole = measure.texts >= len(task.test)
     rows = range(12) if whole else np.random.default_rng(0).permutation(12)[: measure.texts]

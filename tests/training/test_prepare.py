@@ -1,0 +1,233 @@
+"""From a recipe to what is used: its arguments of the Trainer, and what a recipe leaves open."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+import families
+from labelled import FILLER, WORDS, labelled_rows, rows_of_several, write_csv
+from salience.classify import TextClassifier
+from salience.classify.frozen_encoder import sentence_vectors
+from salience.data.task import Task
+from salience.data.texts import Texts
+from salience.errors import InputError
+from salience.mixing import SenMixup
+from salience.training.head import last_map, regressions
+from salience.training.prepare import check_machine, plan_of, prepare, training_arguments
+from salience.training.recipe import Plan, Recipe, default_rates, default_steps
+from salience.training.run import prepare_files
+from salience.training.task import task_of
+from word_models import word_classifier
+
+TASK = Task(["a", "b", "c"], Texts(["x"] * 6, labels=np.array([0, 1, 2] * 2)))
+
+
+def arguments(tmp_path, **settings):
+    return training_arguments(planned(steps=100, batch_size=32, learning_rate=1e-4, **settings), tmp_path, True)
+
+
+def planned(model=None, task=TASK, given=False, **settings):
+    """What a recipe uses on a model and on texts."""
+    classifier = TextClassifier(families.build("bert") if model is None else model, None, 8)
+    return plan_of(Recipe("x", precision="fp32", device="cpu", **settings), task, classifier, given)
+
+
+def test_the_batch_of_a_step_is_the_same_in_pieces_and_on_processes(tmp_path, monkeypatch):
+    found = arguments(tmp_path, accumulation=2)
+    assert (found.per_device_train_batch_size, found.gradient_accumulation_steps) == (16, 2)
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    monkeypatch.setattr("salience.training.prepare.TrainingArguments", dict)  # no processes are there to join
+    assert arguments(tmp_path, accumulation=2)["per_device_train_batch_size"] == 4
+
+
+def test_a_batch_that_cannot_be_cut_is_refused():
+    with pytest.raises(InputError, match="--batch-size 32 cannot be divided into 3 equal parts"):
+        planned(batch_size=32, accumulation=3)
+
+
+@pytest.mark.parametrize("settings", [{"freeze": 0}, {"contrastive": 0.1}, {"trained_share": 0.5}], ids=str)
+def test_a_training_by_turns_has_no_other_techniques(settings):
+    with pytest.raises(InputError, match=f"VAT .* has no {next(iter(settings))}"):
+        planned(families.attention_classifier(pooling="variational"), **settings)
+
+
+def test_validation_is_looked_at_as_often_as_asked(tmp_path):
+    found = arguments(tmp_path, evaluations=7)
+    assert found.eval_steps == 15  # 100 / 7, rounded up
+    assert found.warmup_steps == 10
+
+
+def test_half_precision_without_a_gpu_is_refused_by_name():
+    with pytest.raises(InputError, match="--precision fp16 needs a CUDA device"):
+        check_machine(Recipe("x", precision="fp16", device="cpu"))
+
+
+@pytest.mark.parametrize(
+    "rows, classes, batch_size, epochs",
+    [
+        (80, 6, 16, 100 / (80 / 6) ** 0.5),
+        (20, 10, 16, 60),  # at the most
+        (500_000, 2, 32, 3),  # at the least
+    ],
+)
+def test_the_number_of_steps_follows_the_data(rows, classes, batch_size, epochs):
+    assert default_steps(rows, classes, batch_size) == round(epochs * rows / batch_size)
+
+
+def test_narrow_models_take_larger_steps():
+    assert default_rates(768) == (5e-5, 1)
+    assert default_rates(384) == (2e-4, 1)
+    assert default_rates(384, mean=True) == (5e-5, 10)
+    assert default_rates(None) == (pytest.approx(2.95e-3, rel=1e-3), 1)
+
+
+def test_models_over_words_learn_alike_whatever_their_width():
+    width = families.build("bert").config.hidden_size
+    assert planned(word_classifier("lstm", hidden_size=6)).learning_rate == default_rates(None)[0]
+    for model in (families.attention_classifier(), families.build("bert")):
+        assert planned(model).learning_rate == default_rates(width)[0]
+
+
+@pytest.mark.parametrize(
+    "setting, message",
+    [
+        ({"learning_rate": -1}, "learning_rate=-1: give a number from 0 to 10"),
+        ({"steps": "many"}, "steps='many': give a whole number from 1"),
+        ({"patience": 1.5}, "patience=1.5: give a whole number from 1"),
+        ({"clean": 1.0}, "clean=1.0: give a number from 0 to 0.99"),
+        ({"precision": "fp8"}, 'unknown precision "fp8"'),
+        ({"bad_rows": "skp"}, 'Did you mean "skip"?'),
+    ],
+)
+def test_settings_out_of_range_are_named(setting, message):
+    with pytest.raises(InputError) as caught:
+        Recipe("x", **setting)
+    assert message in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Rows, and an encoder that sentence-transformers uses with a mean, and the same without that file."""
+    folder = tmp_path_factory.mktemp("place")
+    words = [*WORDS.values(), " ".join(FILLER)]
+    plain, mean = (families.save_tiny_model(folder / name, words) for name in ("plain", "mean"))
+    (mean / "1_Pooling").mkdir()
+    (mean / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_mean_tokens": True}))
+    data = write_csv(folder / "rows.csv", labelled_rows(24))
+    return SimpleNamespace(data=str(data), plain=str(plain), mean=str(mean))
+
+
+def prepared(place, model, data=None, **settings):
+    recipe = Recipe(data or place.data, model=getattr(place, model), steps=3, device="cpu", **settings)
+    return prepare_files(recipe)[0]
+
+
+def test_a_mean_is_trained_with_mixtures_of_vectors_and_contrast(place):
+    found = prepared(place, "mean")
+    assert (found.plan.pooling, found.plan.method, found.plan.method_options) == (
+        "mean",
+        "senmixup",
+        {"alpha": 1},
+    )
+    assert found.method == SenMixup(alpha=1.0)
+    assert (found.plan.contrastive, found.plan.contrastive_temperature) == (0.6, 0.1)
+    assert found.plan.head_start == "logistic"
+
+
+def test_another_head_is_trained_without(place):
+    for found in (prepared(place, "plain"), prepared(place, "mean", pooling="cls")):
+        assert (found.plan.pooling, found.plan.method, found.method) == ("cls", "plain", None)
+        assert found.plan.contrastive == 0
+        assert found.plan.head_start == "random"
+
+
+def test_several_labels_have_the_same_beginning_and_no_contrast(place, tmp_path):
+    data = write_csv(tmp_path / "several.csv", rows_of_several(24, 0))
+    found = prepared(place, "mean", data=str(data))
+    assert (found.plan.head_start, found.plan.method, found.plan.contrastive) == ("logistic", "senmixup", 0)
+    vectors = sentence_vectors(found.model, found.training)
+    weights, biases = regressions(vectors, np.asarray(found.training.labels))
+    assert last_map(found.model).weight.detach().numpy() == pytest.approx(weights, abs=1e-6)
+    assert last_map(found.model).bias.detach().numpy() == pytest.approx(biases, abs=1e-6)
+
+
+def test_a_head_that_was_trained_is_kept(place, tmp_path):
+    """It begins anew where the labels are others."""
+    first = prepared(place, "mean")
+    weights = last_map(first.model).weight + 1
+    last_map(first.model).weight.data = weights
+    first.model.save_pretrained(tmp_path / "run")
+    first.classifier.tokenizer.save_pretrained(tmp_path / "run")
+    again = prepare_files(Recipe(place.data, model=str(tmp_path / "run"), steps=3, device="cpu"))[0]
+    assert (again.plan.pooling, again.plan.head_start) == ("mean", "random")
+    assert torch.equal(last_map(again.model).weight, weights)
+    texts = [(text, f"{label} {len(text) % 2}") for text, label in labelled_rows(24)]
+    others = write_csv(tmp_path / "others.csv", texts)
+    fresh = prepare_files(Recipe(str(others), model=str(tmp_path / "run"), steps=3, device="cpu"))[0]
+    assert fresh.plan.head_start == "logistic"
+
+
+@pytest.mark.parametrize(
+    ("settings", "method", "contrast"),
+    [
+        ({"method": "plain"}, "plain", 0.6),
+        ({"method": "ssmix"}, "ssmix", 0.6),
+        ({"contrastive": 0.0}, "senmixup", 0),
+        ({"contrastive": 0.2}, "senmixup", 0.2),
+        ({"clean": 0.0}, "senmixup", 0),  # there are no unmixed texts to compare
+        ({"clean": 0.0, "method": "plain"}, "plain", 0.6),  # clean is about mixtures, and here are none
+        ({"accumulation": 2}, "senmixup", 0),  # the parts of a batch cannot be compared
+        ({"head_start": "random"}, "senmixup", 0.6),
+    ],
+)
+def test_what_is_asked_comes_first(settings, method, contrast, place):
+    recipe = prepared(place, "mean", **settings).plan
+    assert (recipe.method, recipe.contrastive) == (method, contrast)
+    assert recipe.head_start == settings.get("head_start", "logistic")
+
+
+def test_several_processes_have_no_contrast_by_default(monkeypatch):
+    found = {"pooling": "mean", "head_start": "random", "max_length": 8}
+    assert Recipe("rows.csv").resolved(60, 3, 384, **found).contrastive == 0.6
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert Recipe("rows.csv").resolved(60, 3, 384, **found).contrastive == 0
+
+
+def test_a_resolved_recipe_stays_as_it_is(place):
+    """So a run is repeated by its recipe.yaml, also by versions with other defaults."""
+    recipe = prepared(place, "mean").plan
+    assert prepare_files(recipe)[0].plan == recipe
+    assert Plan.from_mapping(recipe.as_mapping()) == recipe
+
+
+def test_options_without_a_method_are_refused():
+    with pytest.raises(InputError, match="window: settings of a method need its name: add --method NAME"):
+        Recipe("rows.csv", method_options={"window": 0.2})
+
+
+def test_all_classes_count_alike_with_their_descriptions(tmp_path):
+    """Two rows of one label and ten of each other one; three descriptions of the first, one of the second."""
+    left, rows = {"sport": 10, "music": 10, "food": 2}, []
+    for text, label in labelled_rows(60):
+        if left[label]:
+            rows.append((text, label))
+            left[label] -= 1
+    assert Counter(label for _, label in rows) == {"sport": 10, "music": 10, "food": 2}
+    described = {"food": ["a soup", "a meal", "a dish"], "music": ["a song"]}
+    (tmp_path / "labels.yaml").write_text(json.dumps(described))
+    recipe = Recipe(
+        data=str(write_csv(tmp_path / "rows.csv", rows)), class_weights="auto", method="plain", device="cpu",
+        model=str(families.save_tiny_model(tmp_path / "tiny", [*WORDS.values(), " ".join(FILLER)])),
+        label_descriptions=str(tmp_path / "labels.yaml"), pooling="cls", steps=1,
+    )  # fmt: skip
+    task = task_of(recipe, lambda line: None)
+    weights = dict(zip(task.labels, prepare(recipe, task).class_weights, strict=True))
+    texts = {"sport": 10, "music": 11, "food": 5}
+    assert [weights[label] * texts[label] for label in texts] == pytest.approx([26 / 3] * 3)
+    assert np.mean([weights[label] for label in texts for _ in range(texts[label])]) == pytest.approx(1)
