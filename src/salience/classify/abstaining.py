@@ -33,12 +33,7 @@ class Thresholds:
     certainty: float | None = None
 
     def decided(self, probabilities: np.ndarray, labels: Sequence[str]) -> np.ndarray:
-        """Whether each text is decided (N,); a text whose probabilities are NaN is not.
-
-        Args:
-            probabilities: (N, C).
-            labels: the C labels, in the order of the columns.
-        """
+        """Whether each text is decided (N,), by probabilities (N, C) of the labels; one with NaN is not."""
         thresholds = np.array([self.values[label] for label in labels])
         return probabilities.max(1) > thresholds[probabilities.argmax(1)]
 
@@ -63,22 +58,18 @@ def read_thresholds(model: str | Path, labels: Sequence[str]) -> Thresholds | No
         return None
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(content, dict) or not isinstance(values := content.get("thresholds"), dict):
+            raise ValueError("it holds no thresholds")
+        if different := sorted(values.keys() ^ set(labels)):
+            raise ValueError(f"its labels are not those of the model: {listed(map(quoted, different), 3)}")
+        for label, value in values.items():
+            if not is_number(value) or not 0 <= value <= 1:
+                raise ValueError(f"the threshold of {quoted(label)} is no number from 0 to 1")
+        target, certainty = (content.get(name) for name in ("target_precision", "certainty"))
+        if not all(value is None or (is_number(value) and 0 <= value <= 1) for value in (target, certainty)):
+            raise ValueError("target_precision and certainty are numbers from 0 to 1, or null")
     except (OSError, ValueError, RecursionError) as error:
-        raise damaged(file, one_line(error, 200)) from error
-    if not isinstance(content, dict) or not isinstance(values := content.get("thresholds"), dict):
-        raise damaged(file, "it holds no thresholds")
-    if different := sorted(values.keys() ^ set(labels)):
-        raise damaged(file, f"its labels are not those of the model: {listed(map(quoted, different), 3)}")
-    for label, value in values.items():
-        if not is_number(value) or not 0 <= value <= 1:
-            raise damaged(file, f"the threshold of {quoted(label)} is no number from 0 to 1")
-    target, certainty = (content.get(name) for name in ("target_precision", "certainty"))
-    for value in (target, certainty):
-        if value is not None and (not is_number(value) or not 0 <= value <= 1):
-            raise damaged(file, "target_precision and certainty are numbers from 0 to 1, or null")
+        raise InputError(
+            f"{file} is damaged: {one_line(error, 200)}; train the model again, or predict with --no-abstain"
+        ) from error
     return Thresholds({label: float(values[label]) for label in labels}, target, certainty)
-
-
-def damaged(file: Path, reason: str) -> InputError:
-    """The error for a file that cannot be used."""
-    return InputError(f"{file} is damaged: {reason}; train the model again, or predict with --no-abstain")

@@ -28,8 +28,6 @@ from salience.models.precision import check_precision, computing
 from salience.models.problem import labels_in_config, labels_of_model, thresholds_in, to_probabilities
 from salience.scores.labels import Labels
 
-# Predicted probabilities of encoded texts, in batches of texts of similar length.
-
 
 @torch.inference_mode()
 def predict_probabilities(model: PreTrainedModel, encoded: Encoded, precision: str = "auto") -> np.ndarray:
@@ -155,9 +153,13 @@ class TextClassifier:
         return computing(self.model, self.precision)
 
     def probabilities(self, encoded: Encoded) -> np.ndarray:
-        """The probabilities of the labels (N, C) in float32 for N encoded texts; see `predict_proba`."""
-        found = predict_probabilities(self.model, encoded, self.precision)
+        """The probabilities of the labels (N, C) in float32 for N texts, of which some may be several windows."""
+        found = self._probabilities(encoded)
         return found if encoded.owners is None else merged(found, encoded.owners, self.multi_label)
+
+    def _probabilities(self, encoded: Encoded) -> np.ndarray:
+        """The probabilities of each encoded text or window."""
+        return predict_probabilities(self.model, encoded, self.precision)
 
     def predict_proba(self, texts: TextsLike) -> np.ndarray:
         """The probabilities of the labels (N, C) in float32, in the order of the texts.
@@ -199,7 +201,6 @@ def load(
     Raises:
         InputError: there is no such model, device or precision, or the model was not trained to classify.
     """
-
     check_precision(precision)
     if is_exported(folder):
         return load_exported(folder, max_length, device, precision)
@@ -237,18 +238,9 @@ def choose_device(device: str) -> torch.device:
     return torch.device("cuda" if available and device != "cpu" else "cpu")
 
 
-# A text classifier that was exported to ONNX.
-
-
 @dataclass(frozen=True)
 class OnnxClassifier(TextClassifier):
-    """A `TextClassifier` whose model is a file of ONNX. It predicts; what needs gradients or hidden states refuses it.
-
-    Args:
-        model: the exported model.
-        tokenizer: its fast tokenizer.
-        max_length: number of tokens read of a text, special tokens included.
-    """
+    """A `TextClassifier` whose model is a file of ONNX. It predicts; what needs gradients or states refuses it."""
 
     model: OnnxModel
 
@@ -259,10 +251,8 @@ class OnnxClassifier(TextClassifier):
             logits[rows] = self.model.logits(batch)
         return logits
 
-    def probabilities(self, encoded: Encoded) -> np.ndarray:
-        """The probabilities of the labels (N, C) in float32 for N encoded texts, of which some may be windows."""
-        found = to_probabilities(self.kind, torch.from_numpy(self.logits(encoded))).numpy()
-        return found if encoded.owners is None else merged(found, encoded.owners, self.multi_label)
+    def _probabilities(self, encoded: Encoded) -> np.ndarray:
+        return to_probabilities(self.kind, torch.from_numpy(self.logits(encoded))).numpy()
 
 
 def is_exported(folder: str | Path) -> bool:
@@ -297,9 +287,6 @@ def load_exported(
     model = OnnxModel(path, load_configuration(str(path)))
     longest = tokenizer.model_max_length
     return OnnxClassifier(model, tokenizer, longest if max_length is None else min(longest, max_length))
-
-
-# The classifier inside a fitted estimator.
 
 
 def classifier_of(given: Any) -> TextClassifier:

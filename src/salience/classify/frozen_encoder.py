@@ -1,4 +1,4 @@
-"""Texts as vectors of a frozen encoder: the mean of its last hidden states, as sentence-transformers computes it."""
+"""Texts as vectors: means of a frozen encoder's last hidden states, and what the head of a classifier reads."""
 
 from __future__ import annotations
 
@@ -97,15 +97,16 @@ def mean_vectors(model: PreTrainedModel, encoded: Encoded, precision: str = "aut
     return vectors
 
 
-# Vectors of a frozen encoder, computed once in a process for texts that are wanted again.
-
 LIMIT = 256 * 2**20  # bytes of vectors that are kept: 170,000 texts of MiniLM
 _kept: OrderedDict[tuple, tuple[np.ndarray, float]] = OrderedDict()  # the key to the vectors and their seconds
 
 
 @dataclass
 class KeptEncoder:
-    """An encoder as `load_frozen` loads it, which is loaded only for texts whose vectors are not kept.
+    """An encoder as `load_frozen` loads it, which computes vectors once in a process for the same texts.
+
+    It is loaded only for texts whose vectors are not kept; those that were not wanted for the longest time are
+    forgotten where they need more than `LIMIT` bytes.
 
     Args:
         name, max_length, device, precision: as of `load_frozen`.
@@ -137,15 +138,10 @@ class KeptEncoder:
             self.loaded = load_frozen(self.name, self.max_length, self.device, self.precision)
         vectors = self.loaded.vectors(given)
         vectors.setflags(write=False)
-        keep(key, vectors, time.perf_counter() - started)
+        _kept[key] = vectors, time.perf_counter() - started
+        while sum(each.nbytes for each, _ in _kept.values()) > LIMIT:
+            _kept.popitem(last=False)
         return vectors
-
-
-def keep(key: tuple, vectors: np.ndarray, seconds: float, limit: int | None = None) -> None:
-    """Keeps vectors, and forgets those that were not wanted for the longest time until all fit into `limit` bytes."""
-    _kept[key] = vectors, seconds
-    while sum(each.nbytes for each, _ in _kept.values()) > (LIMIT if limit is None else limit):
-        _kept.popitem(last=False)
 
 
 def stamp(name: str) -> tuple:
@@ -165,12 +161,9 @@ def digest_of_texts(texts: Texts) -> str:
     return found.hexdigest()
 
 
-# The vectors of texts that the last linear map of a classifier's head reads.
-
-
 @torch.no_grad()
 def sentence_vectors(model: nn.Module, texts: Encoded) -> np.ndarray:
-    """The vectors (N, D) of N texts in float32, in the order of the texts.
+    """The vectors (N, D) of N texts that the last linear map of a classifier's head reads, in float32.
 
     Args:
         model: a classifier with a level "sentence", see `salience.stages`. Its mode is restored afterwards.
@@ -188,18 +181,16 @@ def sentence_vectors(model: nn.Module, texts: Encoded) -> np.ndarray:
 def probabilities_and_vectors(
     model: PreTrainedModel, texts: Encoded, precision: str = "auto"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The probabilities (N, C) and the vectors (N, D) of N texts, both in float32, from one pass.
+    """The probabilities (N, C) and the `sentence_vectors` (N, D) of N texts, both in float32, from one pass.
 
     Args:
-        model: a classifier with a level "sentence", see `salience.stages`. Its mode is restored afterwards.
-        texts: N encoded texts, in whose order the rows are.
         precision: "fp32", "bf16", or "auto"; see `salience.models.precision.resolve_precision`.
     """
-    probabilities, vectors = [], []
+    kind, probabilities, vectors = labels_of_model(model), [], []
     with evaluating(model), computing(model, precision):
         for rows, batch in like_length(model, texts):
             with reading(model, "sentence") as sentence:
                 logits = forward(model, batch)
-            probabilities.append((rows, to_probabilities(labels_of_model(model), logits.float()).cpu().numpy()))
+            probabilities.append((rows, to_probabilities(kind, logits.float()).cpu().numpy()))
             vectors.append((rows, sentence.value.float().cpu().numpy()))
     return in_order(probabilities), in_order(vectors)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -41,7 +41,20 @@ class OnnxModel:
     def __init__(self, folder: Path, config: PreTrainedConfig):
         self.folder, self.config, self.threads = folder, config, torch.get_num_threads()
         check_weights_inside(folder)
-        self.session = open_session(folder / FILE, self.threads)
+        runtime = needed("onnxruntime")
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = self.threads
+        options.log_severity_level = 4  # errors are raised, and need not be printed, too
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # other processes need the cores, too
+        try:
+            self.session = runtime.InferenceSession(
+                str(folder / FILE), options, providers=["CPUExecutionProvider"], disabled_optimizers=SLOWER
+            )
+        except Exception as error:  # onnxruntime has an error class of its own for each of its codes
+            reason = one_line(error)[:200]
+            raise InputError(
+                f"{folder / FILE} cannot be read by onnxruntime ({reason}): export the model again"
+            ) from error
         self.inputs = [value.name for value in self.session.get_inputs()]
         outputs = [value.name for value in self.session.get_outputs()]
         known = {"input_ids", "attention_mask", "token_type_ids"}
@@ -56,51 +69,22 @@ class OnnxModel:
         return self.session.run(["logits"], {name: getattr(batch, name).numpy() for name in self.inputs})[0]
 
     def modules(self) -> NoReturn:
-        """Refuses every use that needs the layers of the network.
-
-        Raises:
-            InputError: always.
-        """
+        """Refuses every use that needs the layers of the network."""
         raise InputError(
             f"{self.folder} was exported to ONNX: it predicts, but has no gradients and no hidden states. Name the "
             "run that it was exported from"
         )
 
 
-def open_session(file: Path, threads: int) -> Any:
-    """An onnxruntime session for the CPU.
-
-    Raises:
-        InputError: onnxruntime is not installed, or cannot read the file.
-    """
-    runtime = needed("onnxruntime")
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 4  # errors are raised, and need not be printed, too
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # other processes need the cores, too
-    try:
-        return runtime.InferenceSession(
-            str(file), options, providers=["CPUExecutionProvider"], disabled_optimizers=SLOWER
-        )
-    except Exception as error:  # onnxruntime has an error class of its own for each of its codes
-        reason = one_line(error)
-        raise InputError(f"{file} cannot be read by onnxruntime ({reason[:200]}): export the model again") from error
-
-
 def check_weights_inside(folder: Path) -> None:
-    """Checks that the weights of `model.onnx` are in files of its own folder.
-
-    Raises:
-        InputError: a file of weights lies elsewhere, or the file is damaged.
-    """
+    """Raises an `InputError` if `model.onnx` reads weights from a file outside its folder, or is damaged."""
     onnx = needed("onnx")
     try:
         model = onnx.load(folder / FILE, load_external_data=False)
     except Exception as error:  # of protobuf
         reason = one_line(error) or type(error).__name__
         raise InputError(f"{folder / FILE} is damaged ({reason[:200]}): export the model again") from error
-    nodes = [node for function in model.functions for node in function.node]
-    for tensor in [*tensors_of(model.graph), *tensors_in(nodes)]:
+    for tensor in tensors_in(model.graph, [node for function in model.functions for node in function.node]):
         for entry in tensor.external_data:
             place = (folder / entry.value).resolve()
             if entry.key == "location" and folder.resolve() not in place.parents:
@@ -110,30 +94,22 @@ def check_weights_inside(folder: Path) -> None:
                 )
 
 
-def tensors_of(graph: Any) -> list[Any]:
-    """The tensors that are stored in an ONNX graph and in the graphs of its nodes."""
-    sparse = [tensor for pair in graph.sparse_initializer for tensor in (pair.values, pair.indices)]
-    return [*graph.initializer, *sparse, *tensors_in(graph.node)]
-
-
-def tensors_in(nodes: Iterable[Any]) -> list[Any]:
-    """The tensors that are stored in the nodes of an ONNX graph."""
-    tensors = []
-    for attribute in (attribute for node in nodes for attribute in node.attribute):
-        tensors += [attribute.t, *attribute.tensors]
-        for pair in (attribute.sparse_tensor, *attribute.sparse_tensors):
-            tensors += [pair.values, pair.indices]
-        for graph in (attribute.g, *attribute.graphs):
-            tensors += tensors_of(graph)
-    return tensors
+def tensors_in(graph: Any, nodes: Iterable[Any] = ()) -> Iterator[Any]:
+    """The tensors that are stored in an ONNX graph, in its nodes and in further ones, and in the graphs of these."""
+    yield from graph.initializer
+    sparse = list(graph.sparse_initializer)
+    for attribute in (attribute for node in (*graph.node, *nodes) for attribute in node.attribute):
+        yield attribute.t
+        yield from attribute.tensors
+        sparse += [attribute.sparse_tensor, *attribute.sparse_tensors]
+        for inner in (attribute.g, *attribute.graphs):
+            yield from tensors_in(inner)
+    for pair in sparse:
+        yield from (pair.values, pair.indices)
 
 
 def needed(package: str) -> Any:
-    """A package of the optional extra `onnx`.
-
-    Raises:
-        InputError: it is not installed.
-    """
+    """A package of the optional extra `onnx`. Raises an `InputError` if it is not installed."""
     try:
         return import_module(package)
     except ImportError as error:

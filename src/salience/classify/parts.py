@@ -41,19 +41,11 @@ class Windows:
     size: int
 
     def __iter__(self) -> Iterator[tuple[int, list[dict]]]:
-        """Yields the number of the first row of a window, from 1, and its rows with all columns.
-
-        Raises:
-            InputError: a row is invalid.
-        """
+        """Yields the number of the first row of a window, from 1, and its rows with all columns."""
         return self.windows(stream(self.source, self.encoding))
 
     def texts(self) -> Iterator[list[tuple[str | None, ...]]]:
-        """Yields the texts of every window. Other columns of typed tables are not read.
-
-        Raises:
-            InputError: a row is invalid, or a value is no text.
-        """
+        """Yields the texts of every window. Other columns of typed tables are not read."""
         for first, rows in self.windows(stream(self.source, self.encoding, columns=self.columns.names)):
             yield self.texts_of(first, rows)
 
@@ -78,17 +70,9 @@ def check_window(size: int) -> None:
 
 
 def rows_of_part(part: tuple[int, int], source: str, encoding: str, columns: Columns) -> range | None:
-    """The rows of the k-th of n parts of a file; None for all of them. The rows are counted by reading the file once.
+    """The rows of the k-th of n parts of a file, which is read once to count them; None for all of them."""
+    return None if part == WHOLE else rows_of(part, sum(1 for _ in stream(source, encoding, columns=columns.names)))
 
-    Raises:
-        InputError: a row is invalid.
-    """
-    if part == WHOLE:
-        return None
-    return rows_of(part, sum(1 for _ in stream(source, encoding, columns=columns.names)))
-
-
-# Prediction by the processes of a Ray cluster, through Ray Data.
 
 Batch = dict[str, np.ndarray]  # as Ray Data's functions take and give it
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,14 +20,13 @@ from salience.data.reading import column_names, column_types
 from salience.data.values import text_of, value_in, well_formed
 from salience.errors import InputError, listed, one_line, quoted
 from salience.models.precision import check_precision
-from salience.runs.folder import OUT_OF_FOLD, trained_columns
-from salience.scores.calibration import with_temperature
+from salience.runs.folder import METRICS, OUT_OF_FOLD, trained_columns
+from salience.runs.results import DAMAGED, read_predictions
+from salience.scores.labels import ONE_LABEL, Labels
 from salience.scores.thresholds import one_row_of_each
 
 if TYPE_CHECKING:
     from pyarrow import DataType
-
-# The columns that `salience predict` adds to a file: their names, values and types.
 
 MOST_PROBABLE, LABEL_SET = "most_probable", "label_set"
 TEXTS = ("predicted", MOST_PROBABLE, LABEL_SET)
@@ -41,48 +38,45 @@ class AddedColumns:
 
     In a table these are one column for each label, in JSON lines one object. With thresholds, the predicted label is
     missing where its probability is not above its threshold, and the most probable label is added to every row. With
-    sets, a list of labels is added, in a table as JSON.
+    `lowest`, a set of labels is added.
+
+    Where a text can have several labels, `predicted` is a list of those whose probability is at least their threshold,
+    [] if no label applies, and there is no column of the highest probability. Lists are JSON in a table.
+
+    Args:
+        kind: whether a text has one label or several.
+        labels: the C labels of the model.
+        prefix: begins every name.
+        as_columns: whether rows are those of a table, not JSON lines.
+        thresholds: (C,), see `salience.classify.abstaining`; None if every text is decided.
+        lowest: the lowest probability of a label in a set, see `lowest_in_set`; None adds none.
+
+    Raises:
+        InputError: two labels have the same name.
     """
 
+    kind: Labels
     labels: list[str]
-    prefix: str  # begins every name
-    as_columns: bool  # a table, not JSON lines
-    thresholds: list[float] | None = None  # of the labels
-    lowest: float | None = None  # probability of a label in a set
+    prefix: str
+    as_columns: bool
+    thresholds: list[float] | None = None
+    lowest: float | None = None
 
-    @classmethod
-    def of(
-        cls, labels: Iterable[str], prefix: str, as_columns: bool, thresholds: list[float] | None = None,
-        lowest: float | None = None,
-    ) -> AddedColumns:  # fmt: skip
-        """For the labels of a model.
-
-        Args:
-            thresholds: one for each label, see `salience.classify.abstaining`; None if every text is decided.
-            lowest: the lowest probability of a label in a set, see `salience.classify.predictor`; None adds none.
-
-        Raises:
-            InputError: two labels have the same name.
-        """
-        labels = [well_formed(str(label)) for label in labels]
-        if twice := [label for label in labels if labels.count(label) > 1]:
+    def __post_init__(self) -> None:
+        if twice := [label for label in self.labels if self.labels.count(label) > 1]:
             raise InputError(
                 f"two labels of the model are named {quoted(twice[0])}: rename one of them in its config.json"
             )
-        return cls(labels, prefix, as_columns, thresholds, lowest)
+
+    @property
+    def abstains(self) -> bool:
+        """Whether there are texts that are not decided."""
+        return self.thresholds is not None and not self.kind.several
 
     @cached_property
     def names(self) -> list[str]:
         """The names of the added columns, or keys."""
-        each = [f"probability_{label}" for label in self.labels] if self.as_columns else ["probabilities"]
-        guess = [MOST_PROBABLE] * (self.thresholds is not None)
-        names = ["predicted", *guess, "probability", *[LABEL_SET] * (self.lowest is not None), *each]
-        return [self.prefix + name for name in names]
-
-    @property
-    def limits(self) -> list[float] | None:
-        """The probabilities that those of undecided texts are not above; None if every text is decided."""
-        return self.thresholds
+        return list(self.named(None))
 
     @property
     def texts(self) -> list[str]:
@@ -95,32 +89,41 @@ class AddedColumns:
         Args:
             probabilities: one for each label; None for a row without a text. NaN becomes None.
         """
-        predicted = label = highest = found = None
-        each: list[Any] = [None] * len(self.labels)
-        if probabilities is not None and all(map(isfinite, probabilities)):
-            best = max(range(len(probabilities)), key=probabilities.__getitem__)
-            label, highest, each = self.labels[best], probabilities[best], list(probabilities)
-            predicted = label if self.thresholds is None or highest > self.thresholds[best] else None
-            found = self.set_of(probabilities, best)
-        guess, sets = [label] * (self.thresholds is not None), [found] * (self.lowest is not None)
-        if not self.as_columns:
-            each = [None if probabilities is None else dict(zip(self.labels, each, strict=True))]
-        return dict(zip(self.names, [predicted, *guess, highest, *sets, *each], strict=True))
+        defined = probabilities is not None and all(map(math.isfinite, probabilities))
+        each: list[Any] = list(probabilities) if probabilities is not None and defined else [None] * len(self.labels)
+        values: dict[str, Any] = {"predicted": None}
+        if self.kind.several:
+            if defined:
+                chosen = self.kind.decisions(np.array(each), np.array(self.thresholds))
+                values["predicted"] = self.as_list(np.flatnonzero(chosen))
+        else:
+            best = max(range(len(each)), key=each.__getitem__) if defined else 0
+            label = self.labels[best] if defined else None
+            if self.thresholds is None or (defined and each[best] > self.thresholds[best]):
+                values["predicted"] = label
+            if self.thresholds is not None:
+                values[MOST_PROBABLE] = label
+            values["probability"] = each[best]
+            if self.lowest is not None:
+                values[LABEL_SET] = self.as_list(self.set_of(each, best)) if defined else None
+        if self.as_columns:
+            values |= {f"probability_{label}": value for label, value in zip(self.labels, each, strict=True)}
+        else:
+            values["probabilities"] = None if probabilities is None else dict(zip(self.labels, each, strict=True))
+        return {self.prefix + name: value for name, value in values.items()}
 
-    def set_of(self, probabilities: list[float], best: int) -> list[str] | str | None:
-        """The labels of a set, the most probable first; it always holds that one."""
-        if self.lowest is None:
-            return None
+    def set_of(self, probabilities: list[float], best: int) -> list[int]:
+        """The numbers of the labels of a set, the most probable first; it always holds that one."""
         order = sorted(range(len(probabilities)), key=lambda place: -probabilities[place])
-        found = [self.labels[place] for place in order if place == best or probabilities[place] >= self.lowest]
+        return [place for place in order if place == best or probabilities[place] >= (self.lowest or 0)]
+
+    def as_list(self, numbers: Iterable[int]) -> list[str] | str:
+        """The names of labels, in a table as JSON."""
+        found = [self.labels[number] for number in numbers]
         return json.dumps(found, ensure_ascii=False) if self.as_columns else found
 
     def check_free(self, names: Iterable[str], source: str) -> None:
-        """Checks that no column would be overwritten.
-
-        Raises:
-            InputError: one of `names` is the name of an added column.
-        """
+        """Raises an `InputError` if one of `names`, the columns of `source`, is that of an added column."""
         names = set(names)
         if clash := [name for name in self.names if name in names]:
             many = len(clash) > 1
@@ -144,50 +147,6 @@ def written_columns(data: str, encoding: str, added: AddedColumns) -> dict[str, 
     added.check_free(types, data)
     texts = set(added.texts)
     return types | {name: "string" if name in texts else "double" for name in added.names}
-
-
-# What `salience predict` adds to a file where a text can have several labels: a list, and their probabilities.
-
-
-@dataclass(frozen=True)
-class AddedLists(AddedColumns):
-    """As `AddedColumns`, but the predicted labels are a list, in a table as JSON: [] if no label applies.
-
-    `thresholds` has the probability of each label from which on it is predicted; with 1 it never is. There is no
-    column of the highest probability.
-    """
-
-    @cached_property
-    def names(self) -> list[str]:
-        """The names of the added columns, or keys."""
-        each = [f"probability_{label}" for label in self.labels] if self.as_columns else ["probabilities"]
-        return [self.prefix + name for name in ["predicted", *each]]
-
-    @property
-    def limits(self) -> None:
-        """None: every text is decided."""
-
-    def named(self, probabilities: list[float] | None) -> dict[str, Any]:
-        """The added values of one row by name.
-
-        Args:
-            probabilities: one for each label; None for a row without a text. NaN becomes None.
-        """
-        predicted: Any = None
-        each: list[Any] = [None] * len(self.labels)
-        if probabilities is not None and all(map(isfinite, probabilities)):
-            assert self.thresholds is not None  # `Predictor.added` gives them
-            each = list(probabilities)
-            chosen = zip(self.labels, each, self.thresholds, strict=True)
-            predicted = [label for label, probability, threshold in chosen if probability >= threshold < 1]
-            if self.as_columns:
-                predicted = json.dumps(predicted, ensure_ascii=False)
-        if not self.as_columns:
-            each = [None if probabilities is None else dict(zip(self.labels, each, strict=True))]
-        return dict(zip(self.names, [predicted, *each], strict=True))
-
-
-# Sets of labels that hold the right one with a given probability: conformal prediction.
 
 
 def lowest_in_set(probabilities: np.ndarray, labels: np.ndarray, level: float) -> float:
@@ -241,34 +200,23 @@ def lowest_of_run(model: str | Path, labels: Sequence[str], level: float) -> flo
         )
     if not file.is_file():
         raise InputError(
-            f"--sets needs the out-of-fold predictions of a run, and {model} has no {OUT_OF_FOLD[1]}: train it with "
+            f"--sets needs the out-of-fold predictions of a run, and {model} has no {file.name}: train it with "
             "--estimate folds:5"
         )
     try:
-        with np.load(file, allow_pickle=False) as arrays:
-            probabilities, numbers = arrays["probabilities"], arrays["labels"]
-            names = arrays["names"].tolist()
-            groups = arrays.get("group")
-        estimate = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["estimate"]
+        names, found = read_predictions(folder, OUT_OF_FOLD)
+        estimate = json.loads((folder / METRICS).read_text(encoding="utf-8"))["estimate"]
         temperature = float(estimate["temperature_scaling"]["temperature"]) if estimate["calibrated"] else 1.0
-        fits = (
-            names == list(labels)
-            and probabilities.shape == (len(numbers), len(names))
-            and probabilities.dtype.kind == "f"
-            and numbers.dtype.kind in "iu"
-            and bool(((numbers >= 0) & (numbers < len(names))).all())
-            and bool((np.isfinite(probabilities) & (probabilities >= 0)).all())
-            and (groups is None or groups.shape == numbers.shape)
-            and 0 < temperature < math.inf
-        )
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{file} or metrics.json beside it is damaged: {one_line(error, 200)}") from error
-    if not fits:
+    except DAMAGED as error:
+        raise InputError(f"{file} or {METRICS} beside it is damaged: {one_line(error, 200)}") from error
+    probabilities, numbers = found.probabilities, found.labels
+    fits = names == list(labels) and numbers.ndim == 1 and 0 < temperature < math.inf
+    if not fits or not (np.isfinite(probabilities) & (probabilities >= 0)).all():
         raise InputError(f"{file} is not about this model, or is damaged: train the model again, or leave out --sets")
-    if groups is not None:
-        rows = one_row_of_each(groups, seed=0)
+    if found.groups is not None:
+        rows = one_row_of_each(found.groups, seed=0)
         probabilities, numbers = probabilities[rows], numbers[rows]
-    return lowest_in_set(with_temperature(probabilities, temperature), numbers, level)
+    return lowest_in_set(ONE_LABEL.with_temperature(probabilities, temperature), numbers, level)
 
 
 @dataclass(frozen=True)
@@ -377,19 +325,18 @@ class Predictor:
 
     def added(self, as_columns: bool = True) -> AddedColumns:
         """What is added to the rows."""
-        labels = self.classifier.labels
-        if self.classifier.multi_label:
-            self.check_one_label_options()
-            each = self.classifier.thresholds.tolist() if self.threshold is None else [self.threshold] * len(labels)
-            return AddedLists.of(labels, well_formed(self.prefix), as_columns, each)
-        thresholds = None if self.thresholds is None else [self.thresholds.values[label] for label in labels]
-        return AddedColumns.of(labels, well_formed(self.prefix), as_columns, thresholds, self.lowest_in_set)
-
-    def check_one_label_options(self) -> None:
-        """Raises an `InputError` if an option was given that needs a model with one label for each text."""
-        for option, given in (("--sets", self.sets is not None), ("--no-abstain", not self.abstain)):
-            if given:
-                raise InputError(f"{option}: {self.model} gives a text several labels at once; leave {option} out")
+        kind, labels = self.classifier.kind, self.classifier.labels
+        if kind.several:
+            for option, given in (("--sets", self.sets is not None), ("--no-abstain", not self.abstain)):
+                if given:
+                    raise InputError(f"{option}: {self.model} gives a text several labels at once; leave {option} out")
+            own = self.classifier.thresholds.tolist()
+            thresholds = own if self.threshold is None else [self.threshold] * len(labels)
+        else:
+            thresholds = None if self.thresholds is None else [self.thresholds.values[label] for label in labels]
+        names = [well_formed(str(label)) for label in labels]
+        lowest = None if kind.several else self.lowest_in_set
+        return AddedColumns(kind, names, well_formed(self.prefix), as_columns, thresholds, lowest)
 
     @cached_property
     def lowest_in_set(self) -> float | None:
@@ -427,11 +374,7 @@ class Predictor:
 
 @lru_cache(maxsize=1)
 def loaded(model: str, version: int, max_length: int | None, device: str, precision: str) -> TextClassifier:
-    """The classifier; the last one is kept in memory.
-
-    Args:
-        version: when the model's folder was written, so that a model that was trained again is loaded again.
-    """
+    """The classifier; the last one is kept in memory, until its folder has another time of writing, the `version`."""
     return load(model, max_length, device, precision)
 
 
@@ -441,16 +384,10 @@ def texts_in(
     """The text of each row, or the two texts of a pair; None for a text that is missing or blank.
 
     Args:
-        source: the name of the data, for error messages.
-        first: the number of the first row in the data.
-
-    Raises:
-        InputError: a value is no text.
+        source, first: the name of the data and the number of the first row there, for the message about a value that
+            is no text.
     """
     names = [name for name in (columns.text, columns.text_pair) if name is not None]
     return [
         tuple(value_in(row, name, text_of, number, source) for name in names) for number, row in enumerate(rows, first)
     ]
-
-
-# Labels for any number of texts: columns in, columns out, in this process or by many.

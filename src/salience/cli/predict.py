@@ -122,7 +122,7 @@ class Tally:
         """
         self.seen, self.cut, self.empty = self.seen + len(found), self.cut + cut, self.empty + found.count(None)
         self.undefined += sum(answer is not None and not all(map(isfinite, answer)) for answer in found)
-        if added.limits is not None:
+        if added.abstains:
             label, guess = added.names[:2]
             self.undecided += sum(values[label] is None and values[guess] is not None for values in named)
 

@@ -35,9 +35,6 @@ from salience.models.precision import for_predictions
 from salience.runs.folder import write_manifest, written_by_run
 from salience.runs.retired import RETIRED, without_retired
 from salience.settings import name_and_options
-from salience.training.estimate import fit_with_estimate, plan_estimate
-from salience.training.fit import Listeners
-from salience.training.prepare import prepare
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
 
@@ -201,6 +198,11 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
             ValueError: no texts, other numbers of labels or groups, fewer than two classes, or a parameter that does
                 not fit.
         """
+        # A fitted estimator predicts without what trains it.
+        from salience.training.estimate import fit_with_estimate, plan_estimate
+        from salience.training.fit import Listeners
+        from salience.training.prepare import prepare
+
         texts = as_texts(X)
         targets, numbers = targets_of(y, len(texts))
         seed = seed_from(self.random_state)

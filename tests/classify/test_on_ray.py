@@ -5,15 +5,16 @@ import json
 import numpy as np
 import pytest
 
+from classify.killed import DEADLY, KilledOnce
 from clusters import two_workers
 from labelled import labelled_rows
-from prediction.killed import DEADLY, KilledOnce
 from salience import Predictor
 from salience.classify.parts import Windows, answers_by_ray
 from salience.cli.main import main
 from salience.data.columns import Columns
 
 TEXTS = [text for text, _ in labelled_rows(120, seed=3)]
+pytestmark = pytest.mark.whole
 
 
 @pytest.fixture(scope="module")

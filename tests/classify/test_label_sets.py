@@ -10,6 +10,7 @@ import pytest
 
 from salience.classify.predictor import AddedColumns, lowest_in_set, lowest_of_run
 from salience.errors import InputError
+from salience.scores.labels import ONE_LABEL, SEVERAL_LABELS
 
 LABELS = ["a", "b", "c"]
 
@@ -28,25 +29,24 @@ def slow_set(calibration: np.ndarray, labels: np.ndarray, new: list[float], leve
     return found
 
 
-@pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95])
 @pytest.mark.parametrize("rows", [19, 20, 29, 30, 57])
-def test_against_p_values(level, rows):
+def test_against_p_values(rows):
     random = np.random.default_rng(rows)
-    probabilities = random.dirichlet(np.ones(3), rows)
-    labels = random.integers(0, 3, rows)
-    added = AddedColumns.of(LABELS, "", False, None, lowest_in_set(probabilities, labels, level))
-    for new in random.dirichlet(np.ones(3), 50).tolist():
-        best = int(np.argmax(new))
-        found = added.set_of(new, best)
-        assert {LABELS.index(label) for label in found} == slow_set(probabilities, labels, new, level) | {best}
-        assert found == sorted(found, key=lambda label: -new[LABELS.index(label)])
+    probabilities, labels = random.dirichlet(np.ones(3), rows), random.integers(0, 3, rows)
+    for level in (0.5, 0.8, 0.9, 0.95):
+        added = AddedColumns(ONE_LABEL, LABELS, "", False, None, lowest_in_set(probabilities, labels, level))
+        for new in random.dirichlet(np.ones(3), 50).tolist():
+            found = added.named(new)["label_set"]
+            numbers = slow_set(probabilities, labels, new, level) | {int(np.argmax(new))}
+            assert {LABELS.index(label) for label in found} == numbers
+            assert found == sorted(found, key=lambda label: -new[LABELS.index(label)])
 
 
 @pytest.mark.parametrize(("level", "rows"), [(0.9, 29), (0.8, 44), (0.5, 3)])
 def test_how_often_a_set_holds_the_label(level, rows):
     """Exactly k / (N + 1) of the time where scores have no ties, without the rule that no set is empty."""
     random = np.random.default_rng(0)
-    held, times = 0, 20_000
+    held, times = 0, 6000
     for _ in range(times):
         probabilities = random.dirichlet(np.ones(3), rows + 1)
         labels = (random.random((rows + 1, 1)) > probabilities.cumsum(1)).sum(1)
@@ -130,3 +130,10 @@ def test_metrics_that_say_nothing(content, tmp_path):
     (tmp_path / "metrics.json").write_text(content)
     with pytest.raises(InputError, match="damaged"):
         lowest_of_run(tmp_path, LABELS, 0.9)
+
+
+def test_a_label_whose_threshold_is_1_is_never_predicted():
+    """A sigmoid is 1 in floating point from a logit of 17 on."""
+    added = AddedColumns(SEVERAL_LABELS, ["joy", "fear"], "", True, [1.0, 0.999])
+    assert added.named([1.0, 1.0]) == {"predicted": '["fear"]', "probability_joy": 1, "probability_fear": 1}
+    assert added.named(None) == dict.fromkeys(added.names) and added.texts == ["predicted"]

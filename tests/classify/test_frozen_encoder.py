@@ -95,6 +95,7 @@ def test_sentence_transformers_computes_the_same(folder):
     assert frozen.vectors(TEXTS) == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.whole
 @pytest.mark.skipif(find_spec(EMBEDDED["minilm"].package) is None, reason="minilm is not installed")
 def test_the_packaged_model_gives_the_vectors_of_its_own_library():
     transformers = pytest.importorskip("sentence_transformers")
