@@ -63,6 +63,7 @@ def strictly(file) -> dict:
     return json.loads(file.read_text(encoding="utf-8"), parse_constant=refuse)
 
 
+@pytest.mark.whole  # `evaluate` is tested so
 def test_a_words_score_may_be_its_highest_pieces(place, salience, tmp_path):
     rows = [(f"quartz's {text} xylophonists", label) for text, label in ROWS]
     data = write_csv(tmp_path / "data.csv", rows)
@@ -266,6 +267,7 @@ def test_another_model_may_judge(place, judge, data, salience, tmp_path):
     assert found["rows"][0]["without"] != pytest.approx(evaluate(itself, TEXTS, **SETTINGS)["gradient"].without)
 
 
+@pytest.mark.whole  # `evaluate` is tested so
 def test_random_scores_follow_the_seed(place, data, salience, tmp_path):
     found = []
     for number, seed in enumerate((1, 1, 2)):
