@@ -83,6 +83,7 @@ def copy(tmp_path_factory) -> Copy:
     shutil.copy(ROOT / "pyproject.toml", folder)
     for path, text in ADDED.items():
         assert not (folder / path).exists(), path
+        (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     for path, hunks in CHANGED.items():
         (folder / path).write_text(changed((ROOT / path).read_text(encoding="utf-8"), hunks), encoding="utf-8")
