@@ -16,7 +16,7 @@ NAME = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
 
 
 @cache
-def tests_of(file: str) -> dict[str, bool]:
+def marked_in(file: str) -> dict[str, bool]:
     """The tests of a file, and whether each is whole."""
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
     marks = [ast.unparse(node.value) for node in tree.body
@@ -32,7 +32,7 @@ def run_by(tests: str) -> str:
     """What runs the tests that a row names."""
     found = set()
     for file, test in NAME.findall(tests):
-        whole = tests_of(file)
+        whole = marked_in(file)
         found.add(whole[test] if test else all(whole.values()))
     return "both" if len(found) > 1 else "`make test-all`" if True in found else "`make test`"
 
@@ -43,7 +43,7 @@ def test_every_promise_names_tests_that_are_there():
     assert len(ROW.findall(page)) == sum(table.count("\n") for table in promises) > 30
     missing = [
         f"{file}::{test}" for file, test in NAME.findall(page)
-        if not (ROOT / file).is_file() or (test and test not in tests_of(file)) or not tests_of(file)
+        if not (ROOT / file).is_file() or (test and test not in marked_in(file)) or not marked_in(file)
     ]  # fmt: skip
     assert missing == []
 
