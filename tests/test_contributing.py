@@ -27,7 +27,7 @@ CHANGED = {block["path"]: block["text"] for block in BLOCKS if block["kind"] == 
 TESTS = [path for path in ADDED if path.startswith("tests/")]
 CONTRACTS = [
     "tests/test_contract.py", "tests/test_cards.py", "tests/explainers/test_explainers.py",
-    "tests/faithfulness/test_metrics_contract.py", "tests/reproduce/test_table.py",
+    "tests/faithfulness/test_metrics_contract.py", "tests/papers/test_table.py",
 ]  # fmt: skip
 # One family of models stands for all, which the contracts are checked on in their own files.
 OTHERS = "roberta or distilbert or electra or deberta or mpnet or modernbert or albert"

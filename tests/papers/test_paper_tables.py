@@ -1,4 +1,4 @@
-"""The papers' tables: what was published, which runs make them up, and how results are printed beside them."""
+"""The tables of UAFTC and VAT: published numbers, which runs make them up, how they are printed and drawn."""
 
 import json
 from dataclasses import replace
@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from test_datasets import write
+from made import lines_of, write
+from matplotlib.figure import Figure
 
 import families
 from salience.audit.words import NEUTRAL, NONE
@@ -15,6 +16,7 @@ from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.papers.attention_classifiers.options import WordRecipe
 from salience.papers.attentionmix import figures as attentionmix_figures
+from salience.papers.attentionmix.figures import TAGS, draw_heads
 from salience.papers.datasets import SOURCES
 from salience.papers.dropmix import table5 as dropmix_table5
 from salience.papers.tables import TABLES
@@ -23,28 +25,20 @@ from salience.papers.uaftc import figures as word_categories
 from salience.papers.uaftc import synthetic as uaftc_synthetic
 from salience.papers.uaftc import table2 as uaftc_table2
 from salience.papers.uaftc.analysis import TokenScores
-from salience.papers.uaftc.synthetic import synthetic
+from salience.papers.uaftc.figures import draw_words
+from salience.papers.uaftc.synthetic import draw_coupling, draw_scores, synthetic
+from salience.papers.uaftc.table2 import draw_scales
 from salience.papers.vat import tables as vat
+from salience.papers.vat.tables import draw_curves
 
 
-def cells_of(line: str) -> list[str]:
-    """The cells of a line of a markdown table."""
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
-
-
-def lines_of(text: str, *begin: str) -> list[list[str]]:
-    """The lines of tables whose first cells are these."""
-    lines = [cells_of(line) for line in text.splitlines() if line.startswith("|")]
-    return [cells for cells in lines if cells[: len(begin)] == list(begin)]
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_every_table_has_a_cell_for_each_of_its_sets(name):
-    table = TABLES[name]()
-    cells = table.plan(table.sets, [0, 7])
-    assert len(cells) == len(set(cells))
-    assert {cell.set for cell in cells} == set(table.published)
-    assert {cell.seed for cell in cells} == {0, 7}
+def test_every_table_has_a_cell_for_each_of_its_sets():
+    for name in TABLES:
+        table = TABLES[name]()
+        cells = table.plan(table.sets, [0, 7])
+        assert len(cells) == len(set(cells))
+        assert {cell.set for cell in cells} == set(table.published)
+        assert {cell.seed for cell in cells} == {0, 7}
 
 
 def test_what_a_paper_shows_breaks_no_table():
@@ -74,12 +68,12 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("column", COLUMNS, ids=" ".join)
-def test_the_numbers_of_table_2(column):
-    name, model = column
-    expected = [float(value) for value in COLUMNS[column].split()]
-    scales = (0.001, 1, 10, 20, 50, 100, 10000)
-    assert [uaftc_table2.published(uaftc_table2.Cell(name, model, scale, 0)) for scale in scales] == expected
+def test_the_numbers_of_table_2():
+    for column in COLUMNS:
+        name, model = column
+        expected = [float(value) for value in COLUMNS[column].split()]
+        scales = (0.001, 1, 10, 20, 50, 100, 10000)
+        assert [uaftc_table2.published(uaftc_table2.Cell(name, model, scale, 0)) for scale in scales] == expected
 
 
 def test_the_runs_of_table_2():
@@ -183,8 +177,7 @@ def made_up_analysis(classes: int, kinds: int, with_test: bool = True) -> Simple
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("with_test", [True, False], ids=["test", "no test"])
-@pytest.mark.parametrize(("classes", "kinds"), [(2, 1), (3, 3)])
+@families.crossed("with_test", [True, False], "classes, kinds", [(2, 1), (3, 3)])
 def test_separation_is_that_of_a_loop(classes, kinds, with_test):
     analysis = made_up_analysis(classes, kinds, with_test)
     values, category = word_categories.separation(analysis), analysis.words.category.tolist()
@@ -313,13 +306,15 @@ def test_figures_are_printed_beside_what_the_paper_sees():
 # ----------------------------------------------------------------------------------------------- UAFTC, made-up texts
 
 
-@pytest.mark.parametrize(
-    ("name", "positive", "negative"),
-    [("data-1", 6000, 6000), ("ratio-1:2", 3000, 6000), ("ratio-5:1", 6000, 1200), ("data-1-penalty", 6000, 6000)],
-)
-def test_the_made_up_texts_of_a_condition(name, positive, negative):
-    labels = uaftc_synthetic.texts(name).labels
-    assert ((labels == 1).sum(), (labels == 0).sum()) == (positive, negative)
+def test_the_made_up_texts_of_a_condition():
+    for name, positive, negative in [
+        ("data-1", 6000, 6000),
+        ("ratio-1:2", 3000, 6000),
+        ("ratio-5:1", 6000, 1200),
+        ("data-1-penalty", 6000, 6000),
+    ]:
+        labels = uaftc_synthetic.texts(name).labels
+        assert ((labels == 1).sum(), (labels == 0).sum()) == (positive, negative)
 
 
 def test_data_2_has_other_words_in_a_twelfth_of_its_texts():
@@ -408,8 +403,7 @@ TABLES_OF_VAT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("row", range(6))
-@pytest.mark.parametrize("table", TABLES_OF_VAT)
+@families.crossed("row", range(6), "table", TABLES_OF_VAT)
 def test_the_numbers_of_vat(table, row):
     published, rows = TABLES_OF_VAT[table]
     column = tuple(published[name][row] for name in ("sst5", "sst2", "ag_news", "trec", "subj"))
@@ -458,24 +452,20 @@ def test_the_lines_of_vat():
     assert line_in(text, 6, "trec", "lstm-random")[2:] == ["93.50 (80.00)", "97.00 (90.00)", "50.00 (75.00)", "1 1"]
 
 
-@pytest.mark.parametrize(
-    ("name", "encoder", "told"),
-    [
+def test_the_papers_column_of_vat():
+    for name, encoder, told in [
         ("trec", "lstm-random", ("90.0 91.0 92.8", "19.4 31.0 37.2", "71.4 73.6 79.2")),
         ("sst2", "lstm-minilm", ("85.5 84.7 86.2", "7.6 20.5 21.6", "71.3 82.7 84.3")),
         ("trec", "bert-minilm", ("96.6 96.4 97.2", "65.8 71.6 72.2", "26.6 34.2 36.8")),
         ("subj", "bert-minilm", ("96.5 96.2 96.7", "45.7 45.7 45.8", "50.6 61.9 65.4")),
         ("mr", "bert-minilm", ("-", "-", "-")),
         ("mr", "lstm-random", ("-", "-", "-")),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_the_papers_column_of_vat(name, encoder, told):
-    text = vat.report(rows_of(name, encoder, [0.9], [0.9], [0.91]))
-    lines = [line_in(text, number, name, encoder) for number in (2, 3, 4)]
-    assert tuple(line[6] for line in lines) == told
-    assert lines[0][2:6] == ["1", "90.00", "90.00", "91.00"]
-    assert lines[0][7:] == ["+0.00", "+1.00"]
+    ]:
+        text = vat.report(rows_of(name, encoder, [0.9], [0.9], [0.91]))
+        lines = [line_in(text, number, name, encoder) for number in (2, 3, 4)]
+        assert tuple(line[6] for line in lines) == told
+        assert lines[0][2:6] == ["1", "90.00", "90.00", "91.00"]
+        assert lines[0][7:] == ["+0.00", "+1.00"]
 
 
 def test_the_marked_words_are_printed_beside_the_papers():
@@ -533,3 +523,139 @@ def test_a_run_of_vat(folder, monkeypatch):
     assert len(wholes) == 1  # the judge sees the same whole texts, whichever words come first
     assert set(row["explanations"]) == {"random", "ATT", "VAT"}
     assert line_in(vat.report([{"set": "sst2", "encoder": "lstm-random", "seed": 0} | row]), 2, "sst2", "lstm-random")
+
+
+def lines(axes) -> dict[str, list]:
+    """What is drawn under each name."""
+    return {line.get_label(): [list(map(float, line.get_xdata())), list(map(float, line.get_ydata()))]
+            for line in axes.get_lines()}  # fmt: skip
+
+
+def run_of(model, scale, seed, accuracy):
+    return {"set": "sst2", "model": model, "scale": scale, "seed": seed, "accuracy": accuracy, "published": 0.8}
+
+
+def training(name, seed, rise):
+    """Three looks at a training in which every number rises."""
+    looked_at = [
+        f"{score} {kind}" for score in ("attention", "polarity") for kind in ("positive", "negative", "neutral")
+    ]
+    return {"set": name, "seed": seed, "trajectory": [
+        {"epoch": epoch} | dict.fromkeys([*looked_at, "V^T W"], rise * epoch) for epoch in (0, 10, 20)
+    ]}  # fmt: skip
+
+
+SCALES = [run_of("DP", 10, 0, 0.5), run_of("DP", 1, 0, 0.25), run_of("DP", 10, 1, 1.0), run_of("AD", 1, 0, 0.75)]
+TRAININGS = [
+    training("data-1", 0, 1),
+    training("data-1", 1, 3),
+    training("data-2", 0, 5),
+    training("ratio-1:2", 0, -1),
+]
+HEADS = {"set": "mr", "seed": 0, "agreeing": [(0, 1), (1, 0)],
+         "relative": [[{}, {"ADJ": 2.0, "PUNCT": 0.5}], [{"ADJ": 3.0}, {}]]}  # fmt: skip
+
+SWEEP = [
+    {"set": name, "layer": 1, "head": head, "rows": size, "seed": 0, "accuracy": 0.5, "agreement": 0.1}
+    for name, size in (("mr", 200), ("sst5", 100)) for head in range(3)
+]  # fmt: skip
+GROWING = [
+    {"set": name, "method": "Bert", "rows": size, "seed": 0, "model": "minilm", "accuracy": size / 1000}
+    for name, size in (("mr", 100), ("mr", 200), ("subj", 100))  # a single size is no curve
+]
+WORDS = {"set": "sst2", "seed": 0, "scale": 10.0, "labels": ["bad", "good"], "points": {
+    "neutral": {"frequency": [3], "attention": [0.5], "polarity": [0.25], "weight": [0.1]},
+    "1": {"frequency": [7, 9], "attention": [2.0, 3.0], "polarity": [4.0, 5.0], "weight": [0.2, 0.4, 0.9]},
+}}  # fmt: skip
+
+
+def judged(seed, without, alone):
+    curves = {"without": [1.0, without], "alone": [0.5, alone]}
+    return {
+        "set": "sst2",
+        "encoder": "bilstm-random",
+        "seed": seed,
+        "explanations": {"random": curves, "ATT": curves, "VAT": {"without": [1.0, 0.0], "alone": [0.5, 1.0]}},
+    }
+
+
+CURVES = [judged(0, 0.25, 0.75), judged(1, 0.75, 1.0)]
+
+
+def test_means_over_seeds_are_lines_and_the_papers_numbers_crosses():
+    axes = Figure().subplots()
+    draw_scales(axes, SCALES)
+    assert lines(axes)["DP"] == [[1, 10], [25, 75]]
+    assert lines(axes)["AD"] == [[1], [75]]
+    crosses = [line for line in axes.get_lines() if line.get_marker() == "x" and len(line.get_xdata())]
+    assert [list(line.get_ydata()) for line in crosses] == [[80, 80], [80]]
+
+
+def test_trainings_are_drawn_condition_by_condition():
+    for names in [["data-1"], ["data-1", "data-2"]]:
+        figure = Figure()
+        draw_scores(figure.subplots(2, len(names)), TRAININGS, names)
+        assert [panel.get_title("left") for panel in figure.axes] == names * 2
+        for panel in figure.axes:
+            rise = 2 if panel.get_title("left") == "data-1" else 5  # the mean over seeds
+            for kind in ("positive", "negative", "neutral"):
+                assert lines(panel)[kind] == [[0, 10, 20], [0, 10 * rise, 20 * rise]]
+
+
+def test_the_coupling_by_ratio():
+    axes = Figure().subplots()
+    draw_coupling(axes, TRAININGS, ["data-1", "ratio-1:2"])
+    assert lines(axes)["1:1"] == [[0, 10, 20], [0, 20, 40]]
+    assert lines(axes)["1:2"] == [[0, 10, 20], [0, -10, -20]]
+
+
+def test_heads_are_bars_tag_by_tag():
+    axes = Figure().subplots()
+    draw_heads(axes, HEADS)
+    first, second = axes.containers
+    assert (first.get_label(), second.get_label()) == ("layer 0, head 1", "layer 1, head 0")
+    assert first[TAGS.index("ADJ")].get_height() == 2 and second[TAGS.index("ADJ")].get_height() == 3
+    assert first[TAGS.index("PUNCT")].get_height() == 0.5
+
+
+def test_words_of_each_category_are_points_and_their_weights_boxes():
+    polarity, attention, weights = panels = Figure().subplots(1, 3)
+    draw_words(panels, WORDS)
+    for panel, expected in ((polarity, [[7, 4], [9, 5]]), (attention, [[7, 2], [9, 3]])):
+        neutral, good = panel.collections
+        assert (neutral.get_label(), good.get_label()) == ("neutral", "good")
+        assert len(neutral.get_offsets()) == 1 and good.get_offsets().tolist() == expected
+        assert neutral.get_facecolor().tolist() != good.get_facecolor().tolist()
+    assert [label.get_text() for label in weights.get_xticklabels()] == ["neutral", "good"]
+    middles = [line.get_ydata()[0] for line in weights.get_lines()[4::5]]
+    assert middles == [0.1, 0.4]
+
+
+def test_curves_over_words_are_means_over_seeds():
+    without, alone = panels = Figure().subplots(1, 2)
+    draw_curves(panels, CURVES)
+    assert lines(without)["random"] == lines(without)["ATT"] == [[0, 1], [100, 50]]
+    assert lines(without)["VAT"] == [[0, 1], [100, 0]]
+    assert lines(alone)["ATT"] == [[0, 1], [50, 87.5]]
+
+
+@pytest.mark.parametrize(
+    ("table", "rows", "names"),
+    [
+        ("uaftc-table2", SCALES, ["scales-sst2"]),
+        ("uaftc-synthetic", TRAININGS, ["dynamics", "coupling"]),
+        ("uaftc-synthetic", TRAININGS[:1], ["dynamics"]),
+        ("attentionmix-figures", [HEADS], ["pos-mr"]),
+        pytest.param("attentionmix-sweep", SWEEP, ["sweep-sst5-100", "sweep-mr-200"], marks=pytest.mark.whole),
+        pytest.param(
+            "uaftc-figures", [WORDS | {"set": "imdb"}, WORDS], ["words-imdb", "words-sst2"], marks=pytest.mark.whole
+        ),
+        ("dropmix-sparse", GROWING, ["curves-mr-minilm"]),
+        ("vat", CURVES, ["words-sst2-bilstm-random"]),
+    ],
+)
+def test_pictures_are_written(table, rows, names, tmp_path):
+    assert list(TABLES[table]().pictures(rows, tmp_path)) == names
+    written = {file.name for file in tmp_path.iterdir()}
+    assert written == {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
+    assert all((tmp_path / name).stat().st_size > 1000 for name in written)

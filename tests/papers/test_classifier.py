@@ -1,31 +1,46 @@
-"""The attention classifiers: worked examples, saving, what the pooling may read, and mixing over word encoders."""
+"""Attention classifiers: worked examples, saving, what the pooling may read, mixing over word encoders, |V^T W|."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import fields, replace
+from itertools import product
 
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import AutoConfig, AutoModelForSequenceClassification, Trainer, TrainingArguments
 
 import families
+import word_models
+from labelled import planned
 from reference import close, soft_cross_entropy
-from salience import METHODS, Batch, forward_mixed, mixed
+from salience import METHODS, Batch, EmbedMix, MixTrainer, SSMix, forward_mixed, mixed
+from salience.classify import TextClassifier
 from salience.classify.classifier import predict_probabilities
 from salience.data.batching import Collator
-from salience.data.encoding import encode_texts
+from salience.data.encoding import Encoded, encode_texts
 from salience.hooks.hooks import forward
+from salience.mixing import neighbours
 from salience.mixing.method import swap_halves
+from salience.models.architectures import alignment_penalty, architecture
 from salience.papers.attention_classifiers.building import word_tokenizer
-from salience.papers.attention_classifiers.classifier import ENCODERS, AttentionClassifier, AttentionClassifierConfig
-from salience.papers.attention_classifiers.options import HEADS, POOLINGS
+from salience.papers.attention_classifiers.classifier import (
+    ENCODERS,
+    AttentionClassifier,
+    AttentionClassifierConfig,
+    TypeScalars,
+)
+from salience.papers.attention_classifiers.options import HEADS, POOLINGS, WordRecipe
+from salience.training.fit import fit
+from salience.training.objective import penalised, plain
+from salience.training.prepare import Prepared
+from salience.training.procedures import Standard
+from salience.training.recipe import Recipe
 from word_models import CLASSES, SEPARATOR, VOCABULARY, bits, padded, torchs_lstm, word_batch, word_classifier
 
-every_encoder = pytest.mark.parametrize("encoder", ENCODERS)
-every_pooling = pytest.mark.parametrize("pooling", POOLINGS)
 LAYERED = ["embeddings", "affine", "lstm", "bidirectional"]  # of word_models
 
 
@@ -75,51 +90,51 @@ def by_hand(gold: dict) -> tuple[AttentionClassifier, Batch]:
     return model, Batch(ids, torch.ones_like(ids), torch.ones_like(ids), torch.tensor([gold["label"]]))
 
 
-@pytest.mark.parametrize("name", GOLDS)
-def test_two_classes_as_worked_by_hand(name):
-    gold = GOLDS[name]
-    model, own = by_hand(gold)
-    found = read(model, own)
-    s = found.logits[0, 1] - found.logits[0, 0]
-    sign = 2 * gold["label"] - 1
-    assert close(found.attentions[0][0, 0], torch.tensor(gold["attention"], dtype=torch.float64))
-    assert s.item() == pytest.approx(gold["s"], abs=1e-7)
-    assert found.loss.item() == pytest.approx(gold["loss"], abs=1e-7)
-    assert torch.sigmoid(-sign * s).item() == pytest.approx(gold["beta"], abs=1e-7)
-    assert close(found.logits, torch.stack([-s / 2, s / 2])[None])
-    assert close(found.loss, -F.logsigmoid(sign * s))
+def test_two_classes_as_worked_by_hand():
+    for name in GOLDS:
+        gold = GOLDS[name]
+        model, own = by_hand(gold)
+        found = read(model, own)
+        s = found.logits[0, 1] - found.logits[0, 0]
+        sign = 2 * gold["label"] - 1
+        assert close(found.attentions[0][0, 0], torch.tensor(gold["attention"], dtype=torch.float64))
+        assert s.item() == pytest.approx(gold["s"], abs=1e-7)
+        assert found.loss.item() == pytest.approx(gold["loss"], abs=1e-7)
+        assert torch.sigmoid(-sign * s).item() == pytest.approx(gold["beta"], abs=1e-7)
+        assert close(found.logits, torch.stack([-s / 2, s / 2])[None])
+        assert close(found.loss, -F.logsigmoid(sign * s))
 
 
-@pytest.mark.parametrize("name", GOLDS)
-def test_the_gradients_as_worked_by_hand(name):
+def test_the_gradients_as_worked_by_hand():
     """How polarity and attention score of a word change in a step of gradient descent: A + B + C and D + E + F."""
-    gold = GOLDS[name]
-    model, own = by_hand(gold)
-    loss = model(input_ids=own.input_ids, labels=own.labels).loss
-    table, attention, polarity = model.get_input_embeddings().weight, model.pooling.query, model.head.weight
-    by_word, by_attention, by_polarity = torch.autograd.grad(loss, [table, attention, polarity])
-    for word in (1, 2):
-        polarity_changes = -(by_word[word] @ polarity[0] + table[word] @ by_polarity[0])
-        attention_changes = -(by_word[word] @ attention[0] + table[word] @ by_attention[0]) / gold["scale"]
-        assert polarity_changes.item() == pytest.approx(sum(gold["polarity"][word - 1]), abs=2e-7)
-        assert attention_changes.item() == pytest.approx(sum(gold["attended"][word - 1]), abs=2e-7)
+    for name in GOLDS:
+        gold = GOLDS[name]
+        model, own = by_hand(gold)
+        loss = model(input_ids=own.input_ids, labels=own.labels).loss
+        table, attention, polarity = model.get_input_embeddings().weight, model.pooling.query, model.head.weight
+        by_word, by_attention, by_polarity = torch.autograd.grad(loss, [table, attention, polarity])
+        for word in (1, 2):
+            polarity_changes = -(by_word[word] @ polarity[0] + table[word] @ by_polarity[0])
+            attention_changes = -(by_word[word] @ attention[0] + table[word] @ by_attention[0]) / gold["scale"]
+            assert polarity_changes.item() == pytest.approx(sum(gold["polarity"][word - 1]), abs=2e-7)
+            assert attention_changes.item() == pytest.approx(sum(gold["attended"][word - 1]), abs=2e-7)
 
 
-@pytest.mark.parametrize("encoder", LAYERED)
-def test_the_score_of_a_text_is_the_mean_of_its_words_scores_by_attention(encoder):
+def test_the_score_of_a_text_is_the_mean_of_its_words_scores_by_attention():
     """s = sum_j alpha_j s_j with s_j = h_j . W, in logits -s/2 and s/2; columns of -W/2 and W/2 are the same."""
-    model, own = word_classifier(encoder, classes=2, scale=0.7).double(), word_batch([5, 1, 3], classes=2)
-    found = read(model, own)
-    with torch.no_grad():
-        states = model.encoder(own.input_ids, own.attention_mask).last_hidden_state
-        words = states @ model.head.weight[0]  # s_j
-        columns = torch.stack([-model.head.weight[0] / 2, model.head.weight[0] / 2], 1)
-        pooled, _ = model.pooling(states, own.segment > 0)
-    s = (found.attentions[0][:, 0] * words).sum(1)
-    assert close(found.logits, torch.stack([-s / 2, s / 2], 1))
-    assert close(found.logits, pooled @ columns)
-    assert close(found.logits.softmax(1)[:, 1], torch.sigmoid(s))
-    assert close(found.loss, -F.logsigmoid((2 * own.labels - 1) * s).mean())
+    for encoder in LAYERED:
+        model, own = word_classifier(encoder, classes=2, scale=0.7).double(), word_batch([5, 1, 3], classes=2)
+        found = read(model, own)
+        with torch.no_grad():
+            states = model.encoder(own.input_ids, own.attention_mask).last_hidden_state
+            words = states @ model.head.weight[0]  # s_j
+            columns = torch.stack([-model.head.weight[0] / 2, model.head.weight[0] / 2], 1)
+            pooled, _ = model.pooling(states, own.segment > 0)
+        s = (found.attentions[0][:, 0] * words).sum(1)
+        assert close(found.logits, torch.stack([-s / 2, s / 2], 1))
+        assert close(found.logits, pooled @ columns)
+        assert close(found.logits.softmax(1)[:, 1], torch.sigmoid(s))
+        assert close(found.loss, -F.logsigmoid((2 * own.labels - 1) * s).mean())
 
 
 def test_three_classes_have_a_vector_each_and_no_bias():
@@ -145,8 +160,7 @@ def test_the_affine_encoder_with_an_identity_is_none():
 # --------------------------------------------------------------------------------------------------- save, load, call
 
 
-@every_pooling
-@every_encoder
+@families.crossed("encoder", ENCODERS, "pooling", POOLINGS)
 def test_saved_models_load_as_any_model_of_transformers(encoder, pooling, tmp_path):
     model = classifier(encoder, pooling, head=HEADS[len(encoder + pooling) % 2], scale=0.5).float()
     model.save_pretrained(tmp_path)
@@ -163,8 +177,7 @@ def test_saved_models_load_as_any_model_of_transformers(encoder, pooling, tmp_pa
     assert pooling == "max" or torch.allclose(one.attentions[0], other.attentions[0], atol=1e-6)
 
 
-@every_pooling
-@every_encoder
+@families.crossed("encoder", ENCODERS, "pooling", POOLINGS)
 def test_what_a_model_gives(encoder, pooling):
     """Logits, the loss where there are labels, and the pooling's attention in a tuple of one."""
     model, own = classifier(encoder, pooling), batch_for(encoder, [5, 1, 3])
@@ -181,22 +194,22 @@ def test_what_a_model_gives(encoder, pooling):
     assert model(input_ids=own.input_ids, attention_mask=own.attention_mask).loss is None
 
 
-@pytest.mark.parametrize("pooling", ["dot", "additive", "variational"])
-def test_several_heads_attend_by_themselves(pooling):
-    model, own = word_classifier("affine", pooling=pooling, pooling_heads=3), word_batch([5, 2])
-    (attention,) = read(model, own).attentions
-    assert attention.shape == (2, 3, 5)
-    assert not close(attention[:, 0], attention[:, 1], 1e-3)
+def test_several_heads_attend_by_themselves():
+    for pooling in ["dot", "additive", "variational"]:
+        model, own = word_classifier("affine", pooling=pooling, pooling_heads=3), word_batch([5, 2])
+        (attention,) = read(model, own).attentions
+        assert attention.shape == (2, 3, 5)
+        assert not close(attention[:, 0], attention[:, 1], 1e-3)
 
 
-@pytest.mark.parametrize("encoder", LAYERED)
-def test_labels_give_gradients_to_every_weight_that_the_learner_has(encoder):
-    model = word_classifier(encoder, pooling="variational", head="perceptron")
-    read_with_gradients = model(**vars(word_batch([5, 2, 3])) | {"segment": None})
-    read_with_gradients.loss.backward()
-    for name, weight in model.named_parameters():
-        learnt = not name.startswith("compressor.")
-        assert (weight.grad is not None and bool(weight.grad.any())) == learnt, name
+def test_labels_give_gradients_to_every_weight_that_the_learner_has():
+    for encoder in LAYERED:
+        model = word_classifier(encoder, pooling="variational", head="perceptron")
+        read_with_gradients = model(**vars(word_batch([5, 2, 3])) | {"segment": None})
+        read_with_gradients.loss.backward()
+        for name, weight in model.named_parameters():
+            learnt = not name.startswith("compressor.")
+            assert (weight.grad is not None and bool(weight.grad.any())) == learnt, name
 
 
 def test_the_config_repeats_itself():
@@ -236,9 +249,8 @@ def test_fresh_weights_are_drawn_as_the_papers_draw_them():
 # -------------------------------------------------------------------------------------------- what is refused by name
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
+def test_settings_that_do_not_fit_are_refused_by_name():
+    for settings, message in [
         ({"encoder": "gru"}, "encoder is one of embeddings, affine, lstm, transformer, not 'gru'"),
         ({"pooling": "median"}, "pooling is one of first, max, mean, dot, additive, variational, not 'median'"),
         ({"head": "mlp"}, "head is one of linear, perceptron, not 'mlp'"),
@@ -256,18 +268,15 @@ def test_fresh_weights_are_drawn_as_the_papers_draw_them():
         ),
         ({"pooling_heads": 0}, "pooling_heads"),
         ({"encoder": "lstm", "hidden_size": 10, "pooling_heads": -1}, "pooling_heads"),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused_by_name(settings, message):
-    with pytest.raises(ValueError, match=message):
-        AttentionClassifierConfig(**settings)
+    ]:
+        with pytest.raises(ValueError, match=message):
+            AttentionClassifierConfig(**settings)
 
 
 # ------------------------------------------------------------------------------------------- padding, order, specials
 
 
-@every_pooling
-@pytest.mark.parametrize("encoder", LAYERED)
+@families.crossed("encoder", LAYERED, "pooling", POOLINGS)
 def test_padding_and_order_change_nothing(encoder, pooling):
     model, own = word_classifier(encoder, pooling=pooling).double(), word_batch([5, 1, 3], [2, 4, 1])
     found, wide = read(model, own), read(model, padded(own, 4))
@@ -283,8 +292,7 @@ def test_padding_and_order_change_nothing(encoder, pooling):
         assert close(alone.logits, found.logits[row : row + 1])
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
-@pytest.mark.parametrize("encoder", ["lstm", "bidirectional"])
+@families.crossed("scale", [1e-3, 1.0, 1e4], "encoder", ["lstm", "bidirectional"])
 def test_a_text_of_one_word_has_all_the_attention(encoder, scale):
     """And so its score is the word's, whatever the scale (methods.md 3.11)."""
     model, own = word_classifier(encoder, classes=2, scale=scale).double(), word_batch([1, 4, 1], classes=2)
@@ -308,24 +316,24 @@ def test_an_lstm_reads_no_padding_and_gives_zeros_there():
         assert torch.equal(model.encoder(changed, own.attention_mask).last_hidden_state, states)
 
 
-@pytest.mark.parametrize("encoder", ["lstm", "bidirectional"])
-def test_an_lstm_is_torchs_over_packed_sequences(encoder):
+def test_an_lstm_is_torchs_over_packed_sequences():
     """States, and the gradients of weights and words, of texts of one to seven words."""
-    model, lengths = word_classifier(encoder).double(), torch.tensor([7, 1, 3, 6])
-    layer, packed = model.encoder.layers[0], torchs_lstm(model, batch_first=True)
-    states = torch.randn(4, 7, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    weights = torch.randn(4, 7, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    ours, theirs = states.clone().requires_grad_(), states.clone().requires_grad_()
-    found = layer(ours, (torch.arange(7) < lengths[:, None]).long())
-    expected = pack_padded_sequence(theirs, lengths, batch_first=True, enforce_sorted=False)
-    expected = pad_packed_sequence(packed(expected)[0], batch_first=True, total_length=7)[0]
-    assert close(found, expected)
-    (found * weights).sum().backward()
-    (expected * weights).sum().backward()
-    assert close(ours.grad, theirs.grad)
-    for ending, own in zip(("", "_reverse"), layer.directions, strict=False):
-        for name, weight in own.named_parameters():
-            assert close(weight.grad, getattr(packed, name + ending).grad)
+    for encoder in ["lstm", "bidirectional"]:
+        model, lengths = word_classifier(encoder).double(), torch.tensor([7, 1, 3, 6])
+        layer, packed = model.encoder.layers[0], torchs_lstm(model, batch_first=True)
+        states = torch.randn(4, 7, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+        weights = torch.randn(4, 7, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+        ours, theirs = states.clone().requires_grad_(), states.clone().requires_grad_()
+        found = layer(ours, (torch.arange(7) < lengths[:, None]).long())
+        expected = pack_padded_sequence(theirs, lengths, batch_first=True, enforce_sorted=False)
+        expected = pad_packed_sequence(packed(expected)[0], batch_first=True, total_length=7)[0]
+        assert close(found, expected)
+        (found * weights).sum().backward()
+        (expected * weights).sum().backward()
+        assert close(ours.grad, theirs.grad)
+        for ending, own in zip(("", "_reverse"), layer.directions, strict=False):
+            for name, weight in own.named_parameters():
+                assert close(weight.grad, getattr(packed, name + ending).grad)
 
 
 def test_an_lstm_that_is_explained_leaves_cudnn_alone(monkeypatch):
@@ -374,8 +382,7 @@ def test_the_stock_trainer_may_accumulate(encoder, tmp_path):
         assert close(steps[1][name], change, 1e-6), name
 
 
-@pytest.mark.parametrize("encoder", LAYERED)
-@pytest.mark.parametrize("pooling", ["max", "mean", "dot", "additive", "variational"])
+@families.crossed("encoder", LAYERED, "pooling", ["max", "mean", "dot", "additive", "variational"])
 def test_a_text_without_a_word_among_others_has_the_logits_of_nothing(encoder, pooling):
     model, own = word_classifier(encoder, pooling=pooling), word_batch([3, 0, 2])
     found = model(input_ids=own.input_ids, attention_mask=own.attention_mask, labels=own.labels)
@@ -384,8 +391,7 @@ def test_a_text_without_a_word_among_others_has_the_logits_of_nothing(encoder, p
     assert all(weight.grad is None or weight.grad.isfinite().all() for weight in model.parameters())
 
 
-@every_pooling
-@every_encoder
+@families.crossed("encoder", ENCODERS, "pooling", POOLINGS)
 def test_texts_without_a_word_alone_get_probabilities(encoder, pooling):
     """A tokenizer of words adds no special tokens, so that a batch of empty texts has no column."""
     model = classifier(encoder, pooling)
@@ -399,9 +405,9 @@ TEXTS = ["a good film", "bad", "the film is good and bad and unheard-of"]
 PAIRS = ["quite so", "the film is a bad film", "no"]
 
 
-@pytest.mark.parametrize("pooling", ["mean", "dot", "additive", "variational"])
-@pytest.mark.parametrize("pairs", [None, PAIRS])
-@pytest.mark.parametrize("words", [True, False])
+@families.crossed(
+    "pooling", ["mean", "dot", "additive", "variational"], "pairs, words", product([None, PAIRS], [True, False])
+)
 def test_special_tokens_are_never_attended_to(words, pairs, pooling):
     """Their places are worked out from ids where a batch does not say; [UNK] stands for a word, and is read."""
     tokenizer = word_tokenizer(TEXTS[:2] + PAIRS) if words else families.tiny_tokenizer(TEXTS[:2] + PAIRS)
@@ -450,13 +456,9 @@ def test_without_a_mask_every_token_is_there():
 UNFIT = {("embeddings", "tmix"): "no level 1", ("embeddings", "mixupencoding"): "no level 1"} | {
     (encoder, "attentionmix"): "no self-attention to read: its encoder is no transformer" for encoder in LAYERED
 }
-MIXED = [
-    pytest.param(encoder, name, id=f"{encoder}-{name}")
-    for encoder in ("embeddings", "lstm")
-    for name in METHODS
-    if (encoder, name) not in UNFIT
-]
-fitting = pytest.mark.parametrize(("encoder", "name"), MIXED)
+fitting = families.crossed(
+    "encoder", ("embeddings", "lstm"), "name", METHODS, lambda encoder, name: (encoder, name) not in UNFIT
+)
 
 
 def mix_of(model, own, method, seed=0):
@@ -472,13 +474,13 @@ def settled(method, **values):
     return replace(method, **{name: value for name, value in values.items() if name in known})
 
 
-@pytest.mark.parametrize(("encoder", "name"), UNFIT)
-def test_methods_that_do_not_fit_say_why(encoder, name):
-    model, own = word_classifier(encoder).train(), word_batch([5, 2, 4])
-    for clean in (0.5, 0.0):
-        with pytest.raises(ValueError, match=UNFIT[encoder, name]):
-            list(mixed(METHODS[name](), clean)(model, own))
-    assert model(own.input_ids, own.attention_mask).logits.isfinite().all()  # and nothing is left behind
+def test_methods_that_do_not_fit_say_why():
+    for encoder, name in UNFIT:
+        model, own = word_classifier(encoder).train(), word_batch([5, 2, 4])
+        for clean in (0.5, 0.0):
+            with pytest.raises(ValueError, match=UNFIT[encoder, name]):
+                list(mixed(METHODS[name](), clean)(model, own))
+        assert model(own.input_ids, own.attention_mask).logits.isfinite().all()  # and nothing is left behind
 
 
 @fitting
@@ -501,9 +503,13 @@ def test_keeping_nothing_gives_the_partners_logits(encoder, name):
         assert close(forward_mixed(model, own, mix), forward(model, own)[partner])
 
 
-@pytest.mark.parametrize("pairs", [None, [3, 8, 1, 0, 2]])
 @fitting
-def test_padding_changes_no_mixture(encoder, name, pairs):
+def test_padding_changes_no_mixture(encoder, name):
+    for pairs in (None, [3, 8, 1, 0, 2]):
+        check_padding(encoder, name, pairs)
+
+
+def check_padding(encoder, name, pairs):
     model, own = word_classifier(encoder).double(), word_batch([5, 2, 9, 0, 7], pairs)
     wide, columns = padded(own, 6), own.input_ids.shape[1]
     narrow_mix, wide_mix = (mix_of(model, texts, METHODS[name]()) for texts in (own, wide))
@@ -514,10 +520,9 @@ def test_padding_changes_no_mixture(encoder, name, pairs):
         assert close(forward_mixed(model, own, narrow_mix), forward_mixed(model, wide, wide_mix))
 
 
-@pytest.mark.parametrize("clean", [0.5, 0.0])
 @fitting
-def test_a_training_step_gives_finite_gradients(encoder, name, clean):
-    for lengths in ([5, 2, 9, 0, 1], [0, 1]):
+def test_a_training_step_gives_finite_gradients(encoder, name):
+    for clean, lengths in product((0.5, 0.0), ([5, 2, 9, 0, 1], [0, 1])):
         model, own = word_classifier(encoder, dropout=0.3, embedding_dropout=0.3).train(), word_batch(lengths)
         losses = []
         for loss in mixed(METHODS[name](), clean)(model, own):
@@ -586,12 +591,283 @@ def test_only_variational_pooling_classifies_compressed_vectors():
         word_classifier("lstm", pooling="additive").classify_compressed(torch.zeros(1, 6))
 
 
-@pytest.mark.parametrize("encoder", ["lstm", "transformer"])
-def test_the_table_of_word_embeddings_can_be_replaced(encoder):
-    model = classifier(encoder, "dot").eval()
-    own, before = batch_for(encoder, [3, 5]), set(model.state_dict())
-    table = torch.nn.Embedding(*model.get_input_embeddings().weight.shape)
-    logits = read(model, own).logits
-    model.set_input_embeddings(table)
-    assert model.get_input_embeddings() is table and set(model.state_dict()) == before
-    assert not close(read(model, own).logits, logits)
+def test_the_table_of_word_embeddings_can_be_replaced():
+    for encoder in ["lstm", "transformer"]:
+        model = classifier(encoder, "dot").eval()
+        own, before = batch_for(encoder, [3, 5]), set(model.state_dict())
+        table = torch.nn.Embedding(*model.get_input_embeddings().weight.shape)
+        logits = read(model, own).logits
+        model.set_input_embeddings(table)
+        assert model.get_input_embeddings() is table and set(model.state_dict()) == before
+        assert not close(read(model, own).logits, logits)
+
+
+def procedure(model) -> str:
+    return architecture(model).procedure
+
+
+def test_models_of_transformers_are_trained_in_the_standard_way():
+    for family in families.FAMILIES:
+        assert procedure(families.FAMILIES[family]()) == "standard"
+
+
+def test_only_variational_pooling_is_trained_by_turns():
+    for pooling in POOLINGS:
+        expected = "turns" if pooling == "variational" else "standard"
+        assert procedure(word_classifier("lstm", pooling=pooling)) == expected
+        assert procedure(families.attention_classifier(pooling=pooling)) == expected
+
+
+def test_a_wrapped_model_needs_what_the_model_inside_needs():
+    adapted, model = nn.Module(), word_classifier("lstm", pooling="variational")
+    adapted.get_base_model = lambda: model
+    assert procedure(adapted) == "turns"
+
+
+@pytest.mark.whole
+def test_a_compiled_model_needs_what_the_model_inside_needs():
+    assert procedure(torch.compile(word_classifier("lstm", pooling="variational"))) == "turns"
+
+
+@families.crossed(
+    "encoder, classes", product(["embeddings", "affine"], [2, 3]),
+    "pooling, scale", product(["dot", "additive", "variational"], [0.01, 1.0, 100.0]),
+)  # fmt: skip
+def test_logits_are_the_models(encoder, pooling, classes, scale):
+    model = word_models.word_classifier(encoder, classes=classes, pooling=pooling, scale=scale)
+    own = word_models.word_batch([5, 1, 9], [2, 3, 1], extra_padding=2)
+    with torch.no_grad():
+        expected = forward(model, own)
+    assert expected.abs().max() > 0.01
+    assert close(TypeScalars(model).logits(own), expected, 1e-6 * max(1, float(expected.abs().max())))
+
+
+def test_other_models_do_not_fit():
+    """Their states, or their logits, are no sums of two scalars."""
+    for settings in [
+        {"pooling": "mean"},
+        {"head": "perceptron"},
+        {"pooling_heads": 2},
+        {"encoder": "lstm"},
+        {"pooling": "variational", "inference": "compressor"},
+    ]:
+        assert not TypeScalars.fits(word_models.word_classifier(**({"encoder": "embeddings"} | settings)))
+
+
+def test_a_pooling_without_attention_scores_is_refused():
+    with pytest.raises(ValueError, match="max pooling has no attention scores"):
+        TypeScalars(word_models.word_classifier("embeddings", pooling="max"))
+
+
+def test_predicting_many_tokens_runs_the_encoder_once():
+    model = word_models.word_classifier("affine")
+    batches = [word_models.word_batch([7] * 40, seed=seed) for seed in range(3)]
+    ids, segments = (torch.cat([getattr(own, part).flatten() for own in batches]).numpy()
+                     for part in ("input_ids", "segment"))  # fmt: skip
+    texts = Encoded(ids.astype("int32"), segments.astype("int8"), torch.full((120,), 7).numpy())
+    calls = []
+    handle = model.encoder.register_forward_hook(lambda _, arguments, result: calls.append(result))
+    found = predict_probabilities(model, texts)
+    handle.remove()
+    assert len(calls) == 1 and calls[0].last_hidden_state.shape[:2] == (model.config.vocab_size, 1)
+    with torch.no_grad():
+        expected = torch.cat([forward(model, own).softmax(1) for own in batches])
+    assert close(torch.from_numpy(found), expected, 1e-6)
+    assert not model.training
+
+
+def test_few_tokens_are_read_as_they_are():
+    """Fewer than there are types: the vocabulary would be the longer text."""
+    model, own = word_models.word_classifier("embeddings"), word_models.word_batch([4])
+    calls = []
+    model.encoder.register_forward_hook(lambda _, arguments, result: calls.append(result.last_hidden_state.shape[0]))
+    texts = Encoded(own.input_ids[0].numpy().astype("int32"), own.segment[0].numpy().astype("int8"),
+                    torch.tensor([4]).numpy())  # fmt: skip
+    predict_probabilities(model, texts)
+    assert calls == [1]
+
+
+def alignment(model, form: str = "absolute") -> torch.Tensor:
+    return architecture(model).alignment(form)
+
+
+def by_loops(model) -> float:
+    """sum_c |sum_d V_d W_dc|, both through the map that lies between them and the words, if there is one."""
+    query, polarity = model.pooling.query[0].tolist(), model.head.weight.tolist()
+    between = None
+    if model.config.pooling in ("additive", "variational"):
+        between = model.pooling.key.weight.tolist()  # M_a: V^T M_a W
+        query = [sum(query[row] * between[row][column] for row in range(len(query))) for column in range(len(query))]
+    if model.config.encoder == "affine":
+        between = model.encoder.layers[0].dense.weight.tolist()  # M: V^T M M^T W
+        columns = range(len(between[0]))
+        query = [sum(query[row] * between[row][column] for row in range(len(query))) for column in columns]
+        polarity = [[sum(w * between[row][column] for row, w in enumerate(own)) for column in columns]
+                    for own in polarity]  # fmt: skip
+    return sum(abs(sum(v * w for v, w in zip(query, own, strict=True))) for own in polarity)
+
+
+@families.crossed(
+    "encoder, pooling",
+    [
+        ("embeddings", "dot"),
+        ("affine", "dot"),
+        ("lstm", "dot"),
+        ("bidirectional", "dot"),
+        ("embeddings", "additive"),
+        ("affine", "additive"),
+        ("lstm", "additive"),
+        ("embeddings", "variational"),
+    ],
+    "classes",
+    [2, 3],
+)
+def test_the_alignment_is_its_formula(encoder, pooling, classes):
+    model = word_classifier(encoder, pooling=pooling, classes=classes, embedding_size=4, hidden_size=6).double()
+    assert model.head.weight.shape[0] == (1 if classes == 2 else classes)
+    found = alignment(model)
+    assert found.shape == ()
+    assert found.item() == pytest.approx(by_loops(model), abs=1e-12)
+    assert found > 1e-3
+
+
+def test_the_squares_form_is_a_sum_of_squares():
+    for classes in [2, 3]:
+        model = word_classifier("affine", classes=classes).double()
+        found = alignment(model, "square")
+        assert found.item() == pytest.approx(sum(value**2 for value in model.coupling().tolist()), abs=1e-12)
+        assert found.item() != pytest.approx(alignment(model).item(), rel=0.01)
+        assert alignment_penalty(0.3, "square")(model).item() == pytest.approx(0.3 * found.item(), abs=1e-12)
+        assert alignment_penalty(0.0) is None
+
+
+def test_a_form_is_a_known_one_and_has_a_price():
+    for price, form in [(1.0, "cube"), (0.0, "cube"), (0.0, "square")]:
+        with pytest.raises(ValueError, match=r"alignment.form"):
+            WordRecipe(alignment=price, alignment_form=form)
+        with pytest.raises(ValueError, match=r"alignment.form"):
+            Standard(alignment=price, alignment_form=form)
+
+
+def test_over_a_transformer_it_is_that_of_dot_and_additive():
+    for pooling in ("dot", "additive"):
+        model = families.attention_classifier(pooling=pooling).double()
+        assert alignment(model).item() == pytest.approx(by_loops(model), abs=1e-12)
+
+
+def test_the_gradient_is_the_sign_times_the_other_vector():
+    model = word_classifier(classes=2)
+    attention, polarity = model.pooling.query, model.head.weight
+    by_attention, by_polarity = torch.autograd.grad(alignment(model), [attention, polarity])
+    sign = torch.sign(attention[0] @ polarity[0])
+    assert torch.allclose(by_attention, sign * polarity)
+    assert torch.allclose(by_polarity, sign * attention)
+
+
+def test_vectors_at_right_angles_cost_nothing():
+    model = word_classifier(classes=2)
+    with torch.no_grad():
+        model.pooling.query.copy_(torch.tensor([[1.0, 0, 2, 0]]))
+        model.head.weight.copy_(torch.tensor([[0.0, 3, 0, 4]]))
+    assert alignment(model) == 0
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(lambda: word_classifier("embeddings", pooling="mean"), id="mean"),
+        pytest.param(lambda: word_classifier("lstm", pooling="max"), id="max"),
+        pytest.param(lambda: word_classifier("lstm", pooling="first"), id="first"),
+        pytest.param(lambda: word_classifier("affine", pooling_heads=2), id="heads"),
+        pytest.param(lambda: word_classifier("lstm", head="perceptron"), id="perceptron"),
+        pytest.param(lambda: families.FAMILIES["bert"](), id="bert"),
+        pytest.param(lambda: torch.nn.Linear(2, 2), id="linear"),
+    ],
+)
+def test_other_models_have_none(model):
+    with pytest.raises(ValueError, match=r"V\^T W is defined for attention classifiers with dot or additive"):
+        alignment(model())
+
+
+# --------------------------------------------------------------------------------------------------------- in training
+
+
+def labelled_texts(count: int = 16) -> Encoded:
+    own = word_batch([1 + number % 5 for number in range(count)], seed=4)
+    kept = own.attention_mask.bool()
+    return Encoded(own.input_ids[kept].numpy(), own.segment[kept].numpy(), kept.sum(1).numpy(), own.labels.tolist())
+
+
+def step_of(folder, penalty=None, method=None, pieces: int = 1) -> dict[str, torch.Tensor]:
+    """What one step_of of gradient descent adds to the weights, with a learning rate of 1: minus the gradient."""
+    model = word_classifier("affine").double()
+    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    trainer = MixTrainer(
+        model=model,
+        method=method,
+        penalty=penalty,
+        train_dataset=labelled_texts(),
+        args=TrainingArguments(
+            str(folder), max_steps=1, per_device_train_batch_size=8 // pieces, gradient_accumulation_steps=pieces,
+            learning_rate=1.0, lr_scheduler_type="constant", max_grad_norm=0.0, optim="sgd", use_cpu=True,
+            report_to="none", disable_tqdm=True, save_strategy="no", logging_strategy="no",
+        ),
+    )  # fmt: skip
+    trainer.train()
+    return {name: weight.detach() - before[name] for name, weight in model.named_parameters()}
+
+
+PRICED = {
+    "plain": None,
+    "ssmix": SSMix(window=0.3, pair=neighbours),
+    "embedmix": EmbedMix(ratio=0.7, pair=neighbours),
+}
+
+
+@families.crossed("method", PRICED, "pieces", [1, 2, 4])
+def test_a_step_pays_the_penalty_once(method, pieces, tmp_path):
+    """However its batch is cut into pieces, and however many losses the objective has."""
+    without = step_of(tmp_path, method=PRICED[method], pieces=pieces)
+    with_penalty = step_of(tmp_path, lambda model: 0.3 * alignment(model), PRICED[method], pieces)
+    model = word_classifier("affine").double()
+    (0.3 * alignment(model)).backward()
+    for name, weight in model.named_parameters():
+        paid = 0 if weight.grad is None else weight.grad
+        assert torch.allclose(with_penalty[name], without[name] - paid, rtol=0, atol=1e-7), name
+    assert model.pooling.query.grad.abs().max() > 0.01
+    assert without["head.weight"].abs().max() > 1e-3
+
+
+def test_the_penalty_is_the_last_loss_of_an_objective():
+    model, own = word_classifier(), word_batch([3, 2])
+    losses = list(penalised(plain, alignment)(model, own))
+    assert [loss.item() for loss in losses] == [next(plain(model, own)).item(), alignment(model).item()]
+
+
+def trained_with(folder, **settings):
+    recipe = Recipe(data="texts", steps=5, batch_size=8, learning_rate=0.02, evaluations=1, device="cpu")
+    classifier = TextClassifier(word_classifier("embeddings", classes=3), None, 100)
+    plan = planned(replace(recipe, procedure_options=settings))
+    prepared = Prepared(plan, classifier, None, labelled_texts(), None, None, None)
+    return fit(prepared, folder).classifier.model
+
+
+def test_a_recipes_alignment_reaches_the_training(tmp_path):
+    before = alignment(word_classifier("embeddings", classes=3)).item()
+    plain, priced = trained_with(tmp_path / "0"), trained_with(tmp_path / "1", alignment=100.0)
+    assert bits(plain) == bits(trained_with(tmp_path / "2", alignment=0.0))
+    assert alignment(priced).item() < before - 0.3
+    assert alignment(priced).item() < alignment(plain).item()
+
+
+def test_a_recipes_form_of_alignment_reaches_the_training(tmp_path):
+    absolute, square = (
+        trained_with(tmp_path / form, alignment=1.0, alignment_form=form) for form in ("absolute", "square")
+    )
+    assert bits(absolute) != bits(square)
+
+
+def test_a_recipes_alignment_is_a_price():
+    for wrong in (-0.1, "much"):
+        with pytest.raises(ValueError, match="give a number from 0"):
+            Standard(alignment=wrong)

@@ -133,16 +133,17 @@ def test_tagged_attention_is_that_of_a_loop(reader, layer, head, words, mean):
     compare(found, [by_hand(reader, text, own, layer, head, mean, words) for text, own in pairs])
 
 
-@pytest.mark.parametrize("words", [False, True], ids=["pieces", "words"])
-def test_heads_that_are_read_at_once_are_as_by_themselves(reader, words):
-    def both(model, batch, target=None):
-        return torch.stack([Attention(1, head)(model, batch) for head in (0, 1)], 2)
+def test_heads_that_are_read_at_once_are_as_by_themselves(reader):
+    for words in [False, True]:
 
-    found = tagged_attention(*reader, TEXTS, SPANS, both, words=words)
-    for head in (0, 1):
-        alone = tagged_attention(*reader, TEXTS, SPANS, Attention(1, head), words=words)
-        for scores, own in zip(found.scores, alone.scores, strict=True):
-            assert scores[:, head] == pytest.approx(own)
+        def both(model, batch, target=None):
+            return torch.stack([Attention(1, head)(model, batch) for head in (0, 1)], 2)
+
+        found = tagged_attention(*reader, TEXTS, SPANS, both, words=words)
+        for head in (0, 1):
+            alone = tagged_attention(*reader, TEXTS, SPANS, Attention(1, head), words=words)
+            for scores, own in zip(found.scores, alone.scores, strict=True):
+                assert scores[:, head] == pytest.approx(own)
 
 
 def test_the_texts_have_words_of_several_pieces(reader):
@@ -165,8 +166,7 @@ def test_special_tokens_are_in_no_tag(reader):
     assert average.count.sum() == len(tokens)
 
 
-@pytest.mark.parametrize("words", [False, True], ids=["pieces", "words"])
-@pytest.mark.parametrize("longest", [3, 7, 12])
+@families.crossed("words", [False, True], "longest", [3, 7, 12])
 def test_what_is_cut_off_has_no_attention(reader, longest, words):
     found = tagged_attention(*reader, TEXTS, SPANS, Attention(0, 1), longest, words)
     pairs = zip(TEXTS, SPANS, strict=True)
@@ -181,39 +181,36 @@ def test_a_text_without_words_changes_nothing_else(reader):
     assert found.by_tag().mean == pytest.approx(alone.by_tag().mean, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("text", "tags", "places"),
-    [
+def test_a_token_in_no_word_of_the_tagger_has_no_tag(reader):
+    """A tagger of one's own may leave signs out; they are no part of the words beside them."""
+    for text, tags, places in [
         ("new , song", "new:ADJ song:NOUN", [1, 3]),
         ("new song !", "new:ADJ song:NOUN", [1, 2]),
         ("- new song", "new:ADJ song:NOUN", [2, 3]),
         ("...", "", []),
-    ],
-    ids=["between", "behind", "before", "nothing else"],
-)
-def test_a_token_in_no_word_of_the_tagger_has_no_tag(reader, text, tags, places):
-    """A tagger of one's own may leave signs out; they are no part of the words beside them."""
-    found = tagged_attention(*reader, ["the song", text], [spans("the song", "the:DET song:NOUN"), spans(text, tags)],
-                             Attention())  # fmt: skip
-    assert found.places[1].tolist() == places
-    assert found.tags[1].tolist() == [tag for _, _, tag in spans(text, tags)]
+    ]:
+        tagged = [spans("the song", "the:DET song:NOUN"), spans(text, tags)]
+        found = tagged_attention(*reader, ["the song", text], tagged, Attention())
+        assert found.places[1].tolist() == places
+        assert found.tags[1].tolist() == [tag for _, _, tag in spans(text, tags)]
 
 
-@pytest.mark.parametrize("words", [False, True], ids=["pieces", "words"])
-def test_the_order_in_which_a_tagger_lists_words_changes_nothing(reader, words):
-    expected = tagged_attention(*reader, TEXTS, SPANS, Attention(1, 0), words=words)
-    shuffled = [[own[index] for index in np.random.default_rng(0).permutation(len(own))] for own in SPANS]
-    for listed in (shuffled, [own[::-1] for own in SPANS]):
-        found = tagged_attention(*reader, TEXTS, listed, Attention(1, 0), words=words)
-        for one, other in zip(expected.scores, found.scores, strict=True):
-            assert one.tolist() == other.tolist()
-        for part in ("tags", "places"):
-            assert [own.tolist() for own in getattr(found, part)] == [own.tolist() for own in getattr(expected, part)]
+def test_the_order_in_which_a_tagger_lists_words_changes_nothing(reader):
+    for words in [False, True]:
+        expected = tagged_attention(*reader, TEXTS, SPANS, Attention(1, 0), words=words)
+        shuffled = [[own[index] for index in np.random.default_rng(0).permutation(len(own))] for own in SPANS]
+        for listed in (shuffled, [own[::-1] for own in SPANS]):
+            found = tagged_attention(*reader, TEXTS, listed, Attention(1, 0), words=words)
+            for one, other in zip(expected.scores, found.scores, strict=True):
+                assert one.tolist() == other.tolist()
+            for part in ("tags", "places"):
+                assert [own.tolist() for own in getattr(found, part)] == [
+                    own.tolist() for own in getattr(expected, part)
+                ]
 
 
-@pytest.mark.parametrize(
-    ("second", "said"),
-    [
+def test_words_that_no_text_can_have_are_refused(reader):
+    for second, said in [
         ([(0, 3, "DET"), (2, 8, "NOUN")], "characters 0 to 3 and 2 to 8 overlap"),
         ([(4, 8, "NOUN"), (0, 8, "DET")], "characters 0 to 8 and 4 to 8 overlap"),
         ([(0, 3, "DET"), (0, 3, "ADJ")], "characters 0 to 3 and 0 to 3 overlap"),
@@ -221,13 +218,10 @@ def test_the_order_in_which_a_tagger_lists_words_changes_nothing(reader, words):
         ([(-4, 8, "NOUN")], "is characters -4 to 8"),
         ([(3, 3, "X"), (4, 8, "NOUN")], "is characters 3 to 3"),
         ([(8, 4, "X")], "is characters 8 to 4"),
-    ],
-    ids=["overlap", "inside each other", "twice", "behind the end", "before the start", "empty", "backwards"],
-)
-def test_words_that_no_text_can_have_are_refused(reader, second, said):
-    tagged = [spans("the song", "the:DET song:NOUN"), second]
-    with pytest.raises(InputError, match=rf"text 2: .*{re.escape(said)}"):
-        tagged_attention(*reader, ["the song"] * 2, tagged, Attention())
+    ]:
+        tagged = [spans("the song", "the:DET song:NOUN"), second]
+        with pytest.raises(InputError, match=rf"text 2: .*{re.escape(said)}"):
+            tagged_attention(*reader, ["the song"] * 2, tagged, Attention())
 
 
 def test_words_are_found_in_ordered_spans_only(reader):
@@ -261,8 +255,7 @@ def texts_of(*rows: str) -> TaggedScores:
     )
 
 
-@pytest.mark.parametrize("words", [False, True], ids=["pieces", "words"])
-@pytest.mark.parametrize("partner", [[1, 2, 3, 4, 5, 0], [5, 4, 3, 2, 1, 0], [0, 2, 1, 5, 3, 4]], ids=str)
+@families.crossed("words", [False, True], "partner", [[1, 2, 3, 4, 5, 0], [5, 4, 3, 2, 1, 0], [0, 2, 1, 5, 3, 4]])
 def test_meetings_are_those_of_a_loop(reader, partner, words):
     texts = tagged_attention(*reader, TEXTS, SPANS, Attention(0, 0), words=words)
     found, expected = meetings(texts, np.array(partner)), meetings_by_hand(texts, partner)
@@ -339,12 +332,10 @@ def test_ready_made_tags_belong_to_words_between_white_space():
     assert given_tags("", [], 1) == []
 
 
-@pytest.mark.parametrize(
-    ("tags", "said"), [(["ADJ"], "but 1 tag"), ([], "but 0 tags"), (["ADJ", "NOUN", "X"], "but 3 tags")], ids=len
-)
-def test_as_many_tags_as_words(tags, said):
-    with pytest.raises(InputError, match=r"row 7 has 2 words, separated by white space, " + said):
-        given_tags("good film", tags, 7)
+def test_as_many_tags_as_words():
+    for tags, said in [(["ADJ"], "but 1 tag"), ([], "but 0 tags"), (["ADJ", "NOUN", "X"], "but 3 tags")]:
+        with pytest.raises(InputError, match=r"row 7 has 2 words, separated by white space, " + said):
+            given_tags("good film", tags, 7)
 
 
 def test_spacy_is_asked_for_by_name(monkeypatch):

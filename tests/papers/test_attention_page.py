@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from markupsafe import escape
 from matplotlib.figure import Figure
 
 from labelled import WORDS, labelled_rows, write_csv
@@ -50,6 +51,15 @@ def analysed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("analysed")
     run(write_csv(folder / "train.csv", labelled_rows(120)), folder / "analysis")
     return folder / "analysis"
+
+
+def test_the_page_is_made_of_tables_and_pictures_and_its_names_are_no_markup(tmp_path):
+    run(write_csv(tmp_path / "train.csv", with_labels(HOSTILE)), tmp_path / "analysis")
+    page = (tmp_path / "analysis" / "index.html").read_text(encoding="utf-8")
+    assert page.count("<figure") == page.count("<svg") == len(PICTURES) and page.count("<table") == 2
+    for name in HOSTILE:
+        assert escape(name) in page and name not in page
+    assert "<script" not in page and "<img" not in page
 
 
 @pytest.fixture
@@ -179,24 +189,24 @@ def test_few_rows_are_trained_on_for_as_long_as_many(tmp_path):
     assert [row["epoch"] for row in summary["trajectories"]["10"]] == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-def test_what_training_is_watched_by_is_what_is_analysed(classes):
+def test_what_training_is_watched_by_is_what_is_analysed():
     """Also where texts are cut, and words that stand behind the cut belong to no class."""
-    labels = tuple(WORDS)[:classes]
-    rows = [(f"the {text} {other}", labels.index(label)) for text, label in labelled_rows(240) if label in labels
-            for other in [WORDS[labels[0]]]]  # fmt: skip
-    part = Texts([text for text, _ in rows], labels=[label for _, label in rows])
-    data = Task(list(labels), part, part.take(range(40)))
-    options, recipe = AttentionOptions("embeddings", "dot"), WordRecipe(epochs=1, batch_size=10)
-    (found,) = sweep(options, recipe, data, [10], max_length=3, say=lambda line: None)
-    last = found.trajectory[-1]
-    for category in np.unique(found.words.category):
-        own = torch.from_numpy(found.words.category == category)
-        assert last[f"attention {category}"] == pytest.approx(found.alone.attention[own].mean().item())
-        assert last[f"polarity {category}"] == pytest.approx(found.alone.polarity[own].mean(0).tolist())
-    assert sum(map(abs, last["V^T W"])) == pytest.approx(found.alignment)
-    assert (found.words.category == 1).any()
-    assert (found.test_accuracy, found.in_test) == (None, None)
+    for classes in [2, 3]:
+        labels = tuple(WORDS)[:classes]
+        rows = [(f"the {text} {other}", labels.index(label)) for text, label in labelled_rows(240) if label in labels
+                for other in [WORDS[labels[0]]]]  # fmt: skip
+        part = Texts([text for text, _ in rows], labels=[label for _, label in rows])
+        data = Task(list(labels), part, part.take(range(40)))
+        options, recipe = AttentionOptions("embeddings", "dot"), WordRecipe(epochs=1, batch_size=10)
+        (found,) = sweep(options, recipe, data, [10], max_length=3, say=lambda line: None)
+        last = found.trajectory[-1]
+        for category in np.unique(found.words.category):
+            own = torch.from_numpy(found.words.category == category)
+            assert last[f"attention {category}"] == pytest.approx(found.alone.attention[own].mean().item())
+            assert last[f"polarity {category}"] == pytest.approx(found.alone.polarity[own].mean(0).tolist())
+        assert sum(map(abs, last["V^T W"])) == pytest.approx(found.alignment)
+        assert (found.words.category == 1).any()
+        assert (found.test_accuracy, found.in_test) == (None, None)
 
 
 def test_polarity_is_shown_for_a_words_own_class(tmp_path):

@@ -155,8 +155,7 @@ def test_the_words_of_a_channel_in_their_order():
 # ----------------------------------------------------------------------------------------------------------- scan
 
 
-@pytest.mark.parametrize("pairs", [False, True], ids=["texts", "pairs"])
-@pytest.mark.parametrize("family", ["bert", "roberta", "distilbert", "electra", "modernbert"])
+@families.crossed("pairs", [False, True], "family", ["bert", "roberta", "distilbert", "electra", "modernbert"])
 def test_a_scan_is_that_of_a_loop(family, pairs, narrow_batches):
     model, texts = families.FAMILIES[family]().double(), texts_of(family, pairs)
     found = scan_channels(model, texts, 0.3)
@@ -176,29 +175,26 @@ def test_the_texts_tell_channels_words_and_labels_apart():
     assert (scan_channels(model, texts, 0.3).selected != found.selected).any()
 
 
-@pytest.mark.parametrize(
-    ("width", "ratio", "number"),
-    [(16, 0.1, 1), (16, 0.05, 0), (16, 0.5, 8), (16, 0.99, 15), (50, 0.58, 29)],  # 50 * .58 is 28.999999999999996
-)
-def test_the_importance_of_all_channels_sums_to_their_number(width, ratio, number):
-    model, texts = families.build("bert", width=width), texts_of("bert")
-    found = scan_channels(model, texts, ratio)
-    assert (found.selected.sum(1) == number).all()
-    importance = found.importance(3)
-    assert importance.sum(1) == pytest.approx(np.full(3, number))
-    assert ((importance >= 0) & (importance <= 1)).all()
+def test_the_importance_of_all_channels_sums_to_their_number():
+    for width, ratio, number in [(16, 0.1, 1), (16, 0.05, 0), (16, 0.5, 8), (16, 0.99, 15), (50, 0.58, 29)]:
+        model, texts = families.build("bert", width=width), texts_of("bert")
+        found = scan_channels(model, texts, ratio)
+        assert (found.selected.sum(1) == number).all()
+        importance = found.importance(3)
+        assert importance.sum(1) == pytest.approx(np.full(3, number))
+        assert ((importance >= 0) & (importance <= 1)).all()
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta", "distilbert"])
-def test_no_channel_reacts_to_a_special_token(family):
-    model, texts = families.FAMILIES[family](), texts_of(family, pairs=True)
-    special = set(families.specials(family).values())
-    found = scan_channels(model, texts, 0.5)
-    largest = [gradient_by_hand(model, texts[row]).argmax(0) for row in range(len(texts))]
-    assert any(
-        int(texts[row]["input_ids"][place]) in special for row, own in enumerate(largest) for place in own.tolist()
-    )  # without the rule they would
-    assert not special & set(found.strongest.ravel().tolist())
+def test_no_channel_reacts_to_a_special_token():
+    for family in ["bert", "roberta", "distilbert"]:
+        model, texts = families.FAMILIES[family](), texts_of(family, pairs=True)
+        special = set(families.specials(family).values())
+        found = scan_channels(model, texts, 0.5)
+        largest = [gradient_by_hand(model, texts[row]).argmax(0) for row in range(len(texts))]
+        assert any(
+            int(texts[row]["input_ids"][place]) in special for row, own in enumerate(largest) for place in own.tolist()
+        )  # without the rule they would
+        assert not special & set(found.strongest.ravel().tolist())
 
 
 def test_a_text_without_words_has_no_strongest_one():
@@ -223,8 +219,7 @@ def test_training_leaves_no_trace():
     assert all(weight.grad is None for weight in model.parameters())
 
 
-@pytest.mark.parametrize("ratio", [0.07, 0.3, 0.5, 0.9])
-@pytest.mark.parametrize("family", ["bert", "modernbert", "embeddings", "lstm"])
+@families.crossed("ratio", [0.07, 0.3, 0.5, 0.9], "family", ["bert", "modernbert", "embeddings", "lstm"])
 def test_a_scan_selects_what_dropmix_would_replace(family, ratio):
     if family in word_models.ENCODERS:
         model, own = word_models.word_classifier(family, embedding_size=WIDTH), word_models.word_batch(LENGTHS)

@@ -68,8 +68,7 @@ def close(found: torch.Tensor, expected: torch.Tensor) -> bool:
 # ------------------------------------------------------------------------------------------------------------ vectors
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("family", families.MODELS)
+@families.crossed("classes", [2, 3], "family", families.MODELS)
 def test_the_last_map_makes_the_logits_of_the_vectors(family, classes, narrow_batches):
     model, own = families.MODELS[family](classes=classes), families.batch(LENGTHS, family=family)
     vectors = representations(model, encoded(own))
@@ -77,8 +76,7 @@ def test_the_last_map_makes_the_logits_of_the_vectors(family, classes, narrow_ba
     assert close(logits_of_vectors(model, last_of(family), vectors), logits_of_texts(model, own))
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("name", WORDS)
+@families.crossed("classes", [2, 3], "name", WORDS)
 def test_of_attention_classifiers_the_whole_head_does(name, classes, narrow_batches):
     """R of VAT: what the pooling makes of a text, before a perceptron's own layer."""
     model = word_models.word_classifier(name.partition(",")[0], classes=classes, **WORDS[name])
@@ -128,10 +126,10 @@ def silhouette_by_hand(vectors: list[list[float]], labels: list[int]) -> float:
     return total / len(labels)
 
 
-@pytest.mark.parametrize("labels", [[0, 0, 1, 1, 0, 1], [0, 1, 2, 0, 1, 2], [3, 3, 3, 3, 3, 8]], ids=str)
-def test_a_silhouette_is_that_of_a_loop(labels):
-    vectors = np.random.default_rng(sum(labels)).normal(size=(6, 4)).round(2)
-    assert silhouette(vectors, np.array(labels)) == pytest.approx(silhouette_by_hand(vectors.tolist(), labels))
+def test_a_silhouette_is_that_of_a_loop():
+    for labels in [[0, 0, 1, 1, 0, 1], [0, 1, 2, 0, 1, 2], [3, 3, 3, 3, 3, 8]]:
+        vectors = np.random.default_rng(sum(labels)).normal(size=(6, 4)).round(2)
+        assert silhouette(vectors, np.array(labels)) == pytest.approx(silhouette_by_hand(vectors.tolist(), labels))
 
 
 def test_a_silhouette_by_hand():
@@ -140,23 +138,23 @@ def test_a_silhouette_by_hand():
     assert found == pytest.approx((3.5 / 4.5 + 2.5 / 3.5) / 2)
 
 
-@pytest.mark.parametrize("labels", [[0, 0, 0], [0, 1, 2], [0]], ids=str)
-def test_a_silhouette_needs_two_classes_and_more_texts(labels):
-    with pytest.raises(ValueError, match="labels"):
-        silhouette(np.arange(2.0 * len(labels)).reshape(-1, 2), np.array(labels))
+def test_a_silhouette_needs_two_classes_and_more_texts():
+    for labels in [[0, 0, 0], [0, 1, 2], [0]]:
+        with pytest.raises(ValueError, match="labels"):
+            silhouette(np.arange(2.0 * len(labels)).reshape(-1, 2), np.array(labels))
 
 
 # ---------------------------------------------------------------------------------------------------------------- map
 
 
-@pytest.mark.parametrize("number", [2, 3, 5, 40])
-def test_a_map_has_a_place_for_every_text(number):
-    vectors = np.random.default_rng(0).normal(size=(number, 8)).astype(np.float32)
-    kept = vectors.copy()
-    found = map_of(vectors)
-    assert found.shape == (number, 2)
-    assert np.isfinite(found).all()
-    assert (vectors == kept).all()
+def test_a_map_has_a_place_for_every_text():
+    for number in [2, 3, 5, 40]:
+        vectors = np.random.default_rng(0).normal(size=(number, 8)).astype(np.float32)
+        kept = vectors.copy()
+        found = map_of(vectors)
+        assert found.shape == (number, 2)
+        assert np.isfinite(found).all()
+        assert (vectors == kept).all()
 
 
 def test_the_same_seed_is_the_same_map():
@@ -171,6 +169,7 @@ def test_what_is_alike_is_near():
     assert silhouette(found, heap) > 0.8
 
 
+@pytest.mark.whole
 def test_equal_vectors_do_not_end_the_process():
     """A model that has collapsed sees no difference; scikit-learn's t-SNE then divides by 0 and crashes on NaN."""
     script = (
@@ -180,3 +179,7 @@ def test_equal_vectors_do_not_end_the_process():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done
+
+
+def test_equal_vectors_are_one_point():
+    assert map_of(np.ones((10, 4), np.float32)).tolist() == [[0, 0]] * 10

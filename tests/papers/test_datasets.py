@@ -1,25 +1,19 @@
-"""Data sets from a folder: what is drawn, how much, from which part; and what is wrong with a folder, in one line."""
+"""The papers' data sets: what is drawn, how much, from which part; and what is wrong with a folder, in one line."""
 
-import gzip
-import json
+from collections import Counter
 from dataclasses import replace
 
 import pytest
+from made import write
 
 from salience.cli.analyse import read_first_texts
 from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.papers import datasets
-from salience.papers.datasets import SOURCES, load, newsgroups
+from salience.papers.datasets import SOURCES, load, newsgroup_words, newsgroups, short_reviews, stratified
 from salience.training.recipe import Recipe
 
 LABELS = {name: source.labels for name, source in SOURCES.items()}
-
-
-def write(folder, part: str, rows: list[dict]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    with gzip.open(folder / f"{part}.jsonl.gz", "wt", encoding="utf-8") as file:
-        file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 def made(part: str, number: int, labels) -> list[dict]:
@@ -90,9 +84,9 @@ def test_sizes_are_those_of_the_papers():
     assert SOURCES["imdb"].held_out * 25000 == pytest.approx(5000)
 
 
-@pytest.mark.parametrize("name", [name for name, labels in LABELS.items() if len(labels) == 2 and "20" not in name])
-def test_of_two_labels_the_second_is_the_positive_one(name):
-    assert LABELS[name][1] in ("positive", "subjective", "entailment", "equivalent")
+def test_of_two_labels_the_second_is_the_positive_one():
+    for name in [name for name, labels in LABELS.items() if len(labels) == 2 and "20" not in name]:
+        assert LABELS[name][1] in ("positive", "subjective", "entailment", "equivalent")
 
 
 # ----------------------------------------------------------------------------------------------------- what is wrong
@@ -103,11 +97,13 @@ def test_an_unknown_set():
         load("sst3", None)
 
 
-@pytest.mark.parametrize("part", ["train", "test"])
-def test_a_missing_file_is_named(folder, part):
-    (folder / "sst2" / f"{part}.jsonl.gz").unlink()
-    with pytest.raises(InputError, match=f"sst2/{part}.jsonl.gz: --data-dir is a folder with sst2/{part}.jsonl.gz"):
-        load("sst2", folder)
+def test_a_missing_file_is_named(folder):
+    for part in ("test", "train"):  # training rows are read first
+        (folder / "sst2" / f"{part}.jsonl.gz").unlink()
+        with pytest.raises(
+            InputError, match=f"sst2/{part}.jsonl.gz: --data-dir is a folder with sst2/{part}.jsonl.gz"
+        ):
+            load("sst2", folder)
 
 
 def test_a_missing_folder_is_named(tmp_path):
@@ -121,16 +117,12 @@ def test_an_empty_file(folder):
         load("sst2", folder)
 
 
-@pytest.mark.parametrize(
-    "row",
-    [{"text": "a", "label": 1}, {"text": "a", "label": "Positive"}, {"text": "a"}, {"label": "positive"}],
-    ids=str,
-)
-def test_rows_of_another_layout_are_named(folder, row):
+def test_rows_of_another_layout_are_named(folder):
     """Labels as numbers are the most likely of mistakes: what the set calls them is told."""
-    write(folder / "sst2", "train", [{"text": "a", "label": "negative"}, row])
-    with pytest.raises(InputError, match=r"train.jsonl.gz.*(positive|text)"):
-        load("sst2", folder)
+    for row in [{"text": "a", "label": 1}, {"text": "a", "label": "Positive"}, {"text": "a"}, {"label": "positive"}]:
+        write(folder / "sst2", "train", [{"text": "a", "label": "negative"}, row])
+        with pytest.raises(InputError, match=r"train.jsonl.gz.*(positive|text)"):
+            load("sst2", folder)
 
 
 # ------------------------------------------------------------------------------------------------------------- the hub
@@ -272,3 +264,68 @@ def test_a_pair_without_its_second_text_is_named(tmp_path):
     write(tmp_path / "rte", "train", [{"text": "one", "label": "entailment"}])
     with pytest.raises(InputError, match="row 1 has the columns text, label, but needs text, text_pair, label"):
         datasets.load("rte", tmp_path, 0)
+
+
+def test_worked_messages():
+    for text, words in [
+        ("Hell, it holds 80,000 seats.\nNot more", "hell it holds qqq qqq seats not more"),
+        ("I haven't seen the '91 Mariners", "i haven ' t seen the qqq mariners"),
+        ("400% (about half of it", "qqq about half of it"),
+        ("The end.", "the end ."),  # of the last run, a mark is the last character
+        ("e-mail", "e mail"),
+        ("R2D2 x_1", "qqq qqq"),
+        (" \n ", ""),
+        ("...", "."),
+    ]:
+        assert newsgroup_words(text) == words
+
+
+def messages(part: str, number: int) -> list[dict]:
+    """Rows of which two thirds are of one class."""
+    return [{"text": f"{part} {'w' * (row + 1)}", "label": "ab"[row % 3 == 0]} for row in range(number)]
+
+
+def test_messages_are_split_together():
+    rows = [*messages("train", 90), {"text": " ", "label": "a"}]
+    training, validation, test = newsgroups(90, 20, 40)(rows, messages("test", 60))
+    assert [len(training), len(validation), len(test)] == [90, 20, 40]
+    texts = [row["text"] for part in (training, validation, test) for row in part]
+    assert len({*texts}) == 150 and "" not in texts
+    for part in (training, validation, test):
+        assert Counter(row["label"] for row in part)["b"] == pytest.approx(len(part) / 3, abs=1)
+        assert {row["text"].split()[0] for row in part} == {"train", "test"}
+    assert newsgroups(90, 20, 40)(rows, messages("test", 60)) == (training, validation, test)
+
+
+def test_surplus_training_rows_are_left_out():
+    training, *_ = newsgroups(30, 10, 10)(messages("train", 40), messages("test", 20))
+    assert len(training) == 30
+
+
+def test_the_sizes_are_those_of_the_paper():
+    """Sun and Lu, Table 1: 624 + 612, 156 + 154, 195 + 192 and 794 + 790 + 716, ..."""
+    for name, sizes, classes in (
+        ("20news-1", (624 + 612, 156 + 154, 195 + 192), 2),
+        ("20news-2", (794 + 790 + 716, 91 + 70 + 79, 84 + 100 + 90), 3),
+    ):
+        rows = [{"text": "a" * (row + 1), "label": str(row % classes)} for row in range(3000)]
+        training, validation, test = SOURCES[name].preparation(rows[:2000], rows[2000:])
+        assert (len(training), len(validation), len(test)) == sizes
+
+
+def test_long_reviews_are_left_out():
+    """399 words are short; punctuation does not count, and line breaks of the web do not either."""
+    short = ["a, " * 398 + f"<br /><br />{row}" for row in range(100)]
+    rows = [{"text": text, "label": "ab"[row % 2]} for row, text in enumerate([*short, "b " * 400, "c " * 900])]
+    training, validation, test = short_reviews(held_out=0.2, test=10)(rows, rows[::-1])
+    assert [len(training), len(validation), len(test)] == [80, 20, 10]
+    texts = [row["text"] for part in (training, validation, test) for row in part]
+    assert all(text.startswith("a,") and "<br" not in text for text in texts)
+    assert len({row["text"] for row in [*training, *validation]}) == 100
+
+
+def test_what_is_left_and_what_is_drawn_are_all_rows():
+    rows = messages("x", 60)
+    left, taken = stratified(rows, 21)
+    assert sorted(row["text"] for row in [*left, *taken]) == sorted(row["text"] for row in rows)
+    assert Counter(row["label"] for row in taken) == {"a": 14, "b": 7}

@@ -1,6 +1,7 @@
 """Attention and polarity scores of words (section 3; methods.md 3.10 and 3.11) against the formulas, word by word."""
 
 import copy
+from itertools import product
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ from given_texts import batches_of, random_texts, text_batch, weights_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import families
 from families import BERT_SPECIALS, attention_classifier, batch, build
 from families import padded as padded_pieces
 from reference import close
@@ -44,8 +46,7 @@ def column(scores: torch.Tensor, classes: int) -> torch.Tensor:
 # --------------------------------------------------------------------------------------------------------- global
 
 
-@pytest.mark.parametrize("classes", [2, 3, 4])
-@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
+@families.crossed("classes", [2, 3, 4], "scale", [0.1, 1.0, 10.0])
 def test_global_scores_over_embeddings_are_two_products(classes, scale):
     """E V / lambda and E W, as methods.md has them for DP."""
     model = model_of("DP", classes, scale)
@@ -55,28 +56,27 @@ def test_global_scores_over_embeddings_are_two_products(classes, scale):
     assert close(found.polarity, column(table @ own.polarity, classes))
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-def test_global_scores_over_an_affine_map(classes):
+def test_global_scores_over_an_affine_map():
     """h = M e."""
-    model = model_of("DP-A", classes)
-    own = weights_of(model)
-    found = global_scores(model)
-    assert close(found.attention, own.table @ own.affine.T @ own.query / 3)
-    assert close(found.polarity, column(own.table @ own.affine.T @ own.polarity, classes))
+    for classes in [2, 3]:
+        model = model_of("DP-A", classes)
+        own = weights_of(model)
+        found = global_scores(model)
+        assert close(found.attention, own.table @ own.affine.T @ own.query / 3)
+        assert close(found.polarity, column(own.table @ own.affine.T @ own.polarity, classes))
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-def test_global_scores_of_additive_attention(classes):
+def test_global_scores_of_additive_attention():
     """tanh(M_a e) V / lambda; the polarity is DP's."""
-    model = model_of("AD", classes)
-    own = weights_of(model)
-    found = global_scores(model)
-    assert close(found.attention, (own.table @ own.key.T).tanh() @ own.query / 3)
-    assert close(found.polarity, column(own.table @ own.polarity, classes))
+    for classes in [2, 3]:
+        model = model_of("AD", classes)
+        own = weights_of(model)
+        found = global_scores(model)
+        assert close(found.attention, (own.table @ own.key.T).tanh() @ own.query / 3)
+        assert close(found.polarity, column(own.table @ own.polarity, classes))
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@every_kind
+@families.crossed("classes", [2, 3], "kind", KINDS)
 def test_global_scores_against_the_formulas_word_by_word(kind, classes):
     model = model_of(kind, classes)
     own, found = weights_of(model), global_scores(model)
@@ -85,8 +85,7 @@ def test_global_scores_against_the_formulas_word_by_word(kind, classes):
         assert close(found.polarity[word], own.token(word))
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@every_lstm
+@families.crossed("classes", [2, 3], "encoder", ["lstm", "bidirectional"])
 def test_global_scores_of_an_lstm_are_of_its_state_after_one_word(encoder, classes):
     """torch's own LSTM with the same weights reads a sequence of one."""
     model = word_classifier(encoder, classes=classes, vocab_size=V, scale=3.0).double()
@@ -111,9 +110,12 @@ def test_global_scores_of_an_lstm_are_a_single_step_of_its_cell():
     assert close(found.polarity[:, 0], states @ own.polarity)
 
 
-@pytest.mark.parametrize("special", [(), (BERT_SPECIALS["[CLS]"], BERT_SPECIALS["[SEP]"])])
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("pooling", ["dot", "additive"])
+@families.crossed(
+    "special",
+    [(), (BERT_SPECIALS["[CLS]"], BERT_SPECIALS["[SEP]"])],
+    "classes, pooling",
+    product([2, 3], ["dot", "additive"]),
+)
 def test_global_scores_of_a_transformer_are_of_a_word_between_special_tokens(pooling, classes, special):
     model = attention_classifier(classes=classes, head="linear", pooling=pooling, scale=3.0).double()
     found = global_scores(model, special)
@@ -132,11 +134,11 @@ def test_special_tokens_around_a_word_are_read():
     assert not close(global_scores(model, (3, 2)).attention, between.attention, 1e-3)  # each in its place
 
 
-@every_kind
-def test_of_a_type_by_itself_the_weight_is_one_and_it_occurs_once(kind):
-    found = global_scores(model_of(kind))
-    assert found.weight.tolist() == [1.0] * V
-    assert found.occurrences.tolist() == [1.0] * V
+def test_of_a_type_by_itself_the_weight_is_one_and_it_occurs_once():
+    for kind in KINDS:
+        found = global_scores(model_of(kind))
+        assert found.weight.tolist() == [1.0] * V
+        assert found.occurrences.tolist() == [1.0] * V
 
 
 @pytest.mark.parametrize("special", [(), (2, 3)])
@@ -223,9 +225,7 @@ def test_local_scores_against_a_loop_over_occurrences(texts, kind, classes, size
     assert agrees(found, expected)
 
 
-@pytest.mark.parametrize("size", [1, 3, 8])
-@pytest.mark.parametrize("classes", [2, 3])
-@every_lstm
+@families.crossed("size", [1, 3, 8], "classes, encoder", product([2, 3], ["lstm", "bidirectional"]))
 def test_local_scores_of_an_lstm_against_a_loop(encoder, classes, size):
     """Each text passes through torch's LSTM alone, without packing or padding."""
     model = word_classifier(encoder, classes=classes, vocab_size=V, scale=3.0).double()
@@ -236,8 +236,7 @@ def test_local_scores_of_an_lstm_against_a_loop(encoder, classes, size):
     assert agrees(local_scores(model, batches_of(texts, labels, size, extra_padding=2)), expected)
 
 
-@pytest.mark.parametrize("pairs", [None, [3, 8, 1, 2]])
-@pytest.mark.parametrize("pooling", ["dot", "additive"])
+@families.crossed("pairs", [None, [3, 8, 1, 2]], "pooling", ["dot", "additive"])
 def test_local_scores_of_a_transformer_against_a_loop(pooling, pairs):
     """Special tokens are read by the encoder, and neither attended to nor counted."""
     model = attention_classifier(head="linear", pooling=pooling, scale=3.0).double()
@@ -256,8 +255,7 @@ def test_local_scores_of_a_transformer_against_a_loop(pooling, pairs):
     assert found.occurrences.sum() == (own.segment > 0).sum()
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@every_kind
+@families.crossed("classes", [2, 3], "kind", KINDS)
 def test_where_no_context_is_read_local_scores_are_the_global_ones(kind, classes):
     model = model_of(kind, classes)
     texts, labels = random_texts([5, 1, 9, 12], V, classes)
@@ -269,14 +267,14 @@ def test_where_no_context_is_read_local_scores_are_the_global_ones(kind, classes
     assert torch.equal(local.occurrences > 0, seen)
 
 
-@every_lstm
-def test_where_context_is_read_they_differ_but_for_a_text_of_one_word(encoder):
-    model = word_classifier(encoder, vocab_size=V).double()
-    local, alone = local_scores(model, [text_batch([[3], [4, 5, 6]])]), global_scores(model)
-    assert close(local.attention[3], alone.attention[3])
-    assert close(local.polarity[3], alone.polarity[3])
-    assert not close(local.attention[6], alone.attention[6], 1e-4)
-    assert not close(local.polarity[6], alone.polarity[6], 1e-4)
+def test_where_context_is_read_they_differ_but_for_a_text_of_one_word():
+    for encoder in ["lstm", "bidirectional"]:
+        model = word_classifier(encoder, vocab_size=V).double()
+        local, alone = local_scores(model, [text_batch([[3], [4, 5, 6]])]), global_scores(model)
+        assert close(local.attention[3], alone.attention[3])
+        assert close(local.polarity[3], alone.polarity[3])
+        assert not close(local.attention[6], alone.attention[6], 1e-4)
+        assert not close(local.polarity[6], alone.polarity[6], 1e-4)
 
 
 def test_types_that_stand_in_no_text_have_scores_of_zero():
@@ -326,8 +324,7 @@ def batch_for(name: str, **shape) -> Batch:
     return text_batch(texts, labels, shape.get("extra_padding", 0))
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("name", MODELS)
+@families.crossed("classes", [2, 3], "name", MODELS)
 def test_a_texts_score_is_the_sum_of_its_tokens_by_attention(name, classes):
     """s = sum alpha_j s_j: with two classes the difference of the logits, else the logits."""
     model, own = MODELS[name](classes=classes), batch_for(name)
@@ -339,70 +336,70 @@ def test_a_texts_score_is_the_sum_of_its_tokens_by_attention(name, classes):
     assert torch.equal(mask, own.segment > 0)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_shapes_and_what_is_no_word(name):
-    model, own = MODELS[name](), batch_for(name, extra_padding=2)
-    scores, weights, polarity, mask = token_scores(model, own)
-    assert scores.shape == weights.shape == mask.shape == own.input_ids.shape
-    assert polarity.shape == (*own.input_ids.shape, 3)
-    assert (weights[~mask] == 0).all()
-    assert close(weights.sum(1), torch.tensor([1.0, 1.0, 1.0, 0.0]))  # the last text is empty
-    assert not any(part.requires_grad for part in (scores, weights, polarity))
+def test_shapes_and_what_is_no_word():
+    for name in MODELS:
+        model, own = MODELS[name](), batch_for(name, extra_padding=2)
+        scores, weights, polarity, mask = token_scores(model, own)
+        assert scores.shape == weights.shape == mask.shape == own.input_ids.shape
+        assert polarity.shape == (*own.input_ids.shape, 3)
+        assert (weights[~mask] == 0).all()
+        assert close(weights.sum(1), torch.tensor([1.0, 1.0, 1.0, 0.0]))  # the last text is empty
+        assert not any(part.requires_grad for part in (scores, weights, polarity))
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_weights_are_the_softmax_of_the_scores(name):
+def test_weights_are_the_softmax_of_the_scores():
     """lambda is in the scores already."""
-    model, own = MODELS[name](), batch_for(name)
-    scores, weights, _, mask = token_scores(model, own)
-    for row in range(3):
-        assert close(weights[row, mask[row]], scores[row, mask[row]].softmax(0))
+    for name in MODELS:
+        model, own = MODELS[name](), batch_for(name)
+        scores, weights, _, mask = token_scores(model, own)
+        for row in range(3):
+            assert close(weights[row, mask[row]], scores[row, mask[row]].softmax(0))
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_padding_and_order_of_the_texts_change_nothing(name):
-    model, own = MODELS[name](), batch_for(name)
-    expected = local_scores(model, [own])
-    wide = padded_pieces(own, 5)
-    order = torch.tensor([2, 0, 3, 1])
-    turned = Batch(own.input_ids[order], own.attention_mask[order], own.segment[order], own.labels[order])
-    parts = (expected.attention, expected.polarity, expected.weight, expected.occurrences)
-    assert agrees(local_scores(model, [wide]), parts)
-    assert agrees(local_scores(model, [turned]), parts)
+def test_padding_and_order_of_the_texts_change_nothing():
+    for name in MODELS:
+        model, own = MODELS[name](), batch_for(name)
+        expected = local_scores(model, [own])
+        wide = padded_pieces(own, 5)
+        order = torch.tensor([2, 0, 3, 1])
+        turned = Batch(own.input_ids[order], own.attention_mask[order], own.segment[order], own.labels[order])
+        parts = (expected.attention, expected.polarity, expected.weight, expected.occurrences)
+        assert agrees(local_scores(model, [wide]), parts)
+        assert agrees(local_scores(model, [turned]), parts)
 
 
 # -------------------------------------------------------------------------------------- what is left as it was
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_scores_are_taken_without_dropout_and_the_mode_comes_back(name):
+def test_scores_are_taken_without_dropout_and_the_mode_comes_back():
     """Module by module: a head that was in evaluation mode stays in it."""
-    model, own = MODELS[name](), batch_for(name)
-    expected = local_scores(model, [own]), global_scores(model)
-    for part in model.modules():
-        if isinstance(part, torch.nn.Dropout):
-            part.p = 0.5
-    model.train()
-    model.head.eval()
-    modes = {key: part.training for key, part in model.named_modules()}
-    for before, after in zip(expected, (local_scores(model, [own]), global_scores(model)), strict=True):
-        assert torch.equal(before.attention, after.attention)
-        assert torch.equal(before.polarity, after.polarity)
-        assert torch.equal(before.weight, after.weight)
-    assert {key: part.training for key, part in model.named_modules()} == modes
-    assert not any(part._forward_pre_hooks or part._forward_hooks for part in model.modules())
+    for name in MODELS:
+        model, own = MODELS[name](), batch_for(name)
+        expected = local_scores(model, [own]), global_scores(model)
+        for part in model.modules():
+            if isinstance(part, torch.nn.Dropout):
+                part.p = 0.5
+        model.train()
+        model.head.eval()
+        modes = {key: part.training for key, part in model.named_modules()}
+        for before, after in zip(expected, (local_scores(model, [own]), global_scores(model)), strict=True):
+            assert torch.equal(before.attention, after.attention)
+            assert torch.equal(before.polarity, after.polarity)
+            assert torch.equal(before.weight, after.weight)
+        assert {key: part.training for key, part in model.named_modules()} == modes
+        assert not any(part._forward_pre_hooks or part._forward_hooks for part in model.modules())
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_weights_and_gradients_are_untouched(name):
-    model, own = MODELS[name](), batch_for(name)
-    for weight in model.parameters():
-        weight.grad = torch.full_like(weight, 7.0)
-    before = copy.deepcopy(model.state_dict())
-    local_scores(model, [own])
-    global_scores(model)
-    assert all(torch.equal(weight, before[key]) for key, weight in model.state_dict().items())
-    assert all(weight.requires_grad and (weight.grad == 7).all() for weight in model.parameters())
+def test_weights_and_gradients_are_untouched():
+    for name in MODELS:
+        model, own = MODELS[name](), batch_for(name)
+        for weight in model.parameters():
+            weight.grad = torch.full_like(weight, 7.0)
+        before = copy.deepcopy(model.state_dict())
+        local_scores(model, [own])
+        global_scores(model)
+        assert all(torch.equal(weight, before[key]) for key, weight in model.state_dict().items())
+        assert all(weight.requires_grad and (weight.grad == 7).all() for weight in model.parameters())
 
 
 def test_batches_are_moved_to_the_models_device(monkeypatch):
@@ -436,21 +433,21 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_models_without_these_scores_are_refused_and_told_why(case):
-    make, why = REFUSED[case]
-    model = make()
+def test_models_without_these_scores_are_refused_and_told_why():
+    for case in REFUSED:
+        make, why = REFUSED[case]
+        model = make()
 
-    def batches():
-        pytest.fail("a batch was asked for")
-        yield
+        def batches():
+            pytest.fail("a batch was asked for")
+            yield
 
-    for ask in (lambda: check_scored(model), lambda: global_scores(model), lambda: local_scores(model, batches())):
-        with pytest.raises(ValueError, match=why):
-            ask()
+        for ask in (check_scored, global_scores, lambda own: local_scores(own, batches())):
+            with pytest.raises(ValueError, match=why):
+                ask(model)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_the_others_are_not(name):
-    model = MODELS[name]()
-    assert check_scored(model) == (model.pooling, model.head)
+def test_the_others_are_not():
+    for name in MODELS:
+        model = MODELS[name]()
+        assert check_scored(model) == (model.pooling, model.head)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -32,6 +33,7 @@ from salience.hooks.hooks import forward
 from salience.papers.attention_classifiers import classifier as compressor
 from salience.papers.attention_classifiers.building import word_tokenizer
 from salience.papers.attention_classifiers.classifier import Compressor, divergence, pooled_states, sample
+from salience.papers.attention_classifiers.options import PRESETS
 from salience.papers.vat import turns
 from salience.papers.vat.turns import compress, compression_loss, encode_features, frozen
 from salience.training import callbacks as phases
@@ -99,19 +101,16 @@ def tensor(*values: float) -> torch.Tensor:
     return torch.tensor([values], dtype=torch.float64)
 
 
-@pytest.mark.parametrize(
-    ("mean", "deviation", "expected"),
-    [
+def test_the_divergence_as_worked_by_hand():
+    for mean, deviation, expected in [
         ((1, 0), (1, 2), 2 - math.log(2)),
         ((1, 0), (1, 2), 1.3068528),
         ((0, 0, 0), (1, 1, 1), 0),
         ((0.5,), (0.5,), 0.4431472),
         ((0,), (math.log(2),), 0.1067),
-    ],
-)
-def test_the_divergence_as_worked_by_hand(mean, deviation, expected):
-    tolerance = 1e-4 if expected == 0.1067 else 1e-7
-    assert divergence(tensor(*mean), tensor(*deviation)).item() == pytest.approx(expected, abs=tolerance)
+    ]:
+        tolerance = 1e-4 if expected == 0.1067 else 1e-7
+        assert divergence(tensor(*mean), tensor(*deviation)).item() == pytest.approx(expected, abs=tolerance)
 
 
 def test_the_divergence_is_torchs_and_never_negative():
@@ -202,19 +201,19 @@ def test_without_deviation_the_compressor_is_deterministic():
 # -------------------------------------------------------------------------------------------- what a phase may change
 
 
-@pytest.mark.parametrize(("head", "classes"), [("linear", 2), ("linear", 3), ("perceptron", 2)])
-def test_a_shared_head_classifies_what_is_compressed(head, classes):
-    model = model_of(head=head, classes=classes, shared_head=True, dropout=0.0)
-    states, mask, labels = torch.randn(4, 3, 6), torch.ones(4, 3).bool(), torch.tensor([0, 1, 1, 0])
-    torch.manual_seed(0)
-    found = compression_loss(model, states, mask, labels, beta=0.5)
-    torch.manual_seed(0)
-    compressed, kept = model.compressor(model.pooling(states, mask)[0])
-    scores = model.head(compressed)
-    logits = torch.cat([-scores / 2, scores / 2], 1) if scores.shape[1] == 1 else scores
-    assert logits.shape == (4, classes)
-    assert close(found, F.cross_entropy(logits, labels) + 0.5 * kept.mean(), 1e-6)
-    assert model.compressor.classifier is None
+def test_a_shared_head_classifies_what_is_compressed():
+    for head, classes in [("linear", 2), ("linear", 3), ("perceptron", 2)]:
+        model = model_of(head=head, classes=classes, shared_head=True, dropout=0.0)
+        states, mask, labels = torch.randn(4, 3, 6), torch.ones(4, 3).bool(), torch.tensor([0, 1, 1, 0])
+        torch.manual_seed(0)
+        found = compression_loss(model, states, mask, labels, beta=0.5)
+        torch.manual_seed(0)
+        compressed, kept = model.compressor(model.pooling(states, mask)[0])
+        scores = model.head(compressed)
+        logits = torch.cat([-scores / 2, scores / 2], 1) if scores.shape[1] == 1 else scores
+        assert logits.shape == (4, classes)
+        assert close(found, F.cross_entropy(logits, labels) + 0.5 * kept.mean(), 1e-6)
+        assert model.compressor.classifier is None
 
 
 def test_a_shared_head_is_trained_in_both_phases(tmp_path):
@@ -252,7 +251,9 @@ def test_the_learner_phase_changes_the_encoder_and_the_head(joint, expected, tmp
     assert all(weight.requires_grad for weight in model.parameters())
 
 
-@pytest.mark.parametrize("encoder", ["lstm", "affine", "embeddings"])
+@pytest.mark.parametrize(
+    "encoder", ["lstm", *(pytest.param(own, marks=pytest.mark.whole) for own in ("affine", "embeddings"))]
+)
 def test_phases_in_their_order(encoder, tmp_path, monkeypatch):
     """Iteration 0 is the joint one; every further one, half as long, compresses, then learns."""
     order = []
@@ -297,10 +298,10 @@ def test_without_a_compressor_the_learner_has_all_turns(tmp_path, monkeypatch):
     assert found[2]["kept"]
 
 
-@pytest.mark.parametrize(("divergence", "weight"), [("sum", 0.3), ("mean", 0.3 / 5)])
-def test_the_divergence_is_a_sum_or_a_mean_over_dimensions(divergence, weight):
-    model = SimpleNamespace(compressor=Compressor(4, 5, 2))
-    assert turns.beta_of(Turns(beta=0.3, divergence=divergence), model) == pytest.approx(weight)
+def test_the_divergence_is_a_sum_or_a_mean_over_dimensions():
+    for form, weight in [("sum", 0.3), ("mean", 0.3 / 5)]:
+        model = SimpleNamespace(compressor=Compressor(4, 5, 2))
+        assert turns.beta_of(Turns(beta=0.3, divergence=form), model) == pytest.approx(weight)
 
 
 @pytest.mark.parametrize(("accuracies", "best"), [((0.9, 0.5, 0.7), 2), ((0.9, 0.7, 0.5), 1), ((None, None, None), 2)])
@@ -491,9 +492,7 @@ def slowly_compressed(model, texts: Encoded, steps: int, size: int, beta: float)
     return losses
 
 
-@pytest.mark.parametrize("in_memory", [0, 2**30])
-@pytest.mark.parametrize("pairs", [False, True])
-@pytest.mark.parametrize("encoder", ["lstm", "embeddings"])
+@families.crossed("in_memory", [0, 2**30], "pairs, encoder", product([False, True], ["lstm", "embeddings"]))
 def test_cached_features_train_like_the_encoder_run_each_time(encoder, pairs, in_memory, tmp_path):
     """More than an epoch; the encoder has dropout, which is off."""
     texts, model = encoded(pairs), model_of(encoder).train()
@@ -679,13 +678,19 @@ def kill(moment: str, folder, validation: bool, patch) -> None:
     torch.default_generator.manual_seed(123)
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+USUAL = ("in the first phase, after a checkpoint", "in a compressor phase", "in a further learner, after a checkpoint")
+
+
+@pytest.mark.parametrize(
+    "moment", [moment if moment in USUAL else pytest.param(moment, marks=pytest.mark.whole) for moment in MOMENTS]
+)
 def test_a_killed_run_ends_with_the_same_weights(moment, untroubled, tmp_path, monkeypatch):
     """Nothing is held out: the last iteration is what is kept."""
     kill(moment, tmp_path, False, monkeypatch)
     assert fitted(tmp_path, False) == untroubled[False]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("moment", ["between two iterations", "in a further learner, after a checkpoint"])
 def test_a_killed_run_goes_on_choosing_by_validation(moment, untroubled, tmp_path, monkeypatch):
     kill(moment, tmp_path, True, monkeypatch)
@@ -727,7 +732,10 @@ def run(place, output, model: str, **settings):
     return train(Recipe(**(usual | settings)), output, note=lambda line: None, resume=resume)
 
 
-@pytest.mark.parametrize("model", ["lstm-base", "lstm-att", "lstm-vat", "bert-base", "bert-att", "bert-vat"])
+@pytest.mark.parametrize(
+    "model",
+    ["lstm-vat", *(pytest.param(f"{name}", marks=pytest.mark.whole) for name in PRESETS if name != "lstm-vat")],
+)
 def test_presets_train_from_end_to_end(model, place, tmp_path):
     done = run(place, tmp_path / "run", model, test=place.test, max_length=32)
     found = done.metrics.get("iterations")
@@ -752,6 +760,7 @@ def test_settings_of_a_recipe_reach_the_phases(place, tmp_path, monkeypatch):
     assert len(done.metrics["iterations"]) == 3
 
 
+@pytest.mark.whole
 def test_a_killed_run_of_a_preset_is_resumed(place, tmp_path, monkeypatch):
     whole = run(place, tmp_path / "whole", "bert-vat", test=place.test, validation_share=0)
     with monkeypatch.context() as patch, pytest.raises(Killed):
@@ -780,6 +789,7 @@ def test_a_finished_phase_holds_tied_weights(tmp_path):
 # ------------------------------------------------------------------------------------------------- several processes
 
 
+@pytest.mark.whole
 def test_two_processes_train_as_one_does(place, tmp_path):
     """They share a folder, in which only one of them writes."""
     alone = trained_by_turns(place.data, str(tmp_path / "alone"))

@@ -1,4 +1,4 @@
-"""Attention and what it is compared with: the numbers worked by hand, the formulas as loops, and what must hold."""
+"""Attention and other poolings as worked by hand and as loops; dropout against its definition and torch's."""
 
 import math
 
@@ -6,9 +6,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 
+import families
 from reference import close
-from salience.papers.attention_classifiers.layers import Additive, Dot, Max, Mean, pooling
+from salience.papers.attention_classifiers.layers import Additive, Dot, Dropout, Max, Mean, pooling
 from salience.papers.attention_classifiers.options import POOLINGS
 
 WIDTH = 6
@@ -61,21 +63,18 @@ def test_max_pooling_as_worked_by_hand():
     assert attention is None
 
 
-@pytest.mark.parametrize(
-    ("scale", "expected", "tolerance"),
-    [
+def test_the_scale_as_worked_by_hand():
+    """methods.md 3.10, gold c: scores of (.3, .1, -.2) before they are divided."""
+    for scale, expected, tolerance in [
         (1, (0.4123267, 0.3375845, 0.2500888), 1e-7),
         (1e4, (1 / 3, 1 / 3, 1 / 3), 1e-5),
         (1e-3, (1, 0, 0), 1e-7),
-    ],
-)
-def test_the_scale_as_worked_by_hand(scale, expected, tolerance):
-    """methods.md 3.10, gold c: scores of (.3, .1, -.2) before they are divided."""
-    found = Dot(1, scale=scale).double()
-    torch.nn.init.ones_(found.query)
-    states = torch.tensor([0.3, 0.1, -0.2], dtype=torch.float64).reshape(1, 3, 1)
-    _, attention = found(states, torch.ones(1, 3, dtype=torch.bool))
-    assert close(attention[0, 0], torch.tensor(expected, dtype=torch.float64), tolerance)
+    ]:
+        found = Dot(1, scale=scale).double()
+        torch.nn.init.ones_(found.query)
+        states = torch.tensor([0.3, 0.1, -0.2], dtype=torch.float64).reshape(1, 3, 1)
+        _, attention = found(states, torch.ones(1, 3, dtype=torch.bool))
+        assert close(attention[0, 0], torch.tensor(expected, dtype=torch.float64), tolerance)
 
 
 # ------------------------------------------------------------------------------------------------- formulas as loops
@@ -156,8 +155,7 @@ def test_one_head_reads_the_whole_width_and_several_their_own_part():
 # --------------------------------------------------------------------------------------------------- what must hold
 
 
-@pytest.mark.parametrize("heads", [1, 3])
-@pytest.mark.parametrize("name", ATTENDING)
+@families.crossed("name", ATTENDING, "heads", [1, 3])
 def test_attention_is_a_distribution_over_what_may_be_read(name, heads):
     heads = 1 if name in ("first", "mean") else heads
     states, mask = texts([5, 2, 1], gaps=True)
@@ -169,22 +167,23 @@ def test_attention_is_a_distribution_over_what_may_be_read(name, heads):
     assert (attention.masked_select(~mask[:, None]) == 0).all()
 
 
-@every_pooling
-def test_padding_changes_nothing(name):
+def test_padding_changes_nothing():
     """Whatever stands there: large numbers too."""
-    states, mask = texts([5, 2, 1])
-    more = torch.cat([states, 1e6 * torch.ones(3, 4, WIDTH)], 1)
-    module = filled(name, heads=2)
-    pooled, attention = module(states, mask)
-    wide, wide_attention = module(more, torch.cat([mask, torch.zeros(3, 4, dtype=torch.bool)], 1))
-    assert close(wide, pooled)
-    if attention is not None:
-        assert close(wide_attention[:, :, :5], attention)
-        assert (wide_attention[:, :, 5:] == 0).all()
+    for name in POOLINGS:
+        states, mask = texts([5, 2, 1])
+        more = torch.cat([states, 1e6 * torch.ones(3, 4, WIDTH)], 1)
+        module = filled(name, heads=2)
+        pooled, attention = module(states, mask)
+        wide, wide_attention = module(more, torch.cat([mask, torch.zeros(3, 4, dtype=torch.bool)], 1))
+        assert close(wide, pooled)
+        if attention is not None:
+            assert close(wide_attention[:, :, :5], attention)
+            assert (wide_attention[:, :, 5:] == 0).all()
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-@pytest.mark.parametrize("name", ["max", "mean", "dot", "additive", "variational"])
+@families.crossed(
+    "name", ["max", "mean", "dot", "additive", "variational"], "dtype", [torch.float32, torch.float64, torch.bfloat16]
+)
 def test_a_text_without_any_token_gives_zeros_and_no_nan(name, dtype):
     states, mask = texts([3, 0, 1])
     states = states.to(dtype).requires_grad_()
@@ -199,34 +198,34 @@ def test_a_text_without_any_token_gives_zeros_and_no_nan(name, dtype):
     assert all(weight.grad.isfinite().all() for weight in module.parameters())
 
 
-@pytest.mark.parametrize("name", ["max", "mean", "dot", "additive"])
-def test_other_orders_of_the_tokens_give_other_orders_of_the_attention(name):
-    states, mask = texts([6, 4], gaps=True)
-    order = torch.tensor([3, 0, 5, 1, 4, 2])
-    module = filled(name, heads=2)
-    pooled, attention = module(states, mask)
-    other, other_attention = module(states[:, order], mask[:, order])
-    assert close(other, pooled)
-    assert attention is None or close(other_attention, attention[:, :, order])
+def test_other_orders_of_the_tokens_give_other_orders_of_the_attention():
+    for name in ["max", "mean", "dot", "additive"]:
+        states, mask = texts([6, 4], gaps=True)
+        order = torch.tensor([3, 0, 5, 1, 4, 2])
+        module = filled(name, heads=2)
+        pooled, attention = module(states, mask)
+        other, other_attention = module(states[:, order], mask[:, order])
+        assert close(other, pooled)
+        assert attention is None or close(other_attention, attention[:, :, order])
 
 
-@pytest.mark.parametrize("name", ["dot", "additive"])
-def test_a_large_scale_is_mean_pooling(name):
-    states, mask = texts([6, 3, 0])
-    pooled, attention = filled(name, scale=1e9)(states, mask)
-    expected, even = Mean()(states, mask)
-    assert close(pooled, expected, 1e-7)
-    assert close(attention, even, 1e-7)
+def test_a_large_scale_is_mean_pooling():
+    for name in ["dot", "additive"]:
+        states, mask = texts([6, 3, 0])
+        pooled, attention = filled(name, scale=1e9)(states, mask)
+        expected, even = Mean()(states, mask)
+        assert close(pooled, expected, 1e-7)
+        assert close(attention, even, 1e-7)
 
 
-@pytest.mark.parametrize("name", ["dot", "additive"])
-def test_a_tiny_scale_is_a_hard_choice(name):
-    states, mask = texts([6, 3, 2])
-    module = filled(name, scale=1e-6)
-    pooled, attention = module(states, mask)
-    best = module.scores(states)[:, 0].masked_fill(~mask, -torch.inf).argmax(1)
-    assert torch.equal(attention[:, 0], torch.nn.functional.one_hot(best, 6).double())
-    assert torch.equal(pooled, states[torch.arange(3), best])
+def test_a_tiny_scale_is_a_hard_choice():
+    for name in ["dot", "additive"]:
+        states, mask = texts([6, 3, 2])
+        module = filled(name, scale=1e-6)
+        pooled, attention = module(states, mask)
+        best = module.scores(states)[:, 0].masked_fill(~mask, -torch.inf).argmax(1)
+        assert torch.equal(attention[:, 0], torch.nn.functional.one_hot(best, 6).double())
+        assert torch.equal(pooled, states[torch.arange(3), best])
 
 
 def test_additive_without_its_tanh_and_with_an_identity_is_dot(monkeypatch):
@@ -239,3 +238,66 @@ def test_additive_without_its_tanh_and_with_an_identity_is_dot(monkeypatch):
     monkeypatch.setattr(torch.Tensor, "tanh", lambda values: values)
     for found, expected in zip(additive(states, mask), dot(states, mask), strict=True):
         assert close(found, expected)
+
+
+COUNT = 400_000
+
+
+@pytest.fixture(autouse=True)
+def seeded_by_0():
+    torch.manual_seed(0)
+
+
+def test_units_are_dropped_by_themselves_with_probability_p():
+    for p in [0.1, 0.3, 0.5, 0.9]:
+        dropped = Dropout(p)(torch.ones(COUNT)) == 0
+        error = 4 * (p * (1 - p) / COUNT) ** 0.5  # four standard errors
+        assert abs(dropped.float().mean() - p) < error
+        for distance in (1, 2, 3, 4, 7, 100):  # neighbours share a number of 64 bits
+            both = (dropped[distance:] & dropped[:-distance]).float().mean()
+            assert abs(both - p * p) < 4 * (p * p * (1 - p * p) / COUNT) ** 0.5 + 2 * error * p
+        runs = dropped.view(-1, 4).sum(1).bincount(minlength=5) / (COUNT / 4)
+        expected = torch.distributions.Binomial(4, torch.tensor(p)).log_prob(torch.arange(5.0)).exp()
+        assert (runs - expected).abs().max() < 0.01
+
+
+def test_values_and_gradients_are_scaled_as_by_torch():
+    for p in [0.1, 0.5]:
+        values = torch.randn(3, 5, 7, requires_grad=True)
+        ours = Dropout(p)(values)
+        kept = ours != 0
+        torch.testing.assert_close(ours[kept], (values / (1 - p))[kept], rtol=1e-4, atol=0)
+        (gradient,) = torch.autograd.grad(ours.sum(), values)
+        torch.testing.assert_close(gradient, kept.float() / (1 - p), rtol=1e-4, atol=0)
+        assert abs(Dropout(p)(torch.ones(COUNT)).mean() - 1) < 4 * (p / (1 - p) / COUNT) ** 0.5
+
+
+def test_a_seed_repeats_the_mask_and_the_next_one_differs():
+    dropout, ones = Dropout(0.5), torch.ones(1001)
+    state = torch.get_rng_state()
+    first, second = dropout(ones), dropout(ones)
+    assert not torch.equal(first, second)
+    torch.set_rng_state(state)
+    assert torch.equal(dropout(ones), first) and torch.equal(dropout(ones), second)
+
+
+def test_what_16_bits_cannot_tell_is_left_to_torch():
+    for p in [0.0, 1.0, 1e-6, 1 - 1e-6]:
+        torch.manual_seed(1)
+        ours = Dropout(p)(torch.ones(100))
+        torch.manual_seed(1)
+        assert torch.equal(ours, nn.Dropout(p)(torch.ones(100)))
+
+
+def test_any_shape():
+    for shape in [(0,), (1,), (2, 3), (5, 0, 2)]:
+        assert Dropout(0.5)(torch.ones(shape)).shape == shape
+
+
+def test_nothing_is_dropped_in_evaluation():
+    values = torch.randn(10)
+    assert torch.equal(Dropout(0.5).eval()(values), values)
+
+
+def test_half_precision_stays():
+    assert Dropout(0.5)(torch.ones(8, dtype=torch.bfloat16)).dtype == torch.bfloat16
