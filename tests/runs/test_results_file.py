@@ -4,7 +4,8 @@ from math import inf, nan
 
 import pytest
 
-from salience.runs.results import baseline_ahead, history_of, judge_of, judged_scores
+from salience.runs.results import history_of
+from salience.runs.sentences import baseline_ahead, judge_of, judged_scores
 
 BASELINES = {"majority class": {"accuracy": 0.4}}
 ESTIMATE = {

@@ -12,7 +12,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 
 from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.runs.results import precision_sentences
+from salience.runs.sentences import precision_sentences
 from salience.scores.calibration import half_of_rows
 from salience.scores.labels import SEVERAL_LABELS
 from salience.scores.thresholds import (

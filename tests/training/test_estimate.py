@@ -26,7 +26,7 @@ from labelled import FILLER, WORDS, labelled_rows, untimed, write_csv
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.runs.results import estimate_sentences
+from salience.runs.sentences import estimate_sentences
 from salience.scores.calibration import (
     half_of_rows,
     label_temperature_of,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -22,6 +20,7 @@ from salience.errors import InputError, counted, listed, one_line, quoted
 from salience.explainers.explanation import Explanation
 from salience.files import sha256_of
 from salience.runs.folder import OUT_OF_FOLD, RECIPE, read_recipe
+from salience.runs.results import DAMAGED, read_predictions
 from salience.training.baselines import regression_probabilities
 from salience.training.estimate import Folds, estimate, fold_numbers, obstacle, unseen_labels
 from salience.training.fit import Listeners
@@ -153,23 +152,17 @@ def of_run(run: str, data: str, task: Task) -> OutOfFold:
     if not Path(data).is_file() or sums.get(str(recipe.get("data"))) != sha256_of(data):
         raise InputError(f"{run} was not made from {data} as it is now (its SHA-256 differs): leave out --run")
     try:
-        with np.load(place / OUT_OF_FOLD[1], allow_pickle=False) as arrays:
-            names = [str(name) for name in arrays["names"]]
-            probabilities, labels = arrays["probabilities"], arrays["labels"]
-        with (place / OUT_OF_FOLD[0]).open(encoding="utf-8") as lines:
-            rows = [json.loads(line)["row"] for line in lines]
-        several = task.training.known_labels.shape[1:]  # of the shape of labels: empty where a text has one
-        if probabilities.shape != (len(rows), len(names)) or labels.shape != (len(rows), *several):
-            raise ValueError("the numbers of rows differ")
-    except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
+        names, found = read_predictions(place, OUT_OF_FOLD, with_rows=True)
+    except DAMAGED as error:
         reason = one_line(f"{type(error).__name__}: {error}", 200)
         raise InputError(f"{run} is damaged ({reason}): train it again") from error
+    rows = [] if found.rows is None else found.rows.tolist()
     of_row = {row: place for place, row in enumerate(task.training.rows or [])}
     known = names == task.labels and all(row in of_row for row in rows)
     places = np.array([of_row[row] for row in rows], int) if known else np.zeros(0, int)
-    if not known or not np.array_equal(task.training.known_labels[places], labels):
+    if not known or not np.array_equal(task.training.known_labels[places], found.labels):
         raise InputError(
             f"{run} has other rows or labels than {data} (another --label or --bad-rows): leave out --run"
         )
     order = np.argsort(places)
-    return OutOfFold(places[order], probabilities[order], f"the estimate of {place.name}, of {len(rows):,} rows")
+    return OutOfFold(places[order], found.probabilities[order], f"the estimate of {place.name}, of {len(rows):,} rows")

@@ -182,13 +182,13 @@ def show_run(run: Run, failed: str = "", console: Console | None = None) -> None
     from salience.explainers.explain import explain_texts
     from salience.explainers.gradient import gradient
     from salience.report.terminal import explanation_line, literal, score_table
-    from salience.runs.results import (
+    from salience.runs.results import read_run
+    from salience.runs.sentences import (
         abstention_sentences,
         baseline_ahead,
         estimate_sentences,
         judged_scores,
         precision_sentences,
-        read_run,
     )
 
     console = console or Console(highlight=False)

@@ -19,7 +19,8 @@ from salience.report.explanation_page import HeatMap, colour_class, heat_maps_of
 from salience.report.page import PACKAGE, asset, framed
 from salience.report.pictures import COLOURS, GREY, HoverTexts, Marks, Styles
 from salience.report.run_evidence import FOLDED, HALVES, Calibration, RunEvidence, ShownError
-from salience.runs.results import Run, precision_sentences, training_rows_among
+from salience.runs.results import Run
+from salience.runs.sentences import precision_sentences, training_rows_among
 from salience.scores.intervals import Score
 from salience.scores.labels import ONE_LABEL, SEVERAL_LABELS, labels_of
 from salience.scores.metrics import ConfusedPair, confused_pairs

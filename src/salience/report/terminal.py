@@ -66,7 +66,7 @@ def score_table(rows: str, models: Mapping[str, dict]) -> Table:
 
     Args:
         rows: on which the scores are, in words.
-        models: name to scores, as `salience.runs.results.judged_scores` gives them.
+        models: name to scores, as `salience.runs.sentences.judged_scores` gives them.
     """
     table = titled(rows)
     table.add_column("")

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
 from salience.errors import printable
-from salience.runs.results import (
+from salience.runs.sentences import (
     abstention_sentences,
     at_thresholds,
     estimate_sentences,

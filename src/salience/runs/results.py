@@ -1,4 +1,4 @@
-"""What a run found, in its folder and in words: predictions, scores, the loss over the steps, facts on the data."""
+"""What a run found, in its folder: predictions, scores, the loss over the steps, facts on the data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from salience.data.encoding import Encoded, encode_texts
 from salience.data.splitting import contradictions, shared_rows, stripped
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.errors import InputError, listed, one_line, quoted
+from salience.errors import InputError, one_line
 from salience.files import replacing, write_json, write_lines, write_whole
 from salience.runs.folder import (
     ABSTENTION,
@@ -33,7 +33,8 @@ from salience.runs.folder import (
     RECIPE,
     read_recipe,
 )
-from salience.scores.labels import AT_THRESHOLDS, labels_in
+from salience.runs.sentences import judge_of, judged_scores
+from salience.scores.labels import labels_of
 from salience.scores.predictions import Predictions
 
 if TYPE_CHECKING:
@@ -259,216 +260,6 @@ def read_rows(folder: Path, rows: Sequence[int], name: str = PREDICTIONS) -> lis
         raise InputError(f"{file} is damaged ({reason}): remove {folder} to run it again") from error
 
 
-def judge_of(metrics: Mapping[str, Any]) -> str | None:
-    """The rows that a run is judged on: "test", else "estimate", else "validation"; None if nothing was measured.
-
-    The rows of an estimate are new to the models that predict them. Validation rows have chosen the checkpoint, so
-    that their scores are too high.
-    """
-    if metrics.get("judged_on") == "test":
-        return "test"
-    return "estimate" if "estimate" in metrics else metrics.get("judged_on")
-
-
-def judged_scores(metrics: Mapping[str, Any]) -> tuple[str, dict[str, dict]] | None:
-    """The rows that a run is judged on, in words, and the scores on them by name: of the model and of the baselines.
-
-    Which they are, `judge_of` says. The calibration error of an estimate is that after temperature scaling if the
-    model is calibrated.
-
-    Args:
-        metrics: of the run, as metrics.json has them.
-
-    Returns:
-        None if nothing was measured.
-    """
-    judge = judge_of(metrics)
-    if judge in ("test", "validation"):
-        caution = ", on which the checkpoint was chosen" if judge == "validation" else ""
-        own = with_thresholds("this model", metrics[judge])
-        return f"{metrics['rows'][judge]:,} {judge} rows{caution}", own | metrics["baselines"]
-    if judge == "estimate":
-        estimate = metrics["estimate"]
-        scaled = estimate["temperature_scaling"]["calibration_error_scaled"]
-        own = {**estimate, **({"calibration_error": scaled} if estimate["calibrated"] and scaled is not None else {})}
-        return (
-            f"estimate by {estimate['kind']}: {estimate['rows']:,} labelled rows, each new to the model",
-            with_thresholds("models like this one", own) | estimate["baselines"],
-        )
-    return None
-
-
-def baseline_ahead(models: Mapping[str, dict]) -> str:
-    """A line that says which baseline has a higher main score than the model, and what to do; empty if none has.
-
-    Args:
-        models: as `judged_scores` gives them, the model first.
-    """
-    (name, own), *others = models.items()
-    scoring = labels_in(own)
-    baselines = {each: scores[scoring.main] for each, scores in others if not each.startswith(name)}
-    best = max(baselines, key=baselines.__getitem__)
-    if baselines[best] <= own[scoring.main]:
-        return ""
-    return (
-        f"{best} is ahead of {name}: {scoring.main_title} {baselines[best]:.3f}, and {own[scoring.main]:.3f} by the "
-        "model. More rows, another --model or, if texts are cut, --long windows may change that"
-    )
-
-
-def at_thresholds(scores: Mapping[str, Any]) -> dict[str, Any]:
-    """The scores of decisions by the thresholds of the labels, named as those at 0.5; empty if there are none."""
-    return {name.removesuffix(AT_THRESHOLDS): value for name, value in scores.items() if name.endswith(AT_THRESHOLDS)}
-
-
-def with_thresholds(name: str, scores: dict) -> dict[str, dict]:
-    """The scores of a model by its name; and where thresholds of its labels decide otherwise than 0.5, those, too."""
-    decided = at_thresholds(scores)
-    differ = any(scores[each] != value for each, value in decided.items())
-    return {name: scores} | ({f"{name}, thresholds of the labels": scores | decided} if differ else {})
-
-
-def training_rows_among(facts: Mapping[str, Any] | None, role: str) -> str:
-    """A sentence on the rows of a part whose texts are training texts too; empty if there are none, or no facts.
-
-    Args:
-        facts: as of `data_facts`.
-        role: "test" or "validation".
-    """
-    part = {} if facts is None else facts["parts"].get(role, {})
-    shared = part.get("in_training", 0)
-    if not shared:
-        return ""
-    return (
-        f"{shared:,} of the {part['rows']:,} {role} rows also stand{'s' * (shared == 1)} in the training rows; "
-        "the scores are too high."
-    )
-
-
-def estimate_sentences(metrics: Mapping[str, Any]) -> list[str]:
-    """What the estimate of a run says, in which direction it errs, and what it has set; sentences without full stops.
-
-    Empty if the run has no estimate.
-
-    Args:
-        metrics: of the run, as metrics.json has them.
-    """
-    if "estimate" not in metrics:
-        return []
-    estimate = metrics["estimate"]
-    units, labelled = "rows", f"{estimate['rows']:,} labelled rows"
-    if "groups" in estimate:
-        units, labelled = "groups", f"{labelled} of {estimate['groups']:,} groups"
-    found = [
-        f"estimated on {labelled} by {estimate['kind']}: {with_intervals(estimate)} (95 % intervals over {units})",
-        rows_sentence(estimate["training_rows"], metrics["rows"]["training"]),
-    ]
-    share = estimate.get("trained_share", 1.0)  # it is there where the estimate has chosen it
-    if share != 1:
-        found.append(share_sentence(share))
-    if estimate["calibrated"]:
-        found.append(calibration_sentence(estimate["temperature_scaling"]))
-    return found
-
-
-def rows_sentence(of_models: Sequence[int], of_run: int) -> str:
-    """On how many rows the models of an estimate are trained, beside the model of the run.
-
-    Args:
-        of_models: the training rows of each of them.
-        of_run: those of the run's own model.
-    """
-    least, most = min(of_models), max(of_models)
-    rows = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-    better = ", and is likely to be better" * (of_run > most)
-    return f"the models of the estimate are trained on {rows} rows; the saved model is trained on {of_run:,}{better}"
-
-
-def share_sentence(share: float) -> str:
-    """Which weights between those before and after its training a model has."""
-    return (
-        f"the saved weights are {share:.0%} of the way from those before training to the trained ones: with them, "
-        "these rows are predicted better"
-    )
-
-
-def with_intervals(scores: Mapping[str, Any]) -> str:
-    """The two scores that have intervals: "accuracy 0.842 [0.758, 0.901], macro-F1 0.830 [0.741, 0.893]"."""
-    return ", ".join(f"{title} {with_interval(scores, name)}" for name, title in labels_in(scores).estimated.items())
-
-
-def with_interval(scores: Mapping[str, Any], score: str) -> str:
-    """A score with its interval, if it has one: "0.842 [0.758, 0.901]"."""
-    bounds = scores[f"{score}_interval"]
-    interval = "" if bounds is None else f" [{bounds[0]:.3f}, {bounds[1]:.3f}]"
-    return f"{scores[score]:.3f}{interval}"
-
-
-def abstention_sentences(found: Mapping[str, Any]) -> list[str]:
-    """What the thresholds decide, in a line, and what they gave on test rows, in another.
-
-    Args:
-        found: the entry of metrics.json.
-    """
-    target = f"a precision of {found['target_precision']:g}"
-    if not found["decided"]:
-        highest = found.get("reachable")
-        instead = "not even 0.5" if highest is None else f"at most {highest:g}"
-        return [
-            f"{target} is out of reach: on {found['rows']:,} rows of the estimate, {instead} can be stated with 95 % "
-            "certainty; predict decides no text, unless --no-abstain or --threshold says otherwise"
-        ]
-    never = [quoted(label) for label, value in found["thresholds"].items() if value == 1]
-    none = f"; never decided: {listed(never, 5)}" if never else ""
-    lines = [
-        f"predict abstains below thresholds for {target}: it decides {with_interval(found, 'coverage')} of the texts, "
-        f"by {found['rows']:,} rows of the estimate, whose models reach it with 95 % certainty{none}"
-    ]
-    if test := found.get("test"):
-        precision = f", of which {with_interval(test, 'precision')} are right" if test["decided"] else ""
-        share = with_interval(test, "coverage")
-        lines.append(f"{test['decided']:,} of {test['rows']:,} test rows are decided ({share}){precision}")
-    return lines
-
-
-def calibration_sentence(scaling: Mapping[str, Any]) -> str:
-    """What was folded into the model, in one line.
-
-    Args:
-        scaling: what `cross_fitted` gives.
-    """
-    before, after = scaling["calibration_error"], scaling["calibration_error_scaled"]
-    errors = "" if after is None else f": calibration error {before:.3f} without, {after:.3f} with it (cross-fitted)"
-    return f"calibrated by the temperature {scaling['temperature']:.3g}{errors}"
-
-
-def precision_sentences(metrics: Mapping[str, Any]) -> list[str]:
-    """Which labels reach the target, in a line, and which are never predicted, in another; empty without a target.
-
-    Args:
-        metrics: of the run, as metrics.json has them.
-    """
-    found = metrics.get("estimate", {}).get("label_precision")
-    if found is None:
-        return []
-    target, labels = f"a precision of {found['target_precision']:g}", found["labels"]
-    never = [
-        f"{quoted(name)} ({'not even 0.5' if each['reachable'] is None else format(each['reachable'], 'g')})"
-        for name, each in labels.items() if each["threshold"] == 1
-    ]  # fmt: skip
-    reached = len(labels) - len(never)
-    lines = [
-        f"labels are predicted from thresholds for {target}: {reached} of {len(labels)} labels reach it with 95 % "
-        f"certainty on {found['rows']:,} rows of the estimate"
-    ]
-    if never:
-        lines.append(
-            f"never predicted, because {target} is out of reach: {listed(never, 5)}; in brackets the precision that "
-            "can be stated; predict --threshold predicts them all the same"
-        )
-    return lines
-
-
 # What the Trainer calls the values that are kept, and their names in the file.
 KEPT = {
     "loss": "loss",
@@ -496,16 +287,12 @@ def history_of(logs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """
     points: dict[int, dict[str, Any]] = {}
     for log in logs:
-        found = {name: finite(log[logged]) for logged, name in KEPT.items() if logged in log}
+        values = {name: float(log[logged]) for logged, name in KEPT.items() if logged in log}
+        found = {name: value if isfinite(value) else None for name, value in values.items()}
         if found:
             step = int(log["step"])
             points.setdefault(step, {"step": step}).update(found)
     return [points[step] for step in sorted(points)]
-
-
-def finite(value: float) -> float | None:
-    """None for NaN and infinity, which JSON cannot write."""
-    return float(value) if isfinite(value) else None
 
 
 def data_facts(
@@ -532,12 +319,16 @@ def data_facts(
     parts = {}
     for role, rows in encoded.items():
         part = texts[role]
-        labels = part.known_labels
-        counts = (labels.sum(0) if task.multi_label else np.bincount(labels, minlength=len(task.labels))).tolist()
+        labels, lengths = part.known_labels, whole_lengths(part, rows, tokenizer)
+        counts = labels_of(labels).support(labels, len(task.labels)).tolist()
         parts[role] = {
             "rows": len(part),
             "classes": dict(zip(task.labels, counts, strict=True)),
-            "tokens": length_facts(whole_lengths(part, rows, tokenizer)),
+            "tokens": {
+                "median": float(np.median(lengths)),
+                "percentile_95": int(np.quantile(lengths, 0.95, method="inverted_cdf")),
+                "longest": int(lengths.max()),
+            },
             "cut": int(rows.cut_texts[: len(part)].sum()),
             "duplicates": len(part) - len(set(stripped(part))),
             "contradictions": contradictions(part),
@@ -560,12 +351,3 @@ def whole_lengths(texts: Texts, encoded: Encoded, tokenizer: PreTrainedTokenizer
         whole = texts.take(cut)
         lengths[cut] = encode_texts(tokenizer, whole.texts, whole.second).lengths
     return lengths
-
-
-def length_facts(lengths: np.ndarray) -> dict[str, float]:
-    """The median, the length that 95 % of the texts do not exceed, and the largest of lengths (N,)."""
-    return {
-        "median": float(np.median(lengths)),
-        "percentile_95": int(np.quantile(lengths, 0.95, method="inverted_cdf")),
-        "longest": int(lengths.max()),
-    }

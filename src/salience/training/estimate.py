@@ -28,7 +28,7 @@ from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed, quoted
 from salience.files import replacing
 from salience.processes import is_main_process
-from salience.runs.results import abstention_sentences, precision_sentences
+from salience.runs.sentences import abstention_sentences, precision_sentences
 from salience.scores.calibration import half_of_rows, with_label_temperature, with_temperature
 from salience.scores.intervals import wilson_interval
 from salience.scores.labels import SEVERAL_LABELS, labels_of

@@ -22,7 +22,8 @@ from salience.models.architectures import MODEL_TYPES
 from salience.processes import is_main_process
 from salience.runs.card import model_card
 from salience.runs.folder import FACTS, HISTORY, RunFolder, kept_precision
-from salience.runs.results import about, data_facts, judge_of, write_results
+from salience.runs.results import about, data_facts, write_results
+from salience.runs.sentences import judge_of
 from salience.scores.metrics import each_label
 from salience.scores.predictions import Predictions
 from salience.training.baselines import held_out_scores

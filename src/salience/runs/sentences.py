@@ -1,0 +1,174 @@
+"""What metrics.json says of a run, in words, for the terminal, the card and the report; sentences without full stops.
+
+`metrics` are those of a run, as the file has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from salience.errors import listed, quoted
+from salience.scores.labels import AT_THRESHOLDS, labels_in
+
+
+def judge_of(metrics: Mapping[str, Any]) -> str | None:
+    """The rows that a run is judged on: "test", else "estimate", else "validation"; None if nothing was measured.
+
+    The rows of an estimate are new to the models that predict them. Validation rows have chosen the checkpoint, so
+    that their scores are too high.
+    """
+    if metrics.get("judged_on") == "test":
+        return "test"
+    return "estimate" if "estimate" in metrics else metrics.get("judged_on")
+
+
+def judged_scores(metrics: Mapping[str, Any]) -> tuple[str, dict[str, dict]] | None:
+    """The rows that a run is judged on, in words, and the scores on them by name: of the model and of the baselines.
+
+    Which they are, `judge_of` says; None if nothing was measured. The calibration error of an estimate is that after
+    temperature scaling if the model is calibrated.
+    """
+
+    def with_thresholds(name: str, scores: dict) -> dict[str, dict]:
+        """The scores, and where thresholds of the labels decide otherwise than 0.5 those, too."""
+        decided = at_thresholds(scores)
+        differ = any(scores[each] != value for each, value in decided.items())
+        return {name: scores} | ({f"{name}, thresholds of the labels": scores | decided} if differ else {})
+
+    judge = judge_of(metrics)
+    if judge in ("test", "validation"):
+        caution = ", on which the checkpoint was chosen" if judge == "validation" else ""
+        own = with_thresholds("this model", metrics[judge])
+        return f"{metrics['rows'][judge]:,} {judge} rows{caution}", own | metrics["baselines"]
+    if judge == "estimate":
+        estimate = metrics["estimate"]
+        scaled = estimate["temperature_scaling"]["calibration_error_scaled"]
+        own = {**estimate, **({"calibration_error": scaled} if estimate["calibrated"] and scaled is not None else {})}
+        return (
+            f"estimate by {estimate['kind']}: {estimate['rows']:,} labelled rows, each new to the model",
+            with_thresholds("models like this one", own) | estimate["baselines"],
+        )
+    return None
+
+
+def baseline_ahead(models: Mapping[str, dict]) -> str:
+    """Which baseline has a higher main score than the first of the `judged_scores`, and what to do; empty if none."""
+    (name, own), *others = models.items()
+    scoring = labels_in(own)
+    baselines = {each: scores[scoring.main] for each, scores in others if not each.startswith(name)}
+    best = max(baselines, key=baselines.__getitem__)
+    if baselines[best] <= own[scoring.main]:
+        return ""
+    return (
+        f"{best} is ahead of {name}: {scoring.main_title} {baselines[best]:.3f}, and {own[scoring.main]:.3f} by the "
+        "model. More rows, another --model or, if texts are cut, --long windows may change that"
+    )
+
+
+def at_thresholds(scores: Mapping[str, Any]) -> dict[str, Any]:
+    """The scores of decisions by the thresholds of the labels, named as those at 0.5; empty if there are none."""
+    return {name.removesuffix(AT_THRESHOLDS): value for name, value in scores.items() if name.endswith(AT_THRESHOLDS)}
+
+
+def training_rows_among(facts: Mapping[str, Any] | None, role: str) -> str:
+    """A sentence on the rows of a part, "test" or "validation", whose texts are training texts too; empty without.
+
+    Args:
+        facts: as of `salience.runs.results.data_facts`.
+    """
+    part = {} if facts is None else facts["parts"].get(role, {})
+    shared = part.get("in_training", 0)
+    if not shared:
+        return ""
+    return (
+        f"{shared:,} of the {part['rows']:,} {role} rows also stand{'s' * (shared == 1)} in the training rows; "
+        "the scores are too high."
+    )
+
+
+def estimate_sentences(metrics: Mapping[str, Any]) -> list[str]:
+    """What the estimate of a run says, in which direction it errs, and what it has set; empty if there is none."""
+    if "estimate" not in metrics:
+        return []
+    estimate, of_run = metrics["estimate"], metrics["rows"]["training"]
+    units, labelled = "rows", f"{estimate['rows']:,} labelled rows"
+    if "groups" in estimate:
+        units, labelled = "groups", f"{labelled} of {estimate['groups']:,} groups"
+    least, most = min(estimate["training_rows"]), max(estimate["training_rows"])
+    rows = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    better = ", and is likely to be better" * (of_run > most)
+    found = [
+        f"estimated on {labelled} by {estimate['kind']}: {with_intervals(estimate)} (95 % intervals over {units})",
+        f"the models of the estimate are trained on {rows} rows; the saved model is trained on {of_run:,}{better}",
+    ]
+    share = estimate.get("trained_share", 1.0)  # it is there where the estimate has chosen it
+    if share != 1:
+        found.append(
+            f"the saved weights are {share:.0%} of the way from those before training to the trained ones: with them, "
+            "these rows are predicted better"
+        )
+    if estimate["calibrated"]:
+        scaling = estimate["temperature_scaling"]
+        before, after = scaling["calibration_error"], scaling["calibration_error_scaled"]
+        errors = f": calibration error {before:.3f} without, {after or 0:.3f} with it (cross-fitted)"
+        found.append(f"calibrated by the temperature {scaling['temperature']:.3g}{'' if after is None else errors}")
+    return found
+
+
+def with_intervals(scores: Mapping[str, Any]) -> str:
+    """The two scores that have intervals: "accuracy 0.842 [0.758, 0.901], macro-F1 0.830 [0.741, 0.893]"."""
+    return ", ".join(f"{title} {with_interval(scores, name)}" for name, title in labels_in(scores).estimated.items())
+
+
+def with_interval(scores: Mapping[str, Any], score: str) -> str:
+    """A score with its interval, if it has one: "0.842 [0.758, 0.901]"."""
+    bounds = scores[f"{score}_interval"]
+    interval = "" if bounds is None else f" [{bounds[0]:.3f}, {bounds[1]:.3f}]"
+    return f"{scores[score]:.3f}{interval}"
+
+
+def abstention_sentences(found: Mapping[str, Any]) -> list[str]:
+    """What the thresholds of the entry "abstention" decide, in a line, and what they gave on test rows, in another."""
+    target = f"a precision of {found['target_precision']:g}"
+    if not found["decided"]:
+        highest = found.get("reachable")
+        instead = "not even 0.5" if highest is None else f"at most {highest:g}"
+        return [
+            f"{target} is out of reach: on {found['rows']:,} rows of the estimate, {instead} can be stated with 95 % "
+            "certainty; predict decides no text, unless --no-abstain or --threshold says otherwise"
+        ]
+    never = [quoted(label) for label, value in found["thresholds"].items() if value == 1]
+    none = f"; never decided: {listed(never, 5)}" if never else ""
+    lines = [
+        f"predict abstains below thresholds for {target}: it decides {with_interval(found, 'coverage')} of the texts, "
+        f"by {found['rows']:,} rows of the estimate, whose models reach it with 95 % certainty{none}"
+    ]
+    if test := found.get("test"):
+        precision = f", of which {with_interval(test, 'precision')} are right" if test["decided"] else ""
+        share = with_interval(test, "coverage")
+        lines.append(f"{test['decided']:,} of {test['rows']:,} test rows are decided ({share}){precision}")
+    return lines
+
+
+def precision_sentences(metrics: Mapping[str, Any]) -> list[str]:
+    """Which labels reach the target, in a line, and which are never predicted, in another; empty without a target."""
+    found = metrics.get("estimate", {}).get("label_precision")
+    if found is None:
+        return []
+    target, labels = f"a precision of {found['target_precision']:g}", found["labels"]
+    never = [
+        f"{quoted(name)} ({'not even 0.5' if each['reachable'] is None else format(each['reachable'], 'g')})"
+        for name, each in labels.items() if each["threshold"] == 1
+    ]  # fmt: skip
+    reached = len(labels) - len(never)
+    lines = [
+        f"labels are predicted from thresholds for {target}: {reached} of {len(labels)} labels reach it with 95 % "
+        f"certainty on {found['rows']:,} rows of the estimate"
+    ]
+    if never:
+        lines.append(
+            f"never predicted, because {target} is out of reach: {listed(never, 5)}; in brackets the precision that "
+            "can be stated; predict --threshold predicts them all the same"
+        )
+    return lines
