@@ -65,13 +65,13 @@ def test_drawn_seeds_do_not_follow_from_each_other(short, texts, labels):
 
 @pytest.mark.parametrize("value", [-1, 2**32, 1.5, "7", np.random.default_rng(0)], ids=str)
 def test_what_is_no_random_state_is_refused(value, short, texts, labels):
-    with pytest.raises(InputError, match=r"random_state|--seed"):
+    with pytest.raises(InputError, match=r"random_state|seed"):
         short(random_state=value).fit(texts, labels)
 
 
 @pytest.mark.parametrize("name", ["steps", "batch_size", "max_length"])
 def test_zero_is_not_the_default(name, short, texts, labels):
-    with pytest.raises(InputError, match=f"--{name.replace('_', '-')} is 0: give a whole number from"):
+    with pytest.raises(InputError, match=f"{name}=0: give a whole number from"):
         short(**{name: 0}).fit(texts, labels)
 
 

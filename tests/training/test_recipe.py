@@ -14,7 +14,7 @@ import yaml
 from salience.errors import InputError
 from salience.runs.folder import RunFolder
 from salience.runs.retired import RETIRED
-from salience.training.recipe import Recipe
+from salience.training.recipe import Plan, Recipe
 
 ITSELF = []
 ITSELF.append(ITSELF)  # a yaml file can say this: &a [*a]
@@ -71,6 +71,15 @@ def test_values_inside_options_are_plain_ones_too():
     recipe = Recipe("x", class_weights={"a": np.float64(2)}, method="tmix", method_options=options)
     assert recipe.class_weights == {"a": 2.0} and recipe.method_options == {"levels": [3, 6]}
     assert Recipe.from_mapping(yaml.safe_load(yaml.safe_dump(recipe.as_mapping()))) == recipe
+
+
+def test_a_plan_leaves_nothing_open_and_is_written_as_the_recipe_is():
+    plan = Recipe("x").resolved(60, 3, 768, **FOUND)
+    assert list(plan.as_mapping()) == list(Recipe("x").as_mapping())
+    assert Plan.from_mapping(yaml.safe_load(yaml.safe_dump(plan.as_mapping()))) == plan
+    assert plan.resolved(500, 9, 32) == plan
+    with pytest.raises(InputError, match="steps, batch_size"):
+        Plan.from_mapping(plan.as_mapping() | {"steps": None, "batch_size": None})
 
 
 def test_a_learning_rate_of_0_is_no_missing_one():

@@ -17,7 +17,6 @@ from salience.settings import (
     SHARE,
     TEXT,
     Kind,
-    as_option,
     between,
     check_settings,
     is_number,
@@ -395,4 +394,4 @@ class Plan(Recipe):
     def __post_init__(self):
         super().__post_init__()
         if left_open := [name for name in Plan.__annotations__ if getattr(self, name) is None]:
-            raise InputError(f"{', '.join(map(as_option, left_open))}: left open in a finished run")
+            raise InputError(f"{', '.join(left_open)}: nothing of what a run uses can be left open")
