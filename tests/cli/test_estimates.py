@@ -118,6 +118,7 @@ def test_a_comparison_makes_no_estimate(setting, place, salience, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.whole
 def test_the_runs_of_a_comparison_have_none_whatever_the_usual_estimate_is(place, salience, tmp_path, monkeypatch):
     monkeypatch.setattr("salience.training.estimate.usual_estimate", lambda task: "holdout")
     (tmp_path / "config.yaml").write_text("estimate: none\n")

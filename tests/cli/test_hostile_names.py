@@ -15,15 +15,20 @@ from salience.errors import is_unprintable
 pytestmark = pytest.mark.filterwarnings("error:constrained_layout")  # which is given up where a text takes all room
 
 SETS = {  # three labels each
+    "some of each": ["[/b] [link=https://evil.example]y[/link]", "</script><img src=x onerror=alert(1)>",
+                     "\x1b[31mred\x1b]0;title\x07\x9b2J\u202e"],
     "markup": ["[/b]", "[red]x[/red] :x:", "[link=https://evil.example]y[/link]"],
     "html": ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)> &lt;", "--></svg>]]>{{ 7*7 }}"],
     "controls": ["\x1b[31mred\x1b]0;title\x07", "\x9b2J\x01\x7f", "\u202eevil\u2066\u200b\ufeff"],
     "long": ["a" * 10_000, "b " * 5_000 + "b", "music"],
-}
+}  # fmt: skip
 TAMED = "\x1b]0;evil\x07\x9b2J\u202e"
 
 
-@pytest.fixture(scope="module", params=SETS)
+@pytest.fixture(
+    scope="module",
+    params=[next(iter(SETS)), *(pytest.param(name, marks=pytest.mark.whole) for name in list(SETS)[1:])],
+)
 def given(request, tmp_path_factory):
     """A model that knows such labels, and a file of such a name with them."""
     labels = SETS[request.param]
@@ -71,6 +76,7 @@ def test_explain(given, salience, tmp_path):
     assert [json.loads(line) for line in answer.out.splitlines()] == rows
 
 
+@pytest.mark.whole
 def test_suggest(given, salience, tmp_path):
     """The label is named in the summary, and written as it is."""
     labels, model, file = given
@@ -89,6 +95,7 @@ def test_faithfulness(given, salience, tmp_path):
     read(tmp_path / "out" / "faithfulness.json")
 
 
+@pytest.mark.whole
 def test_compare(given, salience, tmp_path):
     """Labels, file, model and output are named by anybody; the report and the tables hold them as they are."""
     labels, model, file = given
@@ -110,6 +117,7 @@ def test_compare(given, salience, tmp_path):
     assert "eat maps" not in again.out
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("kind", ["channels", "embeddings"])
 def test_analyses_of_a_model(kind, given, salience, tmp_path):
     labels, model, file = given
@@ -118,6 +126,7 @@ def test_analyses_of_a_model(kind, given, salience, tmp_path):
     assert list(found["importance"] if kind == "channels" else found["labels"]) == labels
 
 
+@pytest.mark.whole
 def test_an_analysis_of_attention(given, salience, tmp_path):
     _, _, file = given
     answer = salience("analyse", "attention", file, "--text", "text", "--label", "label", "--epochs", "1",

@@ -11,6 +11,7 @@ import pytest
 from salience.cli import main as command_line
 
 
+@pytest.mark.whole
 def test_a_training_that_is_interrupted_says_how_it_is_continued(place, tmp_path):
     output, work = tmp_path / "run", tmp_path / ".run.partial"
     arguments = place.train("--steps", "100000", "--estimate", "none", "--output", output)

@@ -124,6 +124,7 @@ def test_a_row_without_known_labels_has_no_right_ones_to_explain(trained, salien
     assert [file.name for file in tmp_path.iterdir()] == ["data.csv"]
 
 
+@pytest.mark.whole
 def test_columns_and_a_separator_give_the_same_run_as_lists(files, place, salience, tmp_path):
     data = files[0]
     rows = [(text, json.loads(labels)) for text, labels in rows_of_several(60, 0)]
@@ -147,6 +148,7 @@ def test_columns_and_a_separator_give_the_same_run_as_lists(files, place, salien
     assert answer.code == 0, answer.err
 
 
+@pytest.mark.whole
 def test_long_texts_are_read_in_windows(place, salience, tmp_path):
     rows = [(" ".join([text] * (1 if number % 3 else 20)), labels) for number, (text, labels) in
             enumerate(rows_of_several(60, 0))]  # fmt: skip
@@ -164,6 +166,7 @@ def test_long_texts_are_read_in_windows(place, salience, tmp_path):
     assert len(longest["words"]) == len(longest["scores"]["gradient"]) > 60 and not longest["cut"]
 
 
+@pytest.mark.whole
 def test_weights_of_labels_raise_their_probabilities(files, place, salience, tmp_path):
     """Of two runs that differ in the weight of one label, the one with the higher weight expects it more often."""
     means = {}

@@ -18,6 +18,8 @@ from labelled import WORDS, rows_of_several, write_csv
 from salience.errors import InputError
 from serving import asked, served
 
+pytestmark = pytest.mark.whole
+
 TEXTS = [text for text, _ in rows_of_several(40, seed=3)]
 NAMES = sorted(WORDS)
 for name in ("onnxruntime", "starlette", "uvicorn"):

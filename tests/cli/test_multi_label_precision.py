@@ -59,6 +59,7 @@ def test_the_card_and_the_report_say_which_labels_reach_it(run):
     assert line in (run / "README.md").read_text() and line in (run / "report.html").read_text()
 
 
+@pytest.mark.whole
 def test_a_label_out_of_reach_is_said_and_never_predicted(place, salience, tmp_path):
     """The labels of the texts are drawn by chance; most texts have one, which reaches the target all the same."""
     random = np.random.default_rng(0)

@@ -153,6 +153,7 @@ def test_folders_that_were_made_for_nothing_are_removed(train, tmp_path):
 # ---------------------------------------------------------------------------------------------- two at once, and kills
 
 
+@pytest.mark.whole
 def test_a_run_that_another_process_works_on_is_left_alone(train, place, tmp_path):
     log, output = tmp_path / "log", tmp_path / "runs" / "run"
     process = started(*place.train("--output", output, "--steps", "400", "--set", "evaluations=20"), log=log)
@@ -219,6 +220,7 @@ def test_a_kill_while_the_working_folder_is_removed(train, tmp_path, monkeypatch
     assert os.listdir(tmp_path) == ["run"]
 
 
+@pytest.mark.whole
 def test_a_comparison_removes_what_a_killed_run_left(salience, place, tmp_path, monkeypatch):
     compare = ["compare", place.data, "--test", place.test, "--model", place.model, "--steps", "2", "--device", "cpu",
                "--seeds", "0,1", "--references", "none", "--no-heat-maps", "--output", tmp_path / "out"]  # fmt: skip
@@ -275,6 +277,7 @@ def test_data_that_changed_since_a_recipe_was_written_are_noticed(data, train, s
     assert salience(*other).code == 0
 
 
+@pytest.mark.whole
 def test_data_that_changed_between_two_comparisons_are_noticed(data, place, salience, tmp_path):
     compare = ["compare", data["train"], "--test", data["test"], "--model", place.model, "--steps", "2", "--device",
                "cpu", "--seeds", "0,1", "--output", tmp_path / "out"]  # fmt: skip
@@ -283,6 +286,7 @@ def test_data_that_changed_between_two_comparisons_are_noticed(data, place, sali
     refused(salience(*compare), f"{data['test']} changed after", "plain-0 had been run")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("option", [["--steps", "2"], ["--text", "text"]])
 def test_an_option_that_is_left_out_the_second_time(option, place, salience, tmp_path):
     """A kept run is taken up if its settings are those that follow now, however they were given."""
@@ -298,6 +302,7 @@ def test_an_option_that_is_left_out_the_second_time(option, place, salience, tmp
         refused(answer, "plain-0 was run with steps=2, not", "choose another --output")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("damage", ["metrics.json", "probabilities.npz", "recipe.yaml", "fewer rows"])
 def test_damaged_files_of_a_comparison(damage, place, salience, tmp_path):
     compare = ["compare", place.data, "--test", place.test, "--model", place.model, "--steps", "2", "--device", "cpu",

@@ -37,6 +37,7 @@ def test_a_run_stores_what_was_used_and_repeats_it(place, salience, tmp_path, mo
     assert weights[0] == weights[1] != weights[2]
 
 
+@pytest.mark.whole
 def test_every_run_of_a_comparison_has_the_same(place, salience, tmp_path, fast_bf16):
     answer = salience("compare", place.data, "--test", place.test, "--model", place.model, "--steps", "2", "--device",
                       "cpu", "--output", tmp_path / "out", "--seeds", "0,1")  # fmt: skip
@@ -44,6 +45,7 @@ def test_every_run_of_a_comparison_has_the_same(place, salience, tmp_path, fast_
     assert {stored(folder) for folder in (tmp_path / "out").glob("*-?")} == {"bf16"}
 
 
+@pytest.mark.whole
 def test_a_comparison_keeps_its_precision_on_another_machine(place, salience, tmp_path, monkeypatch):
     command = ["compare", place.data, "--test", place.test, "--model", place.model, "--steps", "2", "--device", "cpu",
                "--output", tmp_path / "out", "--seeds", "0,1"]  # fmt: skip
@@ -106,6 +108,7 @@ def test_commands_compute_in_it(run, place, salience, tmp_path, monkeypatch):
         assert answer.code == 2 and 'unknown --precision "half"' in answer.err
 
 
+@pytest.mark.whole
 def test_explanations_in_bf16_rank_words_as_in_fp32(place, salience, tmp_path):
     """Measured with a fine-tuned MiniLM: rank correlations from 0.94 on (docs/benchmarks.md). Occlusion is exact."""
     run = tmp_path / "run"

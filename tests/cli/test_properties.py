@@ -26,6 +26,8 @@ from salience.models.loading import load_trained
 from salience.training.fit import Fitted, build_trainer
 from salience.training.recipe import Recipe
 
+pytestmark = pytest.mark.whole
+
 EXAMPLES = int(os.environ.get("SALIENCE_EXAMPLES", 15))
 many = settings(
     max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]

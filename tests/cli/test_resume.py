@@ -62,6 +62,7 @@ def wait_for(condition, process) -> None:
         time.sleep(0.002)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("moment", ["before the first checkpoint", "while a checkpoint is written", "between two"])
 def test_a_killed_run_ends_with_the_same_weights(moment, place, start, untroubled, tmp_path):
     output, work = tmp_path / "run", tmp_path / ".run.partial"
@@ -89,6 +90,7 @@ def test_a_killed_run_ends_with_the_same_weights(moment, place, start, untrouble
     assert [file.name for file in tmp_path.iterdir()] == ["run"]
 
 
+@pytest.mark.whole
 def test_a_run_killed_many_times_ends_with_the_same_weights(place, start, untroubled, tmp_path):
     """Wherever it happens to be: while it starts, trains, evaluates, saves, or writes the folder."""
     output, work = tmp_path / "run", tmp_path / ".run.partial"
@@ -107,6 +109,7 @@ def test_a_run_killed_many_times_ends_with_the_same_weights(place, start, untrou
     assert weights(output) == untroubled[0]
 
 
+@pytest.mark.whole
 def test_a_run_killed_after_early_stopping_does_not_train_on(place, start, tmp_path, salience):
     """On wrong labels, what is learnt makes validation worse, so training stops after `patience` more looks."""
     wrong = {"sport": "music", "music": "food", "food": "sport"}

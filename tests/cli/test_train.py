@@ -2,14 +2,17 @@
 
 import hashlib
 import json
-import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
 from labelled import labelled_rows, write_csv
+from salience.cli.main import main
 
 FILES = {"README.md", "config.json", "metrics.json", "model.safetensors", "predictions.jsonl", "recipe.yaml",
          "tokenizer.json", "tokenizer_config.json"}  # fmt: skip
@@ -21,28 +24,13 @@ def weights(folder) -> str:
 
 @pytest.fixture(scope="module")
 def run(place):
-    """One run of the command line as a user starts it, and all that was printed."""
-    folder = place.folder / "as-a-user-starts-it"
-    options = [
-        "--test",
-        place.test,
-        "--method",
-        "ssmix",
-        "--set",
-        "validation_share=0.2",
-        "--steps",
-        "60",
-        "--learning-rate",
-        "0.01",
-        "--output",
-        folder,
-    ]
-    command = [sys.executable, "-m", "salience", *place.train(*options)]
-    # Sums come out otherwise on another number of threads; conftest.py sets one for the tests of this process.
-    one_thread = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=one_thread)
-    assert done.returncode == 0, done.stderr
-    return folder, done
+    """A run, and all that was printed."""
+    folder, out, err = place.folder / "printed", StringIO(), StringIO()
+    options = ["--test", place.test, "--method", "ssmix", "--set", "validation_share=0.2", "--steps", "60",
+               "--learning-rate", "0.01", "--output", folder]  # fmt: skip
+    with redirect_stdout(out), redirect_stderr(err):
+        assert main(place.train(*options)) == 0
+    return folder, SimpleNamespace(stdout=out.getvalue(), stderr=err.getvalue())
 
 
 def test_it_says_what_it_guessed_and_what_it_found(run):
@@ -77,6 +65,7 @@ def test_the_folder_is_whole_and_nothing_else_is_left(run, place):
     assert not list(place.folder.glob(".run*"))
 
 
+@pytest.mark.whole
 def test_the_checkpoint_loads_without_salience(run, place):
     """In a process that cannot import it."""
     folder, _ = run
@@ -127,6 +116,7 @@ def test_another_seed_is_another_run(run, place, salience):
     assert weights(other) != weights(folder)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("method", ["embedmix", "tmix", "plain"])
 def test_every_method_trains(method, place, salience, tmp_path):
     assert salience(*place.train("--method", method, "--output", tmp_path / "run")).code == 0
@@ -137,7 +127,7 @@ def test_options_of_a_method_reach_it(place, salience, tmp_path):
     found = {}
     for window in ("0.1", "0.9"):
         folder = tmp_path / window
-        assert salience(*place.train("--method", "ssmix", "--set", f"window={window}", "--output", folder)).code == 0
+        assert salience(*place.train("--method", f"ssmix:window={window}", "--output", folder)).code == 0
         found[window] = weights(folder)
         assert yaml.safe_load((folder / "recipe.yaml").read_text())["method_options"] == {"window": float(window)}
     assert found["0.1"] != found["0.9"]

@@ -58,6 +58,7 @@ def test_of_several_labels_each_description_has_its_label_alone(place, described
     assert weights(tmp_path / "with") != weights(tmp_path / "without")
 
 
+@pytest.mark.whole
 def test_a_run_says_so_and_is_repeated_by_its_recipe(place, described, salience, tmp_path):
     answer = salience(*arguments(place, described, tmp_path / "one", "--test", place.test))
     assert answer.code == 0, answer.err
@@ -91,6 +92,7 @@ def test_models_of_an_estimate_see_them_too_and_never_predict_them(place, salien
     assert len((tmp_path / "run" / "out_of_fold.jsonl").read_text().splitlines()) == 60
 
 
+@pytest.mark.whole
 def test_with_few_rows_of_a_label_a_line_says_that_descriptions_can_help(place, described, salience, tmp_path):
     with place.data.open() as file:
         rows = list(csv.reader(file))

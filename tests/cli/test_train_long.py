@@ -24,6 +24,7 @@ def arguments(place, rows, output, long: str, *options) -> list[str]:
     )
 
 
+@pytest.mark.whole
 def test_windows_are_trained_on_and_predicted(place, rows, salience, tmp_path):
     answer = salience(*arguments(place, rows, tmp_path / "run", "windows", "--test", rows))
     assert answer.code == 0, answer.err
@@ -66,6 +67,7 @@ def test_both_ends_are_read(place, rows, salience, tmp_path):
     assert facts["cut"] == 20
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("long", ["windows", "head-tail"])
 def test_pairs_are_trained_on_predicted_and_explained(long, place, salience, tmp_path):
     made = [[" ".join([text] * 30), " ".join(text.split()[:2]), label] for text, label in labelled_rows(30)]

@@ -28,6 +28,7 @@ def pooled(place):
     return folder
 
 
+@pytest.mark.whole
 def test_transformers_alone_gives_the_same_probabilities(pooled):
     """A process that cannot import salience."""
     script = (
@@ -57,6 +58,7 @@ def test_training_changes_nothing_of_the_attention_of_the_pooling_layer(pooled):
     assert torch.equal(attention.value.weight, torch.eye(len(attention.value.weight)))
 
 
+@pytest.mark.whole
 def test_every_command_works_with_such_a_run(pooled, place, salience, tmp_path):
     assert salience("predict", pooled, place.test, "--output", tmp_path / "predicted.csv").code == 0
     answer = salience("explain", pooled, "--text", TEXTS[0], "--explainer", "gradient,attention,cls-attention")

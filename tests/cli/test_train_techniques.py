@@ -25,6 +25,7 @@ def trained(place, salience, folder, *options):
     return folder
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_each_technique_trains_another_model_and_is_in_its_recipe(precision, place, salience, tmp_path):
     plain = trained(place, salience, tmp_path / "plain", "--precision", precision)

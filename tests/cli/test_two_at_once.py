@@ -14,6 +14,8 @@ import pytest
 from labelled import started, untimed
 from salience.cli.main import main
 
+pytestmark = pytest.mark.whole
+
 REPEATS = int(os.environ.get("SALIENCE_REPEATS", 1))
 REFUSALS = ("is being written by another process", "exists: choose another", "an interrupted run of")
 
