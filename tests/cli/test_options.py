@@ -10,7 +10,14 @@ from test_bad_input import COMMANDS, refused
 
 from documents import ROOT
 from salience.cli.main import app
-from salience.cli.settings import merged, model_settings, procedure_settings, settings_page, with_assigned
+from salience.cli.settings import (
+    instead_of,
+    merged,
+    model_settings,
+    procedure_settings,
+    settings_page,
+    with_assigned,
+)
 from salience.cli.train import train
 from salience.errors import InputError
 from salience.runs.retired import RETIRED
@@ -126,13 +133,12 @@ def test_an_option_that_is_no_more_is_refused_with_the_line_that_replaces_it(sal
     """Every setting of a recipe, a procedure or a model that is no option of train."""
     recipe = {name: each for name, each in settings_of(Recipe).items() if each.default != {} and name not in RETIRED}
     for name in {**recipe, **procedure_settings()}.keys() - OPTIONS.keys():
-        bare = name == "calibrate"
-        refused(
-            salience("train", "x.csv", as_option(name), *([] if bare else ["7"])),
-            f"write --set {name}={'true' if bare else '7'}",
-        )
+        value = "true" if name == "calibrate" else "7"
+        assert instead_of(as_option(name), value, "train").endswith(f": write --set {name}={value}")
     for name in model_settings().keys() - OPTIONS.keys() - recipe.keys():
-        refused(salience("train", "x.csv", f"{as_option(name)}=7"), f"write --set-model {name}=7")
+        assert instead_of(as_option(name), "7", "train").endswith(f": write --set-model {name}=7")
+    refused(salience("train", "x.csv", "--dropout", "0.1", "--steps", "3"), "write --set dropout=0.1")
+    refused(salience("train", "x.csv", "--scale=10"), "write --set-model scale=10")
     refused(salience("train", "x.csv", "--no-calibrate", "--steps", "3"), "write --set calibrate=false")
     refused(salience("compare", "x.csv", "--pooling", "mean"), "write --set pooling=mean")
     refused(salience("compare", "x.csv", "--seed", "3"), "write --seeds 3")

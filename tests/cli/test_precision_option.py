@@ -60,6 +60,7 @@ def test_a_comparison_keeps_its_precision_on_another_machine(place, salience, tm
     assert answer.code == 2 and "was run with precision='bf16', not 'fp32'" in answer.err
 
 
+@pytest.mark.whole
 def test_a_run_that_is_resumed_keeps_its_precision(place, salience, tmp_path):
     work = tmp_path / ".run.partial"
     work.mkdir()

@@ -332,6 +332,7 @@ def test_safe_csv(place, salience, tmp_path):
         refused(salience(*asked), "--safe-csv is about csv files")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("redirected", [False, True])
 def test_standard_output_by_its_name(redirected, place, data, tmp_path):
     """Into a pipe, and into a file to which something has been written before."""

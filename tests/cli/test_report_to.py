@@ -59,6 +59,7 @@ def test_a_run_is_reported_under_its_name(place, told, salience, tmp_path):
     assert {step for _, step, values in told if "eval_accuracy" in values} == {2, 4, 6}
 
 
+@pytest.mark.whole
 def test_every_run_of_a_comparison_is_one_run(arguments, told, salience, tmp_path, monkeypatch):
     """wandb goes on with the same run in one process unless it is told that the run has ended."""
 
@@ -92,6 +93,7 @@ def scalars(folder: Path) -> dict[str, list[int]]:
     return found
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_files_of_tensorboard(jobs, arguments, salience, tmp_path, monkeypatch):
     monkeypatch.delenv(trackers.PLACE, raising=False)

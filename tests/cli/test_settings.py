@@ -82,7 +82,7 @@ def test_a_learning_rate_of_0_learns_nothing(place, salience, tmp_path):
     assert yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text())["learning_rate"] == 0
 
 
-@pytest.mark.parametrize("written", ["1e-4", "1E-4", "1.e-4", "+1e-4", "1.0e-4"])
+@pytest.mark.parametrize("written", ["1e-4", "+1.e-4"])
 def test_numbers_with_an_exponent_are_numbers(written, place, salience, tmp_path):
     config = tmp_path / "run.yaml"
     config.write_text(f"data: {place.data}\nmodel: {place.model}\nlearning_rate: {written}\nsteps: 1e0\ndevice: cpu\n")
@@ -105,11 +105,11 @@ def test_other_texts_stay_texts(text):
 # ---------------------------------------------------------------------------------------------------------------- yaml
 
 
-@pytest.mark.parametrize("value", ["[0.2", "{", "2020-99-99", "!!python/name:os.system", "'", "[" * 3000, "a: b: c"])
-@pytest.mark.parametrize("option", ["--set", "--set-model"])
-def test_a_value_that_is_not_yaml(option, value, place, salience, tmp_path):
-    answer = salience(*place.train(option, f"window={value}", "--output", tmp_path / "run"))
-    refused(answer, f"{option} window=", "is not yaml")
+def test_a_value_that_is_not_yaml(place, salience, tmp_path):
+    for value in ("[0.2", "{", "2020-99-99", "!!python/name:os.system", "'", "[" * 3000, "a: b: c"):
+        for option in ("--set", "--set-model"):
+            answer = salience(*place.train(option, f"window={value}", "--output", tmp_path / "run"))
+            refused(answer, f"{option} window=", "is not yaml")
 
 
 STRANGE = ["true", "many", "[1, 2]", "{a: 1}", "{1: 2}", ".nan", ".inf", "-1", "1e400", "2020-01-01", "null",
@@ -160,7 +160,7 @@ def test_rank_without_a_launcher_means_nothing(place, salience, tmp_path, monkey
     assert (tmp_path / "run" / "model.safetensors").is_file()
 
 
-@pytest.mark.parametrize("name", ["RANK", "WORLD_SIZE", "LOCAL_RANK"])
+@pytest.mark.parametrize("name", ["RANK", "WORLD_SIZE"])
 def test_an_empty_variable_is_not_set(name, place, salience, tmp_path, monkeypatch):
     monkeypatch.setenv(name, "")
     done = salience(*place.train("--output", tmp_path / "run"))
@@ -198,8 +198,7 @@ def test_bf16_trains_without_a_gpu(device, place, salience, tmp_path):
     assert (tmp_path / "run" / "model.safetensors").is_file()
 
 
-@pytest.mark.parametrize("share", ["0", "0.2"])
-@pytest.mark.parametrize("steps", ["1", "6"])
+@pytest.mark.parametrize(("share", "steps"), [("0", "6"), ("0.2", "1")])
 def test_a_loss_that_is_no_number_stops_training(steps, share, place, salience, tmp_path, monkeypatch):
     """Steps without limit: the second loss, or what the only step has made of the model."""
     monkeypatch.setattr("salience.settings.Setting.checked", lambda setting, value, *_: value)
@@ -211,7 +210,11 @@ def test_a_loss_that_is_no_number_stops_training(steps, share, place, salience, 
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("file", ["optimizer.pt", "scheduler.pt", "rng_state.pth", "model.safetensors"])
+@pytest.mark.parametrize(
+    "file",
+    ["optimizer.pt", *(pytest.param(name, marks=pytest.mark.whole) for name in
+                       ("scheduler.pt", "rng_state.pth", "model.safetensors"))],
+)  # fmt: skip
 def test_a_disk_that_fills_up_inside_a_checkpoint(file, place, salience, tmp_path, monkeypatch):
     """What is being written is left there in part, as on a full disk, and torch says what it says then."""
     undisturbed, output = tmp_path / "undisturbed", tmp_path / "run"

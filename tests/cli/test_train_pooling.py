@@ -91,6 +91,7 @@ def test_a_run_is_repeated_by_its_recipe_and_trained_further(pooled, place, sali
     assert (config["pooling_layer"], config["num_hidden_layers"]) == ("mean", 3)
 
 
+@pytest.mark.whole
 def test_a_killed_run_ends_with_the_same_weights(place, start, tmp_path):  # noqa: F811
     """The optimiser has more groups of weights, and a part of the model is not trained."""
     options = ("--steps", "36", "--set", "evaluations=12", "--set", "patience=12", "--set", "pooling=mean")
