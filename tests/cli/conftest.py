@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import families
+from browsing import browser  # noqa: F401  a fixture
 from labelled import FILLER, WORDS, labelled_rows, rows_of_several, write_csv
 from salience.cli.main import main
 

@@ -19,6 +19,8 @@ from salience.export.folder import dockerfile
 from salience.runs.folder import ABSTENTION
 from serving import asked, commands_of, served
 
+pytestmark = pytest.mark.whole
+
 PAGE = ROOT / "docs" / "howto" / "serve.md"
 TEXTS = [
     "a match and a cup",

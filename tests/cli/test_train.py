@@ -153,6 +153,7 @@ def test_class_weights_and_label_smoothing_change_the_training(place, salience, 
     assert len(found) == 3
 
 
+@pytest.mark.whole
 def test_class_weights_in_a_yaml_file_are_names_and_weights(run, place, salience, tmp_path):
     recipe = yaml.safe_load((run[0] / "recipe.yaml").read_text())
     config = tmp_path / "weighted.yaml"
@@ -204,4 +205,4 @@ def test_the_folder_without_output_is_named_by_the_data_and_the_method(
 
 
 def test_the_help_names_the_folder_without_output(salience):
-    assert "runs/DATA-default" in " ".join(salience("train", "--help").out.split())
+    assert "runs/DATA-METHOD" in " ".join(salience("train", "--help").out.split())

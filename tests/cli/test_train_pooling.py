@@ -78,6 +78,7 @@ def test_every_command_works_with_such_a_run(pooled, place, salience, tmp_path):
         np.testing.assert_allclose(package.load(exported).predict_proba(TEXTS), expected, atol=tolerance)
 
 
+@pytest.mark.whole
 def test_a_run_is_repeated_by_its_recipe_and_trained_further(pooled, place, salience, tmp_path):
     recipe = read_recipe(pooled / "recipe.yaml")
     assert recipe["pooling"] == "mean"

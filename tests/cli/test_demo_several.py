@@ -77,6 +77,7 @@ def test_the_table_of_classes_has_the_thresholds():
     assert "label_thresholds of config.json" in table
 
 
+@pytest.mark.whole
 def test_the_page_in_a_browser(browser):
     page = demo_page.build_page(reader([0.0, 1.0, 0.0]), "tiny")
     _, address, _ = demo_page.launch(page, prevent_thread_lock=True, quiet=True, ssr_mode=False)
