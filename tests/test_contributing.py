@@ -141,7 +141,7 @@ def answers(copy) -> dict[str, str]:
         "faithfulness": ["--most", "5"],
     }
     lines = [[*line, *quick.get(line[0], [])] for line in lines]
-    lines += [["faithfulness", "--list-metrics"], ["reproduce", "--help"], ["explain", "--list-explainers"]]
+    lines += [["faithfulness", "--list-metrics"], ["reproduce", "--list-tables"], ["explain", "--list-explainers"]]
     done = copy.python("-c", RUN, input=json.dumps(lines))
     assert done.returncode == 0, done.stderr
     said = json.loads((copy.folder / "answers.json").read_text(encoding="utf-8"))
@@ -200,5 +200,5 @@ def test_the_table_is_run(answers, copy):
 @pytest.mark.whole
 def test_the_command_line_lists_what_was_added(answers):
     assert re.search(r"^toy +probability, higher is better", answers["faithfulness --list-metrics"], re.M)
-    assert re.search(r"\btoy\b", answers["reproduce --help"])
+    assert re.search(r"\btoy\b", answers["reproduce --list-tables"])
     assert re.search(r"^toy +Norms of the embeddings", answers["explain --list-explainers"], re.M)
