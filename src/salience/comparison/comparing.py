@@ -142,15 +142,12 @@ def compare(
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of a comparison.
+    """One run of a comparison, by its condition, the name of its method in tables, and its seed.
 
     Args:
-        condition: what it has in common with the runs that it is compared with.
-        method: its name in tables, with its options.
-        seed: its seed.
         name: what it is called in messages.
         recipe: as the user gave it, for this run.
-        wanted: the same with nothing left open, with which a kept run is compared.
+        wanted: the plan, with which a kept run is compared.
         folder: of the run.
         measures: what is measured beside its scores, by name.
         keep_model: whether its model is kept. Most are not: ten of them take gigabytes, and each can be trained again
@@ -242,13 +239,8 @@ def cells_of(
 ) -> list[Cell]:  # fmt: skip
     """The runs of a comparison, seed by seed: an interrupted comparison has all methods for its first seeds.
 
-    The references come last. They take little time, so that parts of the trained runs are equally large.
-
-    Args:
-        plans: for every condition the recipe of each method, with nothing left open but the seed.
-        output: the folder of all runs.
-        measures: what is measured of all runs, by name.
-        heat_maps: whether the models that explain texts are kept: those of the first seed at the largest size.
+    The references come last. They take little time, so that parts of the trained runs are equally large. The models
+    that draw heat maps are kept: those of the first seed at the largest size.
     """
     cells, explained = [], grid.largest() if heat_maps else set()
     for methods, seed in product((grid.methods, grid.references), grid.seeds):

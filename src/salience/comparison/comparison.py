@@ -171,9 +171,7 @@ def comparison_of(
     """The comparison of all runs of a grid, without heat maps. Reads the disputed texts from a few runs' folders.
 
     Args:
-        runs: the finished runs.
         recipes: the plan of the baseline in each condition.
-        measures: as of `results_of`.
 
     Raises:
         InputError: the predictions of a run are missing or damaged.

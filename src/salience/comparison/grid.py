@@ -6,6 +6,7 @@ The compared recipes differ in the method, or are variants that differ in any se
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import combinations, product
@@ -115,12 +116,8 @@ class Grid:
 
     def largest(self) -> set[Condition]:
         """The conditions with the largest number of training rows, one of each data set and model."""
-        found: dict[tuple[str, str], Condition] = {}
-        for each in self.conditions():
-            before = found.setdefault((each.data, each.model), each)
-            if before.size is not None and (each.size is None or each.size > before.size):
-                found[each.data, each.model] = each
-        return set(found.values())
+        ascending = sorted(self.conditions(), key=lambda each: math.inf if each.size is None else each.size)
+        return set({(each.data, each.model): each for each in ascending}.values())
 
     def recipe(self, condition: Condition, method: str, seed: int) -> Recipe:
         """The recipe of a run, with its open values left open."""
@@ -187,10 +184,6 @@ def grid_of(
 
 def method_variants(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
     """The recipe of every method, by its name in tables, such as "ssmix:window=0.2".
-
-    Args:
-        base: all settings but the method. Its `method_options` are used if its method is named without options.
-        methods: names with their options, or objects, as `SSMix(window=0.2)`.
 
     Raises:
         InputError: fewer than two methods, the same one twice, or options of the base that no method takes.
@@ -260,10 +253,6 @@ def setting_variants(
 
 def data_sets_of(settings: Mapping[str, Any], source: str) -> dict[str, dict[str, Any]]:
     """The data sets of a yaml file: a name for each, and its settings.
-
-    Args:
-        settings: such as {"reviews": {"data": "reviews.csv", "test": "held_out.csv"}}.
-        source: the file, for messages.
 
     Raises:
         InputError: a data set has no data or no test rows, a setting that does not belong to a data set, or a name

@@ -51,12 +51,9 @@ class HeatMaps:
 
 @dataclass(frozen=True)
 class ExplainedText:
-    """What an explanation is of.
+    """What an explanation is of: a run, and the number of a text in the test file.
 
-    Args:
-        condition, method, seed: the run.
-        predictions: `digest_of_run`; a run that was made again with other weights has another one.
-        row: the number of the text in the test file.
+    A run that was made again with other weights has other `predictions`, see `digest_of_run`.
     """
 
     condition: Condition
@@ -76,10 +73,7 @@ def heat_maps_of(
     only for texts whose explanations are not stored yet. References have no models.
 
     Args:
-        runs: the finished runs.
         recipes: the recipe of the baseline in each condition, of which device and precision are used.
-        predictions: those whose disputed texts are explained.
-        output: the folder of the comparison.
         note: called with a line of text before the first model is loaded, and for what is missing.
     """
     seed, of_texts = grid.seeds[0], dict[tuple[Condition, int], dict[str, Explanation]]()

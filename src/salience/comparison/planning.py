@@ -47,11 +47,7 @@ def plans_of(
     All methods spend as much as the baseline does in its steps. A method has a number of steps of its own if a variant
     names it. Recipes that differ from the baseline's in the method only follow from it, without another preparation.
 
-    Args:
-        output: the folder of the comparison.
-        budget: what all methods spend alike, a key of `BUDGETS`.
-        note: called with a line of text for every choice and warning.
-        measures: what is measured of each run beside its scores, by name.
+    Arguments are as of `salience.comparison.comparing.compare`; `note` is told every choice and warning.
 
     Raises:
         InputError: there is no such budget, the data or a recipe is at fault, or something is wanted that texts with
@@ -186,13 +182,7 @@ class Known:
 
 
 def steps_of(steps: int, cost: float, of_baseline: float) -> int:
-    """The steps of a method that spends as much as the baseline: `steps` * of_baseline / cost, rounded.
-
-    Args:
-        steps: of the baseline.
-        cost: of a step of the method, in any unit.
-        of_baseline: of a step of the baseline, in the same unit.
-    """
+    """The steps of a method, each of a cost, that spend as much as `steps` of the baseline; rounded, at least one."""
     return max(1, round(steps * of_baseline / cost))
 
 

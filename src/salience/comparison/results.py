@@ -120,7 +120,6 @@ def results_of(
     neither widen intervals nor raise p-values.
 
     Args:
-        runs: the finished runs.
         measures: those whose numbers are shown beside those of `salience.training.measures.MEASURES`, by name.
     """
     conditions, seeds = list(grid.conditions()), list(grid.seeds)
