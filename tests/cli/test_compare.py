@@ -258,6 +258,10 @@ def test_damaged_explanations_are_left_out(out, tmp_path):
         kept = heat_maps.read_explanations(tmp_path, notes.append)
         assert list(kept) == list(whole)[1:]
         assert notes.pop().startswith(f"{file} is damaged in 1 line") and not notes
+    file.unlink()
+    file.mkdir()
+    assert heat_maps.read_explanations(tmp_path, notes.append) == {} and "cannot be read" in notes.pop()
+    file.rmdir()
     heat_maps.write_explanations(tmp_path, whole)
     assert file.read_bytes().splitlines() == lines
 

@@ -69,3 +69,6 @@ def test_a_damaged_run_is_named_with_what_to_do(cell):
     (cell.folder / "metrics.json").write_text("{")
     with pytest.raises(InputError, match=r"plain-0 is damaged .*remove this folder"):
         cell.read()
+    (cell.folder / "metrics.json").write_text('{"rows": {"training": 9}}')
+    with pytest.raises(InputError, match=r"no test part.*--test"):
+        cell.read()

@@ -54,7 +54,7 @@ def test_methods_are_named_with_their_options():
         (lambda: setting_variants(BASE, {"one": {}, "two": 3}), ("two needs settings",)),
         (lambda: setting_variants(BASE, {"one": {}, "two": {"seed": 3}}), ("two: seed", "same for all")),
         (lambda: setting_variants(BASE, {"one": {}, "two": {"learning_rat": 3}}), ("learning_rate",)),
-        (lambda: setting_variants(BASE, {"one": {}, "two": {"learning_rate": "much"}}), ("--learning-rate",)),
+        (lambda: setting_variants(BASE, {"one": {}, "two": {"learning_rate": "much"}}), ("learning_rate",)),
         (lambda: setting_variants(BASE, {"one": {}, "two": {"method": "mixx"}}), ("mixx",)),
         (lambda: setting_variants(BASE, {"one": {}, "two": {"plain_share": 0.3}}, "g.yaml"),
          ("g.yaml, two: plain_share=0.3", "no longer")),
