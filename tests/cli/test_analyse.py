@@ -56,7 +56,7 @@ def over_words(place, tmp_path_factory):
     from salience.cli.main import main
 
     folder = tmp_path_factory.mktemp("models") / "words"
-    assert main(arguments(place, folder, "--scale", "10", "--set-model", "width=8")) == 0
+    assert main(arguments(place, folder, "--set-model", "scale=10", "--set-model", "width=8")) == 0
     return folder
 
 
@@ -601,8 +601,15 @@ def test_the_accuracy_of_a_trained_model_on_test_texts(analyse, larger, over_wor
     assert accuracy == np.mean([LABELS[number] == row["label"] for number, row in zip(predicted, rows, strict=True)])
 
 
-@pytest.mark.parametrize("options", [["--pooling", "additive"], ["--encoder", "affine", "--alignment", "0.1"],
-                                     ["--encoder", "lstm"]], ids=" ".join)  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--pooling", "additive"],
+        pytest.param(["--encoder", "affine", "--alignment", "0.1"], marks=pytest.mark.whole),
+        pytest.param(["--encoder", "lstm"], marks=pytest.mark.whole),
+    ],
+    ids=" ".join,
+)
 def test_attention_of_other_models(options, analyse, larger, tmp_path):
     answer = analyse("attention", larger, *options, "--epochs", "1", "--batch-size", "50", "--max-length", "8")
     assert answer.code == 0, answer.err

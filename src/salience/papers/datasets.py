@@ -239,12 +239,7 @@ def _checked(row: dict, source: Source, place: str) -> dict:
 
 
 def train_minilm(data: Task, name: str, method: str, seed: int, max_length: int) -> TextClassifier:
-    """The packaged MiniLM, trained with a method and the default recipe.
-
-    Args:
-        name: of the data set.
-        max_length: number of tokens read of a text.
-    """
+    """The packaged MiniLM, trained with a method and the default recipe on the data set of this name."""
     set_seed(seed)
     model, tokenizer = load_classifier("minilm", data.labels)
     recipe = Recipe(data=name, method=method, seed=seed)
@@ -259,9 +254,7 @@ def train_classifier(
 ) -> tuple[TextClassifier, list[dict]]:
     """Trains the model of a classifier up to the checkpoint that validation chooses. Test texts are not read.
 
-    Args:
-        recipe: values that it leaves open follow from the data.
-        watch: called with the classifier after every iteration of a training by turns.
+    `watch` is called with the classifier after every iteration of a training by turns.
 
     Returns:
         The trained classifier, and the results of every iteration of a training by turns.

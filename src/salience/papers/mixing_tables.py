@@ -60,12 +60,9 @@ class Claim:
     worse: str
 
     def verdict(self, found: Difference, told: float | None = None) -> str:
-        """What the difference in accuracy says of the claim, by its interval.
+        """What the difference in points says of the claim, by its interval.
 
-        Args:
-            found: in points.
-            told: the paper's difference in points, if it is known. A gain that would fit into the interval leaves the
-                claim open.
+        The paper's gain in points, if it is known and would fit into the interval, leaves the claim open.
         """
         if found.beyond_chance:
             return "confirmed" if found.mean > 0 else "contradicted"
@@ -80,14 +77,8 @@ def report(
 ) -> str:  # fmt: skip
     """The claims first, then for each number of training rows the accuracies and the differences from the baseline.
 
-    Methods without a run are left out, and tables without a line.
-
-    Args:
-        methods: of the table; the first is the baseline.
-        published: of the paper.
-        claims: of the paper.
-        rows: the runs.
-        told: a number of training rows in words.
+    The first method is the baseline. Methods without a run are left out, and tables without a line; `told` gives a
+    number of training rows in words.
     """
     parts = []
     for size, own in by_size(rows).items():
@@ -260,7 +251,12 @@ class MixingTable:
         }  # fmt: skip
 
     def report(self, rows: list[Row]) -> str:
-        """The table in words, and the passes of texts that its runs made, of one encoder after the other."""
+        """The claims first, then for each number of training rows the accuracies and the differences from the
+        baseline.
+
+        The first method is the baseline. Methods without a run are left out, and tables without a line; `told` gives a
+        number of training rows in words.
+        """
         parts = []
         for model in dict.fromkeys(row["model"] for row in rows):
             own = [row for row in rows if row["model"] == model]
@@ -341,13 +337,7 @@ def prepare_equal(
 ) -> Prepared:
     """An encoder, ready for a training with as many passes of texts as plain training has by default.
 
-    Args:
-        data: the rows.
-        name: of the data set.
-        settings: of the recipe.
-        seed: of the training.
-        encoder: its name, as of `--model`.
-        part: of the steps that train without mixing first, at one pass each.
+    `part` of the steps train without mixing first, at one pass each.
     """
     set_seed(seed)
     recipe = Recipe(data=name, seed=seed, validation_share=0.0, estimate="none", **settings)

@@ -281,7 +281,7 @@ def run_table(
     part: tuple[int, int] = (1, 1), say: Callable[[str], None] = print, *, precision: str = "auto", jobs: int = 1,
     ray: str | None = None, display: Display = QUIET,
 ) -> list[Row]:  # fmt: skip
-    """Runs the cells that the results file lacks, then prints the table from all rows of the file.
+    """Runs the cells that the results file lacks, then prints the table from all rows of the file, and returns them.
 
     Everything that can be checked is checked before the first cell runs: the data sets, the cells, the file's rows,
     whether it can be written, and whether the table can be printed from what it holds. A cell that fails is recorded
@@ -289,17 +289,10 @@ def run_table(
 
     Args:
         data_dir: a folder of data sets; None reads them from the hub.
-        sets: data sets of the table; None for all.
-        file: the results file; a missing one is created.
         part: (k, n) runs the k-th of n parts of the cells, for n processes; k starts at 1.
-        say: prints a line for every run, and the table.
         precision: number format in which transformers are trained: "auto", "fp32" or "bf16".
         jobs: number of cells that are run at the same time, each in a process of its own.
         ray: address of a Ray cluster that runs the cells; None for this machine.
-        display: is told the progress of the cells.
-
-    Returns:
-        The rows of the file.
 
     Raises:
         InputError: a data set is not one of the table's, a seed is negative, the file holds something else, or cells
@@ -378,19 +371,9 @@ def merge_results(
     table: Table[Any], sets: Sequence[str] | None, seeds: Sequence[int], file: Path, others: Sequence[Path],
     say: Callable[[str], None] = print,
 ) -> list[Row]:  # fmt: skip
-    """Adds the runs of other results files, as of another machine, that the file lacks, and prints the table.
+    """Adds the runs of other results files that the file lacks, prints the table, and returns the file's rows.
 
     The cells that no file has are listed. Nothing is run.
-
-    Args:
-        sets: data sets whose cells are looked for; None for all of the table.
-        seeds: whose cells are looked for.
-        file: the results file; a missing one is created.
-        others: the files whose runs are added.
-        say: prints a line.
-
-    Returns:
-        The rows of the results file.
 
     Raises:
         InputError: a data set is not one of the table's, a seed is negative, one of the other files is missing, or a

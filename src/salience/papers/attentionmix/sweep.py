@@ -197,13 +197,9 @@ def pictures(rows: list[Row], folder: Path) -> Iterator[str]:
 
 
 def draw_maps(panels: Sequence[Axes], accuracies: np.ndarray, agreements: np.ndarray, title: str) -> HoverTexts:
-    """Draws two maps with a line for each layer and a column for each head.
+    """Two maps with a line for each layer and a column for each head: accuracies in percent and agreements (L, H).
 
-    Args:
-        panels: two.
-        accuracies: in percent, (L, H); NaN where a head was not trained by.
-        agreements: (L, H), from -1 to 1.
-        title: of the set.
+    An accuracy is NaN where a head was not trained by.
     """
     texts: dict[Marks, list[str]] = {}
     shown = ((accuracies, "accuracy of a training by the head, %", "{:.1f} %"),

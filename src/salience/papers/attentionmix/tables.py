@@ -23,14 +23,10 @@ LAYERS = {  # of these, from 0
 
 
 def as_deep(layer: int, depth: int) -> int:
-    """The layer of an encoder at the depth of one of the paper's, both from 0.
+    """The layer of an encoder of so many layers at the depth of one of the paper's 12, both from 0.
 
     A layer ends at a fraction (layer + 1) / 12 of the paper's encoder. Its counterpart is the first layer that reaches
     this fraction of the encoder at hand: of MiniLM's six layers, each stands for two of the paper's.
-
-    Args:
-        layer: from 0 to 11.
-        depth: number of layers of the encoder at hand.
     """
     return ceil((layer + 1) * depth / DEPTH) - 1
 

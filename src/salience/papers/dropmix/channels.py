@@ -39,45 +39,33 @@ class Channels:
     labels: np.ndarray
 
     def importance(self, classes: int) -> np.ndarray:
-        """The share of the texts of each class in which a channel is selected (C, D); NaN for a class without texts.
-
-        Args:
-            classes: C, the number of classes.
-        """
+        """The share of the texts of each class in which a channel is selected (C, D); NaN for a class without
+        texts."""
         number = np.bincount(self.labels, minlength=classes)
         total = np.stack([self.selected[self.labels == label].sum(0) for label in range(classes)])
         return total / np.where(number > 0, number, np.nan)[:, None]
 
     def preference(self, classes: int) -> np.ndarray:
-        """The importance of a channel for a class minus the mean of its importance for the other classes (C, D).
+        """The importance of a channel for a class minus the mean of that for the other classes (C, D).
 
-        For two classes it is the difference of their importances. NaN for a class without texts.
-
-        Args:
-            classes: C, the number of classes.
+        NaN for a class without texts.
         """
         importance = self.importance(classes)
         there = np.isfinite(importance).all(1)
         others = importance[there].sum(0) - np.where(there[:, None], importance, 0)
         return importance - others / np.maximum(there.sum() - there, 1)[:, None]
 
-    def contributed(self, label: int, channel: int, everywhere: bool = False) -> Counter[int]:
-        """How often each token id is the one that a channel responds to most, in the texts of a class.
-
-        Args:
-            label: index of the class.
-            channel: index of the channel.
-            everywhere: whether to count also the texts in which the channel is not selected.
-        """
-        texts = (self.labels == label) & (everywhere | self.selected[:, channel])
+    def contributed(self, label: int, channel: int) -> Counter[int]:
+        """How often a channel responds most to each token id in the texts of a class, of those in which it is
+        selected."""
+        texts = (self.labels == label) & self.selected[:, channel]
         tokens = self.strongest[texts, channel]
         return Counter(tokens[tokens >= 0].tolist())
 
     def leading(self, classes: int, top: int) -> dict[int, dict[int, Counter[int]]]:
-        """The `top` channels with the largest preference for each class that has texts, and their token counts.
+        """The channels with the largest preference for each class that has texts, with the counts of `contributed`.
 
-        Returns:
-            Class index to channel index to the counts of `contributed`, channels in descending order of preference.
+        Class index to channel index, in descending order of preference.
         """
         return {
             label: {
@@ -92,11 +80,8 @@ class Channels:
 def scan_channels(model: nn.Module, texts: Encoded, ratio: float) -> Channels:
     """Selects the channels of labelled texts, with one forward and one backward pass to the embeddings.
 
-    Args:
-        model: the classifier.
-        texts: N labelled texts.
-        ratio: the fixed lambda of DropMix-C, from 0 to 1. The floor(lambda D) channels with the largest gradient of
-            the loss of the true label are selected. Channels that tie for the last places are all left out.
+    The floor(ratio D) channels with the largest gradient of the loss of the true label are selected, with the fixed
+    lambda of DropMix-C, from 0 to 1. Channels that tie for the last places are all left out.
     """
     selected, strongest = [], []
     for rows, batch in like_length(model, texts, labelled=True, tokens=DIFFERENTIATED):
@@ -116,14 +101,7 @@ def scan_channels(model: nn.Module, texts: Encoded, ratio: float) -> Channels:
 def draw_importance(
     axes: Sequence[Axes], importance: np.ndarray, preference: np.ndarray, labels: Sequence[str]
 ) -> HoverTexts:
-    """Figures 3b and 3c: every channel's importance and preference, a line for each class.
-
-    Args:
-        axes: two of them.
-        importance: (C, D) the part of the class's texts in which a channel is selected.
-        preference: (C, D) the importance for a class minus that for the other classes; it is drawn in falling order.
-        labels: the C labels.
-    """
+    """Figures 3b and 3c in two axes: every channel's importance and preference (C, D), a line for each class."""
     texts: dict[Marks, list[str]] = {}
     for index, label in enumerate(labels):
         style: dict[str, Any] = {
@@ -147,13 +125,7 @@ def draw_importance(
 
 
 def draw_patches(axes: np.ndarray, tokens: Sequence[str], kept: Mapping[str, np.ndarray]) -> None:
-    """Figure 3a: what DropMix replaces of a text (dark), a panel for each shape of window.
-
-    Args:
-        axes: as many as there are shapes.
-        tokens: the T tokens.
-        kept: by the name of the method, the values that are kept, bool (T, D).
-    """
+    """Figure 3a: what DropMix replaces of T tokens (dark), a panel for each method's values that are kept (T, D)."""
     for panel, (name, keep) in zip(axes.flat, kept.items(), strict=True):
         panel.imshow(~keep, aspect="auto", cmap="Greys", interpolation="nearest")
         panel.set_yticks(range(len(tokens)), tokens)

@@ -65,10 +65,7 @@ def polarity_of(polarity: np.ndarray, category: int) -> np.ndarray:
 
 
 def check_scored(model: nn.Module) -> tuple[Attention, nn.Linear]:
-    """Checks that the tokens of a model have one attention score and a polarity score.
-
-    Returns:
-        The model's pooling and its head.
+    """The pooling and the head of a model whose tokens have one attention score and a polarity score.
 
     Raises:
         ValueError: the model is no attention classifier with a linear head and one head of dot or additive attention,
@@ -87,10 +84,7 @@ def check_scored(model: nn.Module) -> tuple[Attention, nn.Linear]:
 
 @torch.no_grad()
 def token_scores(model: AttentionClassifier, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The scores of the tokens of a batch.
-
-    Returns:
-        Attention scores (B, T), attention weights (B, T), polarity scores (B, T, K), and the mask of words (B, T).
+    """Attention scores (B, T), attention weights (B, T), polarity scores (B, T, K), and the mask of words (B, T).
 
     Raises:
         ValueError: the model has no such scores.
@@ -102,11 +96,8 @@ def token_scores(model: AttentionClassifier, batch: Batch) -> tuple[Tensor, Tens
 
 
 def global_scores(model: AttentionClassifier, special: Iterable[int] = ()) -> TokenScores:
-    """The scores of every word type in a text that consists of this word alone.
-
-    Args:
-        model: the classifier.
-        special: the ids of the special tokens before and after the word, if the encoder reads them.
+    """The scores of every word type in a text that consists of this word alone, between special tokens if there are
+    any.
 
     Raises:
         ValueError: the model has no such scores.
@@ -167,11 +158,7 @@ class Words:
 
 
 def words_of(tokenizer, encoded: Encoded, vocabulary: int, classes: int) -> Words:
-    """The vocabulary of encoded training texts.
-
-    Args:
-        vocabulary: V, number of words.
-        classes: C, number of classes.
+    """The vocabulary of V words of encoded training texts of C classes.
 
     Raises:
         ValueError: no word belongs to a class or is neutral.
@@ -213,12 +200,8 @@ class Analysis:
 def analyse(
     model: AttentionClassifier, tokenizer, data: Task, max_length: int | None = None, trajectory: list | None = None
 ) -> Analysis:
-    """Analyses a trained model on a data set.
-
-    Args:
-        data: training texts, from which the categories of words follow, and test texts.
-        max_length: number of tokens that are read of a text; None for all.
-        trajectory: what a `Watcher` recorded in training.
+    """Analyses a trained model on a data set: training texts, from which the categories of words follow, and test
+    texts.
 
     Raises:
         ValueError: the model has no attention scores or no polarity scores, or has other labels than the data.
@@ -264,14 +247,6 @@ def sweep(
 ) -> list[Analysis]:
     """Trains and analyses a model for every scale: what becomes of attention and polarity (Sun and Lu, section 5).
 
-    Args:
-        options: the architecture; its scale is replaced.
-        recipe: the settings of the training.
-        scales: values of lambda, by which the attention scores are divided.
-        seed: of every training.
-        max_length: number of tokens that are read of a text; None for all.
-        say: called with a line of text for every trained model.
-
     Raises:
         ValueError: a scale is not allowed; nothing has been trained then.
     """
@@ -291,13 +266,8 @@ def sweep(
 class Watcher(TrainerCallback):
     """Records the mean global scores of every category of words before training and after every epoch.
 
-    Args:
-        data: the data set, whose training texts give the categories.
-        max_length: number of tokens that are read of a text; None for all.
-
-    Attributes:
-        rows: one dictionary for every epoch, the first one before training: "epoch", "V^T W", and for every category
-            "attention CATEGORY" and "polarity CATEGORY".
+    `rows` has a dictionary for every epoch, the first one before training: "epoch", "V^T W", and for every category
+    "attention CATEGORY" and "polarity CATEGORY".
     """
 
     def __init__(self, data: Task, max_length: int | None = None):

@@ -30,15 +30,9 @@ PICTURES = {
 
 
 def draw_all(analyses: Sequence[Analysis], labels: Sequence[str], shown: int, folder: Path) -> dict[str, str]:
-    """Writes every picture for which there are values, as PNG and SVG.
+    """Writes every picture for which there are values, as PNG and SVG, and returns the SVG by name.
 
-    Args:
-        analyses: one for each scale.
-        labels: the C labels.
-        shown: index of the analysis that the pictures of a single model show.
-
-    Returns:
-        The SVG pictures by name.
+    `analyses` has one for each scale; the pictures of a single model show that with the index `shown`.
     """
     analysis = analyses[shown]
     pictures: dict[str, Callable[[Axes], HoverTexts | None]] = {
@@ -82,13 +76,9 @@ def scores(axes: Axes, analysis: Analysis, labels: Sequence[str], name: str) -> 
 def by_frequency(
     axes: Axes, frequency: ArrayLike, values: ArrayLike, name: str, colour: str, words: Sequence[str] | None = None
 ) -> HoverTexts:
-    """Figures 2 to 4: each word of a category, its score over its number of occurrences.
+    """Figures 2 to 4: each word of a category, its score over its number of occurrences (W,).
 
-    Args:
-        frequency: (W,) occurrences in the training texts.
-        values: (W,) scores.
-        name: the category, for the legend.
-        words: (W,) the words; with them, the texts of the points are returned.
+    With `words` (W,), the texts of the points are returned.
     """
     size = 8 if np.size(frequency) > CROWD else 20
     points = axes.scatter(frequency, values, s=size, alpha=0.6, color=colour, label=name, linewidths=0)
@@ -177,11 +167,7 @@ def attention_page(
 ) -> str:
     """The page as HTML: categories with their mean scores, the pictures, and the words with the highest scores.
 
-    Args:
-        analyses: one for each scale.
-        labels: the C labels.
-        shown: index of the analysis whose words are listed.
-        pictures: SVG files by name, as `draw_all` returns them.
+    The words are those of the analysis with the index `shown`; the pictures are as `draw_all` returns them.
     """
     styles, analysis, top = Styles(), analyses[shown], {}
     attention = analysis.in_texts.attention.numpy()

@@ -46,12 +46,8 @@ class Synthetic:
 def synthetic(positive: int = 6000, negative: int = 6000, clean: int | None = None, seed: int = 2) -> Synthetic:
     """Draws texts of ten distinct neutral words, followed by two distinct polarity words of the text's class.
 
-    Args:
-        positive: number of positive texts.
-        negative: number of negative texts.
-        clean: number of texts of each class whose polarity words are of that class (Data II); the further texts of
-            the class have polarity words of the other class. None stands for all texts (Data I).
-        seed: seed of the random generator.
+    Of each class, so many `clean` texts have polarity words of that class and the further ones of the other (Data II);
+    None stands for all texts (Data I).
     """
     random = np.random.default_rng(seed)
 
@@ -137,15 +133,10 @@ def run(cell: Cell, data_dir: Path | None = None, epochs: int = EPOCHS) -> Row:
 def measured(
     model: AttentionClassifier, ids: torch.Tensor, labels: torch.Tensor, epoch: int, loss: float | None
 ) -> dict[str, float | None]:
-    """What a trajectory holds of one epoch.
+    """What a trajectory holds of one epoch, on all texts (N, T).
 
     Mean scores by kind of word; V^T W and ||W||^2; the mean dot products between kinds of words; and the mean of
     beta = sigmoid(-y s), the probability of the wrong class, to which every gradient is proportional.
-
-    Args:
-        ids: (B, T) all texts.
-        labels: (B,) their classes.
-        loss: The epoch's mean training loss; None before training.
     """
     scores, table = global_scores(model), model.get_input_embeddings().weight
     with evaluating(model):

@@ -57,15 +57,7 @@ def fit_words(
 ) -> FittedWordModel:
     """Trains one model on one data set, and selects the epoch with the best validation accuracy.
 
-    Only the first texts of pairs are read.
-
-    Args:
-        options: the architecture.
-        recipe: the settings of the training.
-        data: training, validation and test texts.
-        seed: of the initial weights and of everything that is drawn.
-        max_length: number of tokens that are read of a text; None for all.
-        callbacks: callbacks of the Trainer, added to its defaults.
+    Only the first texts of pairs are read. The seed is that of the initial weights and of everything that is drawn.
 
     Raises:
         ValueError: the penalty on the alignment is not defined for the model, or there are no validation texts.

@@ -96,12 +96,7 @@ class Iterations:
 
 
 def chosen(trainings: Sequence[Iterations], earliest: int = 0) -> float:
-    """The test accuracy of the training and iteration that the validation rows choose; of equals, the first.
-
-    Args:
-        trainings: of a cell.
-        earliest: the first iteration that can be chosen.
-    """
+    """The test accuracy of the training and iteration that the validation rows choose; of equals, the first."""
     places = [(each, number) for each in trainings for number in range(earliest, len(each.test))]
     best, number = places[int(np.argmax([each.validation[number] or 0.0 for each, number in places]))]
     return best.test[number]

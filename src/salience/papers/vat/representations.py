@@ -49,14 +49,10 @@ def representations(model: nn.Module, texts: Encoded) -> np.ndarray:
 
 
 def silhouette(vectors: np.ndarray, labels: np.ndarray) -> float:
-    """The mean silhouette coefficient of the classes, from -1 to 1; higher values mean better separated classes.
+    """The mean silhouette coefficient of the classes (N,) of vectors (N, D), from -1 to 1.
 
     It is computed on the vectors themselves, because distances on a t-SNE map have no meaning (Rousseeuw, 1987, doi
     10.1016/0377-0427(87)90125-7).
-
-    Args:
-        vectors: (N, D).
-        labels: class indices (N,).
 
     Raises:
         ValueError: there are fewer than two classes, or as many classes as texts.
@@ -65,11 +61,8 @@ def silhouette(vectors: np.ndarray, labels: np.ndarray) -> float:
 
 
 def map_of(vectors: np.ndarray, seed: int = 0) -> np.ndarray:
-    """A t-SNE map of vectors (N, D), on which similar texts are near each other (van der Maaten and Hinton, 2008).
-
-    Returns:
-        Points (N, 2); the same seed gives the same points.
-    """
+    """A t-SNE map (N, 2) of vectors (N, D), on which similar texts are near each other (van der Maaten and Hinton,
+    2008)."""
     if not vectors.std(0).any():  # all vectors are equal, and the initialisation by PCA would divide by 0
         return np.zeros((len(vectors), 2), np.float32)
     perplexity = min(30.0, max((len(vectors) - 1) / 3, 1.0))
@@ -87,14 +80,7 @@ class TextMap:
 def draw_maps(
     axes: Axes | np.ndarray, maps: Sequence[TextMap], gold: np.ndarray, labels: Sequence[str], texts: Sequence[str]
 ) -> HoverTexts:
-    """Draws a map for each model, with a colour for each class and one legend.
-
-    Args:
-        axes: as many as there are maps.
-        gold: (N,) the class of each text.
-        labels: the C labels.
-        texts: (N,) what a point shows under the pointer.
-    """
+    """Draws a map for each model, with a colour for each class (N,) and one legend; a point shows its text."""
     panels = axes.flat if isinstance(axes, np.ndarray) else [axes]
     hover: dict[Marks, list[str]] = {}
     for panel, text_map in zip(panels, maps, strict=True):

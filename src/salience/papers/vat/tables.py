@@ -171,10 +171,7 @@ def run(cell: Cell, data_dir: Path | None) -> Row:
 def train(
     cell: Cell, data: Task, plan: Plan, name: str, watch: Callable[[TextClassifier], None] = lambda classifier: None
 ) -> tuple[TextClassifier, list[dict]]:
-    """Trains the cell's "base" or "vat".
-
-    Args:
-        watch: Called with the model after every iteration of VAT.
+    """Trains the cell's "base" or "vat"; `watch` is called with the model after every iteration of VAT.
 
     Returns:
         The classifier, and for VAT a dictionary for every iteration with its "validation_accuracy".
@@ -196,14 +193,8 @@ def train(
 
 
 def judge(scores: list[np.ndarray], base: TextClassifier, encoded: Encoded, texts: Texts, most: int) -> dict:
-    """The metrics of one explainer, judged by base.
-
-    Args:
-        scores: for each text, the scores of its words (W,).
-        base: the model that classifies the texts without words, or with these words alone.
-        encoded: the N texts as base reads them, with their words.
-        texts: the same texts with their labels, and with their marks if there are any.
-        most: largest number of deleted or kept words, K.
+    """The metrics of an explainer's word scores, judged by base, which reads texts without words, or these words
+    alone.
 
     Returns:
         By name: the AOPC in percent after 5 words ("AOPC@5") and as the mean over 0 to K words ("AOPC over K"), the
@@ -221,11 +212,7 @@ def judge(scores: list[np.ndarray], base: TextClassifier, encoded: Encoded, text
 
 
 def judge_chance(base: TextClassifier, encoded: Encoded, texts: Texts, most: int, seed: int) -> dict:
-    """As `judge`, for random scores: the mean of every metric over draws.
-
-    Args:
-        seed: of the random scores.
-    """
+    """As `judge`, for random scores: the mean of every metric over draws."""
     generator = np.random.default_rng(seed)
     draws = [judge(random_words(encoded.words.counts, generator), base, encoded, texts, most) for _ in range(DRAWS)]
     return {name: np.mean([draw[name] for draw in draws], axis=0).tolist() for name in draws[0]}
@@ -235,14 +222,7 @@ def detection(scores: list[np.ndarray], texts: Texts, labels: Sequence[str]) -> 
     """Table 5: precision, recall and F1 @1 and @5 in percent, for positive words in positive texts, and negative ones.
 
     "Very positive" counts as positive. A text is left out if its number of marks differs from its number of words.
-
-    Args:
-        scores: for each text, the scores of its words (W,).
-        texts: the texts with their labels, and with a mark for every word if there are any.
-        labels: the names of the classes.
-
-    Returns:
-        Class to the values of `detection_by_class`, in their order there; empty if the data set has no marks.
+    Empty if the data set has no marks.
     """
     if texts.marks is None:
         return {}

@@ -86,10 +86,7 @@ def encode_features(
 ) -> Features:
     """Runs the encoder once over all texts, in evaluation mode.
 
-    Args:
-        encoded: N texts with labels.
-        folder: where `features.npy` is written if the features take more than `in_memory` bytes.
-        in_memory: largest number of bytes that are kept in memory.
+    Features of more than `in_memory` bytes are kept in `features.npy` in the folder.
     """
     words_before = np.concatenate([[0], (encoded.segments > 0).cumsum()])
     lengths = np.diff(words_before[encoded.starts])
@@ -109,24 +106,12 @@ def encode_features(
 
 
 def compression_loss(
-    model: AttentionClassifier,
-    states: Tensor,
-    mask: Tensor,
-    labels: Tensor,
-    beta: float,
-    loss: Loss = cross_entropy,
+    model: AttentionClassifier, states: Tensor, mask: Tensor, labels: Tensor, beta: float, loss: Loss = cross_entropy
 ) -> Tensor:
-    """The classification loss of one sample of z per text, plus beta times the mean KL term: a scalar.
+    """The classification loss of one sample of z per text, plus beta times the mean KL term in nats: a scalar.
 
     This is the negative of the lower bound in Eq. 8. The text of the paper says that the expected log-likelihood is
     minimised, which is an error of sign.
-
-    Args:
-        states: (B, T, D), the encoder's states.
-        mask: (B, T) bool, the tokens that the pooling may read.
-        labels: (B,) long.
-        beta: weight of the KL term, the mean over texts of the nats that z keeps.
-        loss: maps logits (B, C) and labels (B,) to a scalar.
     """
     pooled, _ = model.pooling(states, mask)
     assert model.compressor is not None  # only models of VAT are trained with this loss
@@ -143,18 +128,7 @@ def compress(
     loss: Loss = cross_entropy,
     learning_rate: float = LEARNING_RATE,
 ) -> list[float]:
-    """Trains attention and compressor on features, and the head if the compressor shares it. Nothing else changes.
-
-    Args:
-        features: the encoder's states of the training texts.
-        steps: number of training steps.
-        batch_size: texts in a step.
-        beta: weight of the KL term.
-        loss: maps logits (B, C) and labels (B,) to a scalar.
-        learning_rate: of Adam.
-
-    Returns:
-        The loss of every step.
+    """Trains attention and compressor on features, and the head if the compressor shares it; gives every step's loss.
 
     Raises:
         InputError: the loss is not finite; names the step.
