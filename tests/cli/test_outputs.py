@@ -130,8 +130,8 @@ def fill_the_disk(name, monkeypatch):
     elif name == "explain, jsonl":
         monkeypatch.setattr("salience.explainers.explanation.as_json", full)
     else:
-        page = "explanation_page" if name == "explain, html" else "faithfulness_page"
-        monkeypatch.setattr(f"salience.report.{page}.framed", full)
+        page = "explanation_page.framed" if name == "explain, html" else "faithfulness_page.page_of"
+        monkeypatch.setattr(f"salience.report.{page}", full)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -76,6 +76,7 @@ def table(page, number: int) -> list[list[str]]:
     return found.evaluate_all("all => all.map(own => [...own.children].map(cell => cell.textContent))")
 
 
+@pytest.mark.whole
 def test_the_tables(analysed, opened):
     page = opened(analysed)
     assert page.title() == page.locator("h1").text_content() == "Attention on train.csv"
@@ -89,6 +90,7 @@ def test_the_tables(analysed, opened):
     assert {"food", "music", "sport"} <= {row[1] for row in rows}
 
 
+@pytest.mark.whole
 def test_the_words_that_are_attended_to_most(analysed, opened):
     """Those of the first scale, the highest attention score first, as words.csv has them."""
     words = words_of(analysed)
@@ -101,6 +103,7 @@ def test_the_words_that_are_attended_to_most(analysed, opened):
         assert scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.whole
 def test_the_pictures_are_inside(analysed, opened):
     page = opened(analysed)
     assert page.locator("figure").evaluate_all("all => all.map(own => own.id)") == PICTURES
@@ -114,6 +117,7 @@ def test_the_pictures_are_inside(analysed, opened):
     assert page.locator("img, image, object, iframe, link[rel=stylesheet], script").count() == 0
 
 
+@pytest.mark.whole
 def test_the_texts_of_pictures_are_texts(analysed, opened):
     """They can be selected, searched and read aloud; and they are no formulas."""
     page = opened(analysed)
@@ -122,6 +126,7 @@ def test_the_texts_of_pictures_are_texts(analysed, opened):
     assert not [text for text in page.locator("svg text").all_text_contents() if "$" in text or "\\" in text]
 
 
+@pytest.mark.whole
 def test_points_say_their_values_under_the_pointer(analysed, opened):
     """A word's point has its number of occurrences and its score, as words.csv has them."""
     page = opened(analysed)
@@ -146,6 +151,7 @@ def test_points_say_their_values_under_the_pointer(analysed, opened):
     )
 
 
+@pytest.mark.whole
 def test_the_pictures_do_not_disturb_each_other(analysed, opened):
     """They are one document: whatever one of them refers to by its id must be its own, or the same everywhere."""
     page = opened(analysed)
@@ -162,6 +168,7 @@ def test_the_pictures_do_not_disturb_each_other(analysed, opened):
     assert strangers == []
 
 
+@pytest.mark.whole
 def test_a_small_window_loses_nothing(analysed, page, opened):
     page.set_viewport_size({"width": 400, "height": 800})
     opened(analysed)
@@ -169,6 +176,7 @@ def test_a_small_window_loses_nothing(analysed, page, opened):
     assert page.locator("#polarity svg").bounding_box()["width"] > 300  # a picture that can be read
 
 
+@pytest.mark.whole
 def test_a_class_may_be_called_neutral(tmp_path, opened):
     """As in SST-5: words of that class are not neutral words, of which there is one here."""
     rows = [(f"{text} and", label) for text, label in with_labels(SENTIMENT.values())]
@@ -181,6 +189,7 @@ def test_a_class_may_be_called_neutral(tmp_path, opened):
         assert seen & set(WORDS[label].split()) <= listed, name
 
 
+@pytest.mark.whole
 def test_few_rows_are_trained_on_for_as_long_as_many(tmp_path):
     """Fewer than a batch of them, too; and what is said of the epochs is so."""
     data = write_csv(tmp_path / "train.csv", labelled_rows(30))
@@ -230,6 +239,7 @@ def test_polarity_is_shown_for_a_words_own_class(tmp_path):
     assert shown == {"no": -6, "yes": 3, "neutral": 1.5}
 
 
+@pytest.mark.whole
 def test_names_of_labels_and_files_are_no_markup(tmp_path, opened):
     file = "<img src=x onerror=window.hacked=1> & <b>.csv"
     run(write_csv(tmp_path / file, with_labels(HOSTILE)), tmp_path / "analysis")
@@ -241,6 +251,7 @@ def test_names_of_labels_and_files_are_no_markup(tmp_path, opened):
     assert page.locator("script, img, b").count() == 0
 
 
+@pytest.mark.whole
 def test_words_are_no_markup(tmp_path, opened):
     """A tokenizer may well have such words: ours has them where words are what stands between spaces."""
     draw = random.Random(0)

@@ -6,6 +6,8 @@ from grids import made_up, with_heat_maps
 from pages import HOSTILE
 from salience.report.comparison_page import comparison_page
 
+pytestmark = pytest.mark.whole  # a browser
+
 
 @pytest.fixture
 def shown(page, tmp_path):
@@ -50,7 +52,7 @@ def test_a_dot_for_each_run_says_its_accuracy(shown):
 def test_the_rest_of_a_text_unfolds(shown):
     texts = [f"{number} " + "word " * 200 for number in range(12)]
     page = shown(texts=texts, skill={"plain": 9, "ssmix": -9, "tmix": 0})
-    folded = page.locator(".disputed details").first
+    folded = page.locator(".card details").first
     assert not folded.locator("p").is_visible()
     folded.locator("summary").click()
     assert folded.locator("p").is_visible()

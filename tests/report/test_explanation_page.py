@@ -10,6 +10,7 @@ import pytest
 from salience.explainers.explanation import Explanation, colour
 from salience.report.explanation_page import explanation_page
 
+pytestmark = pytest.mark.whole  # a browser
 LABELS = ["sport", "music", "food"]
 PAGE_OF = 50  # texts that are drawn at a time
 HOSTILE = {

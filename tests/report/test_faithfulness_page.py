@@ -1,40 +1,16 @@
 """The page of explainers by metrics in a browser: its table, its curves, and that names stay names."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from evaluations import MOST, NAMES, ROWS, estimates, evaluation_of, row
 
-from salience.faithfulness import Metric, metrics_named
-from salience.faithfulness.results import Estimate, Evaluation, Row
-from salience.report.faithfulness_page import faithfulness_json, faithfulness_page
+from salience.faithfulness.results import Row
+from salience.report.faithfulness_page import faithfulness_page
 from salience.report.pictures import LONGEST_NAME, drawable
 
-NAMES = ["attention", "gradient", "gradient-x-input", "integrated-gradients", "occlusion", "random"]
-MOST = 20
-
-
-def row(name: str, level: float = 0.5, most: int = MOST, **metrics) -> Row:
-    """An explainer whose curves fall to `level` and rise from it."""
-    falling = np.linspace(0.9, level, most + 1)
-    metrics = metrics or {"accuracy-drop@5": (12.345, 10.0, 14.5), "decision-flip": (7.0, 6.25, 8.125),
-                          "loo-tau": (-0.5, -1, 0)}  # fmt: skip
-    return Row(name, estimates(metrics), {}, falling, np.array([0.9, *falling[:0:-1]]), {})
-
-
-def estimates(metrics) -> dict[str, Estimate]:
-    return {name: Estimate(*values) for name, values in metrics.items()}
-
-
-def evaluation_of(rows) -> Evaluation:
-    """The catalogue's metrics; what it does not know is taken to be something in percent."""
-    strange = Metric(lambda erasure: np.zeros(0), "<i>percent & more</i>", True, "")
-    known = metrics_named(["accuracy-drop@5", "decision-flip", "loo-tau", "aopc"])
-    return Evaluation(rows, {name: known.get(name, strange) for name in rows[0].metrics})
-
-
-ROWS = [row(name, 0.2 + 0.1 * number) for number, name in enumerate(NAMES)]
+pytestmark = pytest.mark.whole  # a browser
 
 
 @pytest.fixture
@@ -114,8 +90,8 @@ def test_what_the_page_shows(shown):
     assert page.locator("p").text_content() == "60 texts of test.csv"
     head, *body = cells(page)
     assert head == [
-        "explainer", "accuracy-drop@5\npercentage points,\nhigher is better", "decision-flip\nwords,\nlower is better",
-        "loo-tau\nrank correlation,\nhigher is better",
+        "explainer", "accuracy-drop@5\npercentage points, higher is better", "decision-flip\nwords, lower is better",
+        "loo-tau\nrank correlation, higher is better",
     ]  # fmt: skip
     assert [own[0] for own in body] == NAMES
     assert body[0][1:] == ["12.35\n10.00 to 14.50", "7.00\n6.25 to 8.12", "-0.50\n-1.00 to 0.00"]
@@ -256,7 +232,7 @@ def test_names_are_no_markup(shown):
     assert page.title() == page.locator("h1").text_content() == title
     assert page.locator("p").text_content() == about
     assert page.locator("th").all_text_contents() == [
-        "explainer", *(f"{name} %<i>percent & more</i>,higher is better" for name in HOSTILE)
+        "explainer", *(f"{name} %<i>percent & more</i>, higher is better" for name in HOSTILE)
     ]  # fmt: skip
     assert page.locator("td:first-child").all_text_contents() == HOSTILE
     for picture, names in zip(lines(page), legend(page), strict=True):
@@ -274,27 +250,6 @@ def test_what_cannot_be_told_is_written_so(shown):
     unknown = (float("nan"),) * 3
     page = shown([row("gradient", aopc=unknown), row("random", aopc=unknown)])
     assert [row[1:] for row in cells(page)[1:]] == [["-"], ["-"]]
-
-
-def test_json_has_no_nan():
-    unknown = (float("nan"),) * 3
-    content = faithfulness_json(evaluation_of([row("gradient", aopc=unknown)]), "60 texts")
-    json.dumps(content, allow_nan=False)
-    assert content["rows"][0]["metrics"]["aopc"] == [None, None, None]
-
-
-def test_the_file_beside_the_page_has_all_numbers():
-    content = faithfulness_json(evaluation_of(ROWS), "60 texts of test.csv")
-    assert content == json.loads(json.dumps(content)) | {"about": "60 texts of test.csv"}
-    for own, written_row in zip(ROWS, content["rows"], strict=True):
-        assert written_row == {
-            "explainer": own.explainer, "metrics": {name: list(values) for name, values in own.metrics.items()},
-            "without": own.without.tolist(), "alone": own.alone.tolist(),
-        }  # fmt: skip
-    assert content["metrics"]["decision-flip"] == {
-        "unit": "words", "higher_is_better": False,
-        "reference": "Serrano and Smith (2019), arXiv:1906.03731, section 5",
-    }  # fmt: skip
 
 
 def test_a_small_window_loses_nothing(page, shown):

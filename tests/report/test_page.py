@@ -8,6 +8,7 @@ import pytest
 from browsing import UNTIL_VIOLATED, VIOLATIONS
 from salience.report.page import framed
 
+pytestmark = pytest.mark.whole  # a browser
 INJECTED = {  # what an unescaped text could bring, and the directive that stops it
     "a script": ("<script>window.hacked = 1</script>", "script-src-elem"),
     "an event": ("<details open ontoggle='window.hacked = 1'>", "script-src-attr"),

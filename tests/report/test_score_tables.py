@@ -6,16 +6,18 @@ import numpy as np
 import pytest
 
 from salience.report.run_evidence import HALVES, Calibration
-from salience.report.run_page import CORRECTED, not_within, score_parts
+from salience.report.run_page import CORRECTED, not_within, scores_of
 from salience.scores.intervals import Score
 from salience.scores.predictions import Predictions
 
 
 def parts_of(probabilities, labels):
-    """What the page shows of test rows with these probabilities."""
+    """The calibration error of test rows with these probabilities, its interval, and what is said of intervals."""
     judged = Predictions(probabilities, labels)
     run = SimpleNamespace(judge="test", recipe={"seed": 0}, metrics={"baselines": {}})
-    return score_parts(run, judged, Calibration(probabilities, None, None, HALVES, probabilities))
+    table, intervals = scores_of(run, judged, Calibration(probabilities, None, None, HALVES, probabilities))
+    cell = table.rows[0][table.head.index("calibration error")]
+    return float(cell.text), *map(float, cell.small.split(" to ")), intervals
 
 
 def drawn(rows: int, confidence, generator):
@@ -27,21 +29,17 @@ def drawn(rows: int, confidence, generator):
 
 def test_an_interval_beside_its_calibration_error_is_explained():
     generator = np.random.default_rng(3)
-    parts = parts_of(*drawn(60, generator.uniform(0.5, 1, 60), generator))
-    ((_, cells),) = parts["rows"]
-    value, interval = cells[parts["heads"].index("calibration error")]
-    assert float(value) > float(interval.split(" to ")[1])  # the case that is meant
-    assert parts["intervals"].endswith(CORRECTED)
+    value, _, high, said = parts_of(*drawn(60, generator.uniform(0.5, 1, 60), generator))
+    assert value > high  # the case that is meant
+    assert said.endswith(CORRECTED)
 
 
 def test_an_interval_around_its_calibration_error_is_not():
     generator = np.random.default_rng(0)
     probabilities, _ = drawn(400, 0.9, generator)
-    parts = parts_of(probabilities, (np.arange(400) % 2))  # right half of the time, at a confidence of 0.9
-    ((_, cells),) = parts["rows"]
-    value, interval = cells[parts["heads"].index("calibration error")]
-    low, high = map(float, interval.split(" to "))
-    assert low < float(value) < high and CORRECTED not in parts["intervals"]
+    # right half of the time, at a confidence of 0.9
+    value, low, high, said = parts_of(probabilities, np.arange(400) % 2)
+    assert low < value < high and CORRECTED not in said
 
 
 @pytest.mark.parametrize(

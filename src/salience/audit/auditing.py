@@ -42,12 +42,14 @@ def find_all(
         similarity: cosine from which on texts are near-duplicates.
         explanations: of labelled rows for their labels, as of `explained_rows`; none if the rows are not explained.
     """
-    tested = test_vectors is not None
+    tested: list[Finding] = []
+    if test_vectors is not None:
+        tested = leaks(task, vectors, test_vectors, similarity)
+        tested += near_duplicates(task, test_vectors, similarity, of_test=True)
     return [
         *wrong_labels(task, predicted),
         *near_duplicates(task, vectors, similarity),
-        *(leaks(task, vectors, test_vectors, similarity) if tested else []),
-        *(near_duplicates(task, test_vectors, similarity, of_test=True) if tested else []),
+        *tested,
         *outliers(task, vectors),
         *([] if task.multi_label else alike_classes(task, predicted)),  # labels of one text need not be told apart
         *telling_words(task.training, task.labels),

@@ -125,11 +125,10 @@ def read_decisions(file: str, labels_of_rows: Mapping[int, Label], data: str) ->
         decided[row] = number
         own, given = labels_of_rows[row], read_label(line["label"], known, several, f'{place}, column "label"')
         if not same(given, own):
-            # One number in two ways, such as 01 and 1.
-            renumbered = isinstance(own, str) and isinstance(given, str) and number_in(own) is not None
+            one, other = (number_in(label) if isinstance(label, str) else None for label in (own, given))
             cause = (
                 "a spreadsheet has changed the number: give its columns the type text when you open decisions.csv"
-                if renumbered and number_in(own) == number_in(given)
+                if one is not None and one == other  # such as 01 and 1
                 else "the file was made from other data: run the audit again"
             )
             raise InputError(f"{place}: row {row} of {data} has the label {told(own)}, not {told(given)}; {cause}")

@@ -29,7 +29,8 @@ def near_duplicates(task: Task, vectors: np.ndarray, similarity: float, of_test:
     texts = task.test if of_test else task.training
     numbers, keep = rows_of(texts), "keep one of them in the test file" if of_test else "keep one of them"
     choose = "choose one set of labels" if task.multi_label else "choose one label"
-    alike, different = [], []
+    alike: list[Finding] = []
+    different: list[Finding] = []
     for places, cosine in duplicate_groups(texts, vectors, similarity):
         rows, labels = [numbers[place] for place in places], labels_at(task, texts, places)
         same = all(label == labels[0] for label in labels)

@@ -85,14 +85,14 @@ def wrong_labels(task: Task, predicted: OutOfFold) -> list[Finding]:
     """
     labels, probabilities = task.training.known_labels[predicted.places], predicted.probabilities
     if task.multi_label:
-        flagged, scores = np.zeros(labels.shape, bool), np.full(labels.shape, -1.0)
+        flagged, largest = np.zeros(labels.shape, bool), np.full(labels.shape, -1.0)
         for number, given, both in of_each_label(labels, probabilities):
             if number not in predicted.unseen:
                 flagged[:, number] = likely_wrong(given, both)
-                scores[:, number] = np.where(flagged[:, number], wrongness(given, both), -1)
-        scores, wrong = scores.max(1), flagged.any(1)
+                largest[:, number] = np.where(flagged[:, number], wrongness(given, both), -1)
+        scores = largest.max(1)
     else:
-        scores, wrong = wrongness(labels, probabilities), likely_wrong(labels, probabilities)
+        flagged, scores = likely_wrong(labels, probabilities)[:, None], wrongness(labels, probabilities)
 
     def details(index: int) -> dict[str, Any]:
         label, own = labels[index], probabilities[index]
@@ -111,7 +111,7 @@ def wrong_labels(task: Task, predicted: OutOfFold) -> list[Finding]:
     rows = rows_of(task.training)
     return [
         Finding("label", [rows[predicted.places[index]]], "relabel", float(scores[index]), details(index))
-        for index in np.argsort(-scores, kind="stable").tolist() if wrong[index]
+        for index in np.argsort(-scores, kind="stable").tolist() if flagged[index].any()
     ]  # fmt: skip
 
 

@@ -111,7 +111,8 @@ def compare(
     from salience.comparison.comparing import compare as compare_grid
     from salience.comparison.grid import data_sets_of, name_of, sizes_of
     from salience.processes import part_of
-    from salience.report.terminal import GridProgress, say
+    from salience.report.progress import GridProgress
+    from salience.report.terminal import say
     from salience.training.recipe import Recipe
     from salience.training.references import references_of
 

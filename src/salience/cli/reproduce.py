@@ -51,7 +51,8 @@ def reproduce(
     from salience.files import whole_folder
     from salience.papers.table import merge_results, run_table
     from salience.processes import part_of
-    from salience.report.terminal import GridProgress, say
+    from salience.report.progress import GridProgress
+    from salience.report.terminal import say
 
     asked = asked_table(table, model, rows, pictures)
     file = results or Path("results") / f"{table}.jsonl"

@@ -131,7 +131,7 @@ def train(
     from accelerate import PartialState
 
     from salience.processes import is_main_process
-    from salience.report.terminal import Progress
+    from salience.report.progress import Progress
     from salience.training.recipe import Recipe
     from salience.training.run import train as trained
 

@@ -6,25 +6,65 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from salience.audit.findings import KINDS, Finding, OutOfFold, kinds_of, named, rows_of, shown
 from salience.audit.neighbours import NEIGHBOURS
 from salience.audit.words import EXPLAINED, GAMMA, PART, SHARE
-from salience.audit.wrong_labels import (
-    LEAST,
-    LOWEST,
-    most_mistaken,
-    noise_counts,
-    share_of_right,
-    share_of_wrong,
-)
+from salience.audit.wrong_labels import LEAST, LOWEST, most_mistaken, noise_counts, share_of_right, share_of_wrong
 from salience.data.task import Task
-from salience.data.texts import Texts
-from salience.report.comparison_page import cut
-from salience.report.page import PACKAGE, asset, framed
-from salience.templating import render
+from salience.report.page import Block, Card, Section, Table, Title, page_of
 
 MOST = 100  # findings of a kind that are shown
 OF_GROUP = 10  # texts of a finding that are shown
+OVERVIEW = Markup(
+    "{:,} labelled rows{}. Every finding is a suggestion: it says where to look, and is sometimes wrong. Write "
+    "<code>relabel</code>, <code>delete</code> or <code>keep</code> into the column <code>decision</code> of "
+    "<code>decisions.csv</code>, then write the corrected copy with <code>salience audit DATA --apply decisions.csv "
+    "--output FILE</code>."
+)
+ABOUT = {  # kind: the title of its section, and what it shows
+    "label": ("Likely wrong labels", ""),
+    "duplicate": (
+        "Near-duplicates",
+        "Groups of texts that are linked by a cosine of at least {:g} of the mean vectors of the frozen encoder. "
+        "Those with different labels come first. A text that occurs often counts often in training.",
+    ),
+    "leak": (
+        "Test rows with a near-duplicate in the data",
+        "A model that was trained on such a row has nearly seen the test row: test scores are too high. Each test row "
+        "is shown with the rows that are near to it, the nearest first.",
+    ),
+    "test_duplicate": (
+        "Near-duplicate test rows",
+        "Groups of test rows, found as those of the data. A model is right or wrong on all rows of a group together: "
+        "they count as one row for how certain a score is, and several times in the score.",
+    ),
+    "outlier": (
+        "Outliers",
+        f"Texts whose mean cosine distance to the {NEIGHBOURS} nearest texts is above 1.5 interquartile ranges over "
+        "the third quartile. They may be of another kind than the rest, or just rare.",
+    ),
+    "classes": (
+        "Classes that are hard to tell apart",
+        f"Pairs of classes with an area under the ROC curve below {LOWEST} (Hand and Till, 2001): drawn from both "
+        "classes at random, two rows are ordered rightly so often; 0.5 is chance. Only classes of "
+        f"{LEAST} rows or more. The rows shown are of one class and predicted as the other.",
+    ),
+    "word": (
+        "Words that give the label away",
+        f"Words with a gamma of at least {GAMMA} (Sun and Lu, 2020) that at least {SHARE:.0%} of the texts of the "
+        "label have. A model can decide by such a word alone. That is right if the word belongs to the label, and a "
+        "shortcut if it came in by the way in which the texts were collected.",
+    ),
+    "deciding_word": (
+        "Words by which a classifier decides",
+        f"Words that carry at least {PART:.0%} of the explanation of the texts of a label that have them, by "
+        f"integrated gradients, in at most {EXPLAINED} rows that were explained for their label. They show what a "
+        "classifier has learnt: a word that does not belong to the label is a shortcut, also if other labels have it "
+        "too.",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -33,7 +73,7 @@ class AuditEvidence:
 
     Attributes:
         task: the labelled rows, and the test rows if there are any.
-        findings: all findings, as of `salience.audit.findings.find_all`.
+        findings: all findings, as of `salience.audit.auditing.find_all`.
         predicted: the out-of-fold probabilities.
         similarity: cosine from which on texts are near-duplicates.
         explained: whether rows were explained.
@@ -46,59 +86,112 @@ class AuditEvidence:
     explained: bool = False
 
 
-@dataclass(frozen=True)
-class ShownRow:
-    """A row as the page shows it.
-
-    Attributes:
-        row: "row 7", or "test row 7".
-        label: its label.
-        parts: the text, and the second one of a pair; each as its beginning and the rest.
-    """
-
-    row: str
-    label: str
-    parts: list[tuple[str, str]]
-
-
 def audit_page(evidence: AuditEvidence, title: str) -> str:
     """The page as HTML. The same evidence gives the same page.
 
     Args:
         title: a title as plain text.
     """
+    task = evidence.task
+    found = {
+        kind: [each for each in evidence.findings if each.kind == kind] for kind in kinds_of(task, evidence.explained)
+    }
+    counts = [[KINDS[kind], f"{len(each):,}"] for kind, each in found.items()]
+    tests = f" and {len(task.test):,} test rows" if len(task.test) else ""
+    overview: list[Block] = [OVERVIEW.format(len(task.training), tests), Table(["what", "found"], counts)]
+    sections = [Section("overview", "Overview", overview)]
+    for kind, findings in found.items():
+        name, about = ABOUT[kind]
+        blocks: list[Block] = [about.format(evidence.similarity)]
+        if kind == "label":
+            blocks = about_labels(evidence)
+        if not findings:
+            blocks.append("None were found.")
+        elif len(findings) > MOST:
+            words = Markup("The first {} of {:,}; <code>audit.jsonl</code> has all of them.")
+            blocks.append(words.format(MOST, len(findings)))
+        if kind in ("word", "deciding_word"):
+            blocks += [words_table(kind, findings[:MOST])] if findings else []
+        else:
+            blocks += [card_of(each, task) for each in findings[:MOST]]
+        sections.append(Section(kind, name, blocks, KINDS[kind]))
+    return page_of(title, "", sections)
+
+
+def about_labels(evidence: AuditEvidence) -> list[Block]:
+    """How labels were judged, how many are wrong, and which are mistaken for which."""
     task, predicted = evidence.task, evidence.predicted
-    kinds = kinds_of(task, evidence.explained)
-    found = {kind: [each for each in evidence.findings if each.kind == kind] for kind in kinds}
     counts = noise_counts(task, predicted)
-    body = render(
-        PACKAGE, "audit.html.jinja",
-        title=title, names=KINDS, found={kind: len(each) for kind, each in found.items()},
-        rows=len(task.training), tests=len(task.test), judged=len(predicted.places), source=predicted.source,
-        several=task.multi_label, right=f"{share_of_right(task, predicted):.1%}",
-        noise=f"{share_of_wrong(counts):.1%}",
-        similarity=f"{evidence.similarity:g}",
-        shown={kind: [(each, shown_rows(each, task)) for each in findings[:MOST]] for kind, findings in found.items()},
-        pairs=most_mistaken(counts, task.labels, OF_GROUP), label_text=shown,
-        neighbours=NEIGHBOURS, lowest=LOWEST, least=LEAST, gamma=GAMMA, share=f"{SHARE:.0%}",
-        part=f"{PART:.0%}", explained=EXPLAINED,
-    )  # fmt: skip
-    return framed(title, asset("audit.css"), body)
-
-
-def shown_rows(finding: Finding, task: Task) -> list[ShownRow]:
-    """The texts of a finding, at most `OF_GROUP`; none of a word."""
-    if finding.kind in ("word", "deciding_word"):
-        return []
-    tested = finding.details.get("test_rows", [])
-    return [
-        *(shown_row(task.test, row, task.labels, f"test row {row}") for row in tested[:OF_GROUP]),
-        *(shown_row(task.training, row, task.labels, f"row {row}") for row in finding.rows[:OF_GROUP]),
+    words = f"predictions are the label. About {share_of_wrong(counts):.1%} of the labels"
+    if task.multi_label:
+        words = (
+            "decisions about labels, at 0.5, are right. Each label is judged by itself. About "
+            f"{share_of_wrong(counts):.1%} of the decisions in the data"
+        )
+    blocks: list[Block] = [
+        f"By confident learning on the probabilities of {predicted.source}. Each of {len(predicted.places):,} rows "
+        f"was predicted by a model that was not trained on it; {share_of_right(task, predicted):.1%} of the {words} "
+        "are estimated to be wrong. The rows in which the prediction is farthest above the label come first."
     ]
+    if pairs := most_mistaken(counts, task.labels, OF_GROUP):
+        several = task.multi_label
+        rows = [[given, likely, str(count), f"{100 * share:.1f}%"] for given, likely, count, share in pairs]
+        blocks += [
+            Title("Labels that are missing, or too many" if several else "Labels that are mistaken for each other"),
+            Table(["label", "likely", "rows", "of the rows" if several else "of the label"], rows, {1}),
+        ]
+    return blocks
 
 
-def shown_row(texts: Texts, row: int, labels: Sequence[str], name: str) -> ShownRow:
-    """The row of a file as the page shows it."""
-    place = bisect_left(rows_of(texts), row)  # rows are in the order of the file
-    parts = [texts.texts[place]] + ([] if texts.second is None else [texts.second[place]])
-    return ShownRow(name, shown(named(texts.known_labels[place], labels)), [cut(part) for part in parts])
+def words_table(kind: str, findings: Sequence[Finding]) -> Table:
+    """The words of findings, with what was measured of them."""
+    if kind == "word":
+        heads = ["gamma", "log odds ratio", "texts of the label with it"]
+        measured = [[f"{each.details['gamma']:.3f}", f"{each.details['log_odds']:.2f}"] for each in findings]
+    else:
+        heads = ["part of the explanation", "texts of the label with it"]
+        measured = [[f"{100 * each.score:.0f} %"] for each in findings]
+    rows = [
+        [each.details["word"], each.details["label"], *own, f"{100 * each.details.get('share', each.score):.0f} %"]
+        for each, own in zip(findings, measured, strict=True)
+    ]
+    return Table(["word", "label", *heads], rows, {1})
+
+
+def card_of(finding: Finding, task: Task) -> Card:
+    """A finding with its texts, at most `OF_GROUP` of its rows and of its test rows."""
+    kind, details, tested = finding.kind, finding.details, finding.details.get("test_rows", [])
+    rows = [(task.test, row, "test row") for row in tested[:OF_GROUP]]
+    rows += [(task.training, row, "row") for row in finding.rows[:OF_GROUP]]
+    if kind == "label":
+        lead = Markup('<span class="row">row {}</span> <span class="wrong">{}</span>').format(
+            finding.rows[0], shown(details["label"])
+        )
+        if task.multi_label:
+            chances = (Markup("{} is {:.3f}").format(*item) for item in details["probabilities"].items())
+            lead += Markup(", likely <strong>{}</strong>: the probability of {}").format(
+                shown(details["suggested"]), Markup(", of ").join(chances)
+            )
+        else:
+            lead += Markup(" {:.3f}, likely <strong>{}</strong> {:.3f}").format(
+                details["probability_of_label"], details["suggested"], details["probability_of_suggested"]
+            )
+    elif kind == "outlier":
+        lead = Markup("distance {:.3f}").format(finding.score)
+    elif kind == "classes":
+        lead = Markup("<strong>{}</strong> and <strong>{}</strong>: area {:.3f}, {} confused rows").format(
+            *details["labels"], details["area"], len(finding.rows)
+        )
+    else:
+        lead = Markup("cosine {:.3f}{}").format(finding.score, "" if kind == "leak" else f": {finding.suggestion}")
+        shown_rows, of = len(rows) - (kind == "leak"), len(tested if kind == "test_duplicate" else finding.rows)
+        if of > shown_rows:
+            lead += Markup(' <span class="row">({} of {} rows)</span>').format(shown_rows, of)
+    texts = []
+    for part, row, name in rows:
+        place = bisect_left(rows_of(part), row)  # rows are in the order of the file
+        label = shown(named(part.known_labels[place], task.labels))
+        before = Markup('<span class="row">{} {}</span> <strong>{}</strong>').format(name, row, label)
+        first, *second = (column[place] for column in part.columns)
+        texts += [("" if kind == "label" else before, first), *(("", text) for text in second)]
+    return Card(lead, texts)

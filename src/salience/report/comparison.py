@@ -1,134 +1,163 @@
-"""A comparison of methods in a terminal: means over seeds, differences with intervals, and a verdict in words."""
+"""A comparison in words and tables: means over seeds, differences with intervals, and a verdict on each method.
+
+The terminal shows them here; `salience.report.comparison_page` makes a page and Markdown of the same.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
-from salience.comparison.comparison import Comparison, SettingUsed
+from salience.comparison.comparison import Comparison
 from salience.comparison.paired_difference import PairedDifference
-from salience.comparison.results import ConditionResults, OverDataSets, SeedPredictions
+from salience.comparison.results import ConditionResults, OverDataSets
 from salience.comparison.variation import spread
 from salience.errors import counted
-from salience.report.terminal import literal, titled
-from salience.scores.labels import IN_PERCENT, Labels
-from salience.scores.metrics import confused_pairs
+from salience.report.page import Cell, Table, in_terminal
+from salience.report.terminal import literal
+from salience.scores.labels import IN_PERCENT
 
 FIRST = 4  # scores that fit into a terminal; the report has all
 WIDEST = 3  # methods beside which a table of its own fits into a terminal
+SCALED = {"calibration_error_scaled": "calibration error with temperature"}
+LOWER_IS_BETTER = ("log_loss", "calibration_error", *SCALED)
+UNITS = dict.fromkeys(IN_PERCENT, "%, ") | {"log_loss": "nats, "}
+Column = tuple[Cell, dict[str, Cell]]  # the head, and the cell of each method
 
 
 def show_comparison(comparison: Comparison, console: Console | None = None) -> None:
     """Prints the scores of each method, the differences to the baseline, and a verdict on each method."""
-    console = console or Console(highlight=False)
+    console, title = console or Console(highlight=False), comparison.scoring.main_title
     for results in comparison.conditions:
-        console.print(score_table(results))
-        console.print(difference_table(results))
+        scores, differences, _, spent = columns_of(results)
+        seeds = len(results.scores[results.baseline][results.scoring.main])
+        console.print(in_terminal(
+            f"{results.title + ': ' if results.title else ''}{results.rows} test rows, {title} in percent, mean ± "
+            f"standard deviation over {seeds} seeds",
+            table_of([*scores[:FIRST], *spent], results.scores),
+        ))  # fmt: skip
+        console.print(in_terminal(
+            f"difference to {results.baseline} in points of {title}, with the 95 % interval over seeds and test rows",
+            table_of(differences, [*results.differences, *results.references]),
+        ))  # fmt: skip
         if 1 + len(results.differences) <= WIDEST:  # wider ones are in the report
-            for title, head, rows in measured_tables(results):
-                console.print(measured_table(title, head, rows))
+            for what, table in measured_tables(results):
+                console.print(in_terminal(what, table))
     for over in comparison.over_data_sets:
-        console.print(over_table(over, comparison.baseline, comparison.scoring.main_title))
+        what = f"difference to {comparison.baseline} in {title}, mean over the data sets"
+        console.print(in_terminal(f"{over.title + ': ' if over.title else ''}{what}", over_table(over)))
     for line in verdicts(comparison):
         console.print(literal(line), soft_wrap=True)
 
 
-def score_table(results: ConditionResults) -> Table:
-    """Mean and standard deviation over the seeds, a row for each method."""
-    shown = dict(islice(results.scoring.compared.items(), FIRST))
-    seeds = len(results.scores[results.baseline][results.scoring.main])
-    title = f"{results.title}: " if results.title else ""
-    what = f"{results.scoring.main_title} in percent, mean ± standard deviation over {seeds} seeds"
-    table = titled(f"{title}{results.rows} test rows, {what}")
-    table.add_column("", overflow="fold")
-    for name in (*shown.values(), "passes", "time"):
-        table.add_column(name, justify="right")
-    for method, scores in results.scores.items():
-        cells = (spread(scores[score]) for score in shown)
-        table.add_row(literal(method), *cells, passes(scores), f"x {results.times(method):.2f}")
-    return table
+def table_of(columns: Sequence[Column], methods: Sequence[str] | Mapping[str, object]) -> Table:
+    """Columns as a table for the terminal, whose heads have no units."""
+    heads = ["p (Holm)" if head.text == "p" else head.text.removeprefix("difference in ") for head, _ in columns]
+    before = ["x " * (head.text == "time") for head, _ in columns]
+    rows = [
+        [method, *(f"{unit}{cells[method].text}" for unit, (_, cells) in zip(before, columns, strict=True))]
+        for method in methods
+    ]
+    return Table(["", *heads], rows)
 
 
-def measured_tables(results: ConditionResults) -> list[tuple[str, list[str], list[list[str]]]]:
-    """The tables of measures apart from the scores: title, head, and a row for each score.
+def board(results: ConditionResults) -> Table:
+    """Scores, differences in the main score and some others, passes and times of all methods in a condition."""
+    columns = [column for group in columns_of(results) for column in group]
+    rows: list[list[str | Cell]] = [[method, *(cells[method] for _, cells in columns)] for method in results.scores]
+    return Table(["method", *(head for head, _ in columns)], rows)
+
+
+def columns_of(results: ConditionResults) -> tuple[list[Column], list[Column], list[Column], list[Column]]:
+    """The columns of a condition: scores, differences, scores of some runs, and what was spent.
+
+    Scores that no run has take no column.
+    """
+    scoring, methods = results.scoring, results.scores
+    known = {score for scores in methods.values() for score in scores}
+
+    def scored(score: str, name: str) -> Column:
+        unit = f"{UNITS.get(score, '')}{'lower' if score in LOWER_IS_BETTER else 'higher'} is better"
+        best = best_methods(results, score)
+        return Cell(name, unit), {each: Cell(spread_of(results, each, score), best=each in best) for each in methods}
+
+    def difference(method: str, score: str) -> Cell:
+        if method in results.differences:
+            return Cell(str(results.differences[method][score]))
+        if method in results.references:  # without a claim, so without interval and p-value
+            return Cell(f"{results.references[method][score]:+.2f}")
+        return Cell("baseline" if score == scoring.main else "")
+
+    def different(score: str) -> Column:
+        unit = "points" if score in IN_PERCENT else "nats"
+        head = Cell(f"difference in {scoring.compared[score]}", f"{unit} [95 % interval]")
+        return head, {method: difference(method, score) for method in methods}
+
+    def p(method: str) -> Cell:
+        if method in results.differences:
+            return Cell(p_value(results.differences[method][scoring.main]))
+        return Cell("reference" if method in results.references else "")
+
+    def passes(method: str) -> Cell:  # a mean over seeds; '-' for references, which have none
+        values = methods[method].get("text_passes", [math.nan])
+        return Cell(f"{sum(values) / len(values):,.0f}" if all(map(math.isfinite, values)) else "-")
+
+    times = {method: Cell(f"{results.times(method):.2f}") for method in methods}
+    spent = [(Cell("passes", "of texts"), {method: passes(method) for method in methods})]
+    return (
+        [scored(score, name) for score, name in scoring.compared.items()],
+        [different(scoring.main), (Cell("p", "Holm"), {method: p(method) for method in methods}),
+         *map(different, scoring.beside)],
+        [scored(score, name) for score, name in SCALED.items() if score in known],
+        [*(spent if "text_passes" in known else []), (Cell("time", "x baseline"), times)],
+    )  # fmt: skip
+
+
+def best_methods(results: ConditionResults, score: str) -> set[str]:
+    """The methods with the best mean of a score; none if all are equal. Methods without the score do not count."""
+    means = {
+        method: float(np.mean(scores[score]))
+        for method, scores in results.scores.items() if np.isfinite(scores.get(score, np.nan)).all()
+    }  # fmt: skip
+    best = (min if score in LOWER_IS_BETTER else max)(means.values(), default=0)
+    found = {method for method, mean in means.items() if mean == best}
+    return set() if len(found) == len(means) else found
+
+
+def spread_of(results: ConditionResults, method: str, score: str) -> str:
+    """Mean and standard deviation of a score that not all runs have; '-' if one has not."""
+    values = results.scores[method].get(score, [math.nan])
+    return spread(values) if all(map(math.isfinite, values)) else "-"
+
+
+def measured_tables(results: ConditionResults) -> list[tuple[str, Table]]:
+    """The tables of measures apart from the scores, with their titles; a row for each score.
 
     A row has the score of the baseline, and the differences of the other methods from it with their intervals; the
     scores of all methods where no difference can be computed.
     """
-    titles = dict.fromkeys(column.table for column in results.measured.values())
     methods = [results.baseline, *results.differences]
-    tables = []
-    for title in titles:
-        columns = {score: column for score, column in results.measured.items() if column.table == title}
-        rows = [
-            [column.title, column.direction, *(measured_cell(results, method, score) for method in methods)]
-            for score, column in columns.items()
-        ]  # fmt: skip
-        tables.append((title, ["score", "unit", *methods], rows))
-    return tables
+
+    def cell(method: str, score: str) -> str:
+        found = results.differences.get(method, {}).get(score)
+        return spread_of(results, method, score) if found is None else str(found)
+
+    return [
+        (title, Table(["score", "unit", *methods], [
+            [column.title, column.direction, *(cell(method, score) for method in methods)]
+            for score, column in results.measured.items() if column.table == title
+        ], texts={1}))
+        for title in dict.fromkeys(column.table for column in results.measured.values())
+    ]  # fmt: skip
 
 
-def measured_cell(results: ConditionResults, method: str, score: str) -> str:
-    """The difference of a method from the baseline; the mean and standard deviation where there is none."""
-    found = results.differences.get(method, {}).get(score)
-    return known_spread(results.scores[method], score) if found is None else str(found)
-
-
-def measured_table(title: str, head: list[str], rows: list[list[str]]) -> Table:
-    """A table of a measure in the terminal."""
-    table = titled(title)
-    for number, name in enumerate(head):
-        table.add_column(literal(name), justify="left" if number < 2 else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*map(literal, row))
-    return table
-
-
-def known_spread(scores: Mapping[str, list[float]], score: str) -> str:
-    """Mean and standard deviation of a score that not all runs have; '-' if one has not."""
-    values = scores.get(score, [math.nan])
-    return spread(values) if all(map(math.isfinite, values)) else "-"
-
-
-def passes(scores: Mapping[str, list[float]]) -> str:
-    """The passes of texts through the model, a mean over seeds: '960'; '-' for references, which have none."""
-    values = scores.get("text_passes", [math.nan])
-    return f"{sum(values) / len(values):,.0f}" if all(map(math.isfinite, values)) else "-"
-
-
-def difference_table(results: ConditionResults) -> Table:
-    """Differences to the baseline with their 95 % intervals, a row for each other method, then the references."""
-    scoring = results.scoring
-    what = f"difference to {results.baseline} in points of {scoring.main_title}, with the 95 % interval"
-    table = titled(f"{what} over seeds and test rows")
-    table.add_column("", overflow="fold")
-    for name in (scoring.main_title, "p (Holm)", *(scoring.compared[score] for score in scoring.beside)):
-        table.add_column(name, justify="right")
-    for method, by_score in results.differences.items():
-        main = by_score[scoring.main]
-        table.add_row(literal(method), str(main), p_value(main), *(str(by_score[each]) for each in scoring.beside))
-    for name, by_reference in results.references.items():  # without a claim, so without interval and p-value
-        main_cell, *others = (f"{by_reference[each]:+.2f}" for each in (scoring.main, *scoring.beside))
-        table.add_row(literal(name), main_cell, "-", *others)
-    return table
-
-
-def over_table(over: OverDataSets, baseline: str, score: str) -> Table:
-    """Differences in the main score, titled `score`, over several data sets, a row for each method compared."""
-    title = f"{over.title}: " if over.title else ""
-    table = titled(f"{title}difference to {baseline} in {score}, mean over the data sets")
-    table.add_column("", overflow="fold")
-    for name in ("on these data sets", "p (Holm)", "on others like these"):
-        table.add_column(name, justify="right")
-    for method, here in over.here.items():
-        table.add_row(literal(method), str(here), p_value(here), str(over.elsewhere[method]))
-    return table
+def over_table(over: OverDataSets) -> Table:
+    """Differences in the main score over several data sets, a row for each method compared."""
+    rows = [[method, str(here), p_value(here), str(over.elsewhere[method])] for method, here in over.here.items()]
+    return Table(["method", "on these data sets", "p (Holm)", "on others like these"], rows)
 
 
 def p_value(difference: PairedDifference) -> str:
@@ -144,13 +173,8 @@ def verdicts(comparison: Comparison) -> list[str]:
     ]  # fmt: skip
     for over in comparison.over_data_sets:
         title = f"{over.title}, over all data sets" if over.title else "over all data sets"
-        lines += of_group(over.here, comparison.baseline, title)
+        lines += [verdict(method, found, comparison.baseline, title) for method, found in over.here.items()]
     return lines
-
-
-def of_group(differences: Mapping[str, PairedDifference], baseline: str, title: str) -> list[str]:
-    """The verdicts of several methods, without their time."""
-    return [verdict(method, difference, baseline, title) for method, difference in differences.items()]
 
 
 def verdict(
@@ -171,20 +195,13 @@ def verdict(
         better = "better" if difference.mean > 0 else "worse"
         cost = "" if times is None else f", at {times:.2g} times its time"
         return f"{name}: {better} than {baseline} beyond chance: {interval}{cost}"
-    return f"{name}: no difference to {baseline} that this many runs can show: {interval}{remedy(difference)}"
-
-
-def remedy(difference: PairedDifference) -> str:
-    """How many seeds would show a difference of half a point."""
-    needed = difference.needed
-    if needed is None:
-        return ""
-    if math.isinf(needed.draws):
-        return f"; no number of seeds would show half a point, because the test rows alone give ±{needed.by_rows:.1f}"
-    return f"; {needed.draws:.0f} seeds would show half a point"
-
-
-# What a comparison consists of and how its numbers were computed, in sentences for its page and its Markdown.
+    needed, remedy = difference.needed, ""
+    if needed is not None:
+        remedy = f"; {needed.draws:.0f} seeds would show half a point"
+        if math.isinf(needed.draws):
+            rows = f"because the test rows alone give ±{needed.by_rows:.1f}"
+            remedy = f"; no number of seeds would show half a point, {rows}"
+    return f"{name}: no difference to {baseline} that this many runs can show: {interval}{remedy}"
 
 
 def statistics_in_words(comparison: Comparison) -> str:
@@ -221,166 +238,3 @@ def grid_in_words(comparison: Comparison) -> str:
     if len(comparison.conditions) > 1:
         parts.append(counted(len(comparison.conditions), "condition"))
     return f"{counted(comparison.provenance.runs, 'run')}: {', '.join(parts)}"
-
-
-# The values of a comparison as texts, which its page and its Markdown share.
-
-SCALED = {"calibration_error_scaled": "calibration error with temperature"}
-LOWER_IS_BETTER = ("log_loss", "calibration_error", *SCALED)
-LISTED_CLASSES = 20  # in Markdown
-LISTED_PAIRS = 10  # of classes that are confused, for each method
-UNITS = dict.fromkeys(IN_PERCENT, "%, ") | {"log_loss": "nats, "}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell of a table.
-
-    Args:
-        text: what it says.
-        best: whether it is the best of its column.
-    """
-
-    text: str
-    best: bool = False
-
-
-@dataclass(frozen=True)
-class Board:
-    """The table of a condition: a row for each method.
-
-    Attributes:
-        head: names of the columns, and their units.
-        rows: method to its cells.
-    """
-
-    head: list[tuple[str, str]]
-    rows: dict[str, list[Cell]]
-
-
-def board(results: ConditionResults) -> Board:
-    """Scores, differences in the main score and some others, passes and times of all methods in a condition.
-
-    Scores that no run has take no column.
-    """
-    scoring = results.scoring
-    known = {score for scores in results.scores.values() for score in scores}
-    partial = {score: name for score, name in SCALED.items() if score in known}
-    spent = [("passes", "of texts")] if "text_passes" in known else []
-    head = [
-        *map(scored, scoring.compared.items()), difference_head(scoring, scoring.main), ("p", "Holm"),
-        *(difference_head(scoring, score) for score in scoring.beside), *map(scored, partial.items()),
-        *spent, ("time", "x baseline"),
-    ]  # fmt: skip
-    best = {score: best_methods(results, score) for score in (*scoring.compared, *partial)}
-    rows = {}
-    for method, scores in results.scores.items():
-        cells = {score: Cell(known_spread(scores, score), method in best[score]) for score in best}
-        rows[method] = [
-            *(cells[score] for score in scoring.compared), *map(Cell, difference_cells(results, method)),
-            *(cells[score] for score in partial), *(Cell(passes(scores)) for _ in spent),
-            Cell(f"{results.times(method):.2f}"),
-        ]  # fmt: skip
-    return Board(head, rows)
-
-
-def difference_cells(results: ConditionResults, method: str) -> list[str]:
-    """The difference of a method in the main score, its p-value, and the differences in the scores beside it."""
-    scoring = results.scoring
-    if method in results.differences:
-        by_score = results.differences[method]
-        main = by_score[scoring.main]
-        return [str(main), p_value(main), *(str(by_score[score]) for score in scoring.beside)]
-    if method in results.references:
-        main_mean, *means = (f"{results.references[method][score]:+.2f}" for score in (scoring.main, *scoring.beside))
-        return [main_mean, "reference", *means]
-    return ["baseline", "", *("" for _ in scoring.beside)]
-
-
-def measured_in_words(baseline: str) -> str:
-    """What the tables of measures show."""
-    return (
-        f"Mean ± standard deviation over seeds of {baseline}; of the others the difference to it, with the 95 % "
-        "interval over seeds."
-    )
-
-
-def scored(column: tuple[str, str]) -> tuple[str, str]:
-    """The head of a column of scores: its title, and its unit with the direction that is better."""
-    score, name = column
-    return name, f"{UNITS.get(score, '')}{'lower' if score in LOWER_IS_BETTER else 'higher'} is better"
-
-
-def difference_head(scoring: Labels, score: str) -> tuple[str, str]:
-    """The head of a column of differences."""
-    unit = "points" if score in IN_PERCENT else "nats"
-    return f"difference in {scoring.compared[score]}", f"{unit} [95 % interval]"
-
-
-def best_methods(results: ConditionResults, score: str) -> set[str]:
-    """The methods with the best mean of a score; none if all are equal. Methods without the score do not count."""
-    means = {
-        method: float(np.mean(scores[score]))
-        for method, scores in results.scores.items() if np.isfinite(scores.get(score, np.nan)).all()
-    }  # fmt: skip
-    best = (min if score in LOWER_IS_BETTER else max)(means.values(), default=0)
-    found = {method for method, mean in means.items() if mean == best}
-    return set() if len(found) == len(means) else found
-
-
-def over_rows(over: OverDataSets) -> dict[str, tuple[str, str, str]]:
-    """Method to its difference on these data sets, the p-value of that, and the difference on others like these."""
-    return {method: (str(here), p_value(here), str(over.elsewhere[method])) for method, here in over.here.items()}
-
-
-def pairs_in_words(
-    predictions: SeedPredictions, method: str, most: int = LISTED_PAIRS
-) -> list[tuple[str, str, str, str]]:
-    """The pairs of classes that a method confuses most: label, prediction, mean number of rows, share of the label.
-
-    Args:
-        predictions: of the condition.
-        method: its name.
-        most: number of pairs.
-    """
-    counts = predictions.confusions[method]
-    return [
-        (predictions.labels[pair.label], predictions.labels[pair.predicted], f"{pair.rows:.1f}",
-         f"{100 * pair.rows / pair.of:.0f} %")
-        for pair in confused_pairs(counts, most)
-    ]  # fmt: skip
-
-
-def setting_values(setting: SettingUsed) -> list[str]:
-    """The values of a setting, each with its conditions if there are several."""
-    if len(setting.values) == 1:
-        return list(setting.values)
-    return [f"{value} ({'; '.join(titles)})" for value, titles in setting.values.items()]
-
-
-def disputed_in_words(predictions: SeedPredictions, baseline: str) -> str:
-    """On how many test rows methods disagree, and which are shown."""
-    rows, shown = predictions.results.rows, len(predictions.texts)
-    what = (
-        "the labels that most of their seeds predict" if predictions.of_several
-        else "the class that most of their seeds predict"
-    )  # fmt: skip
-    return (
-        f"On {predictions.disputed:,} of {counted(rows, 'test row')}, {baseline} and another method differ in {what}. "
-        + (f"Shown are the {shown} with the largest disagreement." if shown < predictions.disputed else "")
-    ).strip()
-
-
-def class_rows(results: ConditionResults) -> list[tuple[str, str, list[str]]]:
-    """Each class with its number of test rows, and the mean F1 of each method, in percent; '-' without rows."""
-    classes = results.classes
-    by_method = [np.array(values) for values in classes.f1.values()]
-    return [
-        (name, f"{rows:,}", [spread(values[:, number]) if rows else "-" for values in by_method])
-        for number, (name, rows) in enumerate(zip(classes.names, classes.rows, strict=True))
-    ]
-
-
-def times_in_words(results: ConditionResults, method: str, difference: PairedDifference) -> str:
-    """A point of the picture of gain against cost: method, difference and time."""
-    return f"{method}: {difference} points, {results.times(method):.2f} times the time of {results.baseline}"

@@ -1,42 +1,42 @@
-"""Pictures of a comparison: every run beside its interval, learning curves, and gain against cost.
+"""Pictures of a comparison: every run beside its interval, learning curves, gain against cost, and predictions.
 
 Each function draws into the axes that it is given, and returns the texts that a mark shows under the pointer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from salience.comparison.comparison import LearningCurves
-from salience.comparison.paired_difference import PairedDifference
 from salience.comparison.results import ConditionResults, SeedPredictions
 from salience.comparison.variation import spread
-from salience.report.comparison import times_in_words
-from salience.report.pictures import COLOURS, GREY, STYLES, HoverTexts, Marks, drawable, legend_beside
+from salience.report.pictures import (
+    BLUE,
+    COLOURS,
+    DARK,
+    GREY,
+    GRID,
+    LIGHT,
+    MARKERS,
+    STYLES,
+    Drawing,
+    HoverTexts,
+    Marks,
+    drawable,
+    legend_beside,
+)
 from salience.scores.labels import Bin
 
-BLUE, GRID = COLOURS[1], "#dddddd"
-MARKERS = "osD^vP*X"
 NAME = 20  # characters of the baseline in the label of an axis, beside which axes need room
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """What `salience.report.pictures.picture` needs.
-
-    Args:
-        draw: draws into axes, or into an array of them if there are several panels.
-        size: width and height in inches.
-        panels: number of rows and columns.
-    """
-
-    draw: Callable[..., HoverTexts | None]
-    size: tuple[float, float]
-    panels: tuple[int, int] = (1, 1)
+MOST_CLASSES = 12  # of a confusion matrix as a picture
+CLASS_NAME, METHOD = 22, 34  # characters of a class beside a matrix, and of a method above a panel
+DIAGRAM = 1.7  # inches of a side of a reliability diagram
+CELL, LETTER = 0.32, 0.075  # inches of a cell of a matrix, and of a letter of a class beside it
+WIDTH = 11.0  # inches that pictures fill at most
 
 
 def runs_and_intervals(results: ConditionResults, seeds: Sequence[int]) -> Drawing:
@@ -53,7 +53,7 @@ def runs_and_intervals(results: ConditionResults, seeds: Sequence[int]) -> Drawi
             dots = np.full(len(seeds), float(place))
             (line,) = scored.plot(values, dots, "o", color=colour, alpha=0.6, markersize=5, clip_on=False)
             texts[line] = [f"{method}, seed {seed}: {value:.2f} %" for seed, value in zip(seeds, values, strict=True)]
-            scored.plot([values.mean()], [place], "|", color="#222222", markersize=16, markeredgewidth=2)
+            scored.plot([values.mean()], [place], "|", color=DARK, markersize=16, markeredgewidth=2)
             if method == results.baseline:
                 continue
             between = values - own[0]
@@ -62,7 +62,12 @@ def runs_and_intervals(results: ConditionResults, seeds: Sequence[int]) -> Drawi
                 f"{method}, seed {seed}: {value:+.2f} points" for seed, value in zip(seeds, between, strict=True)
             ]
             if method in results.differences:  # no claim is made about references
-                texts |= mean_with_interval(gain, method, results.differences[method][scoring.main], place)
+                found = results.differences[method][scoring.main]
+                if found.low is not None and found.high is not None:
+                    gain.plot([found.low, found.high], [place, place], "-", color=BLUE, linewidth=2)
+                filled = BLUE if found.beyond_chance else "white"  # an interval that includes 0 has an open point
+                (line,) = gain.plot([found.mean], [place], "D", color=BLUE, markerfacecolor=filled, markersize=6)
+                texts[line] = [f"{method}: {found} points"]
         gain.axvline(0, color=GREY, linewidth=1)
         scored.set_yticks(list(places), labels=methods)
         gain.set_yticks([])
@@ -74,15 +79,6 @@ def runs_and_intervals(results: ConditionResults, seeds: Sequence[int]) -> Drawi
         return texts
 
     return Drawing(draw, (9, 1 + 0.38 * len(methods)), (1, 2))
-
-
-def mean_with_interval(axes: Axes, method: str, difference: PairedDifference, place: float) -> dict[Marks, list[str]]:
-    """Draws a difference as a point on its interval, at the height `place`."""
-    if difference.low is not None and difference.high is not None:
-        axes.plot([difference.low, difference.high], [place, place], "-", color=BLUE, linewidth=2)
-    filled = BLUE if difference.beyond_chance else "white"  # an interval that includes 0 has an open point
-    (line,) = axes.plot([difference.mean], [place], "D", color=BLUE, markerfacecolor=filled, markersize=6)
-    return {line: [f"{method}: {difference} points"]}
 
 
 def learning_curves(curves: LearningCurves) -> Drawing:
@@ -128,7 +124,7 @@ def gain_against_cost(results: ConditionResults) -> Drawing:
                 axes.plot([time, time], [difference.low, difference.high], "-", color=colour, linewidth=1.5)
             marker = MARKERS[(number + 1) % len(MARKERS)]
             (line,) = axes.plot([time], [difference.mean], marker, color=colour, label=method, markersize=7)
-            texts[line] = [times_in_words(results, method, difference)]
+            texts[line] = [f"{method}: {difference} points, {time:.2f} times the time of {results.baseline}"]
         axes.set_xlabel(f"time, as a multiple of that of {drawable(results.baseline, NAME)}")
         axes.set_ylabel(f"difference in {results.scoring.main_title} (points)")
         axes.margins(x=0.15)
@@ -139,46 +135,36 @@ def gain_against_cost(results: ConditionResults) -> Drawing:
     return Drawing(draw, (7.5, 4))
 
 
-# Pictures of what several methods predict: reliability diagrams and confusion matrices, a panel for each method.
-
-MOST_CLASSES = 12  # of a confusion matrix as a picture
-CLASS_NAME, METHOD = 22, 34  # characters of a class beside a matrix, and of a method above a panel
-DIAGRAM = 1.7  # inches of a side of a reliability diagram
-CELL, LETTER = 0.32, 0.075  # inches of a cell of a matrix, and of a letter of a class beside it
-WIDTH = 11.0  # inches that pictures fill at most
-DARK, LIGHT = "#222222", "#666666"
-
-
-def reliability_diagrams(predictions: SeedPredictions) -> Drawing:
-    """Accuracy against confidence, pooled over seeds."""
-    return diagrams(predictions.reliability)
-
-
-def diagrams(methods: Mapping[str, list[Bin]]) -> Drawing:
-    """Reliability diagrams beside each other.
+def beside(panels: Sequence[Callable[..., dict[Marks, list[str]]]], step: tuple[float, float]) -> Drawing:
+    """Panels of one size beside and below each other, in one picture whose unit is the inch.
 
     Args:
-        methods: the title of each, and its bins.
+        panels: each draws into axes, from the lower left corner of the panel that it is given.
+        step: width and height of a panel.
     """
-    step = (DIAGRAM + 0.6, DIAGRAM + 0.8)
+    columns = min(len(panels), max(1, int(WIDTH / step[0])))
+    width, height = step[0] * columns, step[1] * -(-len(panels) // columns)
 
     def draw(axes: Axes) -> HoverTexts:
         texts: dict[Marks, list[str]] = {}
-        for place, (method, bins) in zip(places(len(methods), step), methods.items(), strict=True):
-            texts |= draw_reliability(axes, place, method, bins)
-        fit(axes, extent(len(methods), step))
+        for number, panel in enumerate(panels):
+            texts |= panel(axes, step[0] * (number % columns), height - step[1] * (number // columns + 1))
+        axes.set_axis_off()
+        axes.set(xlim=(0, width), ylim=(0, height))
         return texts
 
-    return Drawing(draw, extent(len(methods), step))
+    return Drawing(draw, (width, height))
 
 
-def draw_reliability(axes: Axes, place: tuple[float, float], method: str, bins: list[Bin]) -> dict[Marks, list[str]]:
-    """Draws the diagram of one method. A point below the diagonal is more confident than right.
+def reliability_diagrams(methods: Mapping[str, list[Bin]]) -> Drawing:
+    """Accuracy against confidence, from the bins of each title."""
+    panels = [partial(draw_reliability, method=method, bins=bins) for method, bins in methods.items()]
+    return beside(panels, (DIAGRAM + 0.6, DIAGRAM + 0.8))
 
-    Args:
-        place: of the lower left corner of the panel.
-    """
-    left, bottom = place[0] + 0.5, place[1] + 0.45
+
+def draw_reliability(axes: Axes, left: float, bottom: float, method: str, bins: list[Bin]) -> dict[Marks, list[str]]:
+    """Draws the diagram of one method. A point below the diagonal is more confident than right."""
+    left, bottom = left + 0.5, bottom + 0.45
     middle = left + DIAGRAM / 2
     axes.plot([left, left, left + DIAGRAM], [bottom + DIAGRAM, bottom, bottom], color=DARK, linewidth=0.8)
     axes.plot([left, left + DIAGRAM], [bottom, bottom + DIAGRAM], "--", color=GREY, linewidth=1)
@@ -207,31 +193,26 @@ def draw_reliability(axes: Axes, place: tuple[float, float], method: str, bins: 
 
 def confusion_matrices(predictions: SeedPredictions) -> Drawing:
     """Mean number of test rows of each label with each prediction; the colour is the share of the label's rows."""
-    methods, labels = predictions.confusions, predictions.labels
-    names = LETTER * max(len(drawable(label, CLASS_NAME)) for label in labels) + 0.35
-    side = CELL * len(labels)
-    step = (max(side + names, 2.0) + 0.2, side + names + 0.35)
+    labels = predictions.labels
+    panels = [
+        partial(draw_confusion, method=method, counts=counts, labels=labels)
+        for method, counts in predictions.confusions.items()
+    ]
+    side = CELL * len(labels) + margin_of(labels)
+    return beside(panels, (max(side, 2.0) + 0.2, side + 0.35))
 
-    def draw(axes: Axes) -> HoverTexts:
-        texts: dict[Marks, list[str]] = {}
-        for (left, bottom), (method, counts) in zip(places(len(methods), step), methods.items(), strict=True):
-            texts |= draw_confusion(axes, (left + names, bottom + names), method, counts, labels)
-        fit(axes, extent(len(methods), step))
-        return texts
 
-    return Drawing(draw, extent(len(methods), step))
+def margin_of(labels: list[str]) -> float:
+    """Inches that the names of the labels need beside a matrix."""
+    return LETTER * max(len(drawable(label, CLASS_NAME)) for label in labels) + 0.35
 
 
 def draw_confusion(
-    axes: Axes, place: tuple[float, float], method: str, counts: np.ndarray, labels: list[str]
+    axes: Axes, left: float, bottom: float, method: str, counts: np.ndarray, labels: list[str]
 ) -> dict[Marks, list[str]]:
-    """Draws the matrix of one method.
-
-    Args:
-        place: of the lower left corner of the matrix.
-        counts: mean number of rows of each label with each prediction (C, C).
-    """
-    (left, bottom), classes = place, len(labels)
+    """Draws the matrix of one method, whose counts (C, C) are mean numbers of rows of each label and prediction."""
+    classes, margin = len(labels), margin_of(labels)
+    left, bottom = left + margin, bottom + margin
     side, top = CELL * classes, bottom + CELL * classes
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1e-9)
     edges = CELL * np.arange(classes + 1)
@@ -239,14 +220,14 @@ def draw_confusion(
         left + edges, top - edges, shares, cmap="Blues", vmin=0, vmax=1, edgecolors="white", linewidth=1
     )
     for row, column in zip(*np.nonzero(counts), strict=True):
-        axes.text(
-            left + CELL * (column + 0.5), top - CELL * (row + 0.5), rounded(counts[row, column]), ha="center",
-            va="center", fontsize=6, color="white" if shares[row, column] > 0.6 else DARK,
-        )  # fmt: skip
+        count, colour = counts[row, column], "white" if shares[row, column] > 0.6 else DARK
+        short = f"{count:.0f}" if count >= 10 or count % 1 == 0 else f"{count:.1f}"
+        at = left + CELL * (column + 0.5), top - CELL * (row + 0.5)
+        axes.text(*at, short, ha="center", va="center", fontsize=6, color=colour)
     for number, label in enumerate(labels):
-        at, short = CELL * (number + 0.5), drawable(label, CLASS_NAME)
-        axes.text(left - 0.05, top - at, short, ha="right", va="center", fontsize=7)
-        axes.text(left + at, bottom - 0.05, short, ha="center", va="top", fontsize=7, rotation=90)
+        place, short = CELL * (number + 0.5), drawable(label, CLASS_NAME)
+        axes.text(left - 0.05, top - place, short, ha="right", va="center", fontsize=7)
+        axes.text(left + place, bottom - 0.05, short, ha="center", va="top", fontsize=7, rotation=90)
     axes.text(left + side, top + 0.08, drawable(method, METHOD), ha="right", fontsize=8)
     return {
         mesh: [
@@ -254,37 +235,3 @@ def draw_confusion(
             for row in range(classes) for column in range(classes)
         ]
     }  # fmt: skip
-
-
-def rounded(count: float) -> str:
-    """A mean number of rows in a small cell: '12', or '1.3'."""
-    return f"{count:.0f}" if count >= 10 or count % 1 == 0 else f"{count:.1f}"
-
-
-def columns_of(count: int, step: tuple[float, float]) -> int:
-    """Number of panels of this size beside each other."""
-    return min(count, max(1, int(WIDTH / step[0])))
-
-
-def places(count: int, step: tuple[float, float]) -> Iterator[tuple[float, float]]:
-    """The lower left corner of each panel, row by row from above, in inches.
-
-    Args:
-        count: number of panels.
-        step: width and height of a panel in inches.
-    """
-    columns = columns_of(count, step)
-    height = extent(count, step)[1]
-    return ((step[0] * (each % columns), height - step[1] * (each // columns + 1)) for each in range(count))
-
-
-def extent(count: int, step: tuple[float, float]) -> tuple[float, float]:
-    """Width and height of so many panels in inches."""
-    columns = columns_of(count, step)
-    return step[0] * columns, step[1] * -(-count // columns)
-
-
-def fit(axes: Axes, size: tuple[float, float]) -> None:
-    """Makes the inch the unit of axes that fill their figure."""
-    axes.set_axis_off()
-    axes.set(xlim=(0, size[0]), ylim=(0, size[1]))

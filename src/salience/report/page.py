@@ -1,21 +1,159 @@
-"""The frame that every page shares.
+"""Pages: the frame that all share, and the blocks that they are made of, which Markdown and the terminal show, too.
 
-Templates, style sheets and scripts are files in `templates/`. Jinja2 escapes every value that a template shows. The
-content security policy of the frame is a second defence: a browser runs and loads nothing but what the page itself
-declares.
+A page says everything once, as values: sections of sentences, tables, pictures and texts. `page_of` makes HTML of
+them, `markdown_of` the Markdown of GitHub, and `in_terminal` a table of rich. Every value is escaped there. The
+content security policy of the frame is a second defence: a browser runs and loads nothing but what the page declares.
 """
 
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
+from math import isfinite
+from typing import Any, ClassVar
 
 from markupsafe import Markup
+from rich import table as rich_table
+from rich.text import Text
 
+from salience.errors import printable
+from salience.explainers.explanation import Explanation
+from salience.report.pictures import Drawing, Styles, inline, picture
+from salience.report.terminal import literal, titled
+from salience.runs.card import markdown
 from salience.templating import render
 
 PACKAGE = "salience.report"
+SHOWN = 280  # characters of a text; the rest is shown on demand
+LONGEST = 200  # characters of a cell in Markdown
+LISTED = 20  # rows in Markdown of a table that a file has in full
+SAMPLES = (0, 0.25, 0.5, 0.75, 1)  # strengths whose colours a legend of heat maps shows
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell with more than its text: what stands below it, such as an interval or a unit, and how it looks."""
+
+    text: str
+    small: str = ""
+    best: bool = False  # the best of its column
+    look: str = ""  # classes of its element
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes:
+        head: the names of the columns.
+        rows: the cells; the first of a row names it. A `Text` of rich is for the terminal alone.
+        texts: which columns hold texts, beside the first; others hold numbers.
+        folded: what the table is folded under; empty to show it.
+        file: the file that has all rows, of which Markdown shows the first ones; empty to show all.
+        matrix: whether it is a matrix with colours.
+    """
+
+    kind: ClassVar = "table"
+    head: Sequence[str | Cell]
+    rows: Sequence[Sequence[str | Cell | Text]]
+    texts: Collection[int] = ()
+    folded: str = ""
+    file: str = ""
+    matrix: bool = False
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines with bullets. Attributes as of `Table`."""
+
+    kind: ClassVar = "lines"
+    lines: Sequence[str]
+    folded: str = ""
+
+
+@dataclass(frozen=True)
+class Title:
+    """The title of a part of a section."""
+
+    kind: ClassVar = "title"
+    text: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture with its caption; Markdown has the table in its place, if there is one."""
+
+    kind: ClassVar = "figure"
+    caption: str
+    drawing: Drawing
+    table: Table | None = None
+    name: str = ""  # its id
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Pictures beside each other."""
+
+    kind: ClassVar = "grid"
+    figures: Sequence[Figure]
+
+
+@dataclass(frozen=True)
+class Card:
+    """A text, or several, with what is said of it.
+
+    Attributes:
+        lead: HTML above the texts.
+        texts: HTML before each text, and the text.
+        below: HTML below the texts.
+        maps: HTML before each explanation, and the explanation.
+    """
+
+    kind: ClassVar = "card"
+    lead: str = ""
+    texts: Sequence[tuple[str, str]] = ()
+    below: str = ""
+    maps: Sequence[tuple[str, Explanation]] = ()
+
+
+@dataclass(frozen=True)
+class Instead:
+    """What only the page has, and the table that Markdown has in its place."""
+
+    kind: ClassVar = "instead"
+    blocks: Sequence[Block]
+    table: Table | None = None
+
+
+@dataclass(frozen=True)
+class Html:
+    """A piece of HTML in which all values are escaped; Markdown leaves it out."""
+
+    kind: ClassVar = "html"
+    content: Markup
+
+
+Block = str | Table | Lines | Title | Figure | Grid | Card | Instead | Html  # a `str` is a paragraph; HTML if Markup
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section.
+
+    Attributes:
+        name: its id.
+        title: its heading.
+        blocks: what is in it.
+        link: how the list of sections calls it; its title if empty.
+    """
+
+    name: str
+    title: str
+    blocks: Sequence[Block]
+    link: str = ""
 
 
 def asset(name: str) -> str:
@@ -37,27 +175,145 @@ def framed(title: str, style: str, body: str, script: str = "") -> str:
             application/json hold data and are allowed.
     """
     sheet = asset("page.css") + style
-    page = render(
-        PACKAGE,
-        "page.html.jinja",
-        policy=Markup(policy(sheet, script)),
-        title=title,
-        style=Markup(sheet),
-        body=Markup(body),
-        script=Markup(script),
+    # One style sheet and one script are allowed, which are known by their SHA-256.
+    style_hash, script_hash = (
+        f"'sha256-{b64encode(sha256(part.encode()).digest()).decode()}'" if part else "'none'"
+        for part in (sheet, script)
     )
+    policy = (
+        f"default-src 'none'; img-src data:; style-src {style_hash}; script-src {script_hash}; base-uri 'none'; "
+        "form-action 'none'"
+    )
+    page = render(
+        PACKAGE, "page.html.jinja", policy=Markup(policy), title=title, style=Markup(sheet), body=Markup(body),
+        script=Markup(script),
+    )  # fmt: skip
     return page.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def policy(style: str, script: str = "") -> str:
-    """The content security policy of a page: it allows one style sheet and one script, identified by their SHA-256."""
-    parts = [
-        "default-src 'none'", "img-src data:", f"style-src '{digest(style)}'",
-        f"script-src '{digest(script)}'" if script else "script-src 'none'", "base-uri 'none'", "form-action 'none'",
-    ]  # fmt: skip
-    return "; ".join(parts)
+def page_of(
+    title: str, about: str, sections: Sequence[Section], style: str = "", before: Sequence[Block] = (),
+    explainer: str = "", styles: Styles | None = None,
+) -> str:  # fmt: skip
+    """A page of sections as HTML. The same values give the same page.
+
+    Args:
+        title: a title as plain text.
+        about: a paragraph below it; empty for none.
+        sections: what it shows. The list of links to them is left out if there is one only.
+        style: name of a style sheet in `templates/` beside those of all pages.
+        before: blocks before the first section.
+        explainer: of the explanations in cards.
+        styles: in which classes of cells are; None if there are none.
+    """
+    styles, count = styles or Styles(), iter(range(1, 1_000_000))
+
+    def svg(figure: Figure) -> Markup:
+        """The picture; its caption also describes it to readers who do not see it."""
+        return inline(picture(figure.drawing, f"picture-{next(count)}"), styles, printable(figure.caption))
+
+    body = render(
+        PACKAGE, "blocks.html.jinja", title=title, about=about, before=before, sections=sections, svg=svg, cut=cut,
+        heat_map=lambda explanation: heat_map(explanation, explainer, styles),
+    )  # fmt: skip
+    return framed(title, asset("blocks.css") + (asset(style) if style else "") + styles.sheet(), body)
 
 
-def digest(content: str) -> str:
-    """The hash of a style sheet or script as a content security policy writes it."""
-    return "sha256-" + b64encode(sha256(content.encode("utf-8")).digest()).decode("ascii")
+def cut(text: str, longest: int = SHOWN) -> tuple[str, str]:
+    """The beginning of a text, to the end of a word if there is one near, and the rest, which may be empty."""
+    if len(text) <= longest:
+        return text, ""
+    end = text.rfind(" ", longest // 2, longest + 1)
+    end = longest if end < 0 else end
+    return text[:end], text[end:]
+
+
+def heat_map(explanation: Explanation, explainer: str, styles: Styles, longest: int = SHOWN) -> dict[str, Any]:
+    """The words of an explanation: their texts, scores and classes, those that are shown and those on demand."""
+    words = [
+        (text, score, f"word {styles.class_of(f'background: {shade}')}{' second' * (number == explanation.second)}")
+        for number, (text, score, shade) in enumerate(explanation.coloured(explainer))
+    ]
+    length, fits = -1, len(words)
+    for number, word in enumerate(explanation.words):
+        length += len(word) + 1
+        if length > longest and fits == len(words):
+            fits = max(number, 1)
+    return {"start": words[:fits], "rest": words[fits:], "cut": explanation.cut}
+
+
+def predicted_in_words(explanation: Explanation) -> tuple[str, str]:
+    """What is predicted and explained, "not joy" of a label that a text does not get; and its probability."""
+    chance = float(explanation.probabilities[explanation.target])
+    name = f"{'' if explanation.is_predicted else 'not '}{explanation.labels[explanation.target]}"
+    return name, f"{chance:.2f}" if isfinite(chance) else "unknown"
+
+
+def legend(about: str, styles: Styles) -> Html:
+    """A paragraph on heat maps: what they are of, and what their colours mean."""
+    samples = (Markup('<span class="word {}">{:.0%}</span>').format(styles.shade(each), each) for each in SAMPLES)
+    words = Markup('<p class="legend">{} {} Point at a word to see its score. Of the largest score: {}</p>')
+    return Html(words.format(about, render(PACKAGE, "colours.html.jinja"), Markup(" ").join(samples)))
+
+
+def markdown_of(title: str, about: str, sections: Sequence[Section], before: Sequence[Block] = ()) -> str:
+    """The same sections as Markdown of GitHub, without pictures. Arguments as of `page_of`."""
+    parts = [f"# {line_of(title)}", line_of(about), *in_markdown(before)]
+    for section in sections:
+        blocks = list(in_markdown(section.blocks))
+        if any(block.startswith("|") for block in blocks):  # others have nothing but pictures
+            parts += [f"## {line_of(section.title)}", *blocks]
+    return "\n\n".join(parts) + "\n"
+
+
+def in_markdown(blocks: Sequence[Block]) -> Iterator[str]:
+    for block in blocks:
+        if isinstance(block, Grid):
+            yield from in_markdown(block.figures)
+        elif isinstance(block, Figure | Instead):
+            yield from in_markdown([] if block.table is None else [block.table])
+        elif isinstance(block, Lines):
+            yield "\n".join(f"- {line_of(line)}" for line in block.lines)
+        elif isinstance(block, Title):
+            yield f"### {line_of(block.text)}"
+        elif isinstance(block, Table):
+            shown = block.rows[:LISTED] if block.file else block.rows
+            lines = [f"| {' | '.join(map(cell_of, row))} |" for row in (block.head, *shown)]
+            lines.insert(1, f"| {' | '.join(['---'] * len(block.head))} |")
+            yield "\n".join(lines)
+            if more := len(block.rows) - len(shown):
+                yield f"{more:,} more {'is' if more == 1 else 'are'} in {block.file}."
+        elif isinstance(block, str) and not isinstance(block, Markup):
+            yield line_of(block)
+
+
+def cell_of(cell: str | Cell | Text) -> str:
+    """A cell in Markdown, cut where it is long; the best of its column is bold."""
+    if isinstance(cell, Cell):
+        if cell.best:
+            return f"**{cell_of(cell.text)}** (best)"
+        cell = f"{cell.text} ({cell.small})" if cell.small else cell.text
+    return line_of(str(cell) if len(cell) <= LONGEST else f"{str(cell)[: LONGEST - 3]}...")
+
+
+def line_of(text: str) -> str:
+    """A text as one line of Markdown, escaped. A colon before a space begins neither an emoji nor an address."""
+    return markdown(" ".join(text.split())).replace("\\: ", ": ")
+
+
+def in_terminal(title: str, table: Table, **settings: Any) -> rich_table.Table:
+    """A table of rich, whose texts are shown as they are.
+
+    Args:
+        title: above it.
+        settings: further arguments of `rich.table.Table`.
+    """
+    made = titled(title, **settings)
+    for number, name in enumerate(table.head):
+        numbers = number and number not in table.texts
+        text = Text("\n").join(map(literal, [name] if isinstance(name, str) else [name.text, *name.small.split("\n")]))
+        made.add_column(text, justify="right" if numbers else "left", overflow="fold")
+    for row in table.rows:
+        texts = (cell.text if isinstance(cell, Cell) else cell for cell in row)
+        made.add_row(*(text if isinstance(text, Text) else literal(text) for text in texts))
+    return made

@@ -27,13 +27,20 @@ from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogFormatter, MaxNLocator
 
 from salience.errors import printable
+from salience.explainers.explanation import colour
 
+# The palette of all pictures.
 COLOURS = ("#c44e52", "#4c72b0", "#55a868", "#8172b3", "#ccb974", "#64b5cd", "#937860", "#da8bc3")
-GREY = "#8c8c8c"
+GREY, GRID, DARK, LIGHT = "#8c8c8c", "#dddddd", "#222222", "#666666"
+BLUE = COLOURS[1]
+STYLES = ("-", "--", ":", "-.")  # of lines, once the colours are used up
+MARKERS = "osD^vP*X"
+MANY = 40  # points of a line above which its markers are small
 SIZE = (6.4, 4.2)  # inches
 LONGEST, LONGEST_NAME = 80, 32  # characters of a text in a picture, and of a tick label or a name in a legend
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 # matplotlib writes no prefix for SVG's own names, and a page knows "xlink:" without a declaration.
+REFERENCE = re.compile(r"^(?:url\()?#([^)]*)\)?$")
 ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", XLINK)
 
@@ -43,25 +50,67 @@ Marks = Line2D | PathCollection | QuadMesh | Patch
 HoverTexts = Mapping[Marks, Sequence[str]]
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """A picture of a page, as `picture` draws it.
+
+    Attributes:
+        draw: draws into axes, or into an array of them if there are several panels; may return texts of its marks.
+        size: width and height in inches.
+        panels: number of rows and columns.
+    """
+
+    draw: Callable[..., Any]
+    size: tuple[float, float]
+    panels: tuple[int, int] = (1, 1)
+
+
+@dataclass
+class Styles:
+    """The styles of all pictures and coloured words of a page, as classes of one style sheet.
+
+    The policy of a page allows no style attributes.
+    """
+
+    rules: list[str] = field(default_factory=list)
+    classes: dict[str, str] = field(default_factory=dict)  # declarations -> name of the class
+
+    def class_of(self, declarations: str) -> str:
+        """The name of the class that replaces a style attribute."""
+        return self.classes.setdefault(declarations, f"svg-{len(self.classes)}")
+
+    def shade(self, strength: float) -> str:
+        """The class of the background of a strength from -1, blue, to 1, red."""
+        return self.class_of(f"background: {colour(strength)}")
+
+    def add(self, rules: str) -> None:
+        """Takes over the content of a `<style>` element."""
+        if rules not in self.rules:
+            self.rules.append(rules)
+
+    def sheet(self) -> str:
+        """The style sheet as CSS.
+
+        The rules come first: a class then overrides a rule for all elements, as the style attribute did.
+        """
+        classes = (f".{name} {{ {declarations} }}\n" for declarations, name in self.classes.items())
+        return "".join([*(f"{rule}\n" for rule in self.rules), *classes])
+
+
 def numbers(values: Iterable[float]) -> list[float | None]:
     """Values for a JSON file: rounded to 6 digits, and None for NaN, which JSON cannot write."""
     return [None if isnan(value) else round(float(value), 6) for value in values]
 
 
 def save(
-    draw: Callable[..., HoverTexts | None],
-    file: Path,
-    size: tuple[float, float] = SIZE,
+    draw: Callable[..., HoverTexts | None], file: Path, size: tuple[float, float] = SIZE,
     panels: tuple[int, int] = (1, 1),
-) -> str:
+) -> str:  # fmt: skip
     """Writes a picture as PNG and as SVG, and returns the SVG. The same picture is always the same file.
 
     Args:
-        draw: draws into the `matplotlib.axes.Axes` that it is given, or into an array of them if there are several
-            panels. It may return the texts that the SVG shows when the pointer rests on a point.
+        draw, size, panels: as of `Drawing`.
         file: path without suffix.
-        size: width and height in inches.
-        panels: number of rows and columns.
     """
     with styled(file.name):
         figure, texts = drawn(draw, size, panels)
@@ -71,20 +120,10 @@ def save(
     return svg
 
 
-def picture(
-    draw: Callable[..., HoverTexts | None],
-    name: str,
-    size: tuple[float, float] = SIZE,
-    panels: tuple[int, int] = (1, 1),
-) -> str:
-    """A picture as SVG, without writing a file.
-
-    Args:
-        draw, size, panels: as in `save`.
-        name: tells the pictures of one page apart.
-    """
+def picture(drawing: Drawing, name: str) -> str:
+    """A picture as SVG, without writing a file; its name tells the pictures of one page apart."""
     with styled(name):
-        return as_svg(*drawn(draw, size, panels))
+        return as_svg(*drawn(drawing.draw, drawing.size, drawing.panels))
 
 
 @contextmanager
@@ -125,17 +164,13 @@ def as_svg(figure: Figure, texts: HoverTexts) -> str:
     root = ElementTree.fromstring(written.getvalue())
     groups = {element.get("id"): element for element in root.iter()}
     for number, (artist, titles) in enumerate(texts.items()):
-        drawn_marks = elements(artist, groups[f"marks-{number}"])
+        drawn_marks: Iterable[ElementTree.Element] = [groups[f"marks-{number}"]]
+        if not isinstance(artist, Patch):
+            kind = "path" if isinstance(artist, QuadMesh) else "use"
+            drawn_marks = groups[f"marks-{number}"].iter(f"{{{SVG}}}{kind}")
         for element, title in zip(drawn_marks, visible(artist, titles), strict=True):
             ElementTree.SubElement(element, f"{{{SVG}}}title").text = drawable(title)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True)
-
-
-def elements(artist: Marks, group: ElementTree.Element) -> Iterable[ElementTree.Element]:
-    """The elements that an artist has drawn, from the group that holds them."""
-    if isinstance(artist, Patch):
-        return [group]
-    return group.iter(f"{{{SVG}}}path" if isinstance(artist, QuadMesh) else f"{{{SVG}}}use")
 
 
 def visible(artist: Marks, titles: Sequence[str]) -> list[str]:
@@ -176,7 +211,6 @@ def shorten_texts(figure: Figure) -> None:
 
 
 def drawable_tick(named: Callable[[float, int | None], str], value: float, position: int | None) -> str:
-    """A tick label made drawable."""
     return drawable(named(value, position), LONGEST_NAME)
 
 
@@ -184,12 +218,6 @@ def drawable(text: str, longest: int = LONGEST) -> str:
     """A text without control characters, cut to `longest` characters."""
     text = printable(text)
     return text if len(text) <= longest else text[: longest - 3] + "..."
-
-
-# Curves of a percentage over a number of words, drawn into axes of matplotlib.
-
-STYLES = ("-", "--", ":", "-.")  # of lines, once the colours are used up
-MANY = 40  # points of a line above which its markers are small
 
 
 def draw_curves(axes: Axes, curves: Mapping[str, Sequence[float]], x_label: str, y_label: str) -> HoverTexts:
@@ -216,39 +244,9 @@ def draw_curves(axes: Axes, curves: Mapping[str, Sequence[float]], x_label: str,
     axes.set_ylim(max(min(values) - margin, 0), min(max(values) + margin, 100))
     axes.set(xlabel=x_label, ylabel=f"{y_label} (%)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+    axes.grid(axis="y", color=GRID, linewidth=0.6)
     legend_beside(axes)
     return texts
-
-
-# SVG pictures inside a page whose content security policy allows no style attributes.
-
-REFERENCE = re.compile(r"^(?:url\()?#([^)]*)\)?$")
-
-
-@dataclass
-class Styles:
-    """The styles of all pictures and coloured words of a page, as classes of one style sheet."""
-
-    rules: list[str] = field(default_factory=list)
-    classes: dict[str, str] = field(default_factory=dict)  # declarations -> name of the class
-
-    def class_of(self, declarations: str) -> str:
-        """The name of the class that replaces a style attribute."""
-        return self.classes.setdefault(declarations, f"svg-{len(self.classes)}")
-
-    def add(self, rules: str) -> None:
-        """Takes over the content of a `<style>` element."""
-        if rules not in self.rules:
-            self.rules.append(rules)
-
-    def sheet(self) -> str:
-        """The style sheet as CSS.
-
-        The rules come first: a class then overrides a rule for all elements, as the style attribute did.
-        """
-        classes = (f".{name} {{ {declarations} }}\n" for declarations, name in self.classes.items())
-        return "".join([*(f"{rule}\n" for rule in self.rules), *classes])
 
 
 def inline(svg: str, styles: Styles, description: str) -> Markup:

@@ -22,9 +22,8 @@ from salience.scores.metrics import HALF
 from salience.scores.predictions import Predictions
 from salience.scores.thresholds import cross_thresholds
 
-# What the rows that a run is judged on say of its probabilities, before and after the temperature.
-
-# How "after" was obtained, or "before" where the model has the temperature already.
+ERRORS, EXPLAINED, WORDS = 20, 200, 8  # errors that are shown, rows that are explained for the words, words of a class
+# How the probabilities "after" the temperature were obtained, or those "before" where the model has it already.
 FOLDED, VALIDATION, HALVES = "folded into the model", "validation rows", "halves"
 
 
@@ -49,74 +48,6 @@ class Calibration:
     deployed: np.ndarray
 
 
-def calibration_of(run: Run) -> Calibration:
-    """The probabilities of the judged rows before and after the temperature.
-
-    Raises:
-        ValueError: the run is judged on no rows.
-    """
-    judged, metrics = run.predictions, run.metrics
-    if judged is None:
-        raise ValueError("the run is judged on no rows")
-    own, labels = judged.probabilities, judged.labels
-    scoring, estimate = labels_of(labels), metrics.get("estimate", {})
-    calibrated = bool(estimate.get("calibrated"))
-    if run.judge == "estimate":
-        after = scoring.cross_scaled(own, labels, judged.groups, int(run.recipe["seed"]))
-        deployed = after if calibrated and after is not None else own
-        return Calibration(own, after, estimate["temperature_scaling"]["temperature"], HALVES, deployed)
-    if calibrated:
-        temperature = estimate["temperature_scaling"]["temperature"]
-        return Calibration(scoring.with_temperature(own, 1 / temperature), own, temperature, FOLDED, own)
-    if run.judge == "test" and "validation" in metrics:
-        temperature = metrics["temperature_scaling"]["temperature"]
-        return Calibration(own, scoring.with_temperature(own, temperature), temperature, VALIDATION, own)
-    temperature = metrics.get("temperature_scaling", {}).get("temperature")
-    return Calibration(own, scoring.cross_scaled(own, labels), temperature, HALVES, own)
-
-
-# Which predictions of a run are wrong, the most confident first.
-
-
-def confident_errors(judged: Predictions, thresholds: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """The places of the rows (E,) and the numbers of the labels (E,) of all errors, the most confident first.
-
-    Where a text has one label, an error is a wrong prediction, and its confidence the probability of the predicted
-    class. Where it can have several, each wrong decision about a label is an error, and its confidence the distance of
-    the probability from the threshold of the label.
-
-    Args:
-        thresholds: as of `decision_thresholds`.
-    """
-    if thresholds is None:
-        wrong = judged.decisions & (judged.predicted != judged.labels)[:, None]
-        confidence = judged.probabilities
-    else:
-        wrong, confidence = judged.decisions != judged.labels, np.abs(judged.probabilities - thresholds)
-    rows, labels = np.nonzero(wrong)
-    order = np.argsort(-confidence[rows, labels], kind="stable")
-    return rows[order], labels[order]
-
-
-def decision_thresholds(run: Run, judged: Predictions) -> np.ndarray | None:
-    """The thresholds (N, C) that decided about each label of each judged row; None where a text has one label.
-
-    In an estimate, the thresholds of a row are those that are best on the other half of the rows; for a target
-    precision, those that all rows have found.
-    """
-    if judged.decided is None:
-        return None
-    if run.judge != "estimate" or "label_precision" in run.metrics["estimate"]:
-        own = [run.metrics["labels"][label]["threshold"] for label in run.labels]
-        return np.broadcast_to(np.array(own), judged.labels.shape)
-    if not run.metrics["estimate"]["label_thresholds"]:
-        return np.full(judged.labels.shape, HALF)
-    return cross_thresholds(judged.probabilities, judged.labels, judged.groups, int(run.recipe["seed"]))
-
-
-ERRORS, EXPLAINED, WORDS = 20, 200, 8  # errors that are shown, rows that are explained for the words, words of a class
-
-
 @dataclass(frozen=True)
 class ShownError:
     """A row that is predicted wrongly; where a text can have several labels, a wrong decision about one of them.
@@ -134,19 +65,6 @@ class ShownError:
     probability: float
     explanation: Explanation | None
     threshold: float | None = None
-
-    @property
-    def predicted(self) -> str:
-        """What is predicted, in words; "not joy" of a label that the row does not get."""
-        gets = self.threshold is None or self.label in self.row["predicted"]
-        return self.label if gets else f"not {self.label}"
-
-    @property
-    def right(self) -> str:
-        """What the row is, in words."""
-        if self.threshold is None:
-            return f"it is {self.row['label']}"
-        return f"it has {', '.join(self.row['label']) or 'no label'}"
 
 
 @dataclass(frozen=True)
@@ -187,7 +105,7 @@ def run_evidence(run: Run, classifier: TextClassifier | None) -> RunEvidence:
     if classifier is not None and classifier.labels != run.labels:
         raise InputError(f"{run.folder}: the model has other labels than {run.judged_file}: train it again")
     errors, wrong = most_confident(run, judged, classifier)
-    evidence = RunEvidence(run, calibration_of(run), errors, wrong)
+    evidence = RunEvidence(run, calibration_of(run, judged), errors, wrong)
     if classifier is None:
         return evidence
     chosen = spread_rows(judged.decisions, EXPLAINED)
@@ -199,45 +117,75 @@ def run_evidence(run: Run, classifier: TextClassifier | None) -> RunEvidence:
     return replace(evidence, words=words, explained=len(chosen))
 
 
+def calibration_of(run: Run, judged: Predictions) -> Calibration:
+    """The probabilities of the judged rows before and after the temperature."""
+    own, labels, metrics = judged.probabilities, judged.labels, run.metrics
+    scoring, estimate = labels_of(labels), metrics.get("estimate", {})
+    calibrated = bool(estimate.get("calibrated"))
+    if run.judge == "estimate":
+        after = scoring.cross_scaled(own, labels, judged.groups, int(run.recipe["seed"]))
+        deployed = after if calibrated and after is not None else own
+        return Calibration(own, after, estimate["temperature_scaling"]["temperature"], HALVES, deployed)
+    if calibrated:
+        temperature = estimate["temperature_scaling"]["temperature"]
+        return Calibration(scoring.with_temperature(own, 1 / temperature), own, temperature, FOLDED, own)
+    if run.judge == "test" and "validation" in metrics:
+        temperature = metrics["temperature_scaling"]["temperature"]
+        return Calibration(own, scoring.with_temperature(own, temperature), temperature, VALIDATION, own)
+    temperature = metrics.get("temperature_scaling", {}).get("temperature")
+    return Calibration(own, scoring.cross_scaled(own, labels), temperature, HALVES, own)
+
+
+def decision_thresholds(run: Run, judged: Predictions) -> np.ndarray | None:
+    """The thresholds (N, C) that decided about each label of each judged row; None where a text has one label.
+
+    In an estimate, the thresholds of a row are those that are best on the other half of the rows; for a target
+    precision, those that all rows have found.
+    """
+    if judged.decided is None:
+        return None
+    if run.judge != "estimate" or "label_precision" in run.metrics["estimate"]:
+        own = [run.metrics["labels"][label]["threshold"] for label in run.labels]
+        return np.broadcast_to(np.array(own), judged.labels.shape)
+    if not run.metrics["estimate"]["label_thresholds"]:
+        return np.full(judged.labels.shape, HALF)
+    return cross_thresholds(judged.probabilities, judged.labels, judged.groups, int(run.recipe["seed"]))
+
+
 def most_confident(run: Run, judged: Predictions, classifier: TextClassifier | None) -> tuple[list[ShownError], int]:
     """The most confident errors, the most confident first, and the number of all errors.
 
+    Where a text has one label, an error is a wrong prediction, and its confidence the probability of the predicted
+    class. Where it can have several, each wrong decision about a label is an error, and its confidence the distance of
+    the probability from the threshold of the label.
+
     Args:
-        classifier: explains them; None leaves the explanations out.
+        classifier: explains them for the label whose decision is wrong; None leaves the explanations out.
     """
     thresholds = decision_thresholds(run, judged)
-    wrong, of_labels = confident_errors(judged, thresholds)
-    shown, targets = wrong[:ERRORS], of_labels[:ERRORS]
+    if thresholds is None:
+        wrong = judged.decisions & (judged.predicted != judged.labels)[:, None]
+        confidence = judged.probabilities
+    else:
+        wrong, confidence = judged.decisions != judged.labels, np.abs(judged.probabilities - thresholds)
+    places, labels = np.nonzero(wrong)
+    order = np.argsort(-confidence[places, labels], kind="stable")[:ERRORS]
+    shown, targets = places[order], labels[order]
     rows = read_rows(run.folder, shown.tolist(), run.judged_file)
-    explanations = explained_errors(classifier, rows, targets)
-    errors = [
-        ShownError(
-            row, run.labels[target], float(judged.probabilities[place, target]), explanation,
-            None if thresholds is None else float(thresholds[place, target]),
-        )
-        for row, place, target, explanation in zip(rows, shown, targets, explanations, strict=True)
-    ]  # fmt: skip
-    return errors, len(wrong)
-
-
-def explained_errors(
-    classifier: TextClassifier | None, rows: Sequence[Mapping[str, Any]], targets: np.ndarray
-) -> list[Explanation | None]:
-    """The explanation of each row for the label whose decision is wrong; None without a classifier.
-
-    Args:
-        targets: (N,) numbers of these labels.
-    """
-    found: list[Explanation | None] = [None] * len(rows)
+    explanations: dict[int, Explanation] = {}
     if classifier is not None:
         for target in np.unique(targets).tolist():
-            places = np.flatnonzero(targets == target).tolist()
-            texts = texts_of([rows[place] for place in places])
-            for place, each in zip(
-                places, explain_texts(classifier, texts, {"gradient": gradient}, target), strict=True
-            ):
-                found[place] = each
-    return found
+            own = np.flatnonzero(targets == target).tolist()
+            texts = texts_of([rows[number] for number in own])
+            explanations |= zip(own, explain_texts(classifier, texts, {"gradient": gradient}, target), strict=True)
+    errors = [
+        ShownError(
+            row, run.labels[target], float(judged.probabilities[place, target]), explanations.get(number),
+            None if thresholds is None else float(thresholds[place, target]),
+        )
+        for number, (row, place, target) in enumerate(zip(rows, shown, targets, strict=True))
+    ]  # fmt: skip
+    return errors, len(places)
 
 
 def spread_rows(decisions: np.ndarray, most: int) -> list[int]:
