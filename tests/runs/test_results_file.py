@@ -1,11 +1,18 @@
 """What a run found: the rows that it is judged on, the points of its curves, and its files."""
 
+import json
+from contextlib import nullcontext
 from math import inf, nan
 
+import numpy as np
 import pytest
 
-from salience.runs.results import history_of
+from salience.data.texts import Texts
+from salience.errors import InputError
+from salience.runs.folder import FACTS, HISTORY, METRICS, OUT_OF_FOLD, PREDICTIONS, PROBABILITIES, RECIPE
+from salience.runs.results import about, history_of, read_predictions, read_rows, read_run, write_results
 from salience.runs.sentences import baseline_ahead, judge_of, judged_scores
+from salience.scores.predictions import Predictions
 
 BASELINES = {"majority class": {"accuracy": 0.4}}
 ESTIMATE = {
@@ -81,3 +88,76 @@ def test_what_is_measured_at_one_step_is_one_point():
         {"step": 5, "validation_log_loss": None},
     ]
     assert history_of([]) == []
+
+
+NAMES = ["joy", "fear"]
+TEXTS = Texts(["so\u2028fun", "b", "c"], ["1", "2", "3"], rows=[3, 4, 9])
+ONE = Predictions(np.array([[0.75, 0.25], [0.5, 0.5], [0.0, 1.0]], np.float32), np.array([0, 1, 1]))
+SEVERAL = Predictions(
+    ONE.probabilities, np.array([[1, 0], [0, 0], [1, 1]]), ONE.probabilities >= 0.5,
+    np.array([7, 7, 8]), np.array([1, 2, 1]),
+)  # fmt: skip
+MEASURED = {"rows": {"training": 5, "test": 3}, "judged_on": "test", "test": {"accuracy": 1}, "baselines": {}}
+
+
+def write_run(folder):
+    """A run with test rows, each of which has one label; and the rows of an estimate, in another form."""
+    metrics = MEASURED | about("cpu", 1) | {"abstention": {"target_precision": 0.9, "certainty": 0.95,
+                                                          "thresholds": {"joy": 0, "fear": 1}}}  # fmt: skip
+    write_results(folder, {"seed": 3}, metrics, NAMES, (TEXTS, ONE), (TEXTS, SEVERAL))
+    (folder / FACTS).write_text(json.dumps({"parts": {"training": {"classes": {"joy": 2, "fear": 3}}}}))
+    (folder / HISTORY).write_text('[{"step": 1}]')
+    return folder
+
+
+def test_what_is_written_is_read(tmp_path):
+    folder = write_run(tmp_path / "run")
+    run = read_run(folder)
+    assert (run.recipe, run.labels, run.judge, run.judged_file) == ({"seed": 3}, NAMES, "test", PREDICTIONS)
+    assert run.metrics["machine"]["threads"] == 1 and "torch" in run.metrics["versions"] and run.history
+    assert np.array_equal(run.predictions.probabilities, ONE.probabilities) and run.predictions.decided is None
+    assert run.predictions.decisions.tolist() == [[True, False], [True, False], [False, True]]
+    names, found = read_predictions(folder, OUT_OF_FOLD, with_rows=True)
+    assert names == NAMES and found.rows.tolist() == TEXTS.rows and len(found) == 3
+    for name in ("probabilities", "labels", "decided", "groups", "folds"):
+        assert np.array_equal(getattr(found, name), getattr(SEVERAL, name))
+    (last, first) = read_rows(folder, [2, 0], OUT_OF_FOLD[0])
+    assert (last["label"], last["predicted"], last["fold"], last["group"]) == (NAMES, ["fear"], 1, 8)
+    assert (first["row"], first["text"], first["text_pair"]) == (3, "so\u2028fun", "1")
+    assert read_rows(folder, [1])[0] | {"text": ""} == {
+        "row": 4, "text": "", "text_pair": "2", "label": "fear", "predicted": "joy", "probabilities": [0.5, 0.5],
+    }  # fmt: skip
+    with pytest.raises(InputError, match=PREDICTIONS):
+        read_rows(folder, [3])
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        (METRICS, "{"), (METRICS, "[]"), (METRICS, json.dumps(MEASURED | {"rows": {"test": 4}})),
+        (METRICS, json.dumps(MEASURED | {"test": None})), (RECIPE, "[1]"), (PROBABILITIES, "PK"), (FACTS, "{}"),
+        (FACTS, "[]"), (HISTORY, "null"), (HISTORY, "[1]"), (HISTORY, "[" * 100_000),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_damaged_run_is_one_line(name, content, tmp_path):
+    folder = write_run(tmp_path / "run")
+    (folder / name).write_text(content)
+    with pytest.raises(InputError, match="damaged") as error:
+        read_run(folder)
+    assert "\n" not in str(error.value) and len(str(error.value)) < 600
+    (folder / name).unlink()
+    with pytest.raises(InputError) if name in (METRICS, RECIPE, PROBABILITIES) else nullcontext():
+        read_run(folder)
+
+
+def test_arrays_that_do_not_fit_are_no_predictions():
+    probabilities, labels, three = ONE.probabilities, ONE.labels, np.arange(3)
+    for arrays in (
+        (probabilities[0], labels), (probabilities.astype(int), labels), (probabilities, labels[:2]),
+        (probabilities, labels / 2), (probabilities, labels + 1), (probabilities, labels - 2),
+        (probabilities, labels, probabilities[:2] > 0), (probabilities, labels, None, three[:2]),
+        (probabilities, labels, None, three, three[:, None]), (probabilities, labels, None, None, None, three[:1]),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"label|probabilities|decision|one for each row"):
+            Predictions(*arrays)

@@ -108,8 +108,8 @@ def read_run(folder: str | Path) -> Run:
         history = content(HISTORY) if (place / HISTORY).is_file() else []
         if not all(isinstance(row, dict) for row in history):
             raise ValueError(f"{HISTORY} is no list of steps")
-        labels = labels or ([] if facts is None else list(facts["parts"]["training"]["classes"]))
-        return Run(place, recipe, metrics, labels, predictions, history, facts)
+        classes = [] if facts is None else list(facts["parts"]["training"]["classes"])  # they are there
+        return Run(place, recipe, metrics, labels or classes, predictions, history, facts)
     except InputError:
         raise
     except DAMAGED as error:
