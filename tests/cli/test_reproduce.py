@@ -127,6 +127,7 @@ def test_numbers_of_rows(reproduce, tmp_path, monkeypatch):
     assert "Claims, 20 training rows" in answer.out and "500 training rows" not in answer.out
 
 
+@pytest.mark.whole
 def test_another_encoder(reproduce, tmp_path, monkeypatch):
     monkeypatch.setattr(MixingTable, "run", lambda self, cell, data_dir: {"accuracy": 0.5, "text_passes": cell.rows})
     other, file = families.save_tiny_model(tmp_path / "other", ["a text"]), tmp_path / "table.jsonl"

@@ -27,6 +27,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.whole
 def test_each_training_reports_its_iterations(folder):
     for method in TRAININGS:
         row = TABLE.row(Cell("sst2", method, "glove", 0), folder)
