@@ -174,6 +174,7 @@ def test_test_rows_that_are_equal_are_a_group(audit, data, tmp_path):
     assert "test_duplicate" not in (tmp_path / "without" / "audit.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.whole
 def test_a_planted_word_is_one_by_which_the_classifier_decides(place, audit, data, salience, tmp_path):
     """By the regression on the vectors of the encoder, and by the model of a run."""
     planted = [(f"{text} goalkeeper" if label == "sport" else text, label) for text, label in ROWS]
@@ -222,6 +223,7 @@ def test_a_run_with_other_labels_is_refused(place, audit, salience, tmp_path):
     refused(answer, "has other rows or labels than")
 
 
+@pytest.mark.whole
 def test_a_training_judges_the_labels(audit, data, tmp_path):
     answer = audit(data, "--fine-tune", "--folds", "2", "--output", tmp_path / "audit")
     assert answer.code == 0, answer.err

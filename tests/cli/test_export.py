@@ -61,6 +61,7 @@ def test_loaded_from_python(run, exported):
     assert package.load(exported["float32"], max_length=10_000).max_length == original.max_length
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("family", ["bert", "roberta"])
 def test_ten_lines_run_it_without_salience(family, tmp_path):
     texts = ["a great cast", "a dull story of one very very old cup that the team won"]
@@ -116,6 +117,7 @@ def test_commands_that_need_the_network(command, place, exported, salience):
     assert "Traceback" not in answer.err
 
 
+@pytest.mark.whole
 def test_as_the_judge_of_explanations(place, run, exported, salience, tmp_path):
     """Judging needs probabilities alone."""
     found = []
@@ -154,6 +156,7 @@ def test_options_without_an_effect(run, salience, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.whole
 def test_int8_that_changes_too_much(place, run, salience, tmp_path, monkeypatch):
     """Here the weights of the head change their sign, so that it does."""
 
@@ -191,6 +194,7 @@ def test_int8_needs_texts(place, run, salience, tmp_path):
     assert not out.exists()
 
 
+@pytest.mark.whole
 def test_without_test_data_it_is_said_what_was_compared(place, run, salience, tmp_path):
     other = tmp_path / "other"
     shutil.copytree(run, other)
@@ -201,6 +205,7 @@ def test_without_test_data_it_is_said_what_was_compared(place, run, salience, tm
     assert json.loads((tmp_path / "other-onnx" / "export.json").read_text())["on given texts"] is None
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(("inside", "name"), [("run", "."), ("run/sub", "..")])
 def test_a_run_that_is_named_by_dots(inside, name, run, salience, tmp_path, monkeypatch):
     shutil.copytree(run, tmp_path / "run")
@@ -225,6 +230,7 @@ def test_a_missing_package(run, salience, tmp_path, monkeypatch):
 # ------------------------------------------------------------------------------------------------- files of the folder
 
 
+@pytest.mark.whole
 def test_only_exports_are_replaced(place, run, exported, salience, tmp_path):
     out = tmp_path / "out"
     shutil.copytree(exported["float32"], out)

@@ -102,9 +102,9 @@ def test_the_errors_are_the_decisions_farthest_from_the_thresholds(judged, sever
     probabilities, labels, decided = stored(folder, file)
     rows = [json.loads(line) for line in (folder / file_of_rows(judged)).read_text().splitlines()]
     content = (folder / "report.html").read_text(encoding="utf-8")
-    shown = content.split('<div class="error">')[1:]
+    shown = content.split('<div class="card">')[1:]
     wrong = {(row, label) for row, label in np.argwhere(decided != labels).tolist()}
-    assert len(shown) == min(len(wrong), 20) > 0 and f"of {len(wrong)}\n" in content
+    assert len(shown) == min(len(wrong), 20) > 0 and f"of {len(wrong)} " in content
     names, distances = sorted(metrics_of(folder)["labels"]), []
     for part in shown:
         predicted, name, probability = re.search(r"<strong>(not )?(\w+)</strong> (\d\.\d{3})", part).groups()
@@ -129,7 +129,7 @@ def test_the_errors_are_the_decisions_farthest_from_the_thresholds(judged, sever
 def test_heat_maps_are_of_the_label_of_the_error(several_run):
     classifier = library.load(several_run, device="cpu", precision="fp32")
     content = (several_run / "report.html").read_text(encoding="utf-8")
-    for part in content.split('<div class="error">')[1:4]:
+    for part in content.split('<div class="card">')[1:4]:
         name = re.search(r"<strong>(?:not )?(\w+)</strong>", part)[1]
         found = re.findall(r'<span class="word [^>]*title="([^"]*)">([^<]*)</span>', part)
         text = " ".join(word for _, word in found)

@@ -52,6 +52,7 @@ def test_uncertain_texts_are_suggested(several_run):
     assert len(NEW) > 30 and set(found) <= set(np.argsort(-uncertainty, kind="stable")[:30].tolist())
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("kind", ["separator", "columns"])
 def test_the_filled_file_is_trained_on(kind, several_files, pool, place, salience, tmp_path):
     """The way of a person, with labels that a separator divides, and with a column of 0 and 1 for each."""

@@ -160,7 +160,7 @@ def test_the_errors_are_the_most_confident_ones(runs):
     order = wrong[np.argsort(-probabilities[wrong].max(1), kind="stable")][:20]
     rows = [json.loads(line) for line in (runs("test") / "predictions.jsonl").read_text().splitlines()]
     content = (runs("test") / "report.html").read_text(encoding="utf-8")
-    shown = content.split('<div class="error">')[1:]
+    shown = content.split('<div class="card">')[1:]
     assert len(shown) == len(order) > 0
     for part, number in zip(shown, order.tolist(), strict=True):
         own = rows[number]

@@ -95,6 +95,7 @@ def test_labels_of_the_pool_are_not_read(run, salience, tmp_path):
     assert all(row["label"] == f"x{NEW.index(row['text'])}" for row in found[1])
 
 
+@pytest.mark.whole
 def test_the_filled_file_is_trained_on(run, place, pool, salience, tmp_path):
     """The way of a person: suggest, fill in, train on the rows."""
     output = tmp_path / "next.csv"
