@@ -131,7 +131,6 @@ def write(explanations: Iterable[Explanation], kind: str, output: Path | None, t
     from salience.data.writing import writing
     from salience.explainers.explanation import as_json
     from salience.files import whole_file
-    from salience.report.explanation_page import explanation_page
     from salience.report.terminal import explanation_line
 
     seen: Counter[bool] = Counter()
@@ -146,6 +145,8 @@ def write(explanations: Iterable[Explanation], kind: str, output: Path | None, t
             print(json_printable(json.dumps(row, ensure_ascii=False)))
 
     if kind == "html" and output is not None:
+        from salience.report.explanation_page import explanation_page  # its frame imports what draws
+
         page = explanation_page(noted(), title)
         with whole_file(output) as unfinished:
             unfinished.write_text(page, encoding="utf-8")
