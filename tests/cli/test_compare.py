@@ -29,7 +29,7 @@ from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.explainers import EXPLAINERS, IntegratedGradients
 from salience.explainers.explain import explain_texts
-from salience.report.comparison import verdict
+from salience.report.comparison_page import verdict
 from salience.training.measures import Faithfulness
 from salience.training.recipe import Recipe
 from salience.training.run import train

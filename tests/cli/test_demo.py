@@ -14,7 +14,7 @@ from salience.classify.abstaining import Thresholds
 from salience.cli import demo as demo_page
 from salience.errors import InputError
 from salience.explainers.class_words import ClassWord, KeptWords, read_kept_words
-from salience.report.demo_page import abstaining, classes_table
+from salience.report.demo_page import classes_table
 
 gradio = pytest.importorskip("gradio")
 
@@ -117,8 +117,7 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 
 def test_classes_show_their_thresholds_and_words():
     words = KeptWords("integrated-gradients", 9, {"a": [ClassWord(HOSTILE, 0.5, 3), ClassWord("cup", 0.25, 4)]})
-    column = abstaining(Thresholds({"a": 0.75, HOSTILE: 1.0}, 0.9, 0.95), ["a", HOSTILE])
-    table = classes_table(["a", HOSTILE], column, words)
+    table = classes_table(["a", HOSTILE], Thresholds({"a": 0.75, HOSTILE: 1.0}, 0.9, 0.95), words)
     assert "<img" not in table and table.count("&lt;img") == 2
     first, second = table.split("<tr>")[2:4]
     assert "0.750" in first and first.index("&lt;img") < first.index("cup")
@@ -126,7 +125,7 @@ def test_classes_show_their_thresholds_and_words():
     assert "a precision of 0.9 with a certainty of 0.95" in table and "over 9 texts" in table
     assert classes_table(["a", "b"], None, None) == ""
     assert "abstains" not in classes_table(["a", HOSTILE], None, words)
-    assert "salience report RUN" in classes_table(["a"], abstaining(Thresholds({"a": 0.5}), ["a"]), None)
+    assert "salience report RUN" in classes_table(["a"], Thresholds({"a": 0.5}), None)
 
 
 def test_kept_words_are_read_as_they_were_written(tmp_path):

@@ -9,7 +9,7 @@ import families
 from browsing import VIOLATIONS
 from salience.classify import TextClassifier
 from salience.cli import demo as demo_page
-from salience.report.demo_page import classes_table, predicting
+from salience.report.demo_page import classes_table
 
 gradio = pytest.importorskip("gradio")
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -71,7 +71,7 @@ def test_an_empty_text_shows_nothing():
 
 
 def test_the_table_of_classes_has_the_thresholds():
-    table = classes_table(LABELS, predicting(np.array([0.125, 0.5, 1])), None)
+    table = classes_table(LABELS, np.array([0.125, 0.5, 1]), None)
     assert "predicted from" in table and "abstains" not in table and "<img" not in table
     assert [row[1] for row in rows_of(table)] == ["0.125", "0.500", "1.000"]
     assert "label_thresholds of config.json" in table

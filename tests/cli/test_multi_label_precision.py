@@ -7,7 +7,7 @@ import pytest
 
 from labelled import rows_of_several, write_csv
 from salience.cli.main import main
-from salience.report.run_evidence import decision_thresholds
+from salience.report.run_page import decision_thresholds
 from salience.runs.results import read_run
 from salience.scores.calibration import with_label_temperature
 from salience.scores.thresholds import precision_thresholds

@@ -16,7 +16,7 @@ from salience.cli.main import main
 from salience.explainers.class_words import read_kept_words
 from salience.explainers.explain import explain_texts
 from salience.explainers.integrated import IntegratedGradients
-from salience.report.run_evidence import spread_rows
+from salience.report.run_page import spread_rows
 from salience.scores.labels import SEVERAL_LABELS
 
 

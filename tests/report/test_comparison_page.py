@@ -13,8 +13,7 @@ from rich.console import Console
 from pages import HOSTILE, Content
 from salience.comparison.variation import spread
 from salience.errors import InputError
-from salience.report.comparison import p_value, show_comparison
-from salience.report.comparison_page import comparison_markdown, comparison_page
+from salience.report.comparison_page import comparison_markdown, comparison_page, p_value, show_comparison
 from salience.report.comparison_pictures import MOST_CLASSES
 from salience.report.page import cut
 

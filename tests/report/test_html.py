@@ -10,33 +10,32 @@ from html import unescape
 import numpy as np
 import pytest
 from evaluations import NAMES, ROWS, estimates, evaluation_of, row
-from markupsafe import Markup
 from rich.console import Console
 
 from pages import HOSTILE, Content
 from salience.explainers.explanation import Explanation
 from salience.faithfulness.results import Row
 from salience.report.explanation_page import explanation_page
-from salience.report.faithfulness_page import faithfulness_json, faithfulness_page, marked_table, terminal_tables
+from salience.report.faithfulness_page import faithfulness_json, faithfulness_page, terminal_tables
 from salience.report.page import (
     Card,
     Cell,
     Figure,
     Grid,
-    Html,
-    Instead,
+    Legend,
     Lines,
+    Lists,
+    Marked,
     Section,
     Table,
     Title,
     cut,
     framed,
     in_terminal,
-    legend,
     markdown_of,
     page_of,
 )
-from salience.report.pictures import Drawing, Styles
+from salience.report.pictures import Drawing
 
 
 def hash_of(page: str, tag: str) -> str:
@@ -66,12 +65,13 @@ def hostile_sections(text: str) -> list[Section]:
     """A section with every kind of block, all of whose texts are one."""
     table = Table([text, Cell(text, text)], [[text, Cell(text, text)], [text, Cell(text, best=True)]], {1}, text)
     explained = explanation(text.split(" "))
-    picture = Figure(text, Drawing(lambda axes: axes.set_title(text) and None, (3, 2)), table)
+    picture = Figure(text, Drawing(lambda axes: axes.set_title(text) and None, (3, 2)))
+    lead = [text, Marked(text), Marked(text, "row")]
     return [
         Section("one", text, [text, Title(text), Lines([text], text), table, picture, Grid([picture])], text),
         Section("two", text, [
-            Instead([Card(Markup("<i>{}</i>").format(text), [("", text)], "", [("", explained)])], table),
-            Html(Markup("<u>{}</u>").format(text)),
+            Card(lead, [(lead, text)], {text: text}, [(lead, explained)]), Legend(text),
+            replace(table, in_place=True), Lists({text: [(text, text)]}),
         ]),
     ]  # fmt: skip
 
@@ -118,7 +118,7 @@ def test_long_texts_are_cut_at_a_word_and_heat_maps_fold():
     start, rest = cut(" ".join(words))
     assert len(start) <= 280 and start + rest == " ".join(words) and not rest.startswith("word")
     cards = [Card("", [("", " ".join(words))], maps=[("", explanation(words, cut=True))])]
-    page = page_of("t", "", [Section("s", "S", [legend("of it", Styles()), *cards])], explainer="gradient")
+    page = page_of("t", "", [Section("s", "S", [Legend("of it"), *cards])], explainer="gradient")
     assert page.count("<summary>the rest</summary>") == 2 and "(the rest was not read)" in page
     assert len(re.findall('<span class="word svg-[0-9]+" title="[0-9.]+">word', page)) == 100
     colour = re.search(r"\.(svg-[0-9]+) { background: rgba\(217,71,58,0.75\) }", page)[1]
@@ -163,7 +163,7 @@ def test_faithfulness_in_a_terminal():
     evaluation = evaluation_of([replace(each, marked={"[b]pos": {"P@1": 31.25}}) for each in ROWS])
     console = Console(width=50, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
     tables = terminal_tables(evaluation, "about", 50)
-    for table in (*tables, marked_table(evaluation)):
+    for table in tables:
         console.print(table)
     text = console.export_text()
     assert len(tables) > 1 and text.count("gradients") >= 1 and max(map(len, text.splitlines())) <= 50

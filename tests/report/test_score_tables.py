@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from salience.report.run_evidence import HALVES, Calibration
-from salience.report.run_page import CORRECTED, not_within, scores_of
+from salience.report.run_page import CORRECTED, Calibration, not_within, scores_of
 from salience.scores.intervals import Score
 from salience.scores.predictions import Predictions
 
@@ -15,7 +14,7 @@ def parts_of(probabilities, labels):
     """The calibration error of test rows with these probabilities, its interval, and what is said of intervals."""
     judged = Predictions(probabilities, labels)
     run = SimpleNamespace(judge="test", recipe={"seed": 0}, metrics={"baselines": {}})
-    table, intervals = scores_of(run, judged, Calibration(probabilities, None, None, HALVES, probabilities))
+    table, intervals = scores_of(run, judged, Calibration(probabilities, None, probabilities, ""))
     cell = table.rows[0][table.head.index("calibration error")]
     return float(cell.text), *map(float, cell.small.split(" to ")), intervals
 

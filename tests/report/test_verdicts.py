@@ -8,7 +8,7 @@ import pytest
 from salience.comparison.comparison import Comparison
 from salience.comparison.grid import Condition, Grid
 from salience.comparison.results import results_of
-from salience.report.comparison import verdict, verdicts
+from salience.report.comparison_page import verdict, verdicts
 from salience.runs.results import Run
 from salience.scores.predictions import Predictions
 from salience.training.recipe import Recipe

@@ -139,8 +139,7 @@ def compare(
 def show_and_report(comparison: Comparison, output: Path) -> None:
     """Prints a finished comparison and writes its report into its folder."""
     from salience.comparison.comparison import write_reports
-    from salience.report.comparison import show_comparison
-    from salience.report.comparison_page import comparison_markdown, comparison_page
+    from salience.report.comparison_page import comparison_markdown, comparison_page, show_comparison
 
     show_comparison(comparison)
     title = f"Comparison {output.resolve().name}"

@@ -99,12 +99,9 @@ def build_page(
     from salience.data.texts import Texts
     from salience.explainers import EXPLAINERS
     from salience.explainers.explain import explain_texts
-    from salience.report.demo_page import abstaining, classes_table, decision_line, labels_table, predicting
+    from salience.report.demo_page import classes_table, decision_line, labels_table
 
     offered, several = list(applicable_explainers(classifier, Texts(["a text"]))), classifier.multi_label
-    column = None if thresholds is None else abstaining(thresholds, classifier.labels)
-    if several:
-        column = predicting(classifier.thresholds)
 
     def show(text: str, pair: str, explainer: str) -> tuple[dict[str, float], str, str]:
         if not text.strip():
@@ -136,7 +133,7 @@ def build_page(
                     else gradio.Textbox(label="decision", visible=thresholds is not None, interactive=False)
                 )
                 shown = gradio.HTML(label="words")
-        gradio.HTML(classes_table(classifier.labels, column, words))
+        gradio.HTML(classes_table(classifier.labels, classifier.thresholds if several else thresholds, words))
         for event in (button.click, text.submit, explainer.change):
             event(show, [text, pair, explainer], [probabilities, decision, shown], api_visibility="private")
     return page

@@ -75,7 +75,7 @@ def faithfulness(
     from salience.faithfulness import metrics_named
     from salience.faithfulness.evaluation import evaluate
     from salience.files import check_folder
-    from salience.report.faithfulness_page import marked_table, terminal_tables
+    from salience.report.faithfulness_page import terminal_tables
     from salience.report.terminal import tell
     from salience.runs.folder import trained_columns
 
@@ -125,9 +125,7 @@ def faithfulness(
     console = Console()
     for table in terminal_tables(evaluation, about, console.width):
         console.print(table)
-    if any(row.marked for row in evaluation.rows):
-        console.print(marked_table(evaluation))
-    elif marks is not None:
+    if marks is not None and not any(row.marked for row in evaluation.rows):
         tell(f"{data}: no word of a text is marked with the text's label; the labels are {listed(classifier.labels)}")
     if output is not None:
         save(evaluation, texts, output, f"Faithfulness of {Path(model).name}", about)

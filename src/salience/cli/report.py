@@ -80,28 +80,24 @@ def report_files(run: Run, classifier: TextClassifier | None, name: str) -> dict
     """The report of a run, and the words of its labels if texts are explained: names and contents of files."""
     import json
 
-    from salience.explainers.class_words import KEPT, KeptWords
-    from salience.report.run_evidence import run_evidence
+    from salience.explainers.class_words import KEPT
     from salience.report.run_page import run_page
 
-    evidence = run_evidence(run, classifier)
-    found = {REPORT: run_page(evidence, f"Report of {name}")}
-    if evidence.explained:
-        words = {run.labels[number]: each for number, each in evidence.words.items()}
-        kept = KeptWords(evidence.explainers[1], evidence.explained, words).as_json()
-        found[KEPT] = json.dumps(kept, indent=2) + "\n"
-    return found
+    page, words = run_page(run, classifier, f"Report of {name}")
+    return {REPORT: page} | ({} if words is None else {KEPT: json.dumps(words.as_json(), indent=2) + "\n"})
 
 
 def confused_lines(run: Run, most: int = 3) -> list[str]:
     """The most confused pairs of classes in one line for a terminal; empty if there are no errors."""
     from sklearn.metrics import confusion_matrix
 
-    from salience.report.run_page import pair_in_words
     from salience.scores.metrics import confused_pairs
 
     if run.predictions is None or run.predictions.decided is not None:
         return []
     matrix = confusion_matrix(run.predictions.labels, run.predictions.predicted, labels=range(len(run.labels)))
-    pairs = confused_pairs(matrix, most)
-    return [f"most confused: {'; '.join(pair_in_words(pair, run.labels) for pair in pairs)}"] if pairs else []
+    pairs = [
+        f"{run.labels[pair.label]} as {run.labels[pair.predicted]}: {pair.rows:,} of {pair.of:,} rows"
+        for pair in confused_pairs(matrix, most)
+    ]
+    return [f"most confused: {'; '.join(pairs)}"] if pairs else []

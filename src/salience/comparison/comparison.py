@@ -55,37 +55,21 @@ class LearningCurves:
 
 
 @dataclass(frozen=True)
-class SettingUsed:
-    """A setting of the baseline's recipe, as it was used.
-
-    Attributes:
-        name: its name in a recipe.
-        values: each of its values to the titles of the conditions that have it.
-        filled_in: whether it was left open and followed from data, model or machine.
-    """
-
-    name: str
-    values: dict[str, list[str]]
-    filled_in: bool
-
-
-@dataclass(frozen=True)
 class Provenance:
     """Where the runs come from: their recipe, and the versions and machines that made them.
 
     Attributes:
         runs: their number.
         variants: name of a variant to its method and the settings in which variants differ; empty if only methods do.
-        settings: all other settings.
-        versions: name of a library to its versions, most often one.
-        machine: what is known of the machines, such as "device", to its values, most often one.
+        settings: all other settings of the baseline as they were used: the name, each value with the titles of the
+            conditions that have it, and whether it was left open and followed from data, model or machine.
+        about: name of a library, or what is known of a machine such as "device", to its values, most often one.
     """
 
     runs: int = 0
     variants: dict[str, dict[str, str]] = field(default_factory=dict)
-    settings: list[SettingUsed] = field(default_factory=list)
-    versions: dict[str, list[str]] = field(default_factory=dict)
-    machine: dict[str, list[str]] = field(default_factory=dict)
+    settings: list[tuple[str, dict[str, list[str]], bool]] = field(default_factory=list)
+    about: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -147,7 +131,10 @@ class Comparison:
         from pandas import DataFrame
 
         return DataFrame([
-            asdict(each.condition) | row for each in self.conditions for row in each.classes.by_run(self.seeds)
+            asdict(each.condition) | {"method": method, "seed": seed, "class": name, "rows": rows, "f1": value}
+            for each in self.conditions for method, by_seed in each.classes.f1.items()
+            for seed, values in zip(self.seeds, by_seed, strict=True)
+            for name, rows, value in zip(each.classes.names, each.classes.rows, values, strict=True)
         ])  # fmt: skip
 
     def as_json(self) -> dict[str, Any]:
@@ -172,9 +159,6 @@ def comparison_of(
 
     Args:
         recipes: the plan of the baseline in each condition.
-
-    Raises:
-        InputError: the predictions of a run are missing or damaged.
     """
     conditions, over = results_of(grid, runs, measures)
     scoring, largest = conditions[0].scoring, grid.largest()
@@ -216,36 +200,31 @@ def provenance_of(grid: Grid, runs: Iterable[Run], recipes: Mapping[Condition, P
     settable = [name for name in declared if name not in OF_RUNS]
     varied = [
         name for name in settable if any(getattr(each, name) != getattr(base, name) for each in compared.values())
-    ]  # fmt: skip
-    asked = {each: grid.recipe(each, grid.baseline, grid.seeds[0]) for each in recipes}
-    settings = []
-    for name in (name for name in settable if name not in varied):
-        values: dict[str, list[str]] = {}
-        for condition, recipe in recipes.items():
-            values.setdefault(in_words(name, getattr(recipe, name)), []).append(grid.title(condition))
-        open_before = any(getattr(asked[each], name) != getattr(recipe, name) for each, recipe in recipes.items())
-        settings.append(SettingUsed(name, values, open_before))
+    ]
     variants = {
         variant: {name: in_words(name, getattr(recipe, name)) for name in (*OF_METHOD, *varied)}
         for variant, recipe in compared.items() if varied
     }  # fmt: skip
-    about: dict[str, dict[str, dict[str, None]]] = {"versions": {}, "machine": {}}
+    settings = []
+    for name in (name for name in settable if name not in varied):
+        values: dict[str, list[str]] = {}
+        open_before = False
+        for condition, recipe in recipes.items():
+            used = getattr(recipe, name)
+            values.setdefault(in_words(name, used), []).append(grid.title(condition))
+            open_before |= getattr(grid.recipe(condition, grid.baseline, grid.seeds[0]), name) != used
+        settings.append((name, values, open_before))
+    about: dict[str, dict[str, None]] = {}
     count = 0
     for run in runs:
         count += 1
-        for part, found in about.items():
-            for name, value in run.metrics.get(part, {}).items():
-                found.setdefault(name, {})[str(value)] = None
-    versions, machine = ({name: list(values) for name, values in part.items()} for part in about.values())
-    return Provenance(count, variants, settings, versions, machine)
+        for name, value in (run.metrics.get("versions", {}) | run.metrics.get("machine", {})).items():
+            about.setdefault(name, {})[str(value)] = None
+    return Provenance(count, variants, settings, {name: list(values) for name, values in about.items()})
 
 
 def check_comparison(output: Path) -> None:
-    """Checks that the results of a comparison can be written to a folder.
-
-    Raises:
-        InputError: the folder has a file of the same name that no comparison wrote.
-    """
+    """Raises an `InputError` if a folder has a file of the names of a comparison's that no comparison wrote."""
     file = output / COMPARISON
     if not os.path.lexists(file):
         for name in (*REPORTS, EXPLANATIONS):
@@ -266,9 +245,8 @@ def check_comparison(output: Path) -> None:
 def write_comparison(comparison: Comparison, output: Path) -> None:
     """Writes the result, the table of all runs, and that of all classes."""
     write(output / COMPARISON, json.dumps(comparison.as_json(), indent=2) + "\n")
-    for name, table in ((RUNS, comparison.frame()), (CLASSES, comparison.class_frame())):
-        with whole_file(output / name, PATIENCE) as unfinished:
-            table.to_csv(unfinished, index=False, lineterminator="\n")
+    write(output / RUNS, comparison.frame().to_csv(index=False, lineterminator="\n"))
+    write(output / CLASSES, comparison.class_frame().to_csv(index=False, lineterminator="\n"))
 
 
 def write_reports(page: str, markdown: str, output: Path) -> None:

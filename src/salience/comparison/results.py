@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import product
 
 import numpy as np
 
@@ -22,24 +22,11 @@ SCALED = "calibration_error_scaled"  # with a temperature, as metrics.json has i
 
 @dataclass(frozen=True)
 class ClassScores:
-    """The F1 of every class in one condition, in percent.
-
-    Attributes:
-        names: of the classes (C,).
-        rows: number of test rows of each class (C,).
-        f1: method to values (S, C), one for each seed and class.
-    """
+    """The F1 of every class in one condition, in percent, of each method for each seed and class (S, C)."""
 
     names: list[str]
-    rows: list[int]
+    rows: list[int]  # test rows of each class
     f1: dict[str, list[list[float]]]
-
-    def by_run(self, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
-        """A row for every method, seed and class: these, the number of test rows, and the F1."""
-        for method, by_seed in self.f1.items():
-            for seed, values in zip(seeds, by_seed, strict=True):
-                for name, rows, value in zip(self.names, self.rows, values, strict=True):
-                    yield {"method": method, "seed": seed, "class": name, "rows": rows, "f1": value}
 
 
 @dataclass(frozen=True)
@@ -91,8 +78,7 @@ class OverDataSets:
     """The differences from the baseline over several data sets, with one model and one number of training rows.
 
     Attributes:
-        model, size: of the conditions.
-        title: both in words, as far as they differ from others.
+        title: model and size in words, as far as they differ from others.
         here: method to its difference in the main score on these data sets.
         elsewhere: method to the same difference on other data sets, of which these are taken for a sample.
     """
@@ -117,79 +103,70 @@ def results_of(
 
     The values of each method are paired with those of the baseline. Intervals of a score hold together over all
     conditions and methods, and p-values are adjusted over them. References are no claims: they have no interval, and
-    neither widen intervals nor raise p-values.
-
-    Args:
-        measures: those whose numbers are shown beside those of `salience.training.measures.MEASURES`, by name.
+    neither widen intervals nor raise p-values. `measures` are shown beside those of `MEASURES`.
     """
     conditions, seeds = list(grid.conditions()), list(grid.seeds)
-    methods = grid.methods
-    baseline, *compared = methods
-    first = predictions_of(runs[conditions[0], baseline, seeds[0]])
-    scoring = labels_of(first.labels)
+    baseline, *compared = grid.methods
+    scoring = labels_of(predictions_of(runs[conditions[0], baseline, seeds[0]]).labels)
     columns = [
         (measure, score, column)
         for measure, each in (MEASURES | dict(measures or {})).items() for score, column in each.columns.items()
         if any(score in run.metrics.get(measure, {}) for run in runs.values())
     ]  # fmt: skip
-    values = {key: values_of(run, scoring, columns) for key, run in runs.items()}
-
-    def of_seeds(condition: Condition, method: str, score: str) -> np.ndarray:
-        missing = np.array(math.nan)
-        return np.array([values[condition, method, seed].get(score, missing) for seed in seeds])
+    missing = np.array(math.nan)
+    values: dict[tuple[Condition, str], dict[str, np.ndarray]] = {}  # score to (S, N), or (S,)
+    for condition, method in product(conditions, grid.recipes):
+        own = [values_of(runs[condition, method, seed], scoring, columns) for seed in seeds]
+        values[condition, method] = {score: np.array([each.get(score, missing) for each in own]) for score in own[0]}
 
     def differences(
         groups: Sequence[Sequence[Condition]], score: str, over_sets: bool = False
     ) -> list[dict[str, PairedDifference]]:
-        found = [
+        def of_group(method: str, group: Sequence[Condition]) -> list[np.ndarray]:
+            return [values[condition, method][score] for condition in group]
+
+        family = adjusted([
             paired_difference(
-                [of_seeds(condition, method, score) for condition in group],
-                [of_seeds(condition, baseline, score) for condition in group],
-                over_sets, comparisons=len(groups) * len(compared),
+                of_group(method, group), of_group(baseline, group), over_sets, comparisons=len(groups) * len(compared)
             )
             for group in groups for method in compared
-        ]  # fmt: skip
-        rows = iter(adjusted(found))
+        ])  # fmt: skip
+        rows = iter(family)
         return [{method: next(rows) for method in compared} for _ in groups]
 
     shown = [*scoring.compared]
-    shown += [
-        score for _, score, _ in columns
-        if all(np.isfinite(values[key].get(score, math.nan)) for key in runs if key[1] in methods)
-    ]  # fmt: skip
+    for _, score, _ in columns:
+        if all(np.isfinite(values[key].get(score, math.nan)).all() for key in product(conditions, grid.methods)):
+            shown.append(score)
     found = {score: differences([[each] for each in conditions], score) for score in shown}
     results = []
     for number, condition in enumerate(conditions):
-        of_first = {method: values[condition, method, seeds[0]] for method in grid.recipes}  # all seeds have the same
-        predicted = {
-            method: [predictions_of(runs[condition, method, seed]) for seed in seeds] for method in grid.recipes
-        }
-        classes = {
-            method: [scoring.class_scores(each.probabilities, each.labels) for each in of_method]
-            for method, of_method in predicted.items()
-        }
+        of_classes: dict[str, list[dict[str, np.ndarray]]] = {}
+        for method in grid.recipes:
+            predicted = [predictions_of(runs[condition, method, seed]) for seed in seeds]
+            of_classes[method] = [scoring.class_scores(each.probabilities, each.labels) for each in predicted]
+        references: dict[str, dict[str, float]] = {method: {} for method in grid.references}
+        for method, score in product(grid.references, shown):
+            if score in values[condition, method]:
+                apart = values[condition, method][score] - values[condition, baseline][score]
+                references[method][score] = float(apart.mean())
+        first = runs[condition, baseline, seeds[0]]
         results.append(ConditionResults(
             condition,
             title=grid.title(condition),
-            rows=len(predicted[baseline][0]),
+            rows=len(predictions_of(first)),
             scores={
                 method: {
-                    score: of_seeds(condition, method, score).reshape(len(seeds), -1).mean(1).tolist()
-                    for score in names
+                    score: by_seed.reshape(len(seeds), -1).mean(1).tolist()
+                    for score, by_seed in values[condition, method].items()
                 }
-                for method, names in of_first.items()
+                for method in grid.recipes
             },
             differences={method: {score: found[score][number][method] for score in shown} for method in compared},
-            references={
-                method: {
-                    score: float((of_seeds(condition, method, score) - of_seeds(condition, baseline, score)).mean())
-                    for score in shown if score in of_first[method]
-                }
-                for method in grid.references
-            },
+            references=references,
             classes=ClassScores(
-                list(runs[condition, baseline, seeds[0]].labels), classes[baseline][0]["support"].tolist(),
-                {method: [(100 * each["f1"]).tolist() for each in by_seed] for method, by_seed in classes.items()},
+                list(first.labels), of_classes[baseline][0]["support"].tolist(),
+                {method: [(100 * each["f1"]).tolist() for each in by_seed] for method, by_seed in of_classes.items()},
             ),
             measured={score: column for _, score, column in columns},
         ))  # fmt: skip
@@ -208,10 +185,7 @@ def values_of(run: Run, scoring: Labels, columns: Sequence[tuple[str, str, Colum
     """The scores of a run: those of each test row (N,), or one number; those of `IN_PERCENT` in percent.
 
     Runs of a comparison have no estimate, so that all labels have the threshold 0.5, and no scores at others are kept.
-    The intervals of a single run are left out, too.
-
-    Args:
-        columns: the numbers of measures: measure, score and column.
+    The intervals of a single run are left out, too. `columns` are those of measures: measure, score and column.
     """
 
     def number(value: float | None) -> np.ndarray:
@@ -224,10 +198,9 @@ def values_of(run: Run, scoring: Labels, columns: Sequence[tuple[str, str, Colum
     found |= {name: np.array(scaled[name]) for name in ("temperature", SCALED) if name in scaled}
     found |= scoring.row_scores(predictions.probabilities, predictions.labels)
     found = {name: value * (100 if name in IN_PERCENT else 1) for name, value in found.items()}
-    found |= {
-        score: number(metrics[measure][score]) * column.scale
-        for measure, score, column in columns if score in metrics.get(measure, {})
-    }  # fmt: skip
+    for measure, score, column in columns:
+        if score in metrics.get(measure, {}):
+            found[score] = number(metrics[measure][score]) * column.scale
     # References have no passes.
     return found | {name: np.array(metrics[name]) for name in ("text_passes", "seconds") if name in metrics}
 
@@ -273,18 +246,9 @@ class SeedPredictions:
     disputed: int
     texts: list[DisputedText]
 
-    @property
-    def of_several(self) -> bool:
-        """Whether a text can have several labels, whose decisions have no confusion matrix."""
-        return not self.confusions
-
 
 def seed_predictions(results: ConditionResults, seeds: Sequence[int], runs: Mapping[Key, Run]) -> SeedPredictions:
-    """Sums up the predictions of all methods and seeds in a condition. Reads the disputed texts from a run's folder.
-
-    Raises:
-        InputError: the predictions of a run are missing or damaged.
-    """
+    """What the seeds of all methods predict in a condition. Disputed texts are read from a run's folder."""
     stacked = {
         method: np.stack([predictions_of(runs[results.condition, method, seed]).probabilities for seed in seeds])
         for method in results.scores

@@ -6,22 +6,19 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
 from salience.audit.findings import KINDS, Finding, OutOfFold, kinds_of, named, rows_of, shown
 from salience.audit.neighbours import NEIGHBOURS
 from salience.audit.words import EXPLAINED, GAMMA, PART, SHARE
 from salience.audit.wrong_labels import LEAST, LOWEST, most_mistaken, noise_counts, share_of_right, share_of_wrong
 from salience.data.task import Task
-from salience.report.page import Block, Card, Section, Table, Title, page_of
+from salience.report.page import Block, Card, Marked, Phrase, Section, Table, Title, page_of
 
 MOST = 100  # findings of a kind that are shown
 OF_GROUP = 10  # texts of a finding that are shown
-OVERVIEW = Markup(
-    "{:,} labelled rows{}. Every finding is a suggestion: it says where to look, and is sometimes wrong. Write "
-    "<code>relabel</code>, <code>delete</code> or <code>keep</code> into the column <code>decision</code> of "
-    "<code>decisions.csv</code>, then write the corrected copy with <code>salience audit DATA --apply decisions.csv "
-    "--output FILE</code>."
+OVERVIEW = (
+    "Every finding is a suggestion: it says where to look, and is sometimes wrong. Write relabel, delete or keep into "
+    "the column decision of decisions.csv, then write the corrected copy with salience audit DATA --apply "
+    "decisions.csv --output FILE."
 )
 ABOUT = {  # kind: the title of its section, and what it shows
     "label": ("Likely wrong labels", ""),
@@ -87,33 +84,26 @@ class AuditEvidence:
 
 
 def audit_page(evidence: AuditEvidence, title: str) -> str:
-    """The page as HTML. The same evidence gives the same page.
-
-    Args:
-        title: a title as plain text.
-    """
+    """The page as HTML, with a title as plain text. The same evidence gives the same page."""
     task = evidence.task
     found = {
         kind: [each for each in evidence.findings if each.kind == kind] for kind in kinds_of(task, evidence.explained)
     }
     counts = [[KINDS[kind], f"{len(each):,}"] for kind, each in found.items()]
     tests = f" and {len(task.test):,} test rows" if len(task.test) else ""
-    overview: list[Block] = [OVERVIEW.format(len(task.training), tests), Table(["what", "found"], counts)]
-    sections = [Section("overview", "Overview", overview)]
+    rows = f"{len(task.training):,} labelled rows{tests}. {OVERVIEW}"
+    sections = [Section("overview", "Overview", [rows, Table(["what", "found"], counts)])]
     for kind, findings in found.items():
         name, about = ABOUT[kind]
-        blocks: list[Block] = [about.format(evidence.similarity)]
-        if kind == "label":
-            blocks = about_labels(evidence)
+        blocks: list[Block] = [about.format(evidence.similarity)] if about else about_labels(evidence)
         if not findings:
             blocks.append("None were found.")
         elif len(findings) > MOST:
-            words = Markup("The first {} of {:,}; <code>audit.jsonl</code> has all of them.")
-            blocks.append(words.format(MOST, len(findings)))
-        if kind in ("word", "deciding_word"):
-            blocks += [words_table(kind, findings[:MOST])] if findings else []
-        else:
+            blocks.append(f"The first {MOST} of {len(findings):,}; all are in audit.jsonl.")
+        if kind not in ("word", "deciding_word"):
             blocks += [card_of(each, task) for each in findings[:MOST]]
+        elif findings:
+            blocks.append(words_table(kind, findings[:MOST]))
         sections.append(Section(kind, name, blocks, KINDS[kind]))
     return page_of(title, "", sections)
 
@@ -122,16 +112,17 @@ def about_labels(evidence: AuditEvidence) -> list[Block]:
     """How labels were judged, how many are wrong, and which are mistaken for which."""
     task, predicted = evidence.task, evidence.predicted
     counts = noise_counts(task, predicted)
-    words = f"predictions are the label. About {share_of_wrong(counts):.1%} of the labels"
+    right, wrong = share_of_right(task, predicted), share_of_wrong(counts)
+    words = f"{right:.1%} of the predictions are the label. About {wrong:.1%} of the labels"
     if task.multi_label:
         words = (
-            "decisions about labels, at 0.5, are right. Each label is judged by itself. About "
-            f"{share_of_wrong(counts):.1%} of the decisions in the data"
+            f"{right:.1%} of the decisions about labels, at 0.5, are right. Each label is judged by itself. About "
+            f"{wrong:.1%} of the decisions in the data"
         )
     blocks: list[Block] = [
         f"By confident learning on the probabilities of {predicted.source}. Each of {len(predicted.places):,} rows "
-        f"was predicted by a model that was not trained on it; {share_of_right(task, predicted):.1%} of the {words} "
-        "are estimated to be wrong. The rows in which the prediction is farthest above the label come first."
+        f"was predicted by a model that was not trained on it; {words} are estimated to be wrong. The rows in which "
+        "the prediction is farthest above the label come first."
     ]
     if pairs := most_mistaken(counts, task.labels, OF_GROUP):
         several = task.multi_label
@@ -145,53 +136,56 @@ def about_labels(evidence: AuditEvidence) -> list[Block]:
 
 def words_table(kind: str, findings: Sequence[Finding]) -> Table:
     """The words of findings, with what was measured of them."""
-    if kind == "word":
-        heads = ["gamma", "log odds ratio", "texts of the label with it"]
-        measured = [[f"{each.details['gamma']:.3f}", f"{each.details['log_odds']:.2f}"] for each in findings]
-    else:
-        heads = ["part of the explanation", "texts of the label with it"]
-        measured = [[f"{100 * each.score:.0f} %"] for each in findings]
-    rows = [
-        [each.details["word"], each.details["label"], *own, f"{100 * each.details.get('share', each.score):.0f} %"]
-        for each, own in zip(findings, measured, strict=True)
-    ]
-    return Table(["word", "label", *heads], rows, {1})
+    rows = []
+    for each in findings:
+        found, share = each.details, each.details.get("share", each.score)
+        measured = [f"{100 * each.score:.0f} %"]
+        if kind == "word":
+            measured = [f"{found['gamma']:.3f}", f"{found['log_odds']:.2f}"]
+        rows.append([found["word"], found["label"], *measured, f"{100 * share:.0f} %"])
+    heads = ["gamma", "log odds ratio"] if kind == "word" else ["part of the explanation"]
+    return Table(["word", "label", *heads, "texts of the label with it"], rows, {1})
 
 
 def card_of(finding: Finding, task: Task) -> Card:
     """A finding with its texts, at most `OF_GROUP` of its rows and of its test rows."""
-    kind, details, tested = finding.kind, finding.details, finding.details.get("test_rows", [])
+    tested = finding.details.get("test_rows", [])
     rows = [(task.test, row, "test row") for row in tested[:OF_GROUP]]
     rows += [(task.training, row, "row") for row in finding.rows[:OF_GROUP]]
-    if kind == "label":
-        lead = Markup('<span class="row">row {}</span> <span class="wrong">{}</span>').format(
-            finding.rows[0], shown(details["label"])
-        )
-        if task.multi_label:
-            chances = (Markup("{} is {:.3f}").format(*item) for item in details["probabilities"].items())
-            lead += Markup(", likely <strong>{}</strong>: the probability of {}").format(
-                shown(details["suggested"]), Markup(", of ").join(chances)
-            )
-        else:
-            lead += Markup(" {:.3f}, likely <strong>{}</strong> {:.3f}").format(
-                details["probability_of_label"], details["suggested"], details["probability_of_suggested"]
-            )
-    elif kind == "outlier":
-        lead = Markup("distance {:.3f}").format(finding.score)
-    elif kind == "classes":
-        lead = Markup("<strong>{}</strong> and <strong>{}</strong>: area {:.3f}, {} confused rows").format(
-            *details["labels"], details["area"], len(finding.rows)
-        )
-    else:
-        lead = Markup("cosine {:.3f}{}").format(finding.score, "" if kind == "leak" else f": {finding.suggestion}")
-        shown_rows, of = len(rows) - (kind == "leak"), len(tested if kind == "test_duplicate" else finding.rows)
-        if of > shown_rows:
-            lead += Markup(' <span class="row">({} of {} rows)</span>').format(shown_rows, of)
-    texts = []
+    texts: list[tuple[Phrase, str]] = []
     for part, row, name in rows:
         place = bisect_left(rows_of(part), row)  # rows are in the order of the file
         label = shown(named(part.known_labels[place], task.labels))
-        before = Markup('<span class="row">{} {}</span> <strong>{}</strong>').format(name, row, label)
+        before: Phrase = "" if finding.kind == "label" else [Marked(f"{name} {row}", "row"), " ", Marked(label)]
         first, *second = (column[place] for column in part.columns)
-        texts += [("" if kind == "label" else before, first), *(("", text) for text in second)]
-    return Card(lead, texts)
+        texts += [(before, first), *(("", text) for text in second)]
+    return Card(lead_of(finding, len(rows), task.multi_label), texts)
+
+
+def lead_of(finding: Finding, rows: int, several: bool) -> Phrase:
+    """What is said of a finding of which so many rows are shown."""
+    kind, details = finding.kind, finding.details
+    if kind == "label":
+        given: Phrase = [Marked(f"row {finding.rows[0]}", "row"), " ", Marked(shown(details["label"]), "wrong")]
+        likely = Marked(shown(details["suggested"]))
+        if several:
+            chances = (f"{label} is {chance:.3f}" for label, chance in details["probabilities"].items())
+            return [*given, ", likely ", likely, f": the probability of {', of '.join(chances)}"]
+        label, suggested = details["probability_of_label"], details["probability_of_suggested"]
+        return [*given, f" {label:.3f}, likely ", likely, f" {suggested:.3f}"]
+    if kind == "outlier":
+        return f"distance {finding.score:.3f}"
+    if kind == "classes":
+        one, other = details["labels"]
+        return [
+            Marked(one),
+            " and ",
+            Marked(other),
+            f": area {details['area']:.3f}, {len(finding.rows)} confused rows",
+        ]
+    cosine = f"cosine {finding.score:.3f}"
+    lead: list[str | Marked] = [cosine if kind == "leak" else f"{cosine}: {finding.suggestion}"]
+    of, rows = len(details["test_rows"] if kind == "test_duplicate" else finding.rows), rows - (kind == "leak")
+    if of > rows:
+        lead.append(Marked(f" ({rows} of {of} rows)", "row"))
+    return lead

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.markdown import Markdown
@@ -14,7 +14,6 @@ from rich.text import Text
 
 from salience.errors import InputError, unknown
 
-INDEX = "README.md"
 WIDE = 200  # characters: more than any row needs
 # A card begins with its name, a line on what the method does, and a table with one row.
 HEAD = re.compile(
@@ -23,8 +22,7 @@ HEAD = re.compile(
 LEVELS = ("tokens", "words", "embeddings", "a layer", "last layer", "sentence")  # in the order of the model
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """What the head of a card says of its method."""
 
     name: str
@@ -33,11 +31,6 @@ class Entry:
     guide: str  # what says which parts matter
     cost: str  # of a training step with half of its loss on unmixed texts, in forward passes
     cost_mixed: str  # of a training step on mixed texts only
-
-
-OTHERS = {  # what `--method` takes beside the methods
-    "plain": "it trains on the texts as they are, without mixing",
-}
 
 
 def cards_folder() -> Path:
@@ -49,33 +42,24 @@ def cards_folder() -> Path:
 
 def read_index() -> list[Entry]:
     """The heads of all cards, in the order of the levels at which the methods mix, and of their names."""
-    names = sorted(file.stem for file in cards_folder().glob("*.md") if file.name != INDEX)
-    return sorted(map(read_head, names), key=lambda entry: LEVELS.index(entry.level))
-
-
-def read_head(name: str) -> Entry:
-    """The head of a card.
-
-    Raises:
-        ValueError: the card does not begin with a name, a line and a table with a row.
-    """
-    head = HEAD.match((cards_folder() / f"{name}.md").read_text(encoding="utf-8"))
-    if head is None or head["name"] != name:
-        raise ValueError(f"{name}.md: a card begins with its name, a line on the method, and a table with one row")
-    line = head["line"][0].lower() + head["line"][1:]
-    return Entry(name, line, *(cell.strip() for cell in head["cells"].split("|")))
+    entries = []
+    for file in sorted(cards_folder().glob("*.md")):
+        if file.name == "README.md":
+            continue
+        head = HEAD.match(file.read_text(encoding="utf-8"))
+        if head is None or head["name"] != file.stem:
+            raise ValueError(f"{file.name}: a card begins with its name, a line on the method, and a table with a row")
+        line = head["line"][0].lower() + head["line"][1:]
+        entries.append(Entry(file.stem, line, *(cell.strip() for cell in head["cells"].split("|"))))
+    return sorted(entries, key=lambda entry: (LEVELS.index(entry.level), entry.name))
 
 
 def read_card(name: str) -> str:
-    """The Markdown of a method's card.
-
-    Raises:
-        InputError: there is no such method; the message names the nearest one.
-    """
+    """The Markdown of a method's card; an `InputError` names the nearest method if there is none of this name."""
     names = [entry.name for entry in read_index()]
     name = name.partition(":")[0]  # as `train --method` takes it, without fields
-    if name in OTHERS:
-        raise InputError(f"{name} has no card: {OTHERS[name]}")
+    if name == "plain":
+        raise InputError("plain has no card: it trains on the texts as they are, without mixing")
     if name not in names:
         raise unknown("method", name, names)
     return (cards_folder() / f"{name}.md").read_text(encoding="utf-8")
@@ -99,11 +83,7 @@ def show_index(console: Console | None = None) -> None:
 
 
 def show_card(name: str, console: Console | None = None) -> None:
-    """Prints the card of a method: formatted in a terminal, as Markdown elsewhere.
-
-    Raises:
-        InputError: there is no such method.
-    """
+    """Prints the card of a method: formatted in a terminal, as Markdown elsewhere."""
     console = console or Console(highlight=False)
     card = read_card(name)
     if console.is_terminal:

@@ -1,25 +1,23 @@
-"""The report of a comparison, as a page and as Markdown: tables, pictures, and the texts on which methods disagree."""
+"""The report of a comparison in the terminal, as a page and as Markdown: tables, verdicts, pictures, and texts."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
-from markupsafe import Markup
+from rich.console import Console
 
 from salience.comparison.comparison import Comparison
 from salience.comparison.heat_maps import HeatMaps
-from salience.comparison.results import ConditionResults, SeedPredictions
+from salience.comparison.paired_difference import PairedDifference
+from salience.comparison.results import ConditionResults, OverDataSets, SeedPredictions
 from salience.comparison.variation import spread
 from salience.errors import counted
-from salience.report.comparison import (
-    board,
-    grid_in_words,
-    measured_tables,
-    over_table,
-    statistics_in_words,
-    verdicts,
-)
+from salience.explainers.explanation import Explanation
 from salience.report.comparison_pictures import (
     MOST_CLASSES,
+    RELIABILITY,
     confusion_matrices,
     gain_against_cost,
     learning_curves,
@@ -29,23 +27,63 @@ from salience.report.comparison_pictures import (
 from salience.report.page import (
     Block,
     Card,
+    Cell,
     Figure,
     Grid,
-    Instead,
+    Legend,
     Lines,
+    Marked,
+    Phrase,
     Section,
     Table,
     Title,
-    legend,
+    in_terminal,
+    joined,
     markdown_of,
     page_of,
-    predicted_in_words,
 )
-from salience.report.pictures import Styles
+from salience.report.terminal import literal
+from salience.scores.labels import IN_PERCENT
 from salience.scores.metrics import confused_pairs
 
 FOLDED = 12  # verdicts, and classes, from which on they are folded
 LISTED_PAIRS = 10  # of classes that are confused, for each method
+FIRST, WIDEST = 4, 3  # scores, and methods in a table of measures, that fit into a terminal; the report has all
+SCALED = {"calibration_error_scaled": "calibration error with temperature"}
+LOWER_IS_BETTER = ("log_loss", "calibration_error", *SCALED)
+UNITS = dict.fromkeys(IN_PERCENT, "%, ") | {"log_loss": "nats, "}
+SHORT = {"p": "p (Holm)", "time": "x time"}  # heads of columns in a terminal, where they have no units
+Column = tuple[Cell, dict[str, Cell]]  # the head, and the cell of each method
+
+
+def show_comparison(comparison: Comparison, console: Console | None = None) -> None:
+    """Prints the scores of each method, the differences to the baseline, and a verdict on each method."""
+    console, title = console or Console(highlight=False), comparison.scoring.main_title
+    for results in comparison.conditions:
+        columns = columns_of(results)
+        seeds = len(comparison.seeds)
+        what = f"{results.rows} test rows, {title} in percent, mean ± standard deviation over {seeds} seeds"
+        heading = f"{results.title}: {what}" if results.title else what
+        scores = short_table([*columns["scores"][:FIRST], *columns["spent"]], list(results.scores))
+        console.print(in_terminal(heading, scores))
+        what = (
+            f"difference to {results.baseline} in points of {title}, with the 95 % interval over seeds and test rows"
+        )
+        differences = short_table(columns["differences"], [*results.differences, *results.references])
+        console.print(in_terminal(what, differences))
+        if 1 + len(results.differences) <= WIDEST:
+            for what, table in measured_tables(results).items():
+                console.print(in_terminal(what, table))
+    for over in comparison.over_data_sets:
+        what = f"difference to {comparison.baseline} in {title}, mean over the data sets"
+        console.print(in_terminal(f"{over.title}: {what}" if over.title else what, over_table(over)))
+    for line in verdicts(comparison):
+        console.print(literal(line), soft_wrap=True)
+
+
+def short_table(columns: Sequence[Column], methods: Sequence[str]) -> Table:
+    heads = [SHORT.get(head.text, head.text.removeprefix("difference in ")) for head, _ in columns]
+    return Table(["", *heads], [[method, *(cells[method].text for _, cells in columns)] for method in methods])
 
 
 def comparison_page(comparison: Comparison, title: str) -> str:
@@ -55,102 +93,252 @@ def comparison_page(comparison: Comparison, title: str) -> str:
         comparison: what it shows.
         title: a title as plain text.
     """
-    styles, found = Styles(), verdicts(comparison)
+    found = verdicts(comparison)
     before = [Lines(found, f"{len(found)} verdicts in words" if len(found) > FOLDED else "")]
-    sections = sections_of(comparison, styles)
     about, explainer = about_of(comparison), comparison.heat_maps.explainer
-    return page_of(title, about, sections, "comparison.css", before, explainer, styles)
+    return page_of(title, about, sections_of(comparison), "comparison.css", before, explainer)
 
 
 def comparison_markdown(comparison: Comparison, title: str) -> str:
     """The report as Markdown of GitHub. Every value is escaped. Arguments as of `comparison_page`."""
-    before = [Lines(verdicts(comparison))]
-    return markdown_of(title, about_of(comparison), sections_of(comparison, Styles()), before)
+    return markdown_of(title, about_of(comparison), sections_of(comparison), [Lines(verdicts(comparison))])
 
 
 def about_of(comparison: Comparison) -> str:
-    return f"{grid_in_words(comparison)}. {statistics_in_words(comparison)}"
+    """How many runs there are of what, how the numbers were computed, and what the seeds vary."""
+    drawn, seeds = comparison.drawn, comparison.seeds
+    references = len(comparison.conditions[0].references)
+    parts = [counted(len(comparison.methods) - references, "method")]
+    parts += [counted(references, "reference")] if references else []
+    parts.append(counted(len(seeds), "seed"))
+    if len(comparison.conditions) > 1:
+        parts.append(counted(len(comparison.conditions), "condition"))
+    family = sum(len(results.differences) for results in comparison.conditions)
+    together = "the p-values are those of sign flips"
+    if family > 1:
+        together = (
+            f"over the {family} differences of a score, the intervals hold together at 95 % (Bonferroni) and the "
+            "p-values of sign flips are adjusted by Holm"
+        )
+    if all(drawn):
+        rows, limit = "each of which draws other rows", ""
+    else:
+        rows = "each of which draws other rows where not all train" if any(drawn) else "all on the same training rows"
+        limit = (
+            " Where all rows train, seeds differ in initial weights, batches and mixing: the intervals do not cover "
+            "other training rows."
+        )
+    return (
+        f"{counted(comparison.provenance.runs, 'run')}: {', '.join(parts)}. Means ± standard deviations over the "
+        f"{len(seeds)} seeds {', '.join(map(str, seeds))}, {rows}; differences to {comparison.baseline} are paired by "
+        f"seed and test row, with 95 % intervals over seeds and test rows; {together}.{limit}"
+    )
 
 
-def joined(title: str, words: str) -> str:
-    """A caption that begins with its condition, if that has a title."""
-    return f"{title}: {words}" if title else f"{words[0].upper()}{words[1:]}"
+def verdicts(comparison: Comparison) -> list[str]:
+    """A line for every method but the baseline and every condition, and over the data sets if there are several."""
+    lines = []
+    for results in comparison.conditions:
+        for method, by_score in results.differences.items():
+            found, times = by_score[results.scoring.main], results.times(method)
+            lines.append(verdict(method, found, results.baseline, results.title, times))
+    for over in comparison.over_data_sets:
+        title = f"{over.title}, over all data sets" if over.title else "over all data sets"
+        lines += [verdict(method, found, comparison.baseline, title) for method, found in over.here.items()]
+    return lines
 
 
-def titled(title: str) -> list[Block]:
-    return [Title(title)] if title else []
+def verdict(
+    method: str, difference: PairedDifference, baseline: str, title: str = "", times: float | None = None
+) -> str:
+    """One line on whether the main score differs from the baseline's by more than seeds and test rows explain.
+
+    Args:
+        difference: in the main score, in points.
+        title: the condition; may be empty.
+        times: the time of the method as a multiple of the baseline's; None leaves it out.
+    """
+    name = f"{title}, {method}" if title else method
+    if difference.low is None or difference.high is None:
+        return f"{name}: the same difference to {baseline} with every seed, so no interval can be computed"
+    interval = f"{difference.mean:+.1f} points [{difference.low:+.1f}, {difference.high:+.1f}]"
+    if difference.beyond_chance:
+        better = "better" if difference.mean > 0 else "worse"
+        cost = "" if times is None else f", at {times:.2g} times its time"
+        return f"{name}: {better} than {baseline} beyond chance: {interval}{cost}"
+    needed, remedy = difference.needed, ""
+    if needed is not None:
+        remedy = f"; {needed.draws:.0f} seeds would show half a point"
+        if math.isinf(needed.draws):
+            rows = f"because the test rows alone give ±{needed.by_rows:.1f}"
+            remedy = f"; no number of seeds would show half a point, {rows}"
+    return f"{name}: no difference to {baseline} that this many runs can show: {interval}{remedy}"
 
 
-def sections_of(comparison: Comparison, styles: Styles) -> list[Section]:
+def sections_of(comparison: Comparison) -> list[Section]:
     """What the report shows."""
     predictions = comparison.predictions
     baseline, score = comparison.baseline, comparison.scoring.main_title
-    several = any(each.of_several for each in predictions)
-    methods: list[Block] = ["Of each score, the best mean is bold and named best, whether or not it is beyond chance."]
-    for results in comparison.conditions:
-        rows = f"{results.rows:,} test rows"
-        methods += [Title(f"{results.title}: {rows}" if results.title else rows), board(results)]
-        for what, table in measured_tables(results):
-            methods += [
-                f"{what[0].upper()}{what[1:]}. Mean ± standard deviation over seeds of {baseline}; of the others the "
-                "difference to it, with the 95 % interval over seeds.", table,
-            ]  # fmt: skip
-        caption = joined(results.title, f"{score} of every run, and differences with their intervals")
-        methods.append(Figure(caption, runs_and_intervals(results, comparison.seeds)))
+    several = comparison.scoring.several
     over = [block for each in comparison.over_data_sets for block in (*titled(each.title), over_table(each))]
-    curves = [
-        Figure(joined(each.title, f"mean {score} ± standard deviation over seeds"), learning_curves(each),
-               Table(["method", *(f"{size:,} rows" for size in each.rows)],
-                     [[method, *map(spread, values)] for method, values in each.values.items()]))
-        for each in comparison.curves
-    ]  # fmt: skip
-    costs = [
-        Figure(joined(each.results.title, f"difference in {score} against time"), gain_against_cost(each.results))
-        for each in predictions
-    ]
-    reliability = [
-        Figure(
-            joined(each.results.title, reliability_caption(each.of_several)), reliability_diagrams(each.reliability)
-        )
-        for each in predictions
-    ]
+    curves, tables = [], []
+    for each in comparison.curves:
+        caption = joined(each.title, f"mean {score} ± standard deviation over seeds")
+        curves.append(Figure(caption, learning_curves(each)))
+        rows = [[method, *map(spread, values)] for method, values in each.values.items()]
+        tables.append(Table(["method", *(f"{size:,} rows" for size in each.rows)], rows, in_place=True))
+    costs, reliability, classes, confusions, disputed = [], [], [], [], []
+    for own in predictions:
+        title = own.results.title
+        costs.append(Figure(joined(title, f"difference in {score} against time"), gain_against_cost(own.results)))
+        reliability.append(Figure(joined(title, RELIABILITY[several]), reliability_diagrams(own.reliability)))
+        classes += [*titled(title), class_table(own.results)]
+        confusions += confusions_of(own)
+        disputed += disputed_of(own, baseline, comparison.heat_maps) if own.texts else []
     bins, below = "Predictions of all seeds", "a method is more confident than right"
     if several:
         bins, below = "Decisions about all labels by all seeds", "probabilities are too high"
     bins = f"{bins}, in bins of equal size. Below the diagonal, {below}."
-    classes = [block for each in predictions for block in (*titled(each.results.title), class_table(each.results))]
-    confusions = [block for each in predictions for block in confusions_of(each)]
-    disputed = [block for each in predictions if each.texts
-                for block in disputed_of(each, baseline, comparison.heat_maps)]  # fmt: skip
-    what = "label" if several else "class"
     found = [
-        Section("methods", "Methods", methods),
+        Section("methods", "Methods", methods_of(comparison)),
         Section("over", "Over data sets", over and [
             f"Difference to {baseline} in {score}, in points, mean over the data sets, with 95 % intervals.", *over,
         ]),
         Section("curves", "Learning curves", curves and [
-            f"The {score} (%) by the number of labelled rows.", Grid(curves),
+            f"The {score} (%) by the number of labelled rows.", Grid(curves), *tables,
         ]),
         Section("cost", "Gain against cost", costs and [Grid(costs)]),
         Section("reliability", "Reliability", reliability and [bins, *reliability]),
         Section("classes", "Labels" if several else "Classes", classes and [
-            f"F1 of each {what} in percent, mean ± standard deviation over seeds. All sizes and seeds are in "
-            "classes.csv.", *classes,
+            f"F1 of each {'label' if several else 'class'} in percent, mean ± standard deviation over seeds. All "
+            "sizes and seeds are in classes.csv.", *classes,
         ], "Classes"),
         Section("confusions", "Confusions", confusions),
         Section("disputed", "Texts on which methods disagree", disputed and [
-            *about_heat_maps(comparison.heat_maps, several, styles), *disputed
+            *about_heat_maps(comparison.heat_maps, several), *disputed
         ], "Texts"),
         Section("recipe", "Recipe and runs", provenance_of(comparison), "Recipe"),
     ]  # fmt: skip
     return [section for section in found if section.blocks]
 
 
-def reliability_caption(of_several: bool) -> str:
-    """What the axes of a reliability diagram are; `of_several`: whether a text can have several labels."""
-    if of_several:
-        return "share of the texts that have a label (accuracy) against its probability (confidence)"
-    return "accuracy against confidence"
+def titled(title: str) -> list[Block]:
+    return [Title(title)] if title else []
+
+
+def methods_of(comparison: Comparison) -> list[Block]:
+    """The tables of each condition, and all of its runs as a picture."""
+    score = comparison.scoring.main_title
+    blocks: list[Block] = ["Of each score, the best mean is bold and named best, whether or not it is beyond chance."]
+    for results in comparison.conditions:
+        rows = f"{results.rows:,} test rows"
+        blocks += [Title(f"{results.title}: {rows}" if results.title else rows), board(results)]
+        for what, table in measured_tables(results).items():
+            about = (
+                f"{joined('', what)}. Mean ± standard deviation over seeds of {comparison.baseline}; of the others "
+                "the difference to it, with the 95 % interval over seeds."
+            )
+            blocks += [about, table]
+        caption = joined(results.title, f"{score} of every run, and differences with their intervals")
+        blocks.append(Figure(caption, runs_and_intervals(results, comparison.seeds)))
+    return blocks
+
+
+def board(results: ConditionResults) -> Table:
+    """Scores, differences in the main score and some others, passes and times of all methods in a condition."""
+    columns = [column for group in columns_of(results).values() for column in group]
+    rows: list[list[str | Cell]] = [[method, *(cells[method] for _, cells in columns)] for method in results.scores]
+    return Table(["method", *(head for head, _ in columns)], rows)
+
+
+def columns_of(results: ConditionResults) -> dict[str, list[Column]]:
+    """The columns of a condition: "scores", "differences", "scaled", of some runs only, and what was "spent".
+
+    Scores that no run has take no column.
+    """
+    scoring, methods = results.scoring, results.scores
+    known = {score for scores in methods.values() for score in scores}
+
+    def scored(score: str, name: str) -> Column:
+        unit = f"{UNITS.get(score, '')}{'lower' if score in LOWER_IS_BETTER else 'higher'} is better"
+        best = best_methods(results, score)
+        return Cell(name, unit), {each: Cell(spread_of(results, each, score), best=each in best) for each in methods}
+
+    def difference(method: str, score: str) -> Cell:
+        if method in results.differences:
+            return Cell(str(results.differences[method][score]))
+        if method in results.references:  # without a claim, so without interval and p-value
+            return Cell(f"{results.references[method][score]:+.2f}")
+        return Cell("baseline" if score == scoring.main else "")
+
+    def different(score: str) -> Column:
+        unit = "points" if score in IN_PERCENT else "nats"
+        head = Cell(f"difference in {scoring.compared[score]}", f"{unit} [95 % interval]")
+        return head, {method: difference(method, score) for method in methods}
+
+    def p(method: str) -> Cell:
+        if method in results.differences:
+            return Cell(p_value(results.differences[method][scoring.main]))
+        return Cell("reference" if method in results.references else "")
+
+    def passes(method: str) -> Cell:  # a mean over seeds; '-' for references, which have none
+        values = methods[method].get("text_passes", [math.nan])
+        return Cell(f"{sum(values) / len(values):,.0f}" if all(map(math.isfinite, values)) else "-")
+
+    holm = Cell("p", "Holm"), {method: p(method) for method in methods}
+    spent = [(Cell("passes", "of texts"), {method: passes(method) for method in methods})]
+    time = Cell("time", "x baseline"), {method: Cell(f"{results.times(method):.2f}") for method in methods}
+    return {
+        "scores": [scored(score, name) for score, name in scoring.compared.items()],
+        "differences": [different(scoring.main), holm, *map(different, scoring.beside)],
+        "scaled": [scored(score, name) for score, name in SCALED.items() if score in known],
+        "spent": [*spent, time] if "text_passes" in known else [time],
+    }
+
+
+def best_methods(results: ConditionResults, score: str) -> set[str]:
+    """The methods with the best mean of a score; none if all are equal. Methods without the score do not count."""
+    means = {
+        method: float(np.mean(scores[score]))
+        for method, scores in results.scores.items() if np.isfinite(scores.get(score, np.nan)).all()
+    }  # fmt: skip
+    best = (min if score in LOWER_IS_BETTER else max)(means.values(), default=0)
+    found = {method for method, mean in means.items() if mean == best}
+    return set() if len(found) == len(means) else found
+
+
+def spread_of(results: ConditionResults, method: str, score: str) -> str:
+    """Mean and standard deviation of a score that not all runs have; '-' if one has not."""
+    values = results.scores[method].get(score, [math.nan])
+    return spread(values) if all(map(math.isfinite, values)) else "-"
+
+
+def measured_tables(results: ConditionResults) -> dict[str, Table]:
+    """The tables of measures apart from the scores, by their titles; a row for each score.
+
+    A row has the score of the baseline, and the differences of the other methods from it with their intervals; the
+    scores of all methods where no difference can be computed.
+    """
+    methods = [results.baseline, *results.differences]
+    rows: dict[str, list[list[str]]] = {}
+    for score, column in results.measured.items():
+        cells = []
+        for method in methods:
+            found = results.differences.get(method, {}).get(score)
+            cells.append(spread_of(results, method, score) if found is None else str(found))
+        rows.setdefault(column.table, []).append([column.title, column.direction, *cells])
+    return {title: Table(["score", "unit", *methods], own, texts={1}) for title, own in rows.items()}
+
+
+def over_table(over: OverDataSets) -> Table:
+    """Differences in the main score over several data sets, a row for each method compared."""
+    rows = [[method, str(here), p_value(here), str(over.elsewhere[method])] for method, here in over.here.items()]
+    return Table(["method", "on these data sets", "p (Holm)", "on others like these"], rows)
+
+
+def p_value(difference: PairedDifference) -> str:
+    """The adjusted p-value: '0.031', or '< 0.001'."""
+    return "< 0.001" if difference.adjusted_p < 0.001 else f"{difference.adjusted_p:.3f}"
 
 
 def class_table(results: ConditionResults) -> Table:
@@ -172,35 +360,34 @@ def confusions_of(predictions: SeedPredictions) -> list[Block]:
         [method, labels[pair.label], labels[pair.predicted], f"{pair.rows:.1f}", f"{100 * pair.rows / pair.of:.0f} %"]
         for method, counts in predictions.confusions.items() for pair in confused_pairs(counts, LISTED_PAIRS)
     ]  # fmt: skip
-    pairs = Table(["method", "label", "prediction", "test rows", "of the label"], rows, {1, 2}) if rows else None
-    caption = joined(title, "the most confused classes, mean over seeds")
-    if predictions.confusions and len(labels) <= MOST_CLASSES:
-        picture = joined(title, "test rows by label (row) and prediction (column), mean over seeds")
-        return [Figure(picture, confusion_matrices(predictions), pairs)]
-    return [] if pairs is None else [Title(caption), pairs]
+    drawn = bool(predictions.confusions) and len(labels) <= MOST_CLASSES
+    head = ["method", "label", "prediction", "test rows", "of the label"]
+    pairs: list[Block] = [Table(head, rows, {1, 2}, in_place=drawn)] if rows else []
+    if drawn:
+        caption = joined(title, "test rows by label (row) and prediction (column), mean over seeds")
+        return [Figure(caption, confusion_matrices(predictions)), *pairs]
+    return pairs and [Title(joined(title, "the most confused classes, mean over seeds")), *pairs]
 
 
-def about_heat_maps(heat_maps: HeatMaps, several: bool, styles: Styles) -> list[Block]:
+def about_heat_maps(heat_maps: HeatMaps, several: bool) -> list[Block]:
     """What the heat maps are of, and why methods have none."""
-    found: list[Block] = [f"{line[0].upper()}{line[1:]}" for line in heat_maps.missing]
-    if heat_maps.of_texts:
-        what = (
-            "the label about which the methods differ most, as this model decides on it, with its"
-            if several
-            else "the class that it predicts, with its"
-        )
-        words = Markup(
-            "Heat maps: the model of each method with seed {}, {} probability, and the words with their scores by the "
-            "explainer {}, as of <code>salience explain</code>."
-        )
-        found.insert(0, legend(words.format(heat_maps.seed, what, heat_maps.explainer), styles))
-    return found
+    missing = [joined("", line) for line in heat_maps.missing]
+    if not heat_maps.of_texts:
+        return [*missing]
+    what = "the class that it predicts, with its"
+    if several:
+        what = "the label about which the methods differ most, as this model decides on it, with its"
+    about = (
+        f"Heat maps: the model of each method with seed {heat_maps.seed}, {what} probability, and the words with "
+        f"their scores by the explainer {heat_maps.explainer}, as of salience explain."
+    )
+    return [Legend(about), *missing]
 
 
 def disputed_of(predictions: SeedPredictions, baseline: str, heat_maps: HeatMaps) -> list[Block]:
     """The texts of a condition on which methods disagree: on the page with the explanations that there are."""
     results, texts = predictions.results, predictions.texts
-    what = f"the {'labels' if predictions.of_several else 'class'} that most of their seeds predict"
+    what = f"the {'labels' if results.scoring.several else 'class'} that most of their seeds predict"
     words = (
         f"On {predictions.disputed:,} of {counted(results.rows, 'test row')}, {baseline} and another method differ in "
         f"{what}."
@@ -209,22 +396,26 @@ def disputed_of(predictions: SeedPredictions, baseline: str, heat_maps: HeatMaps
         words += f" Shown are the {len(texts)} with the largest disagreement."
     cards, rows = [], []
     for each in texts:
-        values = {"row": str(each.row), "label": each.label}
+        facts = {"row": str(each.row), "label": each.label}
         for method, (predicted, seeds) in each.predicted.items():
             right = "right" if predicted == each.label else "wrong"
-            values[method] = f"{predicted} ({counted(seeds, 'seed')}, {right})"
-        pieces = (Markup("<div><dt>{}</dt><dd>{}</dd></div>").format(*item) for item in values.items())
-        maps = [
-            (Markup("<span><strong>{}</strong> {} {}</span>").format(method, *predicted_in_words(own)), own)
-            for method, own in heat_maps.of_texts.get((results.condition, each.row), {}).items()
-        ]
+            facts[method] = f"{predicted} ({counted(seeds, 'seed')}, {right})"
+        of_text = heat_maps.of_texts.get((results.condition, each.row), {})
+        maps: list[tuple[Phrase, Explanation]] = []
+        for method, own in of_text.items():
+            maps.append(([Marked(method), f" {predicted_in_words(own)}"], own))
         parts = [text for text in (each.text, each.second) if text is not None]
-        cards.append(
-            Card("", [("", text) for text in parts], Markup("<dl>{}</dl>").format(Markup().join(pieces)), maps)
-        )
-        rows.append([str(each.row), " / ".join(filter(None, parts)), *list(values.values())[1:]])
-    table = Table(["row", "text", "label", *texts[0].predicted], rows)
-    return [*titled(results.title), words, Instead(cards, table)]
+        cards.append(Card("", [("", text) for text in parts], facts, maps))
+        rows.append([str(each.row), " / ".join(filter(None, parts)), *list(facts.values())[1:]])
+    table = Table(["row", "text", "label", *texts[0].predicted], rows, in_place=True)
+    return [*titled(results.title), words, *cards, table]
+
+
+def predicted_in_words(explanation: Explanation) -> str:
+    """What is predicted and explained, "not joy" of a label that a text does not get; and its probability."""
+    chance = float(explanation.probabilities[explanation.target])
+    name = f"{'' if explanation.is_predicted else 'not '}{explanation.labels[explanation.target]}"
+    return f"{name} {f'{chance:.2f}' if math.isfinite(chance) else 'unknown'}"
 
 
 def provenance_of(comparison: Comparison) -> list[Block]:
@@ -237,13 +428,13 @@ def provenance_of(comparison: Comparison) -> list[Block]:
         found += [Table(head, rows, range(1, len(head))),
                   "The variants have these settings of their own. They share all others."]  # fmt: skip
     settings = []
-    for each in provenance.settings:
-        values = [value if len(each.values) == 1 else f"{value} ({'; '.join(titles)})"
-                  for value, titles in each.values.items()]  # fmt: skip
-        settings.append([each.name, "; ".join(values), "filled in" if each.filled_in else ""])
+    for name, conditions, filled_in in provenance.settings:
+        values = [f"{value} ({'; '.join(titles)})" for value, titles in conditions.items()]
+        shown = next(iter(conditions)) if len(conditions) == 1 else "; ".join(values)
+        settings.append([name, shown, "filled in" if filled_in else ""])
     found += [
         Table(["setting", "value", ""], settings, {1, 2}),
         "Settings that were left open, and what they followed from data, model and machine, are marked as filled in.",
     ]
-    about = [[name, ", ".join(values)] for name, values in (provenance.versions | provenance.machine).items()]
+    about = [[name, ", ".join(values)] for name, values in provenance.about.items()]
     return [*found, *([Table(["of the runs", "value"], about, {1})] if about else [])]

@@ -31,6 +31,11 @@ from salience.report.pictures import (
 )
 from salience.scores.labels import Bin
 
+# What the axes of a reliability diagram are, by whether a text can have several labels.
+RELIABILITY = {
+    False: "accuracy against confidence",
+    True: "share of the texts that have a label (accuracy) against its probability (confidence)",
+}
 NAME = 20  # characters of the baseline in the label of an axis, beside which axes need room
 MOST_CLASSES = 12  # of a confusion matrix as a picture
 CLASS_NAME, METHOD = 22, 34  # characters of a class beside a matrix, and of a method above a panel

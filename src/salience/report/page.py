@@ -1,19 +1,17 @@
-"""Pages: the frame that all share, and the blocks that they are made of, which Markdown and the terminal show, too.
+"""A page is a list of sections of values, which are shown as HTML, as Markdown and in a terminal.
 
-A page says everything once, as values: sections of sentences, tables, pictures and texts. `page_of` makes HTML of
-them, `markdown_of` the Markdown of GitHub, and `in_terminal` a table of rich. Every value is escaped there. The
-content security policy of the frame is a second defence: a browser runs and loads nothing but what the page declares.
+Every value is escaped here. The content security policy of the frame is a second defence: a browser runs and loads
+nothing but what the page declares.
 """
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.resources import files
-from math import isfinite
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 from rich import table as rich_table
@@ -33,14 +31,30 @@ LISTED = 20  # rows in Markdown of a table that a file has in full
 SAMPLES = (0, 0.25, 0.5, 0.75, 1)  # strengths whose colours a legend of heat maps shows
 
 
+class Marked(NamedTuple):
+    """A part of a phrase that looks otherwise: bold, or as a class of the style sheets says."""
+
+    text: str
+    look: str = "strong"
+
+
+Phrase = Sequence[str | Marked]  # a text, or its parts
+
+
 @dataclass(frozen=True)
 class Cell:
-    """A cell with more than its text: what stands below it, such as an interval or a unit, and how it looks."""
+    """A cell with more than its text.
+
+    Attributes:
+        small: what stands below the text, such as an interval or a unit.
+        best: whether it is the best of its column.
+        shade: the strength of a red, or below 0 of a blue, background; None for none.
+    """
 
     text: str
     small: str = ""
-    best: bool = False  # the best of its column
-    look: str = ""  # classes of its element
+    best: bool = False
+    shade: float | None = None
 
 
 @dataclass(frozen=True)
@@ -54,22 +68,22 @@ class Table:
         folded: what the table is folded under; empty to show it.
         file: the file that has all rows, of which Markdown shows the first ones; empty to show all.
         matrix: whether it is a matrix with colours.
+        in_place: whether it is in Markdown only, in the place of pictures and cards.
     """
 
-    kind: ClassVar = "table"
     head: Sequence[str | Cell]
     rows: Sequence[Sequence[str | Cell | Text]]
     texts: Collection[int] = ()
     folded: str = ""
     file: str = ""
     matrix: bool = False
+    in_place: bool = False
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines with bullets. Attributes as of `Table`."""
+    """Lines with bullets, folded under a text if there is one."""
 
-    kind: ClassVar = "lines"
     lines: Sequence[str]
     folded: str = ""
 
@@ -78,77 +92,59 @@ class Lines:
 class Title:
     """The title of a part of a section."""
 
-    kind: ClassVar = "title"
     text: str
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture with its caption; Markdown has the table in its place, if there is one."""
+    """A picture with its caption, and its id."""
 
-    kind: ClassVar = "figure"
     caption: str
     drawing: Drawing
-    table: Table | None = None
-    name: str = ""  # its id
+    name: str = ""
 
 
 @dataclass(frozen=True)
 class Grid:
     """Pictures beside each other."""
 
-    kind: ClassVar = "grid"
     figures: Sequence[Figure]
 
 
 @dataclass(frozen=True)
+class Lists:
+    """Short lists beside each other: title to items, each with what stands small behind it."""
+
+    lists: Mapping[str, Sequence[tuple[str, str]]]
+
+
+@dataclass(frozen=True)
 class Card:
-    """A text, or several, with what is said of it.
+    """A text, or several, with what is said of it: above, before each text, and by name below.
 
     Attributes:
-        lead: HTML above the texts.
-        texts: HTML before each text, and the text.
-        below: HTML below the texts.
-        maps: HTML before each explanation, and the explanation.
+        maps: explanations, with what is said of each.
     """
 
-    kind: ClassVar = "card"
-    lead: str = ""
-    texts: Sequence[tuple[str, str]] = ()
-    below: str = ""
-    maps: Sequence[tuple[str, Explanation]] = ()
+    lead: Phrase = ""
+    texts: Sequence[tuple[Phrase, str]] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+    maps: Sequence[tuple[Phrase, Explanation]] = ()
 
 
 @dataclass(frozen=True)
-class Instead:
-    """What only the page has, and the table that Markdown has in its place."""
+class Legend:
+    """What heat maps are of, before what their colours mean."""
 
-    kind: ClassVar = "instead"
-    blocks: Sequence[Block]
-    table: Table | None = None
+    about: str
 
 
-@dataclass(frozen=True)
-class Html:
-    """A piece of HTML in which all values are escaped; Markdown leaves it out."""
-
-    kind: ClassVar = "html"
-    content: Markup
-
-
-Block = str | Table | Lines | Title | Figure | Grid | Card | Instead | Html  # a `str` is a paragraph; HTML if Markup
+Block = str | Table | Lines | Title | Figure | Grid | Lists | Card | Legend  # a `str` is a paragraph
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section.
-
-    Attributes:
-        name: its id.
-        title: its heading.
-        blocks: what is in it.
-        link: how the list of sections calls it; its title if empty.
-    """
+    """A section with its id; `link` is its title in the list of sections, if that is another one."""
 
     name: str
     title: str
@@ -193,7 +189,7 @@ def framed(title: str, style: str, body: str, script: str = "") -> str:
 
 def page_of(
     title: str, about: str, sections: Sequence[Section], style: str = "", before: Sequence[Block] = (),
-    explainer: str = "", styles: Styles | None = None,
+    explainer: str = "",
 ) -> str:  # fmt: skip
     """A page of sections as HTML. The same values give the same page.
 
@@ -204,19 +200,34 @@ def page_of(
         style: name of a style sheet in `templates/` beside those of all pages.
         before: blocks before the first section.
         explainer: of the explanations in cards.
-        styles: in which classes of cells are; None if there are none.
     """
-    styles, count = styles or Styles(), iter(range(1, 1_000_000))
+    styles = Styles()
+    body = body_of(title, about, sections, before, explainer, styles)
+    return framed(title, asset("blocks.css") + (asset(style) if style else "") + styles.sheet(), body)
+
+
+def body_of(
+    title: str = "", about: str = "", sections: Sequence[Section] = (), before: Sequence[Block] = (),
+    explainer: str = "", styles: Styles | None = None,
+) -> Markup:  # fmt: skip
+    """What is inside the frame of a page, whose classes are added to `styles`; or blocks alone, for another page."""
+    styles = styles or Styles()
+    count = iter(range(1, 1_000_000))
 
     def svg(figure: Figure) -> Markup:
         """The picture; its caption also describes it to readers who do not see it."""
         return inline(picture(figure.drawing, f"picture-{next(count)}"), styles, printable(figure.caption))
 
-    body = render(
+    return render(
         PACKAGE, "blocks.html.jinja", title=title, about=about, before=before, sections=sections, svg=svg, cut=cut,
+        kind=lambda block: type(block).__name__, shade=styles.shade, samples=SAMPLES,
         heat_map=lambda explanation: heat_map(explanation, explainer, styles),
     )  # fmt: skip
-    return framed(title, asset("blocks.css") + (asset(style) if style else "") + styles.sheet(), body)
+
+
+def joined(title: str, words: str) -> str:
+    """Words that begin with their condition, if that has a title, and else with a capital letter."""
+    return f"{title}: {words}" if title else f"{words[0].upper()}{words[1:]}"
 
 
 def cut(text: str, longest: int = SHOWN) -> tuple[str, str]:
@@ -228,7 +239,7 @@ def cut(text: str, longest: int = SHOWN) -> tuple[str, str]:
     return text[:end], text[end:]
 
 
-def heat_map(explanation: Explanation, explainer: str, styles: Styles, longest: int = SHOWN) -> dict[str, Any]:
+def heat_map(explanation: Explanation, explainer: str, styles: Styles) -> dict[str, Any]:
     """The words of an explanation: their texts, scores and classes, those that are shown and those on demand."""
     words = [
         (text, score, f"word {styles.class_of(f'background: {shade}')}{' second' * (number == explanation.second)}")
@@ -237,27 +248,13 @@ def heat_map(explanation: Explanation, explainer: str, styles: Styles, longest: 
     length, fits = -1, len(words)
     for number, word in enumerate(explanation.words):
         length += len(word) + 1
-        if length > longest and fits == len(words):
+        if length > SHOWN and fits == len(words):
             fits = max(number, 1)
     return {"start": words[:fits], "rest": words[fits:], "cut": explanation.cut}
 
 
-def predicted_in_words(explanation: Explanation) -> tuple[str, str]:
-    """What is predicted and explained, "not joy" of a label that a text does not get; and its probability."""
-    chance = float(explanation.probabilities[explanation.target])
-    name = f"{'' if explanation.is_predicted else 'not '}{explanation.labels[explanation.target]}"
-    return name, f"{chance:.2f}" if isfinite(chance) else "unknown"
-
-
-def legend(about: str, styles: Styles) -> Html:
-    """A paragraph on heat maps: what they are of, and what their colours mean."""
-    samples = (Markup('<span class="word {}">{:.0%}</span>').format(styles.shade(each), each) for each in SAMPLES)
-    words = Markup('<p class="legend">{} {} Point at a word to see its score. Of the largest score: {}</p>')
-    return Html(words.format(about, render(PACKAGE, "colours.html.jinja"), Markup(" ").join(samples)))
-
-
 def markdown_of(title: str, about: str, sections: Sequence[Section], before: Sequence[Block] = ()) -> str:
-    """The same sections as Markdown of GitHub, without pictures. Arguments as of `page_of`."""
+    """The same sections as Markdown of GitHub, without pictures and cards. Arguments as of `page_of`."""
     parts = [f"# {line_of(title)}", line_of(about), *in_markdown(before)]
     for section in sections:
         blocks = list(in_markdown(section.blocks))
@@ -268,11 +265,7 @@ def markdown_of(title: str, about: str, sections: Sequence[Section], before: Seq
 
 def in_markdown(blocks: Sequence[Block]) -> Iterator[str]:
     for block in blocks:
-        if isinstance(block, Grid):
-            yield from in_markdown(block.figures)
-        elif isinstance(block, Figure | Instead):
-            yield from in_markdown([] if block.table is None else [block.table])
-        elif isinstance(block, Lines):
+        if isinstance(block, Lines):
             yield "\n".join(f"- {line_of(line)}" for line in block.lines)
         elif isinstance(block, Title):
             yield f"### {line_of(block.text)}"
@@ -282,8 +275,8 @@ def in_markdown(blocks: Sequence[Block]) -> Iterator[str]:
             lines.insert(1, f"| {' | '.join(['---'] * len(block.head))} |")
             yield "\n".join(lines)
             if more := len(block.rows) - len(shown):
-                yield f"{more:,} more {'is' if more == 1 else 'are'} in {block.file}."
-        elif isinstance(block, str) and not isinstance(block, Markup):
+                yield f"{more:,} more are in {block.file}."
+        elif isinstance(block, str):
             yield line_of(block)
 
 
@@ -302,12 +295,7 @@ def line_of(text: str) -> str:
 
 
 def in_terminal(title: str, table: Table, **settings: Any) -> rich_table.Table:
-    """A table of rich, whose texts are shown as they are.
-
-    Args:
-        title: above it.
-        settings: further arguments of `rich.table.Table`.
-    """
+    """A table of rich, whose texts are shown as they are; `settings` are further arguments of it."""
     made = titled(title, **settings)
     for number, name in enumerate(table.head):
         numbers = number and number not in table.texts

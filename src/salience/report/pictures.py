@@ -24,7 +24,7 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
-from matplotlib.ticker import FuncFormatter, LogFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogFormatter
 
 from salience.errors import printable
 from salience.explainers.explanation import colour
@@ -35,7 +35,6 @@ GREY, GRID, DARK, LIGHT = "#8c8c8c", "#dddddd", "#222222", "#666666"
 BLUE = COLOURS[1]
 STYLES = ("-", "--", ":", "-.")  # of lines, once the colours are used up
 MARKERS = "osD^vP*X"
-MANY = 40  # points of a line above which its markers are small
 SIZE = (6.4, 4.2)  # inches
 LONGEST, LONGEST_NAME = 80, 32  # characters of a text in a picture, and of a tick label or a name in a legend
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
@@ -60,7 +59,7 @@ class Drawing:
         panels: number of rows and columns.
     """
 
-    draw: Callable[..., Any]
+    draw: Callable[..., HoverTexts | None]
     size: tuple[float, float]
     panels: tuple[int, int] = (1, 1)
 
@@ -72,7 +71,7 @@ class Styles:
     The policy of a page allows no style attributes.
     """
 
-    rules: list[str] = field(default_factory=list)
+    rules: dict[str, None] = field(default_factory=dict)  # contents of `<style>` elements
     classes: dict[str, str] = field(default_factory=dict)  # declarations -> name of the class
 
     def class_of(self, declarations: str) -> str:
@@ -83,18 +82,10 @@ class Styles:
         """The class of the background of a strength from -1, blue, to 1, red."""
         return self.class_of(f"background: {colour(strength)}")
 
-    def add(self, rules: str) -> None:
-        """Takes over the content of a `<style>` element."""
-        if rules not in self.rules:
-            self.rules.append(rules)
-
     def sheet(self) -> str:
-        """The style sheet as CSS.
-
-        The rules come first: a class then overrides a rule for all elements, as the style attribute did.
-        """
-        classes = (f".{name} {{ {declarations} }}\n" for declarations, name in self.classes.items())
-        return "".join([*(f"{rule}\n" for rule in self.rules), *classes])
+        """The style sheet as CSS. The rules come first: a class overrides them, as the style attribute did."""
+        classes = (f".{name} {{ {declarations} }}" for declarations, name in self.classes.items())
+        return "".join(f"{line}\n" for line in (*self.rules, *classes))
 
 
 def numbers(values: Iterable[float]) -> list[float | None]:
@@ -112,8 +103,7 @@ def save(
         draw, size, panels: as of `Drawing`.
         file: path without suffix.
     """
-    with styled(file.name):
-        figure, texts = drawn(draw, size, panels)
+    with drawn(Drawing(draw, size, panels), file.name) as (figure, texts):
         figure.savefig(file.with_suffix(".png"), dpi=150)
         svg = as_svg(figure, texts)
     file.with_suffix(".svg").write_text(svg, encoding="utf-8")
@@ -122,37 +112,29 @@ def save(
 
 def picture(drawing: Drawing, name: str) -> str:
     """A picture as SVG, without writing a file; its name tells the pictures of one page apart."""
-    with styled(name):
-        return as_svg(*drawn(drawing.draw, drawing.size, drawing.panels))
+    with drawn(drawing, name) as (figure, texts):
+        return as_svg(figure, texts)
 
 
 @contextmanager
-def styled(name: str) -> Iterator[None]:
-    """A context in which matplotlib takes texts as plain texts, writes them as texts into an SVG, and repeats itself.
+def drawn(drawing: Drawing, name: str) -> Iterator[tuple[Figure, HoverTexts]]:
+    """The figure and the texts of its points, in a context in which matplotlib repeats itself.
 
-    Args:
-        name: makes the ids inside an SVG differ between the pictures of a page.
+    It takes texts as plain texts and writes them as texts; the ids in an SVG depend on the name.
     """
     settings: Any = {"text.parse_math": False, "svg.hashsalt": name, "svg.fonttype": "none"}
     with warnings.catch_warnings(), rc_context(settings):
         warnings.filterwarnings("ignore", "Glyph .* missing")  # drawn as a box, for scripts that the font lacks
-        yield
-
-
-def drawn(
-    draw: Callable[..., HoverTexts | None], size: tuple[float, float], panels: tuple[int, int]
-) -> tuple[Figure, HoverTexts]:
-    """The figure, and the texts of its points."""
-    figure = Figure(figsize=size, layout="constrained")
-    texts = draw(figure.subplots(*panels)) or {}
-    for axes in figure.axes:
-        axes.spines[["top", "right"]].set_visible(False)
-        for axis in (axes.xaxis, axes.yaxis):
-            if axis.get_scale() == "log":
-                axis.set_major_formatter(LogFormatter())
-                axis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
-    shorten_texts(figure)
-    return figure, texts
+        figure = Figure(figsize=drawing.size, layout="constrained")
+        texts = drawing.draw(figure.subplots(*drawing.panels)) or {}
+        for axes in figure.axes:
+            axes.spines[["top", "right"]].set_visible(False)
+            for axis in (axes.xaxis, axes.yaxis):
+                if axis.get_scale() == "log":
+                    axis.set_major_formatter(LogFormatter())
+                    axis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
+        shorten_texts(figure)
+        yield figure, texts
 
 
 def as_svg(figure: Figure, texts: HoverTexts) -> str:
@@ -164,21 +146,17 @@ def as_svg(figure: Figure, texts: HoverTexts) -> str:
     root = ElementTree.fromstring(written.getvalue())
     groups = {element.get("id"): element for element in root.iter()}
     for number, (artist, titles) in enumerate(texts.items()):
-        drawn_marks: Iterable[ElementTree.Element] = [groups[f"marks-{number}"]]
+        marks: Iterable[ElementTree.Element] = [groups[f"marks-{number}"]]
         if not isinstance(artist, Patch):
             kind = "path" if isinstance(artist, QuadMesh) else "use"
-            drawn_marks = groups[f"marks-{number}"].iter(f"{{{SVG}}}{kind}")
-        for element, title in zip(drawn_marks, visible(artist, titles), strict=True):
+            marks = groups[f"marks-{number}"].iter(f"{{{SVG}}}{kind}")
+        for element, title in zip(marks, visible(artist, titles), strict=True):
             ElementTree.SubElement(element, f"{{{SVG}}}title").text = drawable(title)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True)
 
 
 def visible(artist: Marks, titles: Sequence[str]) -> list[str]:
-    """The texts of the marks that are drawn: matplotlib leaves out points at NaN, and at 0 on a logarithmic axis.
-
-    Raises:
-        ValueError: there are not as many texts as points.
-    """
+    """The texts of the marks that are drawn: matplotlib leaves out points at NaN, and at 0 on a logarithmic axis."""
     axes = artist.axes
     if axes is None or isinstance(artist, Patch | QuadMesh):
         return list(titles)
@@ -194,10 +172,7 @@ def legend_beside(axes: Axes) -> None:
 
 
 def shorten_texts(figure: Figure) -> None:
-    """Makes every text of a figure drawable, whatever labels, tags and tokens contain.
-
-    A long text leaves no room for the axes, and XML, in which an SVG is written, allows no control characters.
-    """
+    """Makes every text drawable. A long one leaves no room for the axes, and XML allows no control characters."""
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             formatter = axis.get_major_formatter()
@@ -220,43 +195,11 @@ def drawable(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
-def draw_curves(axes: Axes, curves: Mapping[str, Sequence[float]], x_label: str, y_label: str) -> HoverTexts:
-    """Draws a line with markers for each curve, with a legend, and returns the texts of their points.
-
-    Args:
-        curves: by name, shares in [0, 1] for x = 0, 1, 2, ...; a curve named "random" is grey.
-        x_label: what is counted, for example "words removed".
-        y_label: what is measured, for example "accuracy"; its unit, %, is added.
-    """
-    texts: dict[Marks, list[str]] = {}
-    for number, (name, shares) in enumerate(curves.items()):
-        percentages = [100 * share for share in shares]
-        (line,) = axes.plot(
-            range(len(percentages)), percentages, STYLES[number // len(COLOURS) % len(STYLES)], marker="o",
-            markersize=5 if len(percentages) <= MANY else 3, label=name, clip_on=False,
-            color=GREY if name == "random" else COLOURS[number % len(COLOURS)],
-        )  # fmt: skip
-        texts[line] = [
-            f"{name}: {count} {x_label}, {y_label} {percentage:.1f} %" for count, percentage in enumerate(percentages)
-        ]
-    values = [100 * share for shares in curves.values() for share in shares]
-    margin = max(0.05 * (max(values) - min(values)), 1)
-    axes.set_ylim(max(min(values) - margin, 0), min(max(values) + margin, 100))
-    axes.set(xlabel=x_label, ylabel=f"{y_label} (%)")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-    axes.grid(axis="y", color=GRID, linewidth=0.6)
-    legend_beside(axes)
-    return texts
-
-
 def inline(svg: str, styles: Styles, description: str) -> Markup:
-    """An SVG file of matplotlib as an element of an HTML page.
+    """An SVG file of matplotlib as an element of an HTML page, which is described for readers who do not see it.
 
     Style attributes and `<style>` elements move to `styles`. Comments, metadata, and ids that nothing refers to are
     dropped, so that several pictures fit into one page.
-
-    Args:
-        description: what the picture shows, for readers who do not see it.
     """
     root = ElementTree.fromstring(svg)
     used = {
@@ -265,7 +208,7 @@ def inline(svg: str, styles: Styles, description: str) -> Markup:
     for parent in list(root.iter()):
         for child in list(parent):
             if child.tag == f"{{{SVG}}}style":
-                styles.add(child.text or "")
+                styles.rules[child.text or ""] = None
             if child.tag in (f"{{{SVG}}}style", f"{{{SVG}}}metadata"):
                 parent.remove(child)
         if "style" in parent.attrib:

@@ -3,29 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from sklearn.metrics import confusion_matrix
 
-from salience.explainers.class_words import LEAST
-from salience.report.comparison_page import joined, reliability_caption
-from salience.report.comparison_pictures import reliability_diagrams
-from salience.report.page import Block, Card, Cell, Figure, Grid, Html, Section, Table, Title, legend, page_of
-from salience.report.pictures import BLUE, COLOURS, GREY, GRID, Drawing, HoverTexts, Marks, Styles
-from salience.report.run_evidence import FOLDED, HALVES, Calibration, RunEvidence, ShownError
-from salience.runs.results import Run
+from salience.classify import TextClassifier
+from salience.data.texts import Texts
+from salience.errors import InputError
+from salience.explainers.class_words import LEAST, POINTS, KeptWords, words_by_class
+from salience.explainers.explain import explain_texts
+from salience.explainers.explanation import Explanation
+from salience.explainers.gradient import gradient
+from salience.explainers.integrated import IntegratedGradients
+from salience.report.comparison_pictures import RELIABILITY, reliability_diagrams
+from salience.report.page import (
+    Block,
+    Card,
+    Cell,
+    Figure,
+    Grid,
+    Legend,
+    Lists,
+    Marked,
+    Phrase,
+    Section,
+    Table,
+    Title,
+    joined,
+    page_of,
+)
+from salience.report.pictures import BLUE, COLOURS, GREY, GRID, Drawing, HoverTexts, Marks
+from salience.runs.results import Run, read_rows
 from salience.runs.sentences import precision_sentences, training_rows_among
 from salience.scores.intervals import Score
 from salience.scores.labels import ERRORS, ONE_LABEL, SEVERAL_LABELS, labels_of
-from salience.scores.metrics import ConfusedPair, confused_pairs
+from salience.scores.metrics import HALF, confused_pairs
 from salience.scores.predictions import Predictions
+from salience.scores.thresholds import cross_thresholds
 
 MANY_CLASSES = 25  # classes from which on a table is folded
 MATRIX, PAIRS = 20, 20  # classes of a confusion matrix at most; pairs that are shown in place of a larger one
+SHOWN, EXPLAINED, WORDS = 20, 200, 8  # errors that are shown, rows that are explained for the words, words of a class
+# Not gradient x input: where a model is certain, the gradient at the text is nearly 0, and its signs are noise.
+OF_ERRORS, OF_WORDS = "gradient", "integrated-gradients"
 SCORES = {"accuracy": "accuracy", "macro_f1": "macro-F1", "log_loss": "log loss",
           "calibration_error": "calibration error"}  # fmt: skip
 COLUMNS = {
@@ -37,8 +61,23 @@ CURVES = {
     "validation_accuracy": "accuracy", "validation_macro_f1": "macro-F1", "validation_micro_f1": "micro-F1",
     "validation_ranking_precision": "ranking precision",
 }  # fmt: skip
-SIZE = (5.6, 3.0)  # inches of a curve
 ROWS = {"test": "test rows", "estimate": "labelled rows of the estimate", "validation": "validation rows"}
+# What the scores of the rows that a run is judged on may and may not be used for.
+USE = {
+    "test": (
+        "The scores are of {}, which had no part in the training: they say what to expect on new rows like these, and "
+        "no longer do if the test rows are used to choose between runs."
+    ),
+    "estimate": (
+        "The scores are of {}, each predicted by a model that was trained without it: they say what to expect of a "
+        "model like this one on new rows like these. They are not scores of the very model in this folder, which was "
+        "trained on all of these rows, and become too high if many runs are compared by them."
+    ),
+    "validation": (
+        "The scores are of {}, by which the checkpoint was chosen: they are likely to be too high, and may be used to "
+        "compare runs, but not as an estimate of the scores on new rows."
+    ),
+}
 NO_SCORES = (
     "There are no scores: the run had neither test rows nor validation rows, and made no estimate. Name labelled rows "
     "that were not trained on with --test, or leave out --estimate none."
@@ -54,75 +93,131 @@ ABOUT_SEVERAL = (
 )
 
 
-def run_page(evidence: RunEvidence, title: str) -> str:
-    """The page as HTML. The same evidence gives the same page.
+@dataclass(frozen=True)
+class Calibration:
+    """Probabilities of the judged rows, all (N, C).
+
+    Attributes:
+        before: without the temperature.
+        after: with it; None if there are too few rows.
+        deployed: those that stand for the model in the run folder.
+        about: where the temperature comes from.
+    """
+
+    before: np.ndarray
+    after: np.ndarray | None
+    deployed: np.ndarray
+    about: str
+
+
+def run_page(run: Run, classifier: TextClassifier | None, title: str) -> tuple[str, KeptWords | None]:
+    """The page as HTML, and the words that speak for the labels; the same run gives the same page.
 
     Args:
+        classifier: of the run; None leaves explanations out.
         title: a title as plain text.
+
+    Raises:
+        InputError: a file of the run is damaged.
     """
-    run, calibration, styles = evidence.run, evidence.calibration, Styles()
-    judged, several = run.predictions, run.predictions is not None and run.predictions.decided is not None
-    if judged is None or calibration is None:
-        sections = [Section("scores", "Scores", [rows_in_words(run)])]
+    judged, words = run.predictions, None
+    if judged is None:
+        sections = [Section("scores", "Scores", [NO_SCORES])]
     else:
+        if classifier is not None and classifier.labels != run.labels:
+            raise InputError(f"{run.folder}: the model has other labels than {run.judged_file}: train it again")
+        several, calibration = judged.decided is not None, calibration_of(run, judged)
         sections = [
-            Section("scores", "Scores", [rows_in_words(run), *scores_of(run, judged, calibration)]),
+            Section("scores", "Scores", [rows_in_words(run, judged), *scores_of(run, judged, calibration)]),
             Section("labels", "Labels", labels_of_run(run)),
-            Section("confusions", "Classes", [] if several else classes_of(run, judged, styles)),
+            Section("confusions", "Classes", [] if several else classes_of(run.labels, judged)),
             Section("reliability", "Reliability", reliability_of(judged, calibration)),
         ]
     sections.append(Section("curves", "Training", curves_of(run), "Curves"))
     if judged is not None:
-        sections.append(Section("errors", "The most confident errors", errors_of(evidence, several, styles), "Errors"))
-        words = words_of(evidence, several) if evidence.explained else []
-        sections.append(Section("words", f"Words that speak for a {'label' if several else 'class'}", words, "Words"))
+        errors = errors_of(run, judged, classifier)
+        sections.append(Section("errors", "The most confident errors", errors, "Errors"))
+        words = None if classifier is None else class_words(run, judged, classifier)
+        if words is not None:
+            kind = "label" if several else "class"
+            speaking = words_of(words, kind, run.judge == "estimate")
+            sections.append(Section("words", f"Words that speak for a {kind}", speaking, "Words"))
     facts: list[Block] = ["The run has kept no facts on its data: it is one of a comparison that kept no model."]
     sections.append(Section("data", "Data", facts if run.facts is None else facts_of(run.facts)))
     shown = [section for section in sections if section.blocks]
-    return page_of(title, "", shown, "run.css", explainer=evidence.explainers[0], styles=styles)
+    return page_of(title, "", shown, "run.css", explainer=OF_ERRORS), words
 
 
-def folded(rows: Sequence[Any]) -> str:
-    return f"{len(rows)} classes" if len(rows) > MANY_CLASSES else ""
+def rows_in_words(run: Run, judged: Predictions) -> str:
+    count = f"{len(judged.labels):,} {ROWS[run.judge]}"
+    if shared := training_rows_among(run.facts, run.judge):
+        return f"The scores are of {count}. {shared}"
+    return USE[run.judge].format(count)
+
+
+def calibration_of(run: Run, judged: Predictions) -> Calibration:
+    """The probabilities of the judged rows before and after the temperature."""
+    own, kind, estimate = judged.probabilities, labels_of(judged.labels), run.metrics.get("estimate", {})
+    estimated, calibrated = run.judge == "estimate", bool(estimate.get("calibrated"))
+    fitted = estimate if estimated or calibrated else run.metrics
+    temperature = fitted.get("temperature_scaling", {}).get("temperature")  # none of runs without validation rows
+    if calibrated and not estimated:
+        about = f"The model has a temperature of {temperature:.2f}, fitted on the estimate. Before: the probabilities "
+        return Calibration(kind.with_temperature(own, 1 / temperature), own, own, f"{about}without it.")
+    if run.judge == "test" and "validation" in run.metrics:
+        about = f"After: the rows are scaled by the temperature of {temperature:.2f}, fitted on the validation rows."
+        return Calibration(own, kind.with_temperature(own, temperature), own, about)
+    groups, seed = (judged.groups, int(run.recipe["seed"])) if estimated else (None, 0)
+    after = kind.cross_scaled(own, judged.labels, groups, seed)
+    if after is None:
+        return Calibration(own, None, own, "There are too few rows to fit a temperature.")
+    about = "After: each half of the rows is scaled by the temperature that is fitted on the other half."
+    if temperature is not None:
+        about += f" The temperature of all rows is {temperature:.2f}."
+    return Calibration(own, after, after if estimated and calibrated else own, about)
 
 
 def scores_of(run: Run, judged: Predictions, calibration: Calibration) -> list[Block]:
-    """The table of scores, the model with 95 % intervals and the baselines, and how the intervals were made."""
-    several = judged.decided is not None
+    """The table of scores, the model with 95 % intervals and the baselines, and how the intervals were made.
+
+    There is a row for the model without temperature, or with thresholds of the labels, if its scores differ.
+    """
+    name = "models like this one" if run.judge == "estimate" else "this model"
+    several, labels, groups, seed = judged.decided is not None, judged.labels, judged.groups, int(run.recipe["seed"])
+    kind, deployed = labels_of(labels), calibration.deployed
+    scaled = deployed is not judged.probabilities
+    models = {name: kind.scored(deployed, labels, kind.decisions(deployed), groups, seed)}
+    if scaled and not several:
+        before = kind.scored(judged.probabilities, labels, judged.decisions, groups, seed)
+        models[f"{name}, before the temperature"] = before
+    if judged.decided is not None and (judged.decided != kind.decisions(deployed)).any():
+        models[f"{name}, thresholds of the labels"] = kind.scored(deployed, labels, judged.decided, groups, seed)
     shown = SEVERAL_LABELS.shown if several else SCORES
-    models = model_scores(run.judge, judged, calibration, int(run.recipe["seed"]))
-    rows: list[list[str | Cell]] = []
-    for name, scores in models.items():
-        cells = [(f"{value:.3f}", interval) for value, interval in (scores[each] for each in shown)]
-        rows.append([name, *(
-            Cell(value, "" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}")
-            for value, interval in cells
-        )])  # fmt: skip
+    rows: list[list[str | Cell]] = [
+        [model, *(score_cell(scores[each]) for each in shown)] for model, scores in models.items()
+    ]
     metrics = run.metrics["estimate"] if run.judge == "estimate" else run.metrics
     for baseline, values in metrics["baselines"].items():
         rows.append([baseline, *(f"{values[score]:.3f}" if score in values else "-" for score in shown)])
-    intervals = intervals_in_words(judged, calibration)
+    unit = "rows" if groups is None else "groups of rows"
+    about = (
+        f"95 % intervals over {unit}: they say how far the scores would vary with other {unit} like these. They do "
+        "not cover what another seed or other training rows would change."
+    )
+    if scaled:
+        about += (
+            f" {'The calibration error is that' if several else 'Log loss and calibration error are those'} after the "
+            "temperature that is folded into the model; here each half of the rows is scaled by the temperature of "
+            "the other half."
+        )
     if any(not_within(scores["calibration_error"]) for scores in models.values()):
-        intervals += CORRECTED
-    return [Table(["", *shown.values()], rows), *([ABOUT_SEVERAL] if several else []), intervals]
+        about += CORRECTED
+    return [Table(["", *shown.values()], rows), *([ABOUT_SEVERAL] if several else []), about]
 
 
-def model_scores(judge: str, judged: Predictions, calibration: Calibration, seed: int) -> dict[str, dict[str, Score]]:
-    """The scores of the model by name, also of what it would be without temperature or thresholds of the labels.
-
-    Args:
-        seed: of the bootstrap.
-    """
-    name = "models like this one" if judge == "estimate" else "this model"
-    deployed, labels, groups = calibration.deployed, judged.labels, judged.groups
-    kind = labels_of(labels)
-    found = {name: kind.scored(deployed, labels, kind.decisions(deployed), groups, seed)}
-    if judged.decided is None and deployed is not judged.probabilities:
-        before = judged.probabilities
-        found[f"{name}, before the temperature"] = kind.scored(before, labels, judged.decisions, groups, seed)
-    if judged.decided is not None and (judged.decided != kind.decisions(deployed)).any():
-        found[f"{name}, thresholds of the labels"] = kind.scored(deployed, labels, judged.decided, groups, seed)
-    return found
+def score_cell(score: Score) -> Cell:
+    interval = "" if score.interval is None else f"{score.interval[0]:.3f} to {score.interval[1]:.3f}"
+    return Cell(f"{score.value:.3f}", interval)
 
 
 def not_within(score: Score) -> bool:
@@ -150,27 +245,24 @@ def labels_of_run(run: Run) -> list[Block]:
     )
     if run.judge == "estimate" and not precise:
         about += " Here each half of the rows is decided by the thresholds that are best on the other half."
-    return [Table(["label", *COLUMNS.values()], rows), about, *(f"{line[0].upper()}{line[1:]}." for line in precise)]
+    return [Table(["label", *COLUMNS.values()], rows), about, *(f"{joined('', line)}." for line in precise)]
 
 
-def classes_of(run: Run, judged: Predictions, styles: Styles) -> list[Block]:
+def classes_of(labels: list[str], judged: Predictions) -> list[Block]:
     """The confusion matrix, or the most confused pairs if there are too many classes; and a row for each class."""
-    labels = run.labels
     matrix = confusion_matrix(judged.labels, judged.predicted, labels=np.arange(len(labels)))
     blocks: list[Block] = []
     if len(labels) <= MATRIX:
-        shares = (matrix / np.maximum(matrix.sum(1, keepdims=True), 1)).tolist()
-        rows: list[list[str | Cell]] = [
-            [label, *(
-                Cell(f"{count:,}" if count else "", look=styles.shade(share if place == number else -share))
-                for place, (count, share) in enumerate(zip(matrix[number].tolist(), shares[number], strict=True))
-            )]
-            for number, label in enumerate(labels)
-        ]  # fmt: skip
-        blocks += [
+        shares = matrix / np.maximum(matrix.sum(1, keepdims=True), 1) * (2 * np.eye(len(labels)) - 1)
+        rows: list[list[str | Cell]] = []
+        for label, counts, strengths in zip(labels, matrix.tolist(), shares.tolist(), strict=True):
+            shaded = zip(counts, strengths, strict=True)
+            rows.append([label, *(Cell(f"{count:,}" if count else "", shade=share) for count, share in shaded)])
+        about = (
             "Number of rows by label (rows) and prediction (columns). The strength of a colour is the share of the "
-            "rows of the label; errors are blue.", Table(["", *labels], rows, matrix=True),
-        ]  # fmt: skip
+            "rows of the label; errors are blue."
+        )
+        blocks += [about, Table(["", *labels], rows, matrix=True)]
     elif pairs := confused_pairs(matrix, PAIRS):
         named = [
             [labels[pair.label], labels[pair.predicted], f"{pair.rows:,}", f"{pair.rows / pair.of:.0%}"]
@@ -186,6 +278,10 @@ def classes_of(run: Run, judged: Predictions, styles: Styles) -> list[Block]:
         cells = [f"{found[name][number]:.3f}" if defined else "-" for name, defined in known.items()]
         of_classes.append([label, *cells, f"{support:,}"])
     return [*blocks, Table(["class", "precision", "recall", "F1", "rows"], of_classes, folded=folded(of_classes))]
+
+
+def folded(rows: Sequence[Any]) -> str:
+    return f"{len(rows)} classes" if len(rows) > MANY_CLASSES else ""
 
 
 def reliability_of(judged: Predictions, calibration: Calibration) -> list[Block]:
@@ -210,23 +306,22 @@ def reliability_of(judged: Predictions, calibration: Calibration) -> list[Block]
         scores = kind.detailed(each, labels)
         rows.append([name, *(f"{scores[error]:.3f}" for error, _ in ERRORS)])
     return [
-        f"{about} {calibration_in_words(calibration)}",
-        Figure(joined("", reliability_caption(kind.several)), diagrams),
+        f"{about} {calibration.about}",
+        Figure(joined("", RELIABILITY[kind.several]), diagrams),
         Table(["calibration error", "bins of equal width", "bins of equal mass"], rows),
     ]
 
 
 def curves_of(run: Run) -> list[Block]:
     """The loss and the validation scores over the steps; empty if there are none."""
-    kinds = (
+    figures = []
+    for names, caption, axis in (
         (LOSSES, "Loss over the steps", "loss (nats)"),
         (CURVES, "Scores on the validation rows", "score"),
-    )
-    figures = [
-        Figure(caption, Drawing(drawer(run.history, names, label, run.metrics.get("best_step")), SIZE))
-        for names, caption, label in kinds
-        if any(points(run.history, name)[0] for name in names)
-    ]
+    ):
+        curves = {title: curve for name, title in names.items() if (curve := curve_of(run.history, name))}
+        if curves:
+            figures.append(Figure(caption, drawing_of(curves, axis, run.metrics.get("best_step"))))
     about = (
         "The training loss is what the training minimises, with mixed texts and all further terms, as a mean over the "
         "steps since the point before. It is comparable with that of runs with the same settings only, and not with a "
@@ -235,104 +330,157 @@ def curves_of(run: Run) -> list[Block]:
     return [about, Grid(figures)] if figures else []
 
 
-def points(history: Sequence[Mapping[str, Any]], name: str) -> tuple[list[int], list[float]]:
-    """The steps at which a number was measured, and the number; those that are not finite are left out."""
-    found = [(point["step"], point[name]) for point in history if point.get(name) is not None]
-    return [step for step, _ in found], [value for _, value in found]
+def curve_of(history: Sequence[Mapping[str, Any]], name: str) -> dict[int, float]:
+    """A number by the step at which it was measured; those that are not finite are left out."""
+    return {point["step"]: point[name] for point in history if point.get(name) is not None}
 
 
-def drawer(history: Sequence[Mapping[str, Any]], names: Mapping[str, str], label: str, best: int | None):
-    """Draws a line for each of the numbers into axes."""
+def drawing_of(curves: Mapping[str, Mapping[int, float]], axis: str, best: int | None) -> Drawing:
+    """A line for each number, and the step whose weights were kept."""
 
     def draw(axes: Axes) -> HoverTexts:
         texts: dict[Marks, list[str]] = {}
-        for (name, title), ink in zip(names.items(), (BLUE, COLOURS[0], COLOURS[1], COLOURS[2]), strict=False):
-            steps, values = points(history, name)
-            if not steps:
-                continue
-            (line,) = axes.plot(steps, values, "o-", color=ink, markersize=3, linewidth=1.2, label=title)
-            texts[line] = [f"step {step:,}: {title} {value:.3f}" for step, value in zip(steps, values, strict=True)]
+        for (title, curve), ink in zip(curves.items(), (BLUE, COLOURS[0], COLOURS[1], COLOURS[2]), strict=False):
+            (line,) = axes.plot([*curve], [*curve.values()], "o-", color=ink, markersize=3, linewidth=1.2, label=title)
+            texts[line] = [f"step {step:,}: {title} {value:.3f}" for step, value in curve.items()]
         if best is not None:
             axes.axvline(best, color=GREY, linestyle="--", linewidth=1, label="selected checkpoint")
-        shown = [value for name in names for value in points(history, name)[1]]
+        shown = [value for curve in curves.values() for value in curve.values()]
         margin = max(0.05 * float(np.ptp(shown)), 0.005)
         axes.set_ylim(max(min(shown) - margin, 0), max(shown) + margin)
-        axes.set(xlabel="step", ylabel=label)
+        axes.set(xlabel="step", ylabel=axis)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         axes.grid(axis="y", color=GRID, linewidth=0.6)
         axes.legend(frameon=False, fontsize=8)
         return texts
 
-    return draw
+    return Drawing(draw, (5.6, 3.0))
 
 
-def errors_of(evidence: RunEvidence, several: bool, styles: Styles) -> list[Block]:
-    """The most confident errors with their texts, and where there is a model with their explanations."""
-    errors = evidence.errors
-    if not evidence.wrong:
-        return [f"{'All decisions about labels are right' if several else 'All rows are predicted correctly'}."]
-    explained = any(each.explanation for each in errors)
-    about = f"{len(errors)} of {evidence.wrong:,} " + (
-        "decisions about labels that are wrong, those whose probability is farthest from the threshold of the label "
-        'first. "not" stands before a label that the row does not get.'
-        if several
-        else "rows that are predicted wrongly, those with the highest probability first."
+def errors_of(run: Run, judged: Predictions, classifier: TextClassifier | None) -> list[Block]:
+    """The most confident errors with their texts, and where there is a model with their explanations.
+
+    Where a text has one label, an error is a wrong prediction, and its confidence the probability of the predicted
+    class. Where it can have several, each wrong decision about a label is an error, and its confidence the distance of
+    the probability from the threshold of the label.
+    """
+    thresholds = decision_thresholds(run, judged)
+    if thresholds is None:
+        wrong = judged.decisions & (judged.predicted != judged.labels)[:, None]
+        confidence = judged.probabilities
+    else:
+        wrong, confidence = judged.decisions != judged.labels, np.abs(judged.probabilities - thresholds)
+    places, targets = np.nonzero(wrong)
+    if not len(places):
+        all_right = (
+            "All rows are predicted correctly" if thresholds is None else "All decisions about labels are right"
+        )
+        return [f"{all_right}."]
+    shown = np.argsort(-confidence[places, targets], kind="stable")[:SHOWN]
+    about = f"{len(shown)} of {len(places):,} " + (
+        "rows that are predicted wrongly, those with the highest probability first."
+        if thresholds is None
+        else "decisions about labels that are wrong, those whose probability is farthest from the threshold of the "
+        'label first. "not" stands before a label that the row does not get.'
     )
     about += " Errors of high confidence are often wrong labels."
-    if evidence.run.judge == "estimate" and explained:
-        about += (
-            " Each was predicted by a model that was not trained on it; the heat map is by the model of this folder, "
-            f"which was, for the same {'label' if several else 'class'}."
-        )
+    places, targets = places[shown], targets[shown]
+    rows = read_rows(run.folder, places.tolist(), run.judged_file)
+    explanations: dict[int, Explanation] = {}
     maps: Block = "There are no heat maps, because the folder has no model."
-    if explained:
-        words = Markup("Words by the explainer {}, as of <code>salience explain</code>, for the {}.")
-        what = "label that is named" if several else "predicted class"
-        maps = legend(words.format(evidence.explainers[0], what), styles)
-    return [about, maps, *map(error_card, errors)]
+    if classifier is not None:
+        for target in np.unique(targets).tolist():
+            own = np.flatnonzero(targets == target).tolist()
+            texts = texts_of([rows[number] for number in own])
+            explanations |= zip(own, explain_texts(classifier, texts, {OF_ERRORS: gradient}, target), strict=True)
+        what = "predicted class" if thresholds is None else "label that is named"
+        maps = Legend(f"Words by the explainer {OF_ERRORS}, as of salience explain, for the {what}.")
+        if run.judge == "estimate":
+            about += (
+                " Each was predicted by a model that was not trained on it; the heat map is by the model of this "
+                f"folder, which was, for the same {'class' if thresholds is None else 'label'}."
+            )
+    cards = []
+    for number, (row, place, target) in enumerate(zip(rows, places, targets, strict=True)):
+        name, right, of_row = run.labels[target], f"it is {row['label']}", f"row {row['row']}"
+        if thresholds is not None:
+            right = f"it has {', '.join(row['label']) or 'no label'}"
+            name = name if name in row["predicted"] else f"not {name}"
+            of_row += f", threshold {thresholds[place, target]:.3f}"
+        probability = f" {judged.probabilities[place, target]:.3f} "
+        lead: Phrase = [Marked(name), probability, Marked(f"wrong: {right}", "wrong"), " ", Marked(of_row, "row")]
+        if number in explanations:
+            cards.append(Card(lead, maps=[("", explanations[number])]))
+        else:
+            cards.append(Card(lead, [("", row[name]) for name in ("text", "text_pair") if row.get(name) is not None]))
+    return [about, maps, *cards]
 
 
-def error_card(error: ShownError) -> Card:
-    """An error with its text or, where there is one, its explanation."""
-    row, threshold = error.row, error.threshold
-    gets = threshold is None or error.label in row["predicted"]  # "not joy" of a label that the row does not get
-    right = f"it is {row['label']}"
-    if threshold is not None:
-        right = f"it has {', '.join(row['label']) or 'no label'}"
-    lead = Markup(
-        "<div><strong>{}{}</strong> {:.3f} "
-        '<span class="wrong">wrong: {}</span> <span class="row">row {}{}</span></div>'
-    ).format(
-        "" if gets else "not ", error.label, error.probability, right, row["row"],
-        "" if threshold is None else f", threshold {threshold:.3f}",
-    )  # fmt: skip
-    if error.explanation is not None:
-        return Card(lead, maps=[("", error.explanation)])
-    return Card(lead, [("", row[name]) for name in ("text", "text_pair") if row.get(name) is not None])
+def decision_thresholds(run: Run, judged: Predictions) -> np.ndarray | None:
+    """The thresholds (N, C) that decided about each label of each judged row; None where a text has one label.
+
+    In an estimate, the thresholds of a row are those that are best on the other half of the rows; for a target
+    precision, those that all rows have found.
+    """
+    if judged.decided is None:
+        return None
+    if run.judge != "estimate" or "label_precision" in run.metrics["estimate"]:
+        own = [run.metrics["labels"][label]["threshold"] for label in run.labels]
+        return np.broadcast_to(np.array(own), judged.labels.shape)
+    if not run.metrics["estimate"]["label_thresholds"]:
+        return np.full(judged.labels.shape, HALF)
+    return cross_thresholds(judged.probabilities, judged.labels, judged.groups, int(run.recipe["seed"]))
 
 
-def words_of(evidence: RunEvidence, several: bool) -> list[Block]:
-    """The words that speak for each class or label."""
-    kind, kinds = ("label", "labels") if several else ("class", "classes")
+def texts_of(rows: Sequence[Mapping[str, Any]]) -> Texts:
+    """The texts of lines of a run's predictions."""
+    pairs = [row["text_pair"] for row in rows if "text_pair" in row]
+    return Texts([row["text"] for row in rows], pairs or None, rows=[row["row"] for row in rows])
+
+
+def class_words(run: Run, judged: Predictions, classifier: TextClassifier) -> KeptWords | None:
+    """The words that speak for each class or label; None if no row gets one."""
+    chosen = spread_rows(judged.decisions, EXPLAINED)
+    if not chosen:
+        return None
+    texts = texts_of(read_rows(run.folder, chosen, run.judged_file))
+    explained = explain_texts(classifier, texts, {OF_WORDS: IntegratedGradients(POINTS)})
+    words = words_by_class((each for each in explained if each.is_predicted), OF_WORDS, WORDS)
+    return KeptWords(OF_WORDS, len(chosen), {run.labels[number]: each for number, each in words.items()})
+
+
+def spread_rows(decisions: np.ndarray, most: int) -> list[int]:
+    """At most so many rows, drawn evenly from the predicted labels (N, C), always the same ones; in order.
+
+    Rows that get no label are left out.
+    """
+    draw = np.random.default_rng(0).permutation(len(decisions))
+    turn = np.full(len(draw), len(draw))  # of a row among those of its label, of several labels the earliest one
+    for of_label in decisions.T:
+        own = draw[of_label[draw]]
+        turn[own] = np.minimum(turn[own], np.arange(len(own)))
+    in_turn = draw[np.argsort(turn[draw], kind="stable")]
+    return sorted(in_turn[turn[in_turn] < len(draw)][:most].tolist())
+
+
+def words_of(words: KeptWords, kind: str, estimated: bool) -> list[Block]:
+    """The words that speak for each class or label, which `kind` calls so."""
     about = (
-        f"Mean score of a word by the explainer {evidence.explainers[1]}, in nats of ln p of the {kind}, over the "
-        f"{evidence.explained} explained rows in which it occurs and the model predicts the {kind}; only words that "
+        f"Mean score of a word by the explainer {words.explainer}, in nats of ln p of the {kind}, over the "
+        f"{words.explained} explained rows in which it occurs and the model predicts the {kind}; only words that "
         f"occur in {LEAST} of these rows or more, and the number of rows in brackets. Rows were drawn evenly from the "
-        f"predicted {kinds}."
+        f"predicted {'labels' if kind == 'label' else 'classes'}."
     )
-    if evidence.run.judge == "estimate":
+    if estimated:
         about += " The model of this folder was trained on these rows."
     about += f" A word may be there because it is frequent in the {kind} by chance."
-    if not evidence.words:
+    if not words.words:
         return [about, f"No word occurs in {LEAST} of the explained rows of a {kind}."]
-    item = Markup("<li>{} <small>{:.3g} ({})</small></li>")
-    lists = (
-        Markup("<div><h3>{}</h3>\n<ul>{}</ul></div>\n").format(
-            evidence.run.labels[number], Markup().join(item.format(*word) for word in words)
-        )
-        for number, words in evidence.words.items()
-    )
-    return [about, Html(Markup('<div class="classes">{}</div>').format(Markup().join(lists)))]
+    lists = {
+        label: [(word, f"{score:.3g} ({texts})") for word, score, texts in found]
+        for label, found in words.words.items()
+    }
+    return [about, Lists(lists)]
 
 
 def facts_of(facts: Mapping[str, Any]) -> list[Block]:
@@ -368,62 +516,3 @@ def facts_of(facts: Mapping[str, Any]) -> list[Block]:
         "too high.",
         Table(["class", *parts], counts, folded=folded(counts)),
     ]
-
-
-def rows_in_words(run: Run) -> str:
-    """Which rows the scores are of, and what the numbers may and may not be used for."""
-    judged = run.predictions
-    if judged is None:
-        return NO_SCORES
-    count = f"{len(judged.labels):,} {ROWS[run.judge]}"
-    if shared := training_rows_among(run.facts, run.judge):
-        return f"The scores are of {count}. {shared}"
-    if run.judge == "test":
-        return (
-            f"The scores are of {count}, which had no part in the training: they say what to expect on new rows like "
-            "these, and no longer do if the test rows are used to choose between runs."
-        )
-    if run.judge == "estimate":
-        return (
-            f"The scores are of {count}, each predicted by a model that was trained without it: they say what to "
-            "expect of a model like this one on new rows like these. They are not scores of the very model in this "
-            "folder, which was trained on all of these rows, and become too high if many runs are compared by them."
-        )
-    return (
-        f"The scores are of {count}, by which the checkpoint was chosen: they are likely to be too high, and may be "
-        "used to compare runs, but not as an estimate of the scores on new rows."
-    )
-
-
-def intervals_in_words(judged: Predictions, calibration: Calibration) -> str:
-    """How the intervals were made, and what they leave out."""
-    unit = "rows" if judged.groups is None else "groups of rows"
-    which = "Log loss and calibration error are those" if judged.decided is None else "The calibration error is that"
-    scaled = (
-        f" {which} after the temperature that is folded into the model; here each half of the rows is scaled by the "
-        "temperature of the other half."
-        if calibration.deployed is not calibration.before and calibration.source == HALVES
-        else ""
-    )
-    return (
-        f"95 % intervals over {unit}: they say how far the scores would vary with other {unit} like these. They do "
-        f"not cover what another seed or other training rows would change.{scaled}"
-    )
-
-
-def calibration_in_words(calibration: Calibration) -> str:
-    """Where the temperature comes from."""
-    number = "" if calibration.temperature is None else f" of {calibration.temperature:.2f}"
-    if calibration.after is None:
-        return "There are too few rows to fit a temperature."
-    if calibration.source == FOLDED:
-        return f"The model has a temperature{number}, fitted on the estimate. Before: the probabilities without it."
-    if calibration.source == HALVES:
-        whole = f" The temperature of all rows is {calibration.temperature:.2f}." if number else ""
-        return f"After: each half of the rows is scaled by the temperature that is fitted on the other half.{whole}"
-    return f"After: the rows are scaled by the temperature{number}, fitted on the validation rows."
-
-
-def pair_in_words(pair: ConfusedPair, labels: list[str]) -> str:
-    """'sport as music: 12 of 50 rows'."""
-    return f"{labels[pair.label]} as {labels[pair.predicted]}: {pair.rows:,} of {pair.of:,} rows"

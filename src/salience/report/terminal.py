@@ -27,11 +27,7 @@ def literal(text: str, style: str = "") -> Text:
 
 
 def titled(title: str, **settings: Any) -> Table:
-    """An empty table whose title is shown as it is.
-
-    Args:
-        settings: further arguments of `rich.table.Table`.
-    """
+    """An empty table whose title is shown as it is; `settings` are further arguments of `rich.table.Table`."""
     return Table(title=literal(title, "table.title"), title_justify="left", **settings)
 
 
@@ -46,21 +42,15 @@ def tell(line: str) -> None:
 
 
 def cut_off(cut: int, of: int, longest: int, what: str = "text") -> str:
-    """The note that `cut` of so many texts are longer than `longest` tokens.
-
-    Args:
-        what: is counted: "text", or "decision", of which a text can have several.
-    """
+    """The note that `cut` of so many texts, or decisions about texts, are longer than `longest` tokens."""
     cases = "texts are" if what == "text" else f"{what}s are about texts that are"
     return f"{cut} of {of} {cases} longer than the {longest} tokens read of each; the rest was cut off"
 
 
 def score_table(rows: str, models: Mapping[str, dict]) -> Table:
-    """The scores of a training run beside those of the baselines.
+    """The scores of a training run, as of `salience.runs.sentences.judged_scores`, beside those of the baselines.
 
-    Args:
-        rows: on which the scores are, in words.
-        models: name to scores, as `salience.runs.sentences.judged_scores` gives them.
+    `rows` are those that the scores are on, in words.
     """
     table = titled(rows)
     table.add_column("")
@@ -68,8 +58,7 @@ def score_table(rows: str, models: Mapping[str, dict]) -> Table:
     for title in shown.values():
         table.add_column(title, justify="right")
     for name, scores in models.items():
-        cells = (f"{scores[metric]:.3f}" for metric in shown)
-        table.add_row(literal(name), *cells)
+        table.add_row(literal(name), *(f"{scores[metric]:.3f}" for metric in shown))
     return table
 
 
@@ -78,11 +67,14 @@ def explanation_line(explanation: Explanation) -> Text:
 
     Shown are the scores of the first explainer. Marked are the words with the highest scores above 0.
     """
-    predicted = explanation.predicted
-    label = ("" if explanation.is_predicted else "not ") + printable(explanation.labels[predicted])
-    line = Text(f"  {label} ({explanation.probabilities[predicted]:.2f}{verdict(explanation)}): ")
-    if explanation.target != explanation.predicted:
-        line.append(f"[for {printable(explanation.labels[explanation.target])}] ")
+    predicted, names = explanation.predicted, [printable(label) for label in explanation.labels]
+    label = names[predicted] if explanation.is_predicted else f"not {names[predicted]}"
+    verdict = "" if explanation.right is None else ", right" if explanation.right else ", wrong"
+    if explanation.right is False and explanation.gold is not None:
+        verdict += f", it is {names[explanation.gold]}"
+    line = Text(f"  {label} ({explanation.probabilities[predicted]:.2f}{verdict}): ")
+    if explanation.target != predicted:
+        line.append(f"[for {names[explanation.target]}] ")
     scores = next(iter(explanation.scores.values()))
     decisive = {index for index in np.argsort(-scores, kind="stable")[:DECISIVE].tolist() if scores[index] > 0}
     for index, word in enumerate(map(printable, explanation.words)):
@@ -91,12 +83,3 @@ def explanation_line(explanation: Explanation) -> Text:
         line.append(f"*{word}*" if index in decisive else word, style="bold yellow" if index in decisive else "")
         line.append(" ")
     return line
-
-
-def verdict(explanation: Explanation) -> str:
-    """Whether the prediction is right; empty if the label is not known."""
-    if explanation.right is None:
-        return ""
-    if explanation.right or explanation.gold is None:
-        return ", right" if explanation.right else ", wrong"
-    return f", wrong, it is {printable(explanation.labels[explanation.gold])}"
