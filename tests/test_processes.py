@@ -61,7 +61,7 @@ WRONG = [
     ({"ID": 9, "MIN": 1, "MAX": 8, "COUNT": 8, "STEP": 1}, "not evenly spaced"),
     ({"ID": 1, "MIN": 1, "MAX": 8, "COUNT": 8, "STEP": 0}, "not evenly spaced"),
     ({"ID": "one", "MIN": 1, "MAX": 8, "COUNT": 8}, 'SLURM_ARRAY_TASK_ID is "one"'),
-    ({"ID": 1, "MIN": 1}, "SLURM_ARRAY_TASK_COUNT is missing"),
+    ({"ID": 1, "MIN": 1}, 'SLURM_ARRAY_TASK_COUNT is "missing"'),
 ]
 
 

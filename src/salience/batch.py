@@ -34,7 +34,6 @@ class Batch:
     pair: Tensor | None = None
 
     def __len__(self) -> int:
-        """The number of texts."""
         return len(self.input_ids)
 
     @property

@@ -25,13 +25,7 @@ class InputError(ValueError):
 
 
 def unknown(kind: str, word: object, words: Iterable[str]) -> InputError:
-    """The error for an unknown name. It lists the known names and suggests the nearest one.
-
-    Args:
-        kind: what is named, such as "method" or "model".
-        word: the unknown name.
-        words: the known names.
-    """
+    """The error for an unknown name of a kind such as "method": it lists the known names and suggests the nearest."""
     words = list(words)
     return InputError(f"unknown {kind} {quoted(word)}; known: {listed(sorted(words), 30)}.{nearest(str(word), words)}")
 
@@ -44,12 +38,7 @@ def nearest(word: str, words: Iterable[str]) -> str:
 
 
 def quoted(value: object, longest: int = 60) -> str:
-    """A value for a message: in double quotes, on one line, with unprintable characters escaped.
-
-    Args:
-        value: shown as `str` gives it.
-        longest: number of characters from which on the value is cut.
-    """
+    """A value for a message: in double quotes, on one line, cut if it is long, unprintable characters escaped."""
     text = str(value)
     if len(text) > longest:
         text = text[: longest - 3] + "..."
@@ -57,12 +46,7 @@ def quoted(value: object, longest: int = 60) -> str:
 
 
 def one_line(value: object, most: int | None = None) -> str:
-    """The text of a value, such as an error, with every run of white space as one space.
-
-    Args:
-        value: shown as `str` gives it.
-        most: number of characters that are kept; None keeps all.
-    """
+    """The text of a value, such as an error, with every run of white space as one space, up to `most` characters."""
     return " ".join(str(value).split())[:most]
 
 
@@ -77,21 +61,12 @@ def printable(text: str) -> str:
 
 
 def json_printable(text: str) -> str:
-    """JSON for a terminal: the same values, with unprintable characters escaped.
-
-    Args:
-        text: JSON on one line, as `json.dumps` writes it without `indent`.
-    """
+    """JSON on one line for a terminal: the same values, with unprintable characters escaped."""
     return "".join(json.dumps(letter)[1:-1] if is_unprintable(letter) else letter for letter in text)
 
 
 def listed(items: Iterable[str], most: int = 10) -> str:
-    """A list for a message: 'a, b and 5 more'.
-
-    Args:
-        items: the items, all of which are shown if there are at most `most`.
-        most: number of items shown.
-    """
+    """A list for a message: 'a, b and 5 more'."""
     items = list(items)
     rest = len(items) - most
     return ", ".join(items[:most]) + (f" and {rest} more" if rest > 0 else "")

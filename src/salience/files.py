@@ -31,29 +31,28 @@ TRIES = 100  # to acquire a lock while files and folders come and go
 
 
 class Occupied(InputError):
-    """The error for an output that another process is writing."""
+    """Another process is writing the output."""
 
 
 def check_folder(output: Path | None, overwrite: bool) -> None:
-    """Checks that a folder can be written, before any work is done; nothing is checked of None.
+    """Checks, before any work is done, that a folder can be written; nothing is checked of None.
 
     Raises:
         InputError: it exists and may not be overwritten, is a file, or cannot be written.
     """
-    check_place(output, overwrite)
+    _check_place(output, overwrite)
     if output is not None and output.exists() and not output.is_dir():
         raise InputError(f"{output} is a file, where a folder is needed: choose another place")
 
 
 def check_output_file(output: Path | None, overwrite: bool) -> None:
-    """As `check_folder`, of a file. Raises an `InputError` if it is a folder."""
-    check_place(output, overwrite)
+    """As `check_folder`, of a file."""
+    _check_place(output, overwrite)
     if output is not None and output.is_dir():
         raise InputError(f"{output} is a folder, where a file is needed: name a file in it, or another file")
 
 
-def check_place(output: Path | None, overwrite: bool) -> None:
-    """Raises an `InputError` if `output` exists and may not be overwritten, or cannot be written."""
+def _check_place(output: Path | None, overwrite: bool) -> None:
     if output is None:
         return
     try:
@@ -68,22 +67,13 @@ def check_place(output: Path | None, overwrite: bool) -> None:
 
 
 def check_writable(output: Path) -> None:
-    """Checks by creating and removing a lock file that something can be written at `output`.
-
-    Raises:
-        InputError: it is a broken link, its name is too long, or another process is writing it.
-        OSError: its folder cannot be written.
-    """
+    """Checks that something can be written at `output`, by creating and removing its lock file; raises as `locked`."""
     with locked(resolved(output)):
         pass
 
 
 def resolved(output: Path) -> Path:
-    """The absolute path that is written for `output`: the target, if it is a link.
-
-    Raises:
-        InputError: it is a broken link.
-    """
+    """The absolute path that is written for `output`: the target, if it is a link; refuses a broken link."""
     if output.is_symlink() and not output.exists():
         raise InputError(f"{output} is a broken link: create its target, or remove the link")
     return Path(os.path.realpath(output))
@@ -97,7 +87,6 @@ def locked(target: Path, patience: float = 0) -> Iterator[None]:
     ends, even if it is killed. Missing parent folders are created, and removed at the end if they are still empty.
 
     Args:
-        target: the file or folder that is going to be written.
         patience: number of seconds to wait for another process that holds the lock.
 
     Raises:
@@ -140,17 +129,16 @@ def locked(target: Path, patience: float = 0) -> Iterator[None]:
 
 
 def lock_of(target: Path) -> Path:
-    """The lock file of a target. It is there while a process holds the lock, or after such a process was killed."""
+    """The lock file: it is there while a process holds the lock, or after such a process was killed."""
     return target.absolute().with_name(f".{target.name}.lock")
 
 
 def temporary(target: Path) -> Path:
-    """A path beside `target` that no other process uses."""
     return target.with_name(f".{target.name}.{uuid4().hex[:8]}{UNFINISHED}")
 
 
 def leftovers(target: Path) -> Iterator[Path]:
-    """The temporary files or folders of killed processes beside `target`, whose lock this process holds."""
+    """What killed processes have left beside `target`, whose lock this process holds."""
     return target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 8}{UNFINISHED}")
 
 
@@ -174,12 +162,7 @@ def readable(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def readable_text(path: Path, encoding: str, newline: str = "") -> Iterator[TextIO]:
-    """The text of a file, decompressed if its name ends in .gz, without a byte order mark.
-
-    Args:
-        path: the file.
-        encoding: the name of an encoding that Python knows.
-        newline: as for `open`; by default, line ends are recognised and kept as they are.
+    """The text of a file, decompressed if its name ends in .gz, without a byte order mark; `newline` as for `open`.
 
     Raises:
         InputError: the encoding is unknown, the file cannot be read, it is a gzip or zip file by its first bytes, or
@@ -207,7 +190,7 @@ def readable_text(path: Path, encoding: str, newline: str = "") -> Iterator[Text
 
 
 def undecodable(path: Path, encoding: str) -> InputError:
-    """The error for a file that is not in this encoding. The file is read again to find the wrong byte."""
+    """The error for a file that is not in this encoding, which is read again to find the wrong byte."""
     decoder = codecs.getincrementaldecoder(encoding)()
     line, offset = 0, 0
     with readable(path) as file:
@@ -238,16 +221,7 @@ def undecodable(path: Path, encoding: str) -> InputError:
 def whole_file(target: Path, patience: float = 0) -> Iterator[Path]:
     """A temporary path beside `target`. The file written there is renamed to `target` if the `with` ends normally.
 
-    After an exception, the temporary file is removed and `target` is unchanged. Temporary files of killed processes
-    are removed, too.
-
-    Args:
-        target: the file.
-        patience: number of seconds to wait for another process that is writing it.
-
-    Raises:
-        InputError: another process is writing the same target.
-        OSError: nothing can be written there.
+    After an exception, the temporary file is removed and `target` is unchanged. Waits and raises as `locked`.
     """
     target = resolved(target)
     with locked(target, patience):
@@ -277,12 +251,10 @@ def whole_folder(target: Path, own: Collection[str] = ()) -> Iterator[Path]:
     unchanged.
 
     Args:
-        target: the folder.
         own: names of files that are not kept if they are not written again: parts of what is replaced.
 
     Raises:
         InputError: another process is writing the same target, or a file and a folder would have the same name.
-        OSError: nothing can be written there.
     """
     target = resolved(target)
     # An existing folder may be a file system of its own, and files can be moved in one step only within one.
@@ -331,11 +303,7 @@ def write_lines(file: Path, rows: Iterable[dict]) -> None:
 
 
 def files_in(folder: Path) -> list[str]:
-    """The files in a folder and its subfolders, as sorted paths relative to it. Links count as files.
-
-    Raises:
-        OSError: a folder cannot be listed.
-    """
+    """The files in a folder and its subfolders, as sorted paths relative to it. Links count as files."""
 
     def refuse(error: OSError) -> None:
         raise error  # os.walk would skip the folder

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import re
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -22,29 +23,17 @@ PATIENCE = 5  # seconds for an answer of a Ray cluster
 
 
 def world_size() -> int:
-    """The number of processes that train together (WORLD_SIZE); 1 without a launcher.
-
-    Raises:
-        InputError: WORLD_SIZE is not a whole number.
-    """
+    """The number of processes that train together (WORLD_SIZE); 1 without a launcher."""
     return max(number("WORLD_SIZE", 1), 1)
 
 
 def is_main_process() -> bool:
-    """Whether this process prints and writes files (RANK 0). RANK is ignored if WORLD_SIZE is 1.
-
-    Raises:
-        InputError: RANK or WORLD_SIZE is not a whole number.
-    """
+    """Whether this process prints and writes files (RANK 0). RANK is ignored if WORLD_SIZE is 1."""
     return world_size() == 1 or number("RANK", 0) == 0
 
 
 def number(name: str, default: int) -> int:
-    """The environment variable `name` as a whole number; `default` if it is not set or empty.
-
-    Raises:
-        InputError: it is not a whole number.
-    """
+    """The environment variable `name` as a whole number; `default` if it is not set or empty."""
     value = os.environ.get(name, "").strip()
     try:
         return int(value) if value else default
@@ -56,11 +45,7 @@ def number(name: str, default: int) -> int:
 
 
 def check_launcher() -> None:
-    """Checks the variables that launchers set, and removes empty ones from the environment.
-
-    Raises:
-        InputError: a variable is not a whole number, or some of them are missing.
-    """
+    """Checks the variables that launchers set, and removes empty ones from the environment."""
     for name in VARIABLES:
         number(name, 0)
         if not os.environ.get(name, "0").strip():
@@ -73,11 +58,9 @@ def check_launcher() -> None:
 
 
 def keep_freed_memory() -> None:
-    """Has the C library reuse large blocks of memory, where it can be told to (glibc).
-
-    By default it gives blocks above 32 MiB, such as the gradient of a word-embedding table, back to the system when
-    they are freed. Each new one is then cleared page by page, which takes 4 % of a training step on a CPU.
-    """
+    """Has the C library reuse large blocks of memory, where it can be told to (glibc)."""
+    # By default it gives blocks above 32 MiB, such as the gradient of a word-embedding table, back to the system when
+    # they are freed. Each new one is then cleared page by page, which takes 4 % of a training step on a CPU.
     try:
         adjust = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):  # another C library, or another system
@@ -87,10 +70,7 @@ def keep_freed_memory() -> None:
 
 
 def kill_with_parent() -> bool:
-    """Has the system kill this process when the one that has started it ends; whether it can be told to (Linux).
-
-    The signal is sent when the thread ends that has started this process, see prctl(2).
-    """
+    """Has Linux kill this process when the thread ends that has started it, see prctl(2); False on other systems."""
     try:
         control = ctypes.CDLL(None).prctl
     except (AttributeError, OSError, TypeError):  # another system
@@ -108,37 +88,23 @@ def part_of(text: str | None, tell: Callable[[str], None] | None = None) -> tupl
         tell: receives a line that says so, if the part comes from an array.
 
     Raises:
-        InputError: the text is not k/n with k from 1 to n; or the tasks of the array are not numbered evenly, as with
-            --array=1,2,7, or one of its variables is missing or no whole number.
+        InputError: the text is not k/n with k from 1 to n, or the tasks of the array are not evenly spaced.
     """
     if text is not None:
-        try:
-            values = [int(number) for number in text.split("/")]
-        except ValueError:
-            raise InputError(f"{text!r} are no numbers; write --part 1/2") from None
-        if len(values) != 2 or not 1 <= values[0] <= values[1]:
+        found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+        number, parts = map(int, found.groups()) if found else (0, 0)
+        if not 1 <= number <= parts:
             raise InputError(f"--part {text}: write K/N with K from 1 to N, as in --part 1/2")
-        return values[0], values[1]
+        return number, parts
     if "SLURM_ARRAY_TASK_ID" not in os.environ:
         return WHOLE
-
-    def variable(name: str, default: int | None = None) -> int:
-        value = os.environ.get(f"SLURM_ARRAY_TASK_{name}", None if default is None else str(default))
-        try:
-            return int(value or "")
-        except ValueError:
-            raise InputError(
-                f"the environment variable SLURM_ARRAY_TASK_{name} is {'missing' if value is None else quoted(value)},"
-                " where Slurm sets a whole number: give --part K/N (--part 1/1 for everything)"
-            ) from None
-
-    task, first, count = (variable(name) for name in ("ID", "MIN", "COUNT"))
-    step = variable("STEP", 1)
-    last = variable("MAX", first + (count - 1) * step)
+    task, first, count = (_whole_of_slurm(name) for name in ("ID", "MIN", "COUNT"))
+    step = _whole_of_slurm("STEP", "1")
+    last = _whole_of_slurm("MAX", str(first + (count - 1) * step))
     if step < 1 or (task - first) % step or not first <= task <= last or (last - first) // step + 1 != count:
         raise InputError(
             f"task {task} of a Slurm array of {count}, whose numbers are not evenly spaced: number them as in "
-            "--array=1-8, or give --part K/N (--part 1/1 for everything)"
+            "--array=1-8, or give --part K/N"
         )
     place = (task - first) // step + 1
     if tell is not None:
@@ -146,17 +112,25 @@ def part_of(text: str | None, tell: Callable[[str], None] | None = None) -> tupl
     return place, count
 
 
+def _whole_of_slurm(name: str, default: str = "missing") -> int:
+    value = os.environ.get(f"SLURM_ARRAY_TASK_{name}", default)
+    try:
+        return int(value)
+    except ValueError:
+        raise InputError(
+            f"the environment variable SLURM_ARRAY_TASK_{name} is {quoted(value)}, where Slurm sets a whole number: "
+            "give --part K/N (--part 1/1 for everything)"
+        ) from None
+
+
 def rows_of(part: tuple[int, int], count: int) -> range:
-    """The rows of the k-th of n parts of `count` rows, from 0: contiguous, and of sizes that differ by at most one."""
+    """The rows, from 0, of the k-th of n parts of `count` rows: contiguous, and of nearly equal size."""
     number, parts = part
     return range(count * (number - 1) // parts, count * number // parts)
 
 
 def file_of(part: tuple[int, int], output: Path) -> Path:
-    """The file of a part: out-03-of-16.csv for out.csv. It is `output` for the only part.
-
-    The names of the parts sort in their order.
-    """
+    """The file of a part: out-03-of-16.csv for out.csv, and `output` for the only part."""
     number, parts = part
     if part == WHOLE:
         return output
@@ -170,9 +144,6 @@ def connected(address: str) -> Iterator[None]:
     Args:
         address: "local" starts a cluster on this machine, which ends with the `with`; "auto" is the cluster that runs
             on this machine; else HOST:PORT, or ray://HOST:PORT.
-
-    Raises:
-        InputError: Ray is not installed, or there is no cluster at the address.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:

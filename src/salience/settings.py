@@ -25,43 +25,28 @@ from salience.errors import InputError, one_line, quoted, unknown
 
 @dataclass(frozen=True)
 class Kind:
-    """The values that a setting can have.
+    """The values that a setting can have."""
 
-    Args:
-        words: the values in words, as they follow "give" in an error message.
-        fits: whether a value is one of them.
-        type: the type that the command line reads: `str`, `int`, `float` or `bool`.
-        normal: converts a value to the equal plain Python value, which yaml and JSON can hold.
-        choices: the values, if there are only a few.
-        optional: whether None is allowed too.
-    """
-
-    words: str
-    fits: Callable[[Any], bool]
-    type: type = str
-    normal: Callable[[Any], Any] = lambda value: value
-    choices: tuple[str, ...] = ()
-    optional: bool = False
+    words: str  # the values in words, as they follow "give" in an error message
+    fits: Callable[[Any], bool]  # whether a value is one of them
+    type: type = str  # that the command line reads: `str`, `int`, `float` or `bool`
+    normal: Callable[[Any], Any] = lambda value: value  # to the plain Python value, which yaml and JSON can hold
+    choices: tuple[str, ...] = ()  # the values, if there are only a few
+    optional: bool = False  # whether None is allowed too
 
     def or_none(self) -> Kind:
-        """This kind, with None allowed too."""
         return replace(self, optional=True)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One declared field of a dataclass.
-
-    Args:
-        help: its meaning, as a phrase without a full stop.
-        unset: the meaning of None, in words.
-    """
+    """One declared field of a dataclass."""
 
     name: str
     kind: Kind
-    help: str
+    help: str  # its meaning, as a phrase without a full stop
     default: Any
-    unset: str = ""
+    unset: str = ""  # the meaning of None, in words
 
     @property
     def shown_default(self) -> str:
@@ -73,13 +58,10 @@ class Setting:
         return str(self.default).lower() if isinstance(self.default, bool) else f"{self.default}"
 
     def checked(self, value: Any, named: Callable[[str], str] = str) -> Any:
-        """The value as a plain Python value.
+        """The value as a plain Python value; refuses one that does not fit.
 
         Args:
             named: converts the name of a setting to the form that the user knows, such as `as_option`.
-
-        Raises:
-            InputError: the value does not fit; names the setting, the value and the values that fit.
         """
         kind, name = self.kind, named(self.name)
         if value is None and kind.optional:
@@ -129,10 +111,7 @@ def settings_of(owner: Any) -> dict[str, Setting]:
 
 
 def check_settings(owner: Any, named: Callable[[str], str] = str) -> None:
-    """Checks every declared setting of a dataclass instance, and makes its values plain Python values.
-
-    Args and errors are those of `Setting.checked`.
-    """
+    """Checks every declared setting of a dataclass instance as `Setting.checked`, and makes its values plain."""
     for name, declared in settings_of(owner).items():
         value = getattr(owner, name)
         normal = declared.checked(value, named)
@@ -146,12 +125,12 @@ def as_option(name: str) -> str:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a real number; True and False are not."""
+    """True and False are no numbers."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_whole(value: object) -> bool:
-    """Whether a value is of an integer type; True and False are not."""
+    """True and False are no numbers."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
@@ -164,7 +143,6 @@ def shown(value: object) -> str:
 
 
 def number(words: str, fits: Callable[[Any], bool]) -> Kind:
-    """A number that fits, of any type, as an int or a float."""
     return Kind(
         words, lambda value: is_number(value) and fits(value), float,
         lambda value: int(value) if isinstance(value, Integral) else float(value),
@@ -172,12 +150,11 @@ def number(words: str, fits: Callable[[Any], bool]) -> Kind:
 
 
 def between(low: float, high: float) -> Kind:
-    """A number from `low` to `high`, both included."""
     return number(f"a number from {low:,} to {high:,}", lambda value: low <= value <= high)
 
 
 def whole_between(low: int, high: int) -> Kind:
-    """A whole number from `low` to `high`, both included. A float such as 1e3 is one too."""
+    """A float such as 1e3 is a whole number too."""
     return Kind(
         f"a whole number from {low:,} to {high:,}",
         lambda value: is_number(value) and low <= value <= high and value == int(value), int, int,
@@ -185,7 +162,6 @@ def whole_between(low: int, high: int) -> Kind:
 
 
 def one_of(*choices: str) -> Kind:
-    """One of a few texts."""
     words = f"{', '.join(choices[:-1])} or {choices[-1]}"
     return Kind(words, lambda value: isinstance(value, str) and value in choices, choices=choices)
 
@@ -202,14 +178,7 @@ SHARE = number("a number from 0 to below 1", lambda value: 0 <= value < 1)
 
 
 def assigned(option: str, assignments: Sequence[str] | None) -> dict[str, Any]:
-    """`["window=0.2"]` as `{"window": 0.2}`.
-
-    Args:
-        option: where the assignments stand, for messages.
-
-    Raises:
-        InputError: an assignment without a field or a value, or a value that is not yaml.
-    """
+    """`["window=0.2"]` as `{"window": 0.2}`; `option` is where they stand, for messages."""
     options = {}
     for assignment in assignments or []:
         name, equals, value = assignment.partition("=")
@@ -220,22 +189,16 @@ def assigned(option: str, assignments: Sequence[str] | None) -> dict[str, Any]:
 
 
 def name_and_options(text: str, option: str = "--method") -> tuple[str, dict[str, Any]]:
-    """`"dropmix-g:ratio=0.3,alpha=1"` as `("dropmix-g", {"ratio": 0.3, "alpha": 1})`.
-
-    Raises:
-        InputError: as `assigned`.
-    """
+    """`"dropmix-g:ratio=0.3,alpha=1"` as `("dropmix-g", {"ratio": 0.3, "alpha": 1})`."""
     name, colon, assignments = text.partition(":")
     return name, assigned(f"{option} {name}:", comma_separated(assignments) if colon else None)
 
 
 def several_with_options(text: str) -> list[str]:
-    """`"plain,dropmix-g:ratio=0.3,alpha=1,ssmix"` as `["plain", "dropmix-g:ratio=0.3,alpha=1", "ssmix"]`.
-
-    A part with an equals sign and no colon before it is one more option of the name before it.
-    """
+    """`"plain,dropmix-g:ratio=0.3,alpha=1,ssmix"` as `["plain", "dropmix-g:ratio=0.3,alpha=1", "ssmix"]`."""
     found: list[str] = []
     for part in comma_separated(text):
+        # With an equals sign and no colon before it, it is one more option of the name before it.
         if found and "=" in part and ":" not in part.partition("=")[0] and ":" in found[-1]:
             found[-1] += f",{part}"
         else:
@@ -249,11 +212,7 @@ def comma_separated(text: str) -> list[str]:
 
 
 def numbers(text: str, separator: str, example: str, kind: type = int) -> list:
-    """The numbers of a text, which `separator` separates.
-
-    Raises:
-        InputError: Something else stands there; the message shows the example.
-    """
+    """The numbers of a text, which `separator` separates; a message shows the example."""
     try:
         return [kind(number) for number in text.split(separator)]
     except ValueError:
@@ -261,14 +220,9 @@ def numbers(text: str, separator: str, example: str, kind: type = int) -> list:
 
 
 def read_yaml(text: str, source: str, texts_only: bool = False) -> Any:
-    """The value that a yaml text stands for, with 1e-4 read as the number that it is.
+    """The value that a yaml text stands for; with `texts_only`, every name and value is read as a text.
 
-    Args:
-        source: begins error messages.
-        texts_only: read every name and value as a text, also one such as yes or 1.
-
-    Raises:
-        InputError: the text is not yaml, or a mapping has a name twice.
+    `source` begins error messages.
     """
     import yaml
 
@@ -283,11 +237,7 @@ def read_yaml(text: str, source: str, texts_only: bool = False) -> Any:
 
 @cache
 def loader(base: type) -> type:
-    """A loader of PyYAML that refuses a mapping with a name twice, as YAML does; PyYAML takes the last value.
-
-    Its numbers are those of YAML 1.2, with an exponent without a decimal point or a sign. PyYAML follows YAML 1.1, for
-    which 1e-4 is a text.
-    """
+    """A loader of PyYAML with two rules of YAML 1.2: no mapping has a name twice, and 1e-4 is a number."""
     import yaml
 
     class Loader(base):

@@ -8,25 +8,16 @@ from torch import Tensor
 
 
 def part_length(length: Tensor, part: float | Tensor) -> Tensor:
-    """The number of tokens in a part of a text, rounded down: (B,) long.
-
-    Args:
-        length: (B,), number of tokens of each text.
-        part: the part, from 0 to 1: a number, or (B,).
-    """
+    """The number of tokens in a part, from 0 to 1, of texts of `length` (B,) tokens, rounded down: (B,) long."""
     # 1e-9 keeps floating point from losing 1 where the exact product is a whole number: int(100 * 0.29) is 28.
     return (length.double() * part + 1e-9).long()
 
 
 def best_span(scores: Tensor, among: Tensor, width: Tensor) -> Tensor:
-    """The start of the contiguous span with the highest mean score: (B,) long.
+    """The start of the contiguous span of `width` (B,) tokens with the highest mean score: (B,) long.
 
-    Args:
-        scores: (B, T), any float.
-        among: (B, T) bool, the positions that a span may cover. They are contiguous in each row.
-        width: (B,) long, length of the span; at most the number of allowed positions of its row.
-
-    Of spans with equal scores, the first one is chosen. A row without allowed positions gives 0.
+    It covers positions `among` (B, T) bool, contiguous in each row, of which there are `width` at least. Of spans with
+    equal scores, the first one is chosen. A row without allowed positions gives 0.
     """
     # Every window is summed by itself, in float64. With differences of cumulative sums, equal windows would differ in
     # the last bit, and ties would not go to the first. (B, T, W) is small because W is about a tenth of a text.
@@ -53,24 +44,14 @@ def first_place(among: Tensor) -> Tensor:
 
 
 def random_span(among: Tensor, width: Tensor) -> Tensor:
-    """The start of a random span of `width` (B,) allowed positions, uniform over all starts: (B,) long.
-
-    Args:
-        among: (B, T) bool, the allowed positions. They are contiguous in each row.
-        width: (B,) long.
-    """
+    """The start of a random span of `width` (B,) allowed positions, uniform over all starts: (B,) long."""
     starts = (among.sum(1) - width + 1).clamp(min=1)
     drawn = torch.rand(len(among), dtype=torch.float64).to(among.device)
     return first_place(among) + (drawn * starts).long()
 
 
 def random_places(among: Tensor, count: Tensor) -> Tensor:
-    """A random choice of `count` (B,) allowed positions of each row, uniform over all choices: (B, T) bool.
-
-    Args:
-        among: (B, T) bool, the allowed positions.
-        count: (B,) long.
-    """
+    """A random choice of `count` (B,) allowed positions of each row, uniform over all choices: (B, T) bool."""
     most = max(int(among.sum(1).max()), 1)
     drawn = torch.rand(len(among), most, dtype=torch.float64).to(among.device)
     order = (among.cumsum(1) - 1).clamp(min=0)

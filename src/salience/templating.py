@@ -10,16 +10,7 @@ from markupsafe import Markup
 
 
 def render(package: str, template: str, **values: Any) -> Markup:
-    """HTML made from a template.
-
-    Args:
-        package: for example "salience.report".
-        template: name of a file in the package's folder `templates`, for example "attention.html.jinja".
-        values: what the template shows. Every value is escaped unless it is a `Markup`.
-
-    Raises:
-        jinja2.UndefinedError: the template needs a value that is missing.
-    """
+    """HTML made from a file in the folder `templates` of a package. Every value is escaped unless it is a `Markup`."""
     return Markup(environment(package).get_template(template).render(**values))
 
 

@@ -6,11 +6,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 from salience.audit.auditing import audit_folds, by_regression
-from salience.audit.findings import OutOfFold
-from salience.audit.wrong_labels import wrong_labels
+from salience.audit.wrong_labels import of_each_label, wrong_labels
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError
+from salience.scores.predictions import Predictions
 
 
 def task_of(labels, groups=None, texts=None) -> Task:
@@ -33,7 +33,7 @@ def test_probabilities_are_those_of_cross_val_predict():
     split = PredefinedSplit(folds.numbers - 1)
     expected = cross_val_predict(regression, vectors, labels, cv=split, method="predict_proba")
     np.testing.assert_allclose(found.probabilities, expected, atol=1e-6)
-    assert found.places.tolist() == list(range(60)) and "4 folds" in found.source
+    assert found.rows.tolist() == list(range(1, 61)) and found.labels.tolist() == labels.tolist()
 
 
 def test_equal_texts_and_rows_of_a_group_are_in_one_fold():
@@ -66,7 +66,8 @@ def test_rows_that_cannot_be_divided_are_refused():
 
 def test_findings_name_the_rows_of_the_file_where_some_rows_are_not_judged():
     task = task_of([0, 0, 0, 1, 1, 1, 0])
-    found = OutOfFold(np.array([0, 2, 3, 5, 6]), np.array([[0.9, 0.1]] * 2 + [[0.2, 0.8]] * 2 + [[0.05, 0.95]]), "")
+    probabilities = np.array([[0.9, 0.1]] * 2 + [[0.2, 0.8]] * 2 + [[0.05, 0.95]])
+    found = Predictions(probabilities, np.array([0, 0, 1, 1, 0]), rows=np.array([1, 3, 4, 6, 7]))
     (finding,) = wrong_labels(task, found)
     assert finding.rows == [7] and finding.score == pytest.approx(0.9)
     assert finding.details["label"] == "class 0" and finding.details["suggested"] == "class 1"
@@ -87,13 +88,15 @@ def test_each_of_several_labels_is_judged_by_itself():
     probabilities = np.where(SETS == 1, 0.9, 0.1)
     probabilities[0] = [0.05, 0.97, 0.1]  # lacks "joy", which it has, and has "fear", which it lacks
     probabilities[10] = [0.2, 0.08, 0.1]  # lacks "fear"
-    found = wrong_labels(several_of(labels), OutOfFold(np.arange(24), probabilities, "", unseen=[2]))
+    rows, folds = np.arange(1, 25), np.arange(24) % 4
+    folds[[5, 6]] = 1  # all rows of "anger" are in one fold
+    found = wrong_labels(several_of(labels), Predictions(probabilities, labels, folds=folds, rows=rows))
     assert [(each.rows, each.details["label"], each.details["suggested"]) for each in found] == [
         ([1], ["joy"], ["fear"]), ([11], ["fear"], [])
     ]  # fmt: skip
     assert found[0].details["probabilities"] == {"joy": 0.05, "fear": 0.97}
     assert [each.score for each in found] == pytest.approx([0.94, 0.84])
-    seen = wrong_labels(several_of(labels), OutOfFold(np.arange(24), probabilities, ""))
+    seen = wrong_labels(several_of(labels), Predictions(probabilities, labels, rows=rows))
     assert any("anger" in each.details["probabilities"] for each in seen)
 
 
@@ -103,7 +106,8 @@ def test_regressions_of_several_labels_are_those_of_each_label():
     notes, vectors = [], unit(24, SETS[:, 0] + 2 * SETS[:, 1])
     folds, places = audit_folds(several_of(labels), 4, 0, notes.append)
     found = by_regression(folds, places, vectors, 3)
-    assert places.tolist() == list(range(24)) and list(found.unseen) == [2] and '"anger"' in notes[-1]
+    assert places.tolist() == list(range(24)) and '"anger"' in notes[-1]
+    assert [number for number, _, _ in of_each_label(found)] == [0, 1]
     split, regression = PredefinedSplit(folds.numbers - 1), LogisticRegression(C=10, max_iter=1000)
     for number in (0, 1):
         expected = cross_val_predict(regression, vectors, labels[:, number], cv=split, method="predict_proba")[:, 1]

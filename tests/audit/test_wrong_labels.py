@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from salience.audit.findings import Finding, OutOfFold
+from salience.audit.findings import Finding
 from salience.audit.wrong_labels import (
     LEAST,
     alike_classes,
@@ -19,6 +19,7 @@ from salience.audit.wrong_labels import (
 )
 from salience.data.task import Task
 from salience.data.texts import Texts
+from salience.scores.predictions import Predictions
 
 
 def drawn(rows: int, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -51,7 +52,7 @@ def test_each_of_several_labels_is_judged_as_cleanlab_judges_several():
     labels, probabilities = draw.integers(0, 2, (200, 3)), draw.random((200, 3))
     expected = find_multilabel_issues_per_class([np.flatnonzero(row).tolist() for row in labels], probabilities)
     found = np.zeros(labels.shape, bool)
-    for number, given, both in of_each_label(labels, probabilities):
+    for number, given, both in of_each_label(Predictions(probabilities, labels)):
         found[:, number] = likely_wrong(given, both)
     assert found.any(0).all() and (found == expected).all()
 
@@ -135,7 +136,7 @@ def test_the_area_is_that_of_counted_pairs(seed):
 def alike(labels, probabilities) -> list[Finding]:
     names = [f"class {number}" for number in range(probabilities.shape[1])]
     task = Task(names, Texts([""] * len(labels), labels=labels))
-    return alike_classes(task, OutOfFold(np.arange(len(labels)), probabilities, ""))
+    return alike_classes(task, Predictions(probabilities, labels, rows=np.arange(1, len(labels) + 1)))
 
 
 def test_a_class_that_is_split_at_random_is_found_with_its_confused_rows():

@@ -9,6 +9,7 @@ import pytest
 from labelled import WORDS, rows_of_several, write_csv
 from pages import Content
 from salience.audit.wrong_labels import likely_wrong, of_each_label
+from salience.scores.predictions import Predictions
 
 ROWS = [(text, json.loads(labels)) for text, labels in rows_of_several(80, 0)]
 NAMES = sorted(WORDS)
@@ -101,7 +102,7 @@ def test_the_estimate_of_a_run_judges_each_label(place, data, salience, tmp_path
     answer = salience("audit", data, "--model", place.model, "--run", run, "--output", folder)
     assert answer.code == 0 and "the estimate of run, of 81 rows" in answer.out, answer.err
     with np.load(run / "out_of_fold.npz") as arrays:
-        judged = of_each_label(arrays["labels"], arrays["probabilities"])
+        judged = of_each_label(Predictions(arrays["probabilities"], arrays["labels"]))
         wrong = np.stack([likely_wrong(given, both) for _, given, both in judged], axis=1)
     expected = {
         row + 1: {NAMES[label] for label in np.flatnonzero(wrong[row])} for row in np.flatnonzero(wrong.any(1))

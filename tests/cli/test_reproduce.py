@@ -222,7 +222,7 @@ BAD = {  # the table, the options, and what the line says
     "no rows": ("ssmix-table2", ["--rows", "few"], ["'few' are no numbers; write --rows 200,500"]),
     "a training set of nothing": ("ssmix-table2", ["--rows", "0"], ["--rows 0: a training set has at least one row"]),
     "rows of another table": ("vat", ["--rows", "20"], ["--rows: vat has one number of rows", "ssmix-table2"]),
-    "no part": ("vat", ["--part", "half"], ["'half' are no numbers; write --part 1/2"]),
+    "no part": ("vat", ["--part", "half"], ["--part half: write K/N"]),
     "half a part": ("vat", ["--part", "1"], ["--part 1/2"]),
     "a part of nothing": ("vat", ["--part", "1/0"], ["--part 1/2"]),
     "a part beyond the last": ("vat", ["--part", "3/2"], ["--part 1/2"]),

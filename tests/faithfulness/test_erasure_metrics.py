@@ -8,11 +8,11 @@ from scipy.stats import kendalltau
 from scripted import EMPTY, by_table, texts_of
 
 from salience.faithfulness.accuracy import (
-    accuracy_alone,
     accuracy_drop,
-    accuracy_without,
     mean_accuracy_drop,
     post_hoc_accuracy,
+    right_alone,
+    right_without,
 )
 from salience.faithfulness.aopc import aopc
 from salience.faithfulness.comprehensiveness import comprehensiveness, sufficiency
@@ -31,7 +31,7 @@ def sure_of(predictions, classes=2) -> np.ndarray:
 def test_the_accuracy_that_is_lost_in_points():
     erasure = by_table(sure_of([[1, 0, 1, 0], [0, 0, 1, 0]]), labels=[1, 0, 1, 1])
     assert accuracy_drop(erasure, 1).tolist() == [100, 0, 0, 0]
-    assert accuracy_without(erasure).tolist() == [0.75, 0.5]
+    assert right_without(erasure).mean(1).tolist() == [0.75, 0.5]
 
 
 def test_the_mean_over_k_counts_k_0():
@@ -62,7 +62,7 @@ def test_post_hoc_accuracy_is_that_on_the_top_words():
     answers = sure_of([[1, 1], [0, 1], [1, 1]])
     erasure = by_table(answers, answers, labels=[1, 1])
     assert [post_hoc_accuracy(erasure, count).mean() for count in (1, 2)] == [50, 100]
-    assert accuracy_alone(erasure).tolist() == [1, 0.5, 1]
+    assert right_alone(erasure).mean(1).tolist() == [1, 0.5, 1]
 
 
 def test_comprehensiveness_and_sufficiency_of_five_words():

@@ -31,6 +31,8 @@ COLUMNS = ("row", "label", "suggested", "decision", "reason", "text")
 KEEP, DELETE, RELABEL = "keep", "delete", "relabel"
 LONGEST = 500  # characters of a text that are shown
 DELETED = None  # in place of a new label
+OPPOSITES = {"1": "0", "0": "1", "true": "false", "false": "true", "True": "False", "False": "True", "TRUE": "FALSE",
+             "FALSE": "TRUE"}  # fmt: skip
 
 
 def decision_rows(findings: Sequence[Finding], texts: Texts, labels: Sequence[str]) -> list[dict[str, str]]:
@@ -38,11 +40,6 @@ def decision_rows(findings: Sequence[Finding], texts: Texts, labels: Sequence[st
 
     The first row of near-duplicates of one label is left out: it is the one to keep. A row has one line, with all
     reasons.
-
-    Args:
-        findings: as `salience.audit.auditing.find_all` gives them.
-        texts: the labelled rows.
-        labels: the names of the classes.
     """
     reasons: dict[int, list[str]] = defaultdict(list)
     suggested: dict[int, str] = {}
@@ -83,18 +80,14 @@ def has_decisions(file: Path) -> bool:
 
 
 def read_decisions(file: str, labels_of_rows: Mapping[int, Label], data: str) -> dict[int, Label | None]:
-    """What is to be changed: the number of a row to its new label, or `DELETED`.
-
-    Rows without a decision are kept.
+    """What is to be changed by decisions.csv: the number of a row to its new label, or `DELETED`.
 
     Args:
-        file: decisions.csv, filled in; its text is UTF-8.
         labels_of_rows: the label of every row of the data that has one, or its labels.
         data: the name of the data, for error messages.
 
     Raises:
-        InputError: the file is not UTF-8 or lacks a column; a decision or a row is unknown, a row is decided twice, or
-            a line does not fit the data. The message names the line and its row.
+        InputError: the file is not UTF-8 or lacks a column, or a line does not fit the data; names the line.
     """
     known = sorted({name for label in labels_of_rows.values() for name in separate(label)})
     several = any(isinstance(label, tuple) for label in labels_of_rows.values())
@@ -126,11 +119,9 @@ def read_decisions(file: str, labels_of_rows: Mapping[int, Label], data: str) ->
         own, given = labels_of_rows[row], read_label(line["label"], known, several, f'{place}, column "label"')
         if not same(given, own):
             one, other = (number_in(label) if isinstance(label, str) else None for label in (own, given))
-            cause = (
-                "a spreadsheet has changed the number: give its columns the type text when you open decisions.csv"
-                if one is not None and one == other  # such as 01 and 1
-                else "the file was made from other data: run the audit again"
-            )
+            cause = "the file was made from other data: run the audit again"
+            if one is not None and one == other:  # such as 01 and 1
+                cause = "a spreadsheet has changed the number: open decisions.csv with columns of the type text"
             raise InputError(f"{place}: row {row} of {data} has the label {told(own)}, not {told(given)}; {cause}")
         if decision == DELETE:
             changes[row] = DELETED
@@ -146,16 +137,7 @@ def read_decisions(file: str, labels_of_rows: Mapping[int, Label], data: str) ->
 
 
 def read_label(text: str, known: Sequence[str], several: bool, place: str) -> Label:
-    """A label of decisions.csv, or a list of labels, without the apostrophe that keeps a spreadsheet from a formula.
-
-    Args:
-        known: the names of the labels.
-        several: whether a text can have several labels.
-        place: where it stands, for the message.
-
-    Raises:
-        InputError: a list is needed, and this is none, or a name occurs twice in it.
-    """
+    """A label of decisions.csv, or a list of labels, without the apostrophe that stands before a formula."""
     if not several:
         return text[1:] if text not in known and text.startswith("'") and text[1:].startswith(FORMULA) else text
     try:
@@ -173,7 +155,6 @@ def same(one: Label, other: Label) -> bool:
 
 
 def told(label: Label) -> str:
-    """A label in quotation marks, or a list of labels, for a message."""
     return quoted(label) if isinstance(label, str) else written(list(label))
 
 
@@ -192,16 +173,14 @@ def write_corrected(
     data: Path, output: Path, label: str | tuple[str, ...], encoding: str, labels: Mapping[int, Label],
     changes: Mapping[int, Label | None], separator: str | None = None,
 ) -> None:  # fmt: skip
-    """Writes a copy of a file with changed labels and without the deleted rows.
+    """Writes a copy of a file with changed labels and without the deleted rows, gzipped if its name ends in .gz.
 
     Args:
-        data: a file that has been read without an error.
-        output: the file to write, of the same kind; gzipped if its name ends in .gz.
+        data: a file of the same kind, which has been read without an error.
         label: the column of the labels, or the columns of 0 and 1.
-        encoding: of a text file.
         labels: the label of each row that has one, or its labels.
-        changes: the number of a row to its new label, or to None if it is deleted.
-        separator: of labels that are joined in one text; None where there are none.
+        changes: as `read_decisions` gives them.
+        separator: of labels that are joined in one text.
     """
     # Where the encoding may lack a character, JSON writes it by its number.
     in_ascii = not codecs.lookup(encoding).name.startswith("utf")
@@ -233,11 +212,7 @@ def relabelled(
     rows: Sequence[dict[str, Any]], label: str | tuple[str, ...], labels: Mapping[int, Label],
     changes: Mapping[int, Label | None], separator: str | None, in_ascii: bool,
 ) -> list[int]:  # fmt: skip
-    """Gives rows their new labels. Arguments as of `write_corrected`; `in_ascii`: whether JSON has only ASCII.
-
-    Returns:
-        The places of the rows that are not deleted, counted from 0.
-    """
+    """Gives rows their new labels, and tells the places, from 0, of those that are not deleted."""
     first: dict[str, Any] = {}  # a label to the value that the first row with it has
     if isinstance(label, str):
         for number, own in labels.items():
@@ -263,18 +238,16 @@ def relabelled(
             row[label] = json.dumps(list(new), ensure_ascii=in_ascii)
         else:
             row[label] = separator.join(new)
-    deleted = {number - 1 for number, new in changes.items() if new is DELETED}
-    return [place for place in range(len(rows)) if place not in deleted]
+    return [place for place in range(len(rows)) if changes.get(place + 1, "") is not DELETED]
 
 
 def opposite(old: Any) -> Any:
     """The other value of a column of 0 and 1, written as the old one: 1.0 for 0.0, false for true."""
     if not isinstance(old, str):
         return type(old)(1 - old)  # of a bool, too
-    for yes, no in (("1", "0"), ("true", "false"), ("True", "False"), ("TRUE", "FALSE")):
-        for this, other in ((yes, no), (no, yes)):
-            if this in old:
-                return old.replace(this, other, 1)
+    for this, other in OPPOSITES.items():
+        if this in old:
+            return old.replace(this, other, 1)
     return "0" if "true" in old.lower() else "1"
 
 

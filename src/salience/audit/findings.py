@@ -1,4 +1,4 @@
-"""What an audit finds: its findings and their kinds, the probabilities behind them, and names of rows and labels."""
+"""What an audit finds: its findings and their kinds, and names of rows and labels."""
 
 from __future__ import annotations
 
@@ -27,44 +27,18 @@ KINDS = {  # kind: what it is called on the page and in the terminal
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that a person should look at.
+    """Something that a person should look at."""
 
-    Attributes:
-        kind: a key of `KINDS`.
-        rows: the numbers of the rows in the file, 1 for the first row below the header; none if it is about test rows.
-        suggestion: what to do about it, in a few words.
-        score: how strong the finding is; its meaning depends on the kind, see docs/audit.md.
-        details: further values, which JSON can hold.
-    """
-
-    kind: str
-    rows: list[int]
-    suggestion: str
-    score: float
-    details: dict[str, Any] = field(default_factory=dict)
+    kind: str  # a key of `KINDS`
+    rows: list[int]  # their numbers in the file, 1 for the first row below the header; none if it is about test rows
+    suggestion: str  # what to do about it, in a few words
+    score: float  # how strong the finding is; its meaning depends on the kind, see docs/audit.md
+    details: dict[str, Any] = field(default_factory=dict)  # further values, which JSON can hold
 
     def as_row(self) -> dict[str, Any]:
         """The finding as a line of audit.jsonl."""
         first = {"kind": self.kind, "rows": self.rows, "suggestion": self.suggestion, "score": round(self.score, 6)}
         return first | self.details
-
-
-@dataclass(frozen=True)
-class OutOfFold:
-    """Probabilities of N labelled rows by models that were not trained on them.
-
-    Attributes:
-        places: (M,) which of the N rows have probabilities, counted from 0, in order.
-        probabilities: (M, C).
-        source: what gave them, in words.
-        unseen: the numbers of the labels that are not judged, where a text can have several. With one label, the rows
-            of such labels are not among `places`.
-    """
-
-    places: np.ndarray
-    probabilities: np.ndarray
-    source: str
-    unseen: Sequence[int] = ()
 
 
 def kinds_of(task: Task, explained: bool) -> list[str]:
@@ -77,17 +51,12 @@ def kinds_of(task: Task, explained: bool) -> list[str]:
 
 
 def rows_of(texts: Texts) -> list[int]:
-    """The number of each text's row in its file."""
+    """The number of each text's row in its file, from 1 on."""
     return texts.rows or list(range(1, len(texts) + 1))
 
 
 def named(label: int | np.ndarray, names: Sequence[str]) -> Named:
-    """The name of the label of a row, or the names of its labels.
-
-    Args:
-        label: a class number; or (C,), 0 and 1, where a text can have several labels.
-        names: of the C labels.
-    """
+    """The name of a class number, or the names of the labels of 0 and 1 (C,)."""
     if np.ndim(label) == 0:
         return names[int(label)]
     return [names[number] for number in np.flatnonzero(label).tolist()]

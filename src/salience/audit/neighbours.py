@@ -21,10 +21,7 @@ NO_DISTANCE = 1e-6  # cosine distances of equal vectors in float32 are below thi
 def near_duplicates(task: Task, vectors: np.ndarray, similarity: float, of_test: bool = False) -> list[Finding]:
     """The groups of rows that are nearly equal, those with different labels first. The score is a cosine.
 
-    Args:
-        vectors: (N, D) of the labelled rows, or of the test rows.
-        similarity: from which cosine on rows are nearly equal, from 0 to 1.
-        of_test: whether test rows are searched. A model is right or wrong on all of a group of them together.
+    Test rows are searched too: a model is right or wrong on all rows of a group together.
     """
     texts = task.test if of_test else task.training
     numbers, keep = rows_of(texts), "keep one of them in the test file" if of_test else "keep one of them"
@@ -41,10 +38,7 @@ def near_duplicates(task: Task, vectors: np.ndarray, similarity: float, of_test:
 
 
 def leaks(task: Task, vectors: np.ndarray, test_vectors: np.ndarray, similarity: float) -> list[Finding]:
-    """The test rows that are nearly equal to labelled rows, with these. The score is the highest cosine.
-
-    Arguments as of `near_duplicates`.
-    """
+    """The test rows that are nearly equal to labelled rows, with these. The score is the highest cosine."""
     rows, test_rows = rows_of(task.training), rows_of(task.test)
     found = [
         Finding(
@@ -78,16 +72,8 @@ def labels_at(task: Task, texts: Texts, places: list[int]) -> list[Named]:
 def duplicate_groups(texts: Texts, vectors: np.ndarray, similarity: float) -> list[tuple[list[int], float]]:
     """The groups of texts that are linked by a cosine of at least `similarity`, the most similar first.
 
-    Texts that are equal but for the space around them are linked too, whatever their vectors.
-
-    Args:
-        texts: N texts, or pairs.
-        vectors: (N, D) of length 1.
-        similarity: from 0 to 1.
-
-    Returns:
-        The places of the texts of each group, in order, counted from 0; and the cosine that every one of them has with
-        another one at least.
+    Texts that are equal but for the space around them are linked too, whatever their vectors. Of each group: the
+    places of its texts, and the cosine that every one of them has with another one at least.
     """
     numbers: dict[tuple[str, ...], int] = {}
     of_text = np.array([numbers.setdefault(text, len(numbers)) for text in stripped(texts)])
@@ -100,10 +86,7 @@ def duplicate_groups(texts: Texts, vectors: np.ndarray, similarity: float) -> li
 
 
 def linked_rows(vectors: np.ndarray, similarity: float) -> np.ndarray:
-    """The number of the group of each row (N,): rows are in one group if a chain of similar rows leads to the other.
-
-    Texts that are made from one template are all similar, so that all links at once would take N^2 of memory.
-    """
+    """The number of the group of each row (N,): rows that a chain of similar rows links are in one group."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
     from sklearn.neighbors import NearestNeighbors
@@ -111,6 +94,7 @@ def linked_rows(vectors: np.ndarray, similarity: float) -> np.ndarray:
 
     search = NearestNeighbors(radius=largest_distance(similarity), metric="cosine", algorithm="brute").fit(vectors)
     groups = np.arange(len(vectors))
+    # Texts that are made from one template are all similar: all links at once would take N^2 of memory.
     for block in gen_batches(len(vectors), BLOCK):
         rows, others = search.radius_neighbors_graph(vectors[block]).nonzero()
         ends = groups[block][rows], groups[others]
@@ -138,17 +122,9 @@ def least_similar(places: np.ndarray, of_text: np.ndarray, vectors: np.ndarray) 
 def matches(vectors: np.ndarray, others: np.ndarray, similarity: float) -> list[tuple[int, list[int], float]]:
     """The other rows that have a similar row, in order.
 
-    A row stands with the other row that is most similar to it, and every other row has the row that is most similar to
-    it. So every similar row is there, in at most N + M places; all pairs would be N M where texts have one template.
-
-    Args:
-        vectors: (N, D) of length 1.
-        others: (M, D) of length 1.
-        similarity: from 0 to 1.
-
-    Returns:
-        The place of each other row, counted from 0; the places of its rows, the most similar first; and the cosine
-        with that one.
+    Of each: its place, the places of its rows, the most similar first, and the cosine with that one. A row stands with
+    the other row that is most similar to it, and every other row has the row that is most similar to it. So every
+    similar row is there, in at most N + M places; all pairs would be N M where texts have one template.
     """
     to_other, other_of = most_similar(vectors, others)
     to_row, row_of = most_similar(others, vectors)
@@ -181,9 +157,6 @@ def outlier_scores(vectors: np.ndarray) -> np.ndarray:
     """The mean cosine distance of each row to the `NEIGHBOURS` rows nearest to it (N,), from 0 to 2.
 
     Kuan and Mueller (2022), Back to the Basics: Revisiting Out-of-Distribution Detection Baselines, arXiv:2207.03061.
-
-    Args:
-        vectors: (N, D) of length 1, of two rows at least.
     """
     from sklearn.neighbors import NearestNeighbors
 

@@ -19,6 +19,7 @@ from salience.explainers.class_words import POINTS, finite_scores, scores_by_wor
 from salience.explainers.explain import explain_texts
 from salience.explainers.explanation import Explanation
 from salience.explainers.integrated import IntegratedGradients
+from salience.scores.labels import labels_of
 from salience.training.baselines import joined
 
 NEUTRAL, NONE = -1, -2  # categories of words that belong to no class; the others are class indices
@@ -36,17 +37,7 @@ CHECK = "check whether the word belongs to what is classified"
 def counts(
     texts: Sequence[np.ndarray], labels: Sequence[int] | np.ndarray, vocabulary: int, classes: int
 ) -> np.ndarray:
-    """How often each word type occurs in the texts of each class.
-
-    Args:
-        texts: the token ids of each text (T,).
-        labels: the class index of each text.
-        vocabulary: V, the number of types.
-        classes: C, the number of classes.
-
-    Returns:
-        Counts (V, C).
-    """
+    """How often each word type occurs in the texts of each class (V, C); `texts` are the token ids (T,) of each."""
     occurrences = np.zeros((vocabulary, classes), np.int64)
     for ids, label in zip(texts, labels, strict=True):
         np.add.at(occurrences[:, label], ids, 1)
@@ -56,26 +47,19 @@ def counts(
 def association(counted: np.ndarray) -> np.ndarray:
     """gamma = (f+ - f-) / (f+ + f-) of each type (V,), from -1 to 1; 0 for a type that does not occur.
 
-    Args:
-        counted: counts (V, 2) in the texts of class 0 (f-) and of class 1 (f+).
+    `counted` are counts (V, 2) in the texts of class 0 (f-) and of class 1 (f+).
     """
     negative, positive = counted.T
     return (positive - negative) / np.maximum(positive + negative, 1)
 
 
 def categories(counted: np.ndarray) -> np.ndarray:
-    """The category of each type: the index of the class that it belongs to, `NEUTRAL`, or `NONE`.
+    """The category (V,) of each type by its counts (V, C): the class that it belongs to, `NEUTRAL`, or `NONE`.
 
     A type belongs to a class if more than 3/4 of its occurrences, and more than 5 of them, are in texts of the class.
     For two classes this is |gamma| > 1/2, with |gamma| = 1 included: the open interval (0.5, 1) that the paper prints
     would not give the counts that it prints. The shares of a neutral type differ by less than 0.1 and its counts by
     less than 5; it may be rare.
-
-    Args:
-        counted: counts (V, C).
-
-    Returns:
-        Categories (V,).
     """
     total, largest, smallest = counted.sum(1), counted.max(1), counted.min(1)
     belongs = (4 * largest > 3 * total) & (largest > LEAST)
@@ -84,10 +68,8 @@ def categories(counted: np.ndarray) -> np.ndarray:
 
 
 def category_names(labels: Sequence[str]) -> dict[int, str]:
-    """Category to displayed name: the labels of the classes, "neutral" and "other".
-
-    A class that is called "neutral" or "other" keeps its name; the category is then called "neutral (no class)" or
-    "other (no class)".
+    """Category to displayed name: the labels of the classes, "neutral" and "other", or "neutral (no class)" beside a
+    class of that name.
     """
     without_class = {NEUTRAL: "neutral", NONE: "other"}
     return dict(enumerate(labels)) | {
@@ -102,15 +84,11 @@ def telling_words(texts: Texts, labels: Sequence[str]) -> list[Finding]:
     and counts texts, not occurrences: it is the smaller one of that of the texts as they are and of that of as many
     texts with the label as without. The latter keeps a class that has nearly all texts from owning nearly all words.
     The log odds are ln of the odds of the word in texts of the label, minus that in others; 1/2 is added to counts.
-
-    Args:
-        texts: N labelled texts, or pairs. They may have several labels each.
-        labels: the names of the C labels.
     """
     from sklearn.feature_extraction.text import CountVectorizer
 
     known, rows = texts.known_labels, rows_of(texts)
-    having = known == 1 if known.ndim == 2 else known[:, None] == np.arange(len(labels))  # (N, C)
+    having = labels_of(known).right(known, len(labels))  # (N, C)
     words = CountVectorizer(binary=True, token_pattern=TOKENS)
     try:
         columns = words.fit_transform(joined(texts)).tocsc()
@@ -146,10 +124,6 @@ def deciding_words(explanations: Iterable[Explanation], labels: Sequence[str]) -
 
     The part of a word in a text is its score, divided by the sum of the absolute scores of all words of the text; the
     mean over the texts of the label that have the word is the score of the finding. The largest come first.
-
-    Args:
-        explanations: as of `explained_rows`.
-        labels: the names of the C labels.
     """
     texts: dict[int, int] = defaultdict(int)
     parts: dict[tuple[str, int], dict[int, float]] = defaultdict(dict)

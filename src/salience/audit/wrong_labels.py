@@ -14,20 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from salience.audit.findings import Finding, OutOfFold, named, rows_of
+from salience.audit.findings import Finding, named
 from salience.data.task import Task
+from salience.scores.predictions import Predictions
 
 LOWEST = 0.75  # areas below this are reported: one pair of rows in four is in the wrong order
 LEAST = 10  # rows that each of two classes needs; the area of fewer is chance
 
 
 def likely_wrong(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
-    """Whether the label of each row is likely wrong (N,) bool.
-
-    Args:
-        labels: (N,) class numbers. Without two of them, none is wrong.
-        probabilities: (N, C), each row by a model that was not trained on it.
-    """
+    """Whether each of the `labels` (N,) is likely wrong (N,) bool; without two classes, none is."""
     if len(np.unique(labels)) < 2:
         return np.zeros(len(labels), bool)
     from cleanlab.filter import find_label_issues  # here: it takes seconds to import
@@ -38,11 +34,7 @@ def likely_wrong(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
 
 
 def estimated_counts(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
-    """The estimated number of rows with the given label i that are of class j (C, C) int64 (Eq. 3, times N).
-
-    Args:
-        labels, probabilities: as of `likely_wrong`.
-    """
+    """The estimated number of rows with the given label i that are of class j (C, C) int64 (Eq. 3, times N)."""
     if len(np.unique(labels)) < 2:
         return np.diag(np.bincount(labels, minlength=probabilities.shape[1]))
     from cleanlab.count import compute_confident_joint
@@ -53,8 +45,7 @@ def estimated_counts(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarra
 def wrongness(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
     """The probability of the most probable other class minus that of the given label (N,), from -1 to 1.
 
-    This is the normalised margin of the paper (Section 3.2) with the sign turned: the largest is the least likely
-    label. Arguments as of `likely_wrong`.
+    This is the normalised margin of the paper (Section 3.2) with the sign turned.
     """
     places = np.arange(len(labels))
     others = probabilities.copy()
@@ -62,34 +53,29 @@ def wrongness(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
     return others.max(1) - probabilities[places, labels]
 
 
-def of_each_label(labels: np.ndarray, probabilities: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Each of several labels as two classes, "no" and "yes", as `cleanlab.multilabel_classification` takes them.
+def of_each_label(predicted: Predictions) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """The number of each label, and as of two classes, "no" and "yes", its labels (N,) and probabilities (N, 2).
 
-    Args:
-        labels: (N, C), 0 and 1.
-        probabilities: (N, C), each of a label by itself.
-
-    Yields:
-        The number of a label, class numbers 0 and 1 (N,), and the probabilities of both (N, 2).
+    A label whose rows are all in one fold is left out: the model that predicted these rows has not seen it.
     """
-    for number, (given, yes) in enumerate(zip(labels.T, probabilities.T, strict=True)):
-        yield number, given, np.stack([1 - yes, yes], axis=1)
+    for number, (given, yes) in enumerate(zip(predicted.labels.T, predicted.probabilities.T, strict=True)):
+        if predicted.folds is None or len(np.unique(predicted.folds[given == 1])) != 1:
+            yield number, given, np.stack([1 - yes, yes], axis=1)
 
 
-def wrong_labels(task: Task, predicted: OutOfFold) -> list[Finding]:
+def wrong_labels(task: Task, predicted: Predictions) -> list[Finding]:
     """The rows whose label is likely wrong. The score is `wrongness`.
 
     Where a text can have several labels, each is judged by itself, and a row is one finding with all that are likely
     wrong: with the low probability of one that it has, and the high one of one that it lacks. The score is the largest
     of theirs.
     """
-    labels, probabilities = task.training.known_labels[predicted.places], predicted.probabilities
+    labels, probabilities = predicted.labels, predicted.probabilities
     if task.multi_label:
         flagged, largest = np.zeros(labels.shape, bool), np.full(labels.shape, -1.0)
-        for number, given, both in of_each_label(labels, probabilities):
-            if number not in predicted.unseen:
-                flagged[:, number] = likely_wrong(given, both)
-                largest[:, number] = np.where(flagged[:, number], wrongness(given, both), -1)
+        for number, given, both in of_each_label(predicted):
+            flagged[:, number] = likely_wrong(given, both)
+            largest[:, number] = np.where(flagged[:, number], wrongness(given, both), -1)
         scores = largest.max(1)
     else:
         flagged, scores = likely_wrong(labels, probabilities)[:, None], wrongness(labels, probabilities)
@@ -108,29 +94,27 @@ def wrong_labels(task: Task, predicted: OutOfFold) -> list[Finding]:
             "probability_of_suggested": round(float(own.max()), 6),
         }  # fmt: skip
 
-    rows = rows_of(task.training)
+    rows = np.asarray(predicted.rows).tolist()
     return [
-        Finding("label", [rows[predicted.places[index]]], "relabel", float(scores[index]), details(index))
+        Finding("label", [rows[index]], "relabel", float(scores[index]), details(index))
         for index in np.argsort(-scores, kind="stable").tolist() if flagged[index].any()
     ]  # fmt: skip
 
 
-def share_of_right(task: Task, predicted: OutOfFold) -> float:
+def share_of_right(task: Task, predicted: Predictions) -> float:
     """The share of rows whose label is the most probable one; with several, of decisions about labels at 0.5."""
-    labels = task.training.known_labels[predicted.places]
-    decided = predicted.probabilities >= 0.5 if task.multi_label else predicted.probabilities.argmax(1)
-    return float((decided == labels).mean())
+    decided = predicted.probabilities >= 0.5 if task.multi_label else predicted.predicted
+    return float((decided == predicted.labels).mean())
 
 
-def noise_counts(task: Task, predicted: OutOfFold) -> np.ndarray:
+def noise_counts(task: Task, predicted: Predictions) -> np.ndarray:
     """The `estimated_counts` (C, C) of the classes; with several labels those of each (C, 2, 2), of "no" and "yes"."""
-    labels = task.training.known_labels[predicted.places]
     if not task.multi_label:
-        return estimated_counts(labels, predicted.probabilities)
-    return np.array([
-        np.diag(np.bincount(given, minlength=2)) if number in predicted.unseen else estimated_counts(given, both)
-        for number, given, both in of_each_label(labels, predicted.probabilities)
-    ])  # fmt: skip
+        return estimated_counts(predicted.labels, predicted.probabilities)
+    counts = np.array([np.diag(np.bincount(given, minlength=2)) for given in predicted.labels.T])
+    for number, given, both in of_each_label(predicted):
+        counts[number] = estimated_counts(given, both)
+    return counts
 
 
 def share_of_wrong(counts: np.ndarray) -> float:
@@ -139,43 +123,35 @@ def share_of_wrong(counts: np.ndarray) -> float:
 
 
 def most_mistaken(counts: np.ndarray, labels: Sequence[str], most: int) -> list[tuple[str, str, int, float]]:
-    """The labels that are most often wrong in one way, those of the most rows first, at most `most` of them.
+    """The labels that are most often wrong in one way, by `noise_counts`, those of the most rows first.
 
-    Args:
-        counts: as of `noise_counts`.
-        labels: the names of the C classes or labels.
-
-    Returns:
-        The label that rows have; the one that they should have, or "has it" or "lacks it" where a text can have
-        several labels; the estimated number of the rows; and their share of all rows with the label, or without it.
+    Of each: the label that rows have; the one that they should have, or "has it" or "lacks it" where a text can have
+    several labels; the estimated number of the rows; and their share of all rows with the label, or without it.
     """
+    tables: list[tuple[np.ndarray, Sequence[str], Sequence[str]]]
     if counts.ndim == 3:
-        names, order = ("lacks it", "has it"), ((0, 1), (1, 0))
-        found = [
-            (label, names[likely], int(each[given, likely]), float(each[given, likely] / each[given].sum()))
-            for label, each in zip(labels, counts, strict=True) for given, likely in order if each[given, likely]
-        ]  # fmt: skip
+        tables = [(each, (label, label), ("lacks it", "has it")) for label, each in zip(labels, counts, strict=True)]
     else:
-        found = [
-            (labels[given], labels[likely], int(counts[given, likely]),
-             float(counts[given, likely] / counts[given].sum()))
-            for given, likely in np.argwhere(counts).tolist() if given != likely
-        ]  # fmt: skip
+        tables = [(counts, labels, labels)]
+    found = [
+        (owned[given], due[likely], int(each[given, likely]), float(each[given, likely] / each[given].sum()))
+        for each, owned, due in tables for given, likely in np.argwhere(each).tolist() if given != likely
+    ]  # fmt: skip
     return sorted(found, key=lambda each: -each[2])[:most]
 
 
-def alike_classes(task: Task, predicted: OutOfFold) -> list[Finding]:
+def alike_classes(task: Task, predicted: Predictions) -> list[Finding]:
     """The pairs of classes with an area below `LOWEST`, the lowest first. The score is 1 minus the area.
 
     Only pairs of which a row is predicted as the other class are looked at; these are the rows of the finding.
     """
-    labels, probabilities = task.training.known_labels[predicted.places], predicted.probabilities
-    guesses, sizes = probabilities.argmax(1), np.bincount(labels, minlength=len(task.labels))
-    rows = rows_of(task.training)
+    labels, probabilities = predicted.labels, predicted.probabilities
+    guesses, sizes = predicted.predicted, np.bincount(labels, minlength=len(task.labels))
+    rows = np.asarray(predicted.rows).tolist()
     confused: dict[tuple[int, int], list[int]] = {}
     for place in np.flatnonzero(guesses != labels).tolist():
         one, other = sorted((int(labels[place]), int(guesses[place])))
-        confused.setdefault((one, other), []).append(rows[predicted.places[place]])
+        confused.setdefault((one, other), []).append(rows[place])
     areas = {pair: area(labels, probabilities, *pair) for pair in confused if min(sizes[list(pair)]) >= LEAST}
     return [
         Finding(
@@ -187,13 +163,7 @@ def alike_classes(task: Task, predicted: OutOfFold) -> list[Finding]:
 
 
 def area(labels: np.ndarray, probabilities: np.ndarray, one: int, other: int) -> float:
-    """A(i, j) = (A(i | j) + A(j | i)) / 2, where A(i | j) is the share of pairs of rows that p(i) orders rightly.
-
-    Args:
-        labels: (N,) class numbers.
-        probabilities: (N, C).
-        one, other: the numbers of two classes with rows.
-    """
+    """A(i, j) = (A(i | j) + A(j | i)) / 2, where A(i | j) is the share of pairs of rows that p(i) orders rightly."""
     from sklearn.metrics import roc_auc_score
 
     rows = np.flatnonzero((labels == one) | (labels == other))

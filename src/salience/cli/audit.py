@@ -14,10 +14,11 @@ from salience.errors import InputError, counted
 from salience.settings import as_option
 
 if TYPE_CHECKING:
-    from salience.audit.findings import Finding, OutOfFold
+    from salience.audit.findings import Finding
     from salience.data.task import Task
     from salience.explainers.explanation import Explanation
     from salience.report.audit_page import AuditEvidence
+    from salience.scores.predictions import Predictions
 
 PAGE, LINES, DECISIONS = "audit.html", "audit.jsonl", "decisions.csv"
 FOLDS, SIMILARITY = 5, 0.95
@@ -93,20 +94,26 @@ def audit(
     similarity = SIMILARITY if similarity is None else similarity
     recipe = Recipe(data=data, test=test, **given)
     task = read_task(recipe, say)
-    predicted = None if run is None else of_run(run, data, task)  # a wrong run is reported before the encoder runs
+    if run is not None:  # a wrong run is reported before the encoder runs
+        predicted = of_run(run, data, task)
+        source = f"the estimate of {Path(run).name}, of {len(predicted):,} rows"
     encoder = encoder_of_recipe(recipe)
     vectors = encoder.vectors(task.training)
     test_vectors = encoder.vectors(task.test) if len(task.test) else None
-    if predicted is None:
+    if run is None:
         divided, places = audit_folds(task, folds or FOLDS, recipe.seed, say)
         if fine_tune:
             predicted = by_fine_tuning(replace(recipe, test=None), task, divided, places, say)
+            source = "models trained by the default recipe"
         else:
             predicted = by_regression(divided, places, vectors, len(task.labels))
+            source = "logistic regressions on the vectors of the frozen encoder"
+        source += f" ({counted(len(divided.predicted), 'fold')})"
     explanations = explained(recipe, task, run) if explain else ()
     findings = find_all(task, vectors, test_vectors, predicted, similarity, explanations)
-    write_audit(output, AuditEvidence(task, findings, predicted, similarity, explain), f"Audit of {Path(data).name}")
-    for line in summary(task, findings, predicted, explain):
+    evidence = AuditEvidence(task, findings, predicted, source, similarity, explain)
+    write_audit(output, evidence, f"Audit of {Path(data).name}")
+    for line in summary(task, findings, predicted, source, explain):
         say(line)
     say(f"page: {output / PAGE}")
     say(f"decisions: {output / DECISIONS}")
@@ -149,14 +156,16 @@ def write_audit(output: Path, evidence: AuditEvidence, title: str) -> None:
             csv_writer(file, COLUMNS, safe=True)(rows)
 
 
-def summary(task: Task, findings: Sequence[Finding], predicted: OutOfFold, explained: bool) -> list[str]:
+def summary(
+    task: Task, findings: Sequence[Finding], predicted: Predictions, source: str, explained: bool
+) -> list[str]:
     """The number of findings of each kind, a line each."""
     from salience.audit.findings import KINDS, kinds_of
     from salience.audit.wrong_labels import share_of_right
 
     found = {kind: sum(finding.kind == kind for finding in findings) for kind in KINDS}
     return [
-        f"{counted(len(task.training), 'row')}; labels checked by {predicted.source}, which are right on "
+        f"{counted(len(task.training), 'row')}; labels checked by {source}, which are right on "
         f"{share_of_right(task, predicted):.1%}{' of the decisions about labels' if task.multi_label else ''}",
         *(f"{KINDS[kind]}: {found[kind]:,}" for kind in kinds_of(task, explained)),
     ]

@@ -22,17 +22,7 @@ EXPLAINERS: dict[str, Explainer] = {
 }
 
 __all__ = [
-    "EXPLAINERS",
-    "Attention",
-    "CleanPassGuide",
-    "ClsAttention",
-    "EachTextAlone",
-    "Explainer",
-    "IntegratedGradients",
-    "Occlusion",
-    "gradient",
-    "gradient_map",
-    "gradient_x_input",
-    "pooling_attention",
+    "EXPLAINERS", "Attention", "CleanPassGuide", "ClsAttention", "EachTextAlone", "Explainer",
+    "IntegratedGradients", "Occlusion", "gradient", "gradient_map", "gradient_x_input", "pooling_attention",
     "random",
-]
+]  # fmt: skip

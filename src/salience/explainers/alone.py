@@ -17,9 +17,6 @@ class EachTextAlone:
 
     Each text is put between the first and the last special token of the pair, and its positions start at the
     beginning. This takes two explanations of shorter batches. A batch of single texts is explained as it is.
-
-    Attributes:
-        explainer: the explainer to apply.
     """
 
     explainer: Explainer
@@ -45,15 +42,7 @@ class EachTextAlone:
 
 
 def alone(batch: Batch, part: int) -> tuple[Batch, Tensor]:
-    """One text of each pair as a batch of its own, and the position in the pair of each of its tokens.
-
-    Args:
-        part: 1 or 2, the text's number in `batch.segment`.
-
-    Returns:
-        text: the batch of B texts of T' tokens, with segment 1.
-        source: (B, T') long, positions in the pair.
-    """
+    """One text of each pair as a batch of its own, in segment 1, and where its tokens stand in the pair (B, T')."""
     position = torch.arange(batch.segment.shape[1], device=batch.segment.device)
     real = batch.attention_mask.bool()
     first, last = real.byte().argmax(1), (position * real).argmax(1)

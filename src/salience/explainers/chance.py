@@ -19,12 +19,5 @@ def random(model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tens
 
 
 def random_words(counts: np.ndarray, generator: np.random.Generator) -> list[np.ndarray]:
-    """Uniform scores in [0, 1) for the words of each text: all orders of words are equally likely.
-
-    Args:
-        counts: (N,) int, the number of words W of each text.
-
-    Returns:
-        N arrays (W,).
-    """
+    """Uniform scores in [0, 1) for the `counts` (N,) words of N texts: all orders of words are equally likely."""
     return [generator.random(count) for count in counts]

@@ -21,8 +21,7 @@ KEPT = "class_words.json"  # the words of a run, in its folder
 
 
 class ClassWord(NamedTuple):
-    """A word, in lower case and without punctuation around it, its mean score over the texts that it is in, and the
-    number of these."""
+    """A plain word, its mean score over the texts that it is in, and the number of these."""
 
     word: str
     score: float
@@ -32,15 +31,10 @@ class ClassWord(NamedTuple):
 def words_by_class(
     explanations: Iterable[Explanation], explainer: str, most: int, least: int = LEAST
 ) -> dict[int, list[ClassWord]]:
-    """The words with the highest mean scores above 0 for each explained class, the highest first.
+    """The `most` words with the highest mean scores above 0 for each explained class, the highest first.
 
-    Only texts in which the class is explained count for it. The score of a word in a text is the sum over its
-    occurrences. Scores that are not numbers count as 0.
-
-    Args:
-        explainer: whose scores, which should be signed, are averaged.
-        most: number of words of a class.
-        least: number of texts that a word must be in.
+    Only texts in which the class is explained count for it, and only words that are in `least` of them. The scores
+    of the explainer should have a sign.
     """
     found: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for explanation in explanations:
@@ -76,30 +70,19 @@ def plain_word(word: str) -> str:
 
 @dataclass(frozen=True)
 class KeptWords:
-    """The words that speak for the classes of a run, as its report has found them.
-
-    Attributes:
-        explainer: whose scores they are from.
-        explained: number of texts that were explained.
-        words: label to its words; a label without words may be missing.
-    """
+    """The words that speak for the classes of a run, as its report has found them."""
 
     explainer: str
-    explained: int
-    words: dict[str, list[ClassWord]]
+    explained: int  # number of texts that were explained
+    words: dict[str, list[ClassWord]]  # by label; a label without words may be missing
 
     def as_json(self) -> dict[str, Any]:
-        """The content of the file."""
         words = {label: [word._asdict() for word in found] for label, found in self.words.items()}
         return {"explainer": self.explainer, "explained": self.explained, "words": words}
 
 
 def read_kept_words(model: str | Path) -> KeptWords | None:
-    """The words in the folder of a run; None if there are none, or if it is no folder.
-
-    Raises:
-        InputError: the file is damaged.
-    """
+    """The words in the folder of a run; None if there are none, or if it is no folder."""
     file = Path(model).expanduser() / KEPT
     if not file.is_file():
         return None

@@ -1,4 +1,4 @@
-"""Scores of many texts, in batches of texts of similar length: of their tokens, of their words, and as explanations.
+"""Explanations of many texts, and the scores of their words and tokens, in batches of texts of similar length.
 
 A text has an explanation for one class; where it can have several labels, one for each label that is explained. A text
 that is read in windows has the explanations of its windows joined: a word has the mean of its scores.
@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from salience.batch import Batch
 from salience.classify import TextClassifier
 from salience.classify.classifier import classifier_of
 from salience.data.batching import DIFFERENTIATED, like_length
@@ -67,16 +66,11 @@ def explain_texts(
     target: int | str = "predicted",
     pieces: str = "sum",
 ) -> Iterator[Explanation]:
-    """Yields the explanations of N texts in their order, as `explain`. `TEXTS` of them are explained at a time.
-
-    Args:
-        explainers: functions of (model, batch, target) by name; see `salience.explainers.Explainer`.
-    """
+    """The explanations of N texts in their order, as of `explain`, by functions of (model, batch, target)."""
     for start in range(0, len(texts), TEXTS):
         some = texts.take(range(start, min(start + TEXTS, len(texts))))
-        missing = np.flatnonzero(~some.labelled)
-        if target == "gold" and len(missing):
-            which = "a text" if texts.rows is None else f"row {texts.rows[start + missing[0]]}"
+        if target == "gold" and not some.labelled.all():
+            which = "a text" if some.rows is None else f"row {some.rows[int(some.labelled.argmin())]}"
             raise ValueError(
                 f"gold labels are to be explained, but {which} has none that the model knows: correct the label, name "
                 "its column, or explain another target"
@@ -125,17 +119,11 @@ def _explain_labels(
 
 
 def chosen_labels(target: int | str, decided: np.ndarray, gold: np.ndarray | None) -> list[int]:
-    """The numbers of the labels of a text that a target stands for; there may be none.
-
-    Args:
-        decided: (C,) bool, the predicted labels.
-        gold: (C,) bool or 0 and 1, the right ones; None if they are not known.
-    """
+    """The numbers of the labels of a text that a target stands for, from the predicted and the right ones (C,)."""
     if target not in ("predicted", "gold"):
         return [int(target)]
     wanted = decided if target == "predicted" else gold
-    if wanted is None:
-        raise ValueError("gold labels are to be explained, but a text has none that the model knows")
+    assert wanted is not None  # where gold labels are explained, all are known
     return np.flatnonzero(wanted).tolist()
 
 
@@ -145,8 +133,7 @@ def _explain_windows(
 ) -> list[Explanation]:  # fmt: skip
     """The explanations of texts that are read in windows, each for the same class in all its windows.
 
-    The score of a word in a window is that of the window's own log probability. The mean over the windows of a word
-    does not depend on how often the word is read.
+    The score of a word in a window is that of the window's own log probability.
     """
     probabilities = classifier.predict_proba(texts)
     targets = probabilities.argmax(1) if targets is None else targets
@@ -154,26 +141,23 @@ def _explain_windows(
     encoded = classifier.encode_heads(found.texts, words=True)
     windows = _explain_encoded(classifier, found.texts, encoded, explainers, targets[found.owners], pieces)
     explanations = []
-    for number in range(len(texts)):
-        of_columns = [[text[number][start:end] for start, end in word_spans(text[number])] for text in texts.columns]
-        words = [word for of_column in of_columns for word in of_column]
-        second = None if texts.second is None else len(of_columns[0])
-        own = np.flatnonzero(found.owners == number).tolist()
-        parts = []  # a window, some of its words, and the number in the text of the first of them
+    for number, (words, second) in enumerate(words_of(texts)):
+        own, count = np.flatnonzero(found.owners == number).tolist(), np.zeros(len(words))
+        total = {name: np.zeros(len(words)) for name in explainers}
         for window in own:
-            divided = windows[window].second
-            parts.append((window, slice(divided), int(found.first_words[window])))
+            each = windows[window]
+            parts = [(slice(each.second), int(found.first_words[window]))]
             if second is not None and found.second_words is not None:
-                parts.append((window, slice(divided, None), second + int(found.second_words[window])))
-        scores = {
-            name: mean_scores(
-                len(words), [(first, windows[window].scores[name][part]) for window, part, first in parts]
-            )
-            for name in explainers
-        }  # fmt: skip
+                parts.append((slice(each.second, None), second + int(found.second_words[window])))
+            for part, first in parts:
+                place = slice(first, first + len(each.words[part]))
+                count[place] += 1
+                for name, scores in each.scores.items():
+                    total[name][place] += scores[part]
+        means = {name: scores / np.maximum(count, 1) for name, scores in total.items()}  # 0 for what is not read
         explanations.append(
             Explanation(
-                words, second, classifier.labels, probabilities[number], int(targets[number]), gold[number], scores,
+                words, second, classifier.labels, probabilities[number], int(targets[number]), gold[number], means,
                 row=None if texts.rows is None else texts.rows[number],
                 cut=bool(found.shortened[number]) or any(windows[window].cut for window in own),
             )
@@ -181,68 +165,52 @@ def _explain_windows(
     return explanations
 
 
-def mean_scores(words: int, windows: Sequence[tuple[int, np.ndarray]]) -> np.ndarray:
-    """The mean score of each of W words (W,) over the windows that it is in; 0 for a word of which nothing is read.
-
-    Args:
-        windows: of each the number of its first word, and the scores of its words.
-    """
-    total, count = np.zeros(words), np.zeros(words)
-    for first, scores in windows:
-        total[first : first + len(scores)] += scores
-        count[first : first + len(scores)] += 1
-    return total / np.maximum(count, 1)
+def words_of(texts: Texts) -> list[tuple[list[str], int | None]]:
+    """The words of each text, or of both texts of a pair, and the number of the first word of the second text."""
+    columns = [[[text[start:end] for start, end in word_spans(text)] for text in column] for column in texts.columns]
+    if texts.second is None:
+        return [(words, None) for words in columns[0]]
+    return [(first + second, len(first)) for first, second in zip(*columns, strict=True)]
 
 
 def _explain_encoded(
     classifier: TextClassifier, texts: Texts, encoded: Encoded, explainers: Mapping[str, Callable],
     targets: np.ndarray | None, pieces: str,
 ) -> list[Explanation]:  # fmt: skip
-    """The explanations of N texts that are read at once, or of the windows of such texts."""
+    """The explanations of N texts that are read at once, or of N windows.
+
+    The first explainer that can also gives the prediction, which then takes no forward pass of its own.
+    """
     model, words, gold = classifier.model, encoded.words, _gold_of(texts)
+    predicting = next((name for name, each in explainers.items() if isinstance(each, WithLogits)), None)
     by_row: dict[int, Explanation] = {}
     for rows, batch in like_length(model, encoded, tokens=DIFFERENTIATED):
-        asked = None if targets is None else torch.tensor(targets[rows], device=model.device)
-        with classifier.computing():
-            probabilities, classes, scores = _explain_batch(model, batch, explainers, asked)
+        target = None if targets is None else torch.tensor(targets[rows], device=model.device)
+        scores: dict[str, Tensor] = {}
+        with classifier.computing(), evaluating(model):
+            if predicting is None:
+                with torch.no_grad():
+                    logits = forward(model, batch)
+            else:
+                scores[predicting], logits = explainers[predicting].with_logits(model, batch, target)  # type: ignore[attr-defined]
+            probabilities = to_probabilities(labels_of_model(model), logits.float())
+            classes = probabilities.argmax(1) if target is None else target
+            for name, explainer in explainers.items():
+                if name != predicting:
+                    scores[name] = explainer(model, batch, classes)
+        found = {name: scores[name].float().cpu().numpy() for name in explainers}
+        predicted = probabilities.cpu().numpy()
         for index, row in enumerate(rows):
             by_row[row] = Explanation(
                 words=words.names[row], second=words.second[row], labels=classifier.labels,
-                probabilities=probabilities[index], target=int(classes[index]), gold=gold[row],
-                scores={
-                    name: word_scores(encoded, row, of_batch[index], pieces) for name, of_batch in scores.items()
-                },
+                probabilities=predicted[index], target=int(classes[index]), gold=gold[row],
+                scores={name: word_scores(encoded, row, of_batch[index], pieces) for name, of_batch in found.items()},
                 row=None if texts.rows is None else texts.rows[row], cut=bool(encoded.cut[row]),
             )  # fmt: skip
     return [by_row[row] for row in range(len(texts))]
 
 
-def _explain_batch(
-    model: nn.Module, batch: Batch, explainers: Mapping[str, Callable], target: Tensor | None
-) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """The probabilities (B, C) of a batch, the classes that are explained (B,), and the explainers' scores (B, T).
-
-    The first explainer that can also gives the prediction, so that it takes no forward pass of its own.
-    """
-    scores: dict[str, Tensor] = {}
-    predicting = next((name for name, each in explainers.items() if isinstance(each, WithLogits)), None)
-    with evaluating(model):
-        if predicting is None:
-            with torch.no_grad():
-                logits = forward(model, batch)
-        else:
-            scores[predicting], logits = explainers[predicting].with_logits(model, batch, target)  # type: ignore[attr-defined]
-        probabilities = to_probabilities(labels_of_model(model), logits.float())
-        classes = probabilities.argmax(1) if target is None else target
-        for name, explainer in explainers.items():
-            if name != predicting:
-                scores[name] = explainer(model, batch, classes)
-    in_order = {name: scores[name].float().cpu().numpy() for name in explainers}
-    return probabilities.cpu().numpy(), classes.cpu().numpy(), in_order
-
-
 def _gold_of(texts: Texts) -> list[int | None]:
-    """The numbers of the labels of N texts; None where a label is not known."""
     numbers = [UNKNOWN] * len(texts) if texts.labels is None else texts.labels.tolist()
     return [None if number == UNKNOWN else number for number in numbers]
 
@@ -250,13 +218,7 @@ def _gold_of(texts: Texts) -> list[int | None]:
 def explain_words(
     model: nn.Module, texts: Encoded, explainer: Callable, target: np.ndarray | None = None, pieces: str = "sum"
 ) -> list[np.ndarray]:
-    """The scores of each text's words (W,), for N texts.
-
-    Args:
-        texts: N texts that are encoded with their words.
-        target: (N,) the class that is explained of each text; None is the class that the model predicts.
-        pieces: how the scores of a word's tokens become the word's score: a key of `PIECES`.
-    """
+    """The scores of the words (W,) of N texts for the classes `target` (N,), or those that the model predicts."""
     scores = explain_tokens(model, texts, explainer, target)
     return [word_scores(texts, row, of_tokens, pieces) for row, of_tokens in enumerate(scores)]
 
@@ -276,13 +238,7 @@ def explain_tokens(
 
 
 def word_scores(texts: Encoded, row: int, scores: np.ndarray, pieces: str = "sum") -> np.ndarray:
-    """The scores of the words (W,) of the text at `row`; 0 for a word without a token.
-
-    Args:
-        texts: texts that are encoded with their words.
-        scores: of the text's tokens (T,); more values, of padding, are ignored.
-        pieces: a key of `PIECES`.
-    """
+    """The scores of the words (W,) of the text at `row`, from those of its tokens; 0 for a word without a token."""
     words = texts.words_of(row)
     in_words = words != SPECIAL
     aggregate, start = PIECES[pieces]
@@ -292,11 +248,7 @@ def word_scores(texts: Encoded, row: int, scores: np.ndarray, pieces: str = "sum
 
 
 def functions_named(explainers: Sequence[str] | Mapping[str, Callable]) -> dict[str, Callable]:
-    """The explainers by name, of `EXPLAINERS` where only names are given.
-
-    Raises:
-        InputError: an unknown name, or one string.
-    """
+    """The explainers by name, of `EXPLAINERS` where only names are given; refuses unknown names and one string."""
     if isinstance(explainers, Mapping):
         return dict(explainers)
     if isinstance(explainers, str):
@@ -308,12 +260,11 @@ def functions_named(explainers: Sequence[str] | Mapping[str, Callable]) -> dict[
 
 
 def check_target(target: object, classes: int) -> None:
-    """Raises an `InputError` if a target is neither "predicted" nor "gold" nor the number of one of the classes."""
+    """Refuses a target that is neither "predicted" nor "gold" nor the number of one of the classes."""
     if target not in ("predicted", "gold") and not (is_whole(target) and 0 <= int(str(target)) < classes):
         raise unknown("target", target, ["predicted", "gold", *map(str, range(classes))])
 
 
 def check_pieces(pieces: str, name: str = "pieces") -> None:
-    """Raises an `InputError`, which calls the setting `name`, if `pieces` is no key of `PIECES`."""
     if pieces not in PIECES:
         raise unknown(name, pieces, PIECES)

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from salience.batch import Batch
 from salience.hooks.hooks import Reading, forward, reading, rewriting
-from salience.models.problem import log_likelihood
 
 # (model, batch, target=None) -> scores (B, T), or (B, T, D) for the units of a representation; 0 on padding.
 # `target` (B,) long are the classes to explain; the labels if it is None, or the predictions if there are none.
@@ -26,11 +25,7 @@ class WithLogits(ABC):
         """The scores, as a call of the explainer gives them, and the logits (B, C) of the batch."""
 
     def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-        """Scores (B, T) or (B, T, D), 0 on padding. The model's mode and its weights' gradients stay as they are.
-
-        Args:
-            target: (B,) long, the classes to explain; the labels if it is None, or the predictions if there are none.
-        """
+        """Scores (B, T) or (B, T, D), 0 on padding. The model's mode and its weights' gradients stay as they are."""
         return self.with_logits(model, batch, target)[0]
 
 
@@ -38,15 +33,13 @@ class WithLogits(ABC):
 class CleanPassGuide(Protocol):
     """A guide whose scores can be read from the clean pass of a training step, which saves a pass of its own.
 
-    A training step with a clean loss runs the model forward and backward on the unmixed texts. What the guide wants to
-    see is kept: the representation at `level` and the gradient of the loss there. Any explainer with these two members
-    is used in this way; the others are called with the model before the mixed pass.
+    A training step with a clean loss runs the model forward and backward on the unmixed texts. The representation at
+    `level`, a key of `salience.stages(model)`, and the gradient of the loss there are kept. Any explainer with these
+    two members is used in this way; the others are called with the model before the mixed pass.
     """
 
     @property
-    def level(self) -> str | int:
-        """The level to keep, a key of `salience.stages(model)`."""
-        ...
+    def level(self) -> str | int: ...
 
     def from_clean_pass(self, clean: Reading, batch: Batch) -> Tensor:
         """Scores (B, T) or (B, T, D); 0 on padding.
@@ -61,25 +54,15 @@ class CleanPassGuide(Protocol):
 
 
 def target_of(logits: Tensor, batch: Batch, target: Tensor | None) -> Tensor:
-    """The classes to explain (B,) long: `target`, or else the labels, or else the predictions of `logits` (B, C).
-
-    The labels of texts that can have several are 0 and 1 (B, C). A guide then explains all of them together.
-    """
+    """The classes to explain: `target` (B,), or else the labels (B,) or (B, C), or else the predicted ones."""
     if target is not None:
         return target.to(logits.device)
     return logits.argmax(1) if batch.labels is None else batch.labels
 
 
-def log_probability(model: nn.Module, logits: Tensor, target: Tensor) -> Tensor:
-    """ln p(class) of each text (B,), from the `logits` (B, C) of a model and `target` (B,), or labels (B, C)."""
-    return log_likelihood(model, logits, target)
-
-
 @torch.no_grad()
 def from_nothing(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-    """The baseline of integrated gradients and of captum's attributions: the text with word embeddings of zeros.
-
-    It is the output (B, T, D) of the embedding block, before that for the text itself and the text's logits (B, C).
+    """The output (B, T, D) of the embedding block with word embeddings of zeros, as it is, and the logits (B, C).
 
     Positions and special tokens are the same in both. The outputs are taken after the block's LayerNorm, which gives
     the same result for x and a x: in models that add nothing to word embeddings (DeBERTa, ModernBERT), the points on

@@ -81,7 +81,7 @@ class Explanation:
 
 
 def colour(strength: float) -> str:
-    """The colour of a strength from -1, blue, over 0, transparent, to 1, red, as css."""
+    """From -1, blue, over 0, transparent, to 1, red, as css."""
     return f"rgba({'217,71,58' if strength > 0 else '58,110,217'},{min(abs(strength), 1) * 0.75:.2f})"
 
 
@@ -110,11 +110,7 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
 
 
 def explanation_of(row: Mapping[str, Any]) -> Explanation:
-    """The explanation that `as_json` wrote, with the digits that it kept.
-
-    Raises:
-        ValueError: the row is none of an explanation.
-    """
+    """The explanation that `as_json` wrote, with the digits that it kept; a ValueError if it is none."""
     try:
         words, second, number = list(row["words"]), row["second"], row["row"]
         labels, predicted, right = list(row["probabilities"]), row["predicted"], row["label"]
@@ -129,15 +125,14 @@ def explanation_of(row: Mapping[str, Any]) -> Explanation:
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"no explanation ({type(error).__name__}: {error})") from error
     whole = all(value is None or type(value) is int for value in (second, number))
-    if not whole or not all(isinstance(word, str) for word in words):
-        raise ValueError("no explanation: words are texts, and rows are numbers")
-    if any(len(scores) != len(words) for scores in explanation.scores.values()):
-        raise ValueError("no explanation: the words have not one score each")
+    one_each = all(len(scores) == len(words) for scores in explanation.scores.values())
+    if not (whole and one_each and all(isinstance(word, str) for word in words)):
+        raise ValueError("no explanation: rows are numbers, words are texts, and each has one score of an explainer")
     return explanation
 
 
 def finite(value: float) -> float | None:
-    """None for NaN and infinity, which JSON cannot write; a diverged model gives them."""
+    """None for NaN and infinity, which a diverged model gives and JSON cannot write."""
     return value if isfinite(value) else None
 
 

@@ -72,7 +72,7 @@ class FromCaptum:
 
 
 class FromEmbeddings(nn.Module):
-    """The function that captum calls: from the embedding block's output (B, T, D) to ln p of every class (B, C)."""
+    """What captum calls: from the embedding block's output (B, T, D) to ln p of every class (B, C)."""
 
     def __init__(self, model: nn.Module):
         super().__init__()

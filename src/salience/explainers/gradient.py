@@ -12,9 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.explainers.explainer import Explainer, WithLogits, log_probability, target_of
+from salience.explainers.explainer import Explainer, WithLogits, target_of
 from salience.hooks.hooks import Reading, forward, reading
 from salience.hooks.stages import unwrapped
+from salience.models.problem import log_likelihood
 
 __all__ = ["Explainer", "Gradient", "gradient", "gradient_map", "gradient_x_input"]
 
@@ -44,7 +45,7 @@ class Gradient(WithLogits):
         with torch.enable_grad(), reading(model, self.level) as seen:
             logits = forward(model, batch)
             # A sum, so that the scores of a text do not depend on the size of the batch.
-            loss = -log_probability(model, logits, target_of(logits, batch, target)).sum()
+            loss = -log_likelihood(model, logits, target_of(logits, batch, target)).sum()
             (gradient,) = torch.autograd.grad(loss, seen.value)
         return self.masked(gradient, seen.value.detach(), batch), logits.detach()
 

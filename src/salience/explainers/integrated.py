@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.explainers.explainer import WithLogits, from_nothing, log_probability, target_of
+from salience.explainers.explainer import WithLogits, from_nothing, target_of
 from salience.hooks.hooks import evaluating, forward, rewriting
 from salience.hooks.stages import unwrapped
+from salience.models.problem import log_likelihood
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,8 @@ class IntegratedGradients(WithLogits):
             total = torch.zeros_like(difference)
             for step in range(self.steps):
                 point = torch.lerp(start, end, (step + 0.5) / self.steps)
-                total += self.slope(model, batch, target, point).float()
+                point = point.detach().requires_grad_()
+                with torch.enable_grad(), rewriting(model, "embeddings", lambda _, point=point: point):
+                    value = log_likelihood(model, forward(model, batch), target).sum()
+                total += torch.autograd.grad(value, point)[0].float()  # d ln p(class) / dx at the point
         return (difference * total / self.steps).sum(-1).where(batch.segment > 0, 0), logits
-
-    def slope(self, model: nn.Module, batch: Batch, target: Tensor, point: Tensor) -> Tensor:
-        """d ln p(class) / dx (B, T, D) at a point (B, T, D)."""
-        point = point.detach().requires_grad_()
-        with torch.enable_grad(), rewriting(model, "embeddings", lambda embeddings: point):
-            total = log_probability(model, forward(model, batch), target).sum()
-        return torch.autograd.grad(total, point)[0]

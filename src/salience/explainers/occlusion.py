@@ -8,10 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.explainers.explainer import WithLogits, log_probability, target_of
+from salience.explainers.explainer import WithLogits, target_of
 from salience.hooks.hooks import evaluating, forward
 from salience.hooks.stages import unwrapped
 from salience.models.precision import exactly
+from salience.models.problem import log_likelihood
 
 
 @dataclass(frozen=True)
@@ -34,24 +35,20 @@ class Occlusion(WithLogits):
         with evaluating(model), exactly():
             logits = forward(model, batch)
             target = target_of(logits, batch, target)
-            whole = log_probability(model, logits, target)
+            whole = log_likelihood(model, logits, target)
             scores = torch.zeros_like(batch.attention_mask, dtype=whole.dtype)
             for part in (batch.segment > 0).nonzero().split(self.at_once):  # (row, position) of every word's token
                 if not len(part):  # without any word, `split` gives one empty part
                     break
                 rows, positions = part.T
                 shortened = without(batch, rows, positions)
-                without_one = log_probability(model, forward(model, shortened), target[rows])
+                without_one = log_likelihood(model, forward(model, shortened), target[rows])
                 scores[rows, positions] = whole[rows] - without_one
             return scores, logits
 
 
 def without(batch: Batch, rows: Tensor, positions: Tensor) -> Batch:
-    """Shortened texts as a batch of size N, padded at the end.
-
-    Args:
-        rows, positions: (N,) long; the text of a row without the token at that position.
-    """
+    """N texts as a batch: of each of `rows` (N,) the text without the token at its position, of `positions` (N,)."""
     length = batch.input_ids.shape[1]
     order = torch.arange(length, device=rows.device).expand(len(rows), length)
     source = (order + (order >= positions[:, None])).clamp(max=length - 1)

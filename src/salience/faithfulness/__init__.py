@@ -48,7 +48,6 @@ class Metric:
 
     @property
     def direction(self) -> str:
-        """Which values are better, in words."""
         return "higher is better" if self.higher_is_better else "lower is better"
 
 
@@ -80,18 +79,12 @@ def metrics_named(names: Iterable[str]) -> dict[str, Metric]:
 
 
 def default_metrics(count: int, known: Iterable[str] = (), several: bool = False) -> dict[str, Metric]:
-    """All metrics that apply to texts of which `known` is known, at `count` words.
-
-    Args:
-        known: "labels", "marks", both or neither.
-        several: whether a text can have several labels.
-    """
-    applicable = [
-        name
+    """All metrics that apply to texts of which "labels" or "marks" are `known`, at `count` words."""
+    return metrics_named(
+        name.replace("@k", f"@{count}")
         for name, metric in METRICS.items()
         if (metric.needs is None or metric.needs in known) and not (several and metric.one_label)
-    ]
-    return metrics_named(name.removesuffix("@k") + (f"@{count}" if name.endswith("@k") else "") for name in applicable)
+    )
 
 
 def _metric_named(name: str) -> tuple[str, Metric]:

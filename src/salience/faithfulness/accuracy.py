@@ -36,15 +36,5 @@ def right_alone(erasure: Erasure) -> np.ndarray:
     return _right(erasure, erasure.curve_alone())
 
 
-def accuracy_without(erasure: Erasure) -> np.ndarray:
-    """The judge's accuracy (K + 1,) without the K top words, K = 0 to `most`; from 0 to 1."""
-    return right_without(erasure).mean(1)
-
-
-def accuracy_alone(erasure: Erasure) -> np.ndarray:
-    """The judge's accuracy (K + 1,) on the K top words alone, from 0 to 1; K = 0 is the whole text."""
-    return right_alone(erasure).mean(1)
-
-
 def _right(erasure: Erasure, probabilities: np.ndarray) -> np.ndarray:
     return probabilities.argmax(-1) == erasure.labels

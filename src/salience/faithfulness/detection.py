@@ -10,11 +10,7 @@ from salience.faithfulness.erasure import Erasure
 
 
 def detection_f1(erasure: Erasure, k: int) -> np.ndarray:
-    """F1 (N,), in percent, of the `k` top words against the marked ones; NaN where nothing is marked.
-
-    Raises:
-        ValueError: it is not known which words are marked.
-    """
+    """F1 (N,), in percent, of the `k` top words against the marked ones; NaN where nothing is marked."""
     if erasure.marked is None:
         raise ValueError("the metric needs the words that are marked")
     return 100 * detection(erasure.scores, erasure.marked, k)[:, 2]
@@ -49,16 +45,8 @@ def detection_by_class(
 ) -> dict[str, dict[str, float]]:
     """Precision, recall and F1 at 1 and at `k` words, in percent, for each class (Zhou et al., 2021, Table 5).
 
-    The means are over the texts of a class in which a word is marked with its name; classes without such a text are
-    left out.
-
-    Args:
-        marks: the mark of each word of each text.
-        gold: the texts' labels, None where unknown.
-        classes: the labels that are looked for.
-
-    Returns:
-        By class, the values by "P@1", "R@1", "F1@1", "P@k", "R@k" and "F1@k".
+    The means are over the texts of a class, by the labels `gold`, in which a word is marked with its name; classes
+    without such a text are left out. The values are named "P@1", "R@1", "F1@1", "P@k", "R@k" and "F1@k".
     """
     table = {}
     for name in classes:

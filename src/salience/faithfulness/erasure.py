@@ -24,19 +24,16 @@ class Reading:
     """N texts as one classifier reads them.
 
     An erased text is shorter: nothing stands in the place of the removed words. What the classifier says of it is kept
-    as long as the reading, with a byte for each word of the text. It can differ by rounding (1e-6), as it depends on
-    which texts share a batch.
+    as long as the reading. It can differ by rounding (1e-6), as it depends on which texts share a batch.
 
     Args:
-        texts: the texts, as `Encoded` with their words; or something else with its `words`, `labels`, `cut`, `take`,
-            `keeping` and length, for a judge that reads other things than encoded texts.
-        judge: gives the classifier's probabilities (N, C) of encoded texts.
+        texts: as `Encoded` with their words; or what has its `words`, `labels`, `cut`, `take`, `keeping` and length.
+        judge: gives the classifier's probabilities (N, C) of such texts.
         empty_token: the token that stands for a text of which nothing is left.
         leave_one_out_rows: the texts whose words are left out one at a time for `leave_one_out`; None is all.
         targets: (N,) the label that metrics are about, of each text; None is the most probable one of the whole text.
         decide: from probabilities (..., C) to the labels that are predicted (..., C) bool; None is the most probable.
-        owners: (N,) numbers, equal where the same text is there several times, with different targets. Such a text is
-            asked about once. None: all texts are different.
+        owners: (N,) numbers, equal where the same text is there with other targets, and is asked about once.
     """
 
     texts: Any
@@ -53,7 +50,7 @@ class Reading:
         return len(self.texts)
 
     def part(self, rows: slice) -> Reading:
-        """A reading of some of the texts, of which nothing has been asked yet."""
+        """Some of the texts, of which nothing has been asked yet."""
         numbers = range(len(self))[rows]
         left_out = self.leave_one_out_rows
         if left_out is not None:
@@ -79,7 +76,7 @@ class Reading:
 
     @cached_property
     def target(self) -> np.ndarray:
-        """The label (N,) that metrics are about: `targets`, or else the most probable one of each whole text."""
+        """The label (N,) that metrics are about."""
         return self.whole.argmax(1) if self.targets is None else self.targets
 
     def of_target(self, values: np.ndarray) -> np.ndarray:
@@ -93,11 +90,9 @@ class Reading:
         return self.of_target(self.decide(probabilities))
 
     def keeping(self, kept: np.ndarray, rows: Sequence[int] | np.ndarray | None = None) -> np.ndarray:
-        """The probabilities (R, C) of the texts at `rows` with some of their words, in the order of the text.
+        """The probabilities (R, C) of the texts at `rows`, or of all, with some of their words, in the text's order.
 
-        Args:
-            kept: bool, flat over the words of these R texts.
-            rows: numbers of texts; a text may be named several times. None is all texts.
+        `kept` is bool, flat over the words of these R texts. A text may be named several times.
         """
         rows = np.arange(len(self)) if rows is None else np.asarray(rows, int)
         words, ends = kept.tobytes(), [0, *self.texts.words.counts[rows].cumsum().tolist()]
@@ -126,8 +121,8 @@ class Reading:
     def together(self) -> Iterator[None]:
         """Inside the `with`, erased texts are noted and not judged; at its end, all of them are judged together.
 
-        The probabilities of the whole texts stand for the answers that are not known yet. So a computation is run
-        inside the `with` to learn what it asks for, and after it for its result.
+        The probabilities of the whole texts stand for answers that are not known yet: a computation is run inside the
+        `with` to learn what it asks for, and after it for its result.
         """
         outer, self._noted = self._noted, {}
         try:
@@ -138,8 +133,7 @@ class Reading:
         self._ask(noted)
 
     def _ask(self, missing: dict[Erased, None]) -> None:
-        """Asks the judge for erased texts, those with few words first, so that texts of one batch are alike."""
-        order = sorted(missing, key=lambda text: text[1].count(1))
+        order = sorted(missing, key=lambda text: text[1].count(1))  # so that texts of one batch are alike
         for start in range(0, len(order), AT_ONCE):
             part = order[start : start + AT_ONCE]
             kept = np.frombuffer(b"".join(words for _, words in part), bool)
@@ -155,7 +149,7 @@ class Erasure:
     passes only, and the metrics of all erasures over one reading share theirs.
 
     Args:
-        judge: the texts as the judge reads them; their labels are those of its encoded texts.
+        judge: the texts as the judge reads them; their labels are those of its texts.
         scores: of each text's words (W,), as the explained classifier reads them.
         explained: the texts as the explained classifier reads them; None: it is the judge.
         most: the largest number of words that the metrics over all numbers of words remove.
@@ -170,11 +164,7 @@ class Erasure:
 
     @property
     def labels(self) -> np.ndarray:
-        """The texts' labels (N,).
-
-        Raises:
-            ValueError: they are not known.
-        """
+        """The texts' labels (N,); a ValueError where they are not known."""
         if self.judge.texts.labels is None:
             raise ValueError("the metric needs the labels of the texts")
         return self.judge.texts.labels
@@ -192,11 +182,7 @@ class Erasure:
         return ranks(as_judged(self.scores, self.explained.texts.words, self.judge.texts.words))
 
     def without(self, count: int | np.ndarray) -> np.ndarray:
-        """The probabilities (N, C) without the `count` highest words of each text, or all where it has fewer.
-
-        Args:
-            count: one number for all texts, or one for each (N,).
-        """
+        """The probabilities (N, C) without the `count`, or (N,) counts, highest words of each text."""
         return self.judge.keeping(self.rank >= self._by_word(count))
 
     def alone(self, count: int | np.ndarray) -> np.ndarray:

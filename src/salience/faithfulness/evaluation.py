@@ -6,13 +6,14 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from numbers import Integral
 
 import numpy as np
 
 from salience.classify import TextClassifier
 from salience.classify.classifier import classifier_of
-from salience.data.encoding import Encoded, Words, word_spans
+from salience.data.encoding import Encoded, Words
 from salience.data.labels import WHOLE_NUMBER
 from salience.data.texts import UNKNOWN, Texts, TextsLike
 from salience.errors import InputError, counted, listed, unknown
@@ -24,6 +25,7 @@ from salience.explainers.explain import (
     explain_classes,
     explain_words,
     functions_named,
+    words_of,
 )
 from salience.faithfulness import Metric, default_metrics, metrics_named
 from salience.faithfulness.accuracy import right_alone, right_without
@@ -64,7 +66,6 @@ def evaluate(
     are made of small differences of probabilities.
 
     Args:
-        classifier: the model that is explained.
         texts: N texts, N pairs of texts, or a `Texts`, which may have labels and marks of words.
         labels: their gold labels: names, or the numbers of classes where no name is a number. None takes those of the
             `Texts`. Without labels, metrics of accuracy cannot be computed. Where a text can have several: lists of
@@ -151,33 +152,22 @@ def evaluate(
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """N explanations that are evaluated, each of a text and a label.
+    """N explanations that are evaluated, each of a text and a label."""
 
-    Args:
-        texts: the text of each; a text is there once for each of its labels that is explained.
-        owners: (N,) the number of its text.
-        targets: (N,) the number of its label; None for the class that each classifier predicts.
-        marked_as: the name by which words are marked for it; empty if that is not known.
-    """
-
-    texts: Texts
-    owners: np.ndarray
-    targets: np.ndarray | None
-    marked_as: list[str]
+    texts: Texts  # a text is there once for each of its labels that is explained
+    owners: np.ndarray  # (N,) the number of the text
+    targets: np.ndarray | None  # (N,) the number of the label; None for the class that each classifier predicts
+    marked_as: list[str]  # the name by which words are marked for it; empty if that is not known
 
 
 def asked_of(
     classifier: TextClassifier, texts: Texts, target: int | str, say: Callable[[str], None] = lambda line: None
 ) -> Asked:
-    """The explanations to evaluate of some texts, with their labels if they are known.
-
-    Args:
-        target: "predicted", "gold", or the number of a label.
-        say: is told how many texts have no such label.
+    """The explanations to evaluate of some texts, as `evaluate` has the target.
 
     Raises:
-        InputError: the target is none of these, or needs labels that are not known; the classifier gives each text one
-            label, and something else than "predicted" is asked for; or no text has such a label.
+        InputError: the target is none, needs labels that are not known, or no text has it; or the classifier gives
+            each text one label, and something else than "predicted" is asked for.
     """
     names = classifier.labels
     check_target(target, len(names))
@@ -212,23 +202,11 @@ def asked_of(
 
 @dataclass(frozen=True, eq=False)
 class WholeTexts:
-    """N texts, or N pairs of texts, in the place of encoded ones, which are windows of them.
-
-    Args:
-        texts: the N texts.
-        cut: (N,) bool, whether something of a text is not read.
-        empty: the text that stands for one of which nothing is left.
-    """
+    """N texts, or N pairs of texts, in the place of encoded ones, which are windows of them."""
 
     texts: Texts
-    cut: np.ndarray
-    empty: str = ""
-
-    @classmethod
-    def of(cls, classifier: TextClassifier, texts: Texts) -> WholeTexts:
-        tokenizer = classifier.tokenizer
-        nothing = "" if tokenizer.num_special_tokens_to_add() else tokenizer.unk_token or tokenizer.pad_token
-        return cls(texts, classifier.read(texts).cut_texts, nothing)
+    cut: np.ndarray  # (N,) bool, whether something of a text is not read
+    empty: str = ""  # the text that stands for one of which nothing is left
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -240,10 +218,8 @@ class WholeTexts:
     @cached_property
     def words(self) -> Words:
         """The words of the texts, which are parts of no tokens here."""
-        columns = [[[text[start:end] for start, end in word_spans(text)] for text in column]
-                   for column in self.texts.columns]  # fmt: skip
-        names = [[word for of_column in row for word in of_column] for row in zip(*columns, strict=True)]
-        second = [None if self.texts.second is None else len(first) for first in columns[0]]
+        found = words_of(self.texts)
+        names, second = [words for words, _ in found], [place for _, place in found]
         return Words(np.zeros(0, np.int32), np.array(list(map(len, names)), np.int64), names, second)
 
     def take(self, rows: Sequence[int] | np.ndarray) -> WholeTexts:
@@ -256,8 +232,7 @@ class WholeTexts:
             between = words.second[row]
             parts = [slice(None)] if between is None else [slice(between), slice(between, None)]
             for column, part in zip(columns, parts, strict=True):
-                left = [word for word, keeps in zip(words.names[row][part], own[part], strict=True) if keeps]
-                column.append(" ".join(left))
+                column.append(" ".join(compress(words.names[row][part], own[part])))
             if not own.any():
                 columns[0][-1] = self.empty
         return replace(self, texts=Texts(columns[0], None if len(columns) == 1 else columns[1]))
@@ -266,13 +241,15 @@ class WholeTexts:
 def reading_of(classifier: TextClassifier, asked: Asked, rows: np.ndarray | None = None) -> Reading:
     """The texts of explanations as a classifier reads them, which judges them in fp32.
 
-    Args:
-        rows: the texts whose words are left out one at a time; None is all.
+    The words of the texts at `rows`, or of all, are left out one at a time.
     """
     judge = replace(classifier, precision="fp32")
     texts: WholeTexts | Encoded
     if classifier.long == "windows":
-        texts, ask = WholeTexts.of(classifier, asked.texts), lambda whole: judge.predict_proba(whole.texts)
+        tokenizer = classifier.tokenizer
+        nothing = "" if tokenizer.num_special_tokens_to_add() else tokenizer.unk_token or tokenizer.pad_token
+        cut = classifier.read(asked.texts).cut_texts
+        texts, ask = WholeTexts(asked.texts, cut, nothing), lambda whole: judge.predict_proba(whole.texts)
     else:
         texts, ask = classifier.encode(asked.texts, words=True), judge.probabilities
     return Reading(texts, ask, classifier.empty_token, rows, asked.targets, classifier.decisions, asked.owners)
@@ -281,12 +258,7 @@ def reading_of(classifier: TextClassifier, asked: Asked, rows: np.ndarray | None
 def scores_of(
     classifier: TextClassifier, asked: Asked, reading: Reading, explainer: Callable, pieces: str = "sum"
 ) -> list[np.ndarray]:
-    """The scores of the words (W,) of each text by an explainer, in the precision of the classifier.
-
-    Args:
-        reading: of the texts by the classifier.
-        pieces: how the scores of a word's tokens become the word's score, "sum" or "max".
-    """
+    """The scores of the words (W,) of each text by an explainer, in the precision of the classifier."""
     if isinstance(reading.texts, WholeTexts):
         found = explain_classes(classifier, replace(asked.texts, labels=None), {"": explainer}, asked.targets, pieces)
         return [each.scores[""] for each in found]
@@ -307,14 +279,13 @@ def measure(
     for each text and scoring, and one for each word.
 
     Args:
-        judging: the texts as the judge reads them.
-        explained: the texts as the explained classifier reads them; it may be `judging`.
+        judging, explained: the texts as the judge and as the explained classifier read them; may be the same.
         scorings: the scores of the words (W,) of all texts, by each explainer or draw.
         computations: the `compute` of metrics by name, and other functions of an erasure.
         most, marked: as in `Erasure`.
     """
 
-    def of_window(rows: slice) -> list[dict[str, np.ndarray]]:
+    def of_window(rows: slice) -> list[dict[str, np.ndarray]]:  # a function, whose end frees what the judge has said
         judges = judging.part(rows)
         reads = None if explained is judging else explained.part(rows)
         of_texts = reads, most, None if marked is None else marked[rows]
@@ -339,11 +310,7 @@ def measure(
 
 
 def labelled(texts: TextsLike, labels: Sequence | None, classifier: TextClassifier) -> Texts:
-    """The texts with their labels as `Texts` has them; `Texts.labels` is None if no label is known.
-
-    Args:
-        labels: of each text, a name, or the number of a class where no name is a number; where a text can have several
-            labels, names or 0 and 1 for each. None keeps those of the texts.
+    """The texts with their labels, as `evaluate` takes them; `Texts.labels` is None if no label is known.
 
     Raises:
         InputError: texts that are none, no texts, an unknown label, too few or too many labels, or lists of labels
@@ -358,10 +325,7 @@ def labelled(texts: TextsLike, labels: Sequence | None, classifier: TextClassifi
             return replace(given, labels=None)
         shape = (len(given), len(names)) if classifier.multi_label else (len(given),)
         if given.labels.shape != shape:
-            raise InputError(
-                f"the labels of the texts are numbers of the shape {given.labels.shape}, but this classifier needs "
-                f"{shape}"
-            )
+            raise InputError(f"the labels of the texts are {given.labels.shape}, but this classifier needs {shape}")
         return given
     if isinstance(labels, str) or len(labels) != len(given):
         raise InputError(f"give a label for each of the {counted(len(given), 'text')}, not {len(labels)}")
@@ -383,45 +347,30 @@ def _indicators(labels: object, place: int, names: list[str]) -> list[int]:
         raise InputError(f"labels[{place}] is no list of labels, and this classifier gives a text several labels")
     if isinstance(labels, np.ndarray) and len(labels) == len(names) and set(labels.tolist()) <= {0, 1}:
         return [int(value) for value in labels]
-    numbers = [_number(label, place, names) for label in labels if isinstance(label, str)]
-    if len(numbers) < len(labels):
+    if not all(isinstance(label, str) for label in labels):
         raise InputError(f"labels[{place}]: give the names of its labels, or an array with 0 or 1 for each of them")
+    numbers = [_number(label, place, names) for label in labels]
     return [int(number in numbers) for number in range(len(names))]
 
 
 def what_is_known(texts: Texts, several: bool = False) -> set[str]:
     """What is known of all texts: "labels", "marks" of words, both or neither.
 
-    Where a text can have several labels, words are marked with any label, whatever those of the text are, and the one
-    label of a text is never known.
-
-    Raises:
-        InputError: some texts have a label and others have none.
+    Where a text can have several labels, words are marked with any label, and the one label of a text is never known.
     """
     known = set() if texts.marks is None else {"marks"}
-    if texts.labels is None:
-        return known if several else set()
-    unlabelled = np.flatnonzero(~texts.labelled)
-    if len(unlabelled):
+    if texts.labels is not None and not texts.labelled.all():
         raise InputError(
-            f"texts[{unlabelled[0]}] has no label, but others have one: give all of them a label, or none"
+            f"texts[{texts.labelled.argmin()}] has no label, but others have one: give all of them a label, or none"
         )
-    return known if several else known | {"labels"}
+    return known if several or texts.labels is None else known | {"labels"}
 
 
 def check_settings(
     metrics: Mapping[str, Metric], known: set[str], classifier: TextClassifier, judge: TextClassifier | None,
     curves: bool, counts: Mapping[str, int], pieces: str,
 ) -> None:  # fmt: skip
-    """Refuses settings that do not fit together, before anything is computed.
-
-    Args:
-        known: what is known of the texts, as `what_is_known` gives it.
-        counts: the settings that are numbers of words, by name.
-
-    Raises:
-        InputError: names the setting and what it may be.
-    """
+    """Refuses settings that do not fit together, before anything is computed; `known` is as of `what_is_known`."""
     if not metrics:
         raise InputError("name at least one metric, or leave metrics=None for all that apply")
     for name, metric in metrics.items():
@@ -431,10 +380,8 @@ def check_settings(
             marks = metric.needs == "marks" and (classifier.multi_label or "labels" in known)
             what = "marked words: give a `Texts` with marks" if marks else "labels"
             raise InputError(f"metric {name} needs {what}")
-    if curves and classifier.multi_label:
-        raise InputError("curves=True: the curves are of accuracy, which counts texts whose one label is right")
     if curves and "labels" not in known:
-        raise InputError("curves=True needs labels: the curves are of accuracy")
+        raise InputError("curves=True: the curves are of accuracy, which needs one label of each text")
     for name, count in counts.items():
         if not COUNT.fits(count):
             raise InputError(f"{name}={count}: give {COUNT.words}")
@@ -443,8 +390,7 @@ def check_settings(
     if (judge is not None or marks) and "head-tail" in (classifier.long, judge.long if judge is not None else ""):
         what = "marks of words need" if marks else "a judge needs"
         raise InputError(
-            f"{what} models that read texts from the beginning, and with --long head-tail the middle is left out: "
-            f"leave out the {'marks' if marks else 'judge'}"
+            f"{what} models that read texts from the beginning, and with --long head-tail the middle is left out"
         )
     if judge is not None and judge.multi_label != classifier.multi_label:
         raise InputError("the judge and the classifier must both give a text one label, or both several")

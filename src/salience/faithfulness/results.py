@@ -31,7 +31,6 @@ class Row:
     """One explainer's results.
 
     Args:
-        explainer: its name.
         metrics: the estimate of each metric.
         values: each metric's value of each text (N,), NaN where it is undefined; of "random" the mean over draws.
         without: the judge's accuracy (K + 1,) without the 0, 1, ..., K top words, from 0 to 1; empty if not asked for.
@@ -53,10 +52,8 @@ class Evaluation:
     """Explainers by metrics. `evaluation["gradient"]` is the row of an explainer; the last one is "random".
 
     Args:
-        rows: one for each explainer.
-        metrics: the metrics by name, with their units and directions.
         texts: where a text can have several labels, the number of the text (N,) that each value is of, from 0 on.
-        targets: the N labels that the values are about; both are None where each text has one value.
+        targets: the labels (N) that the values are about; both are None where each text has one value.
     """
 
     rows: Sequence[Row]
@@ -120,7 +117,6 @@ class Evaluation:
 
 
 def shown(estimate: Estimate) -> str:
-    """An estimate in words: the mean, and the interval in brackets."""
     if isnan(estimate.mean):
         return "-"
     return f"{estimate.mean:.3g} [{estimate.low:.3g}, {estimate.high:.3g}]"
@@ -130,13 +126,7 @@ def row_of(
     explainer: str, measured: Mapping[str, np.ndarray], marked: Mapping[str, Mapping[str, float]],
     groups: np.ndarray | None = None,
 ) -> Row:  # fmt: skip
-    """The row of an explainer.
-
-    Args:
-        measured: the values of its texts (N,) by metric; and, if they were asked for, whether the judge is right
-            (K + 1, N) "without" 0 to K words and on these "alone".
-        groups: as of `interval`.
-    """
+    """The row of an explainer, from the values (N,) of its metrics and the values (K + 1, N) of its `CURVES`."""
     values = {name: of_texts for name, of_texts in measured.items() if name not in CURVES}
     without, alone = (measured[curve].mean(1) if curve in measured else np.zeros(0) for curve in CURVES)
     estimates = {
@@ -154,12 +144,8 @@ def mean_of(values: np.ndarray) -> float:
 def interval(values: np.ndarray, groups: np.ndarray | None = None) -> tuple[float, float]:
     """A 95 % percentile bootstrap interval of the mean over texts (Efron and Tibshirani, 1993, chapter 13).
 
-    Texts for which the metric is undefined are left out; NaN where there is no other.
-
-    Args:
-        values: (N,).
-        groups: (N,) the number of the text of each value, where a text can have several; texts are drawn then, each
-            with all of its values, and the mean is that of all drawn values. None: one value a text.
+    Texts for which the metric is undefined are left out; NaN where there is no other. With `groups` (N,), the number
+    of the text of each value, texts are drawn with all of their values, and the mean is that of all drawn values.
     """
     finite = np.isfinite(values)
     values = values[finite]

@@ -33,23 +33,7 @@ METHODS: dict[str, Callable[..., Method]] = {
 }
 
 __all__ = [
-    "METHODS",
-    "AttentionMix",
-    "DropMix",
-    "DropoutMixup",
-    "EmbedMix",
-    "Method",
-    "Mix",
-    "MixupEncoding",
-    "RandomUNK",
-    "SSMix",
-    "SenMixup",
-    "TMix",
-    "WordMixup",
-    "dry_run",
-    "forward_mixed",
-    "neighbours",
-    "rank_heads",
-    "shuffle",
-    "swap_halves",
-]
+    "METHODS", "AttentionMix", "DropMix", "DropoutMixup", "EmbedMix", "Method", "Mix", "MixupEncoding",
+    "RandomUNK", "SSMix", "SenMixup", "TMix", "WordMixup", "dry_run", "forward_mixed", "neighbours",
+    "rank_heads", "shuffle", "swap_halves",
+]  # fmt: skip

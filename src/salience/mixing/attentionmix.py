@@ -29,9 +29,6 @@ class AttentionMix(Method):
     partner. Where only one of the texts has a token, that token is kept whole. The label's share is the mean of l_j
     over the positions where either text has a token; with uniform attention it is n / (n + n'). Without `specials`,
     these are the positions of words, and a [SEP] that displaces a word counts for its text.
-
-    Raises:
-        InputError: a field has a value that it does not take.
     """
 
     layer: int = setting(0, WHOLE, "layer whose attention is used; 0 is the first layer, -1 the last")
@@ -56,11 +53,7 @@ class AttentionMix(Method):
 
     @property
     def guide(self) -> Attention:  # type: ignore[override]  # follows from the fields
-        """The attention that tokens receive (B, T), as `layer`, `head` and `mean` say.
-
-        Raises:
-            ValueError: `head` is "auto" and has not been resolved.
-        """
+        """The attention that tokens receive (B, T); a ValueError if `head` is "auto" and has not been resolved."""
         if self.head == "auto":
             raise ValueError(
                 "head='auto' is chosen on the training data: call `resolve`, as the training loops do, or give a head"

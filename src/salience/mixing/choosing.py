@@ -21,8 +21,7 @@ def choose_method(name: str | None, options: Mapping[str, Any] | None = None) ->
         options: values of the method's fields. `guide` and `pair` are set from Python only. A list becomes a tuple.
 
     Raises:
-        InputError: the method or an option is unknown (the message suggests similar names), a value is not valid, or
-            "plain" was given options, or options are given without a method.
+        InputError: the method, an option or a value of one is unknown, or options are given without a method.
     """
     if name is None:
         if options:
@@ -47,10 +46,7 @@ def choose_method(name: str | None, options: Mapping[str, Any] | None = None) ->
 
 
 def written_method(method: Method | None) -> tuple[str, dict[str, Any]]:
-    """The name and the options by which `choose_method` gives an equal method.
-
-    Args:
-        method: an object such as `SSMix(window=0.2)`; None is "plain".
+    """The name and the options by which `choose_method` gives an equal method; of None, "plain".
 
     Raises:
         InputError: the method is of no class in METHODS, or has a guide or a pairing that only Python can set.
@@ -62,10 +58,9 @@ def written_method(method: Method | None) -> tuple[str, dict[str, Any]]:
         if type(method) is not type(usual):
             continue
         names = [option.name for option in fields(usual)]  # type: ignore[arg-type]  # methods are dataclasses
-        changed = [option for option in names if getattr(method, option) != getattr(usual, option)]
+        changed = {each: getattr(method, each) for each in names if getattr(method, each) != getattr(usual, each)}
         if set(changed) <= set(settable_fields(usual)):
-            values = {option: getattr(method, option) for option in changed}
-            return name, {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+            return name, {each: list(value) if isinstance(value, tuple) else value for each, value in changed.items()}
     raise InputError(
         f"{method!r} cannot be written by name and options: it is of no class in salience.METHODS, or its guide or "
         "pairing is set from Python"
@@ -74,5 +69,4 @@ def written_method(method: Method | None) -> tuple[str, dict[str, Any]]:
 
 def settable_fields(method: Any) -> list[str]:
     """The fields that a recipe can hold: numbers, texts and lists. A guide or a pairing is set from Python."""
-    known = fields(method)  # type: ignore[arg-type]  # methods are dataclasses
-    return [option.name for option in known if option.name not in ("guide", "pair")]
+    return [option.name for option in fields(method) if option.name not in ("guide", "pair")]

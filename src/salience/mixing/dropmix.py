@@ -42,9 +42,6 @@ class DropMix(Method):
     the positions of the longer text; the model then attends to both. "padded": all positions of the padded batch,
     attending to both. This is what the paper describes, which pads to 128 tokens; short texts can then lose all their
     tokens and keep most of their label.
-
-    Raises:
-        InputError: a field has a value that it does not take.
     """
 
     height: int | tuple[int, int] | None = setting(

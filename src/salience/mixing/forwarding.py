@@ -48,12 +48,9 @@ def forward_mixed(model: nn.Module, batch: Batch, mix: Mix) -> Tensor:
 
 
 def dry_run(method: Method, model: nn.Module, batch: Batch) -> None:
-    """Mixes one batch, so that a setting that does not fit the model is reported before training starts.
+    """Mixes one batch, so that a setting that does not fit the model is refused before training starts.
 
     The random state, the model's mode and its gradients stay as they are.
-
-    Raises:
-        InputError: the method and the model do not fit; says why.
     """
     try:
         with torch.random.fork_rng(devices=[]), evaluating(model):
@@ -67,10 +64,7 @@ def dry_run(method: Method, model: nn.Module, batch: Batch) -> None:
 
 
 def of_both(mask: Tensor, mix: Mix) -> Tensor:
-    """The union of a mask (B, ...) with the partner's: bool, 0/1 or additive float.
-
-    It is one's own mask for texts of which everything is kept, and the partner's for texts of which nothing is.
-    """
+    """The union of a mask (B, ...) with the partner's; only one of them where everything or nothing is kept."""
     theirs = mask[mix.partner]
     keep = mix.keep.expand(len(mask), *mix.keep.shape[1:]).reshape(len(mask), -1)
     rows = (slice(None), *[None] * (mask.dim() - 1))  # (B,) -> (B, 1, ...)
@@ -79,11 +73,10 @@ def of_both(mask: Tensor, mix: Mix) -> Tensor:
 
 
 def forgets_padding(model: nn.Module) -> bool:
-    """Whether the states of padding positions depend on how much padding there is, so that they must not be mixed in.
+    """Whether the states of padding positions depend on how much padding there is, so that zeros are mixed in instead.
 
     In DeBERTa-v2, padding attends to all positions, other padding included; in ModernBERT's local attention, padding
-    far from the text has nothing to attend to. Zeros are mixed in there instead, which is what DeBERTa's own embedding
-    block gives for padding. In the other families padding attends to the text alone, and its states are mixed.
+    far from the text has nothing to attend to. In the other families padding attends to the text alone.
     """
     modules = stages(model)
     return "mask" in inspect.signature(modules["embeddings"].forward).parameters or hasattr(
@@ -99,9 +92,8 @@ MASKS = ("attention_mask", "mask", "input_mask", "sliding_window_mask")
 def attending_to_both(model: nn.Module, level: str | int, own: Tensor, mix: Mix) -> Iterator[None]:
     """Inside the `with`, modules after `level` attend to both texts, and those before it to one's own.
 
-    The model is to be called with the mask of both, which its head then uses. The encoder gets one's own mask
-    `own` (B, T) instead. Modules after `level` widen the mask that they are given, unless it is None because nothing
-    is padded.
+    The model is to be called with the mask of both, which its head then uses. The encoder gets the mask `own` (B, T)
+    instead. Modules after `level` widen the mask that they are given, unless it is None because nothing is padded.
     """
 
     def narrow(arguments: dict) -> dict:
@@ -111,7 +103,7 @@ def attending_to_both(model: nn.Module, level: str | int, own: Tensor, mix: Mix)
     widened: dict[int, tuple[Tensor, Tensor]] = {}  # with the masks themselves, so that none takes another's number
 
     def wide(mask: Tensor) -> Tensor:
-        """All layers are given the same mask, which is widened once: a GPU waits for the many small operations."""
+        # All layers are given the same mask, which is widened once: a GPU waits for the many small operations.
         if id(mask) not in widened:
             # Some masks are shared by all texts and have a batch dimension of 1.
             widened[id(mask)] = mask, of_both(mask, mix) if len(mask) == len(own) else mask
@@ -133,16 +125,11 @@ def attending_to_both(model: nn.Module, level: str | int, own: Tensor, mix: Mix)
 
 
 def inputs_of_both(model: nn.Module, own: Tensor, types: Tensor | None, mix: Mix) -> dict[str, Tensor]:
-    """What the embedding block reads beside mixed words: `position_ids` and `token_type_ids` (B, T), if it needs them.
+    """What the embedding block reads beside mixed words, where it needs them: `position_ids`, `token_type_ids` (B, T).
 
     RoBERTa and MPNet number only the positions that have a token and give all padding one position. The tail of a
-    longer partner has to be numbered like a text. The other families number all positions.
-
-    A token keeps its own type if something of it is kept. All other positions have the types of the partner.
-
-    Args:
-        own: (B, T), one's own mask.
-        types: (B, T), one's own token types; None for models that read none.
+    longer partner has to be numbered like a text. A token keeps its own type, of `types` (B, T), if something of it is
+    kept; all other positions have the types of the partner.
     """
     read = {}
     table = getattr(stages(model)["embeddings"], "position_embeddings", None)

@@ -19,13 +19,7 @@ from salience.hooks.stages import depth
 
 @dataclass(frozen=True)
 class Head:
-    """An attention head and how well it agrees with the gradient.
-
-    Attributes:
-        layer: the layer's number; 0 is the first.
-        head: the head's number in its layer; 0 is the first.
-        agreement: mean rank correlation with the gradient's norm, from -1 to 1.
-    """
+    """An attention head, both numbers from 0, and its mean rank correlation with the norm of the gradient."""
 
     layer: int
     head: int
@@ -69,9 +63,7 @@ def rank_heads(model: nn.Module, batches: Iterable[Batch]) -> list[Head]:
 def rank_correlation(first: Tensor, second: Tensor, among: Tensor) -> Tensor:
     """Spearman's rank correlation along the last axis, 1 - 6 sum d^2 / (n (n^2 - 1)): (..., T) -> (...).
 
-    Args:
-        first, second: (..., T) the values; equal values are ranked in the order in which `argsort` puts them.
-        among: (..., T) bool, the n values to compare. The result is 0 if there are fewer than two.
+    n values are compared, those `among`; the result is 0 if there are fewer than two.
     """
     ranks = [values.masked_fill(~among, torch.inf).argsort(-1).argsort(-1).double() for values in (first, second)]
     count = among.sum(-1)

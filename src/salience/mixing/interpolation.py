@@ -19,11 +19,7 @@ from salience.settings import BOOL, FUNCTION, PART, POSITIVE, SHARE, Kind, check
 
 @dataclass(frozen=True)
 class Interpolation(Method):
-    """Interpolates representations and labels with the same weight l.
-
-    Raises:
-        InputError: a field has a value that it does not take.
-    """
+    """Interpolates representations and labels with the same weight l."""
 
     alpha: float = setting(
         0.2, POSITIVE, "parameter of l ~ Beta(alpha, alpha); small values keep mixtures close to one text"
@@ -48,7 +44,6 @@ class Interpolation(Method):
         return Mix(level, self.pair(batch), keep=keep, share=share, attend="both")
 
     def draw_level(self) -> str | int | float:
-        """The level at which the texts of this batch meet."""
         return self.level
 
 
@@ -57,10 +52,7 @@ def draw_weights(
 ) -> Tensor:
     """Mixup weights l ~ Beta(alpha, alpha) for `count` texts: (count,) float in [0, 1], on the CPU.
 
-    Args:
-        largest: return max(l, 1 - l).
-        ratio: return this value for every text instead.
-        per_example: draw one l for each text; otherwise one for all of them.
+    Arguments are those of `Interpolation`.
     """
     # Drawn on the CPU, so that a seed gives the same weights on every device.
     if ratio is not None:
@@ -116,7 +108,6 @@ class TMix(Interpolation):
     pair: Pairing = swap_halves
 
     def draw_level(self) -> str | int | float:
-        """One of `levels`, all equally likely."""
         return self.levels[int(torch.randint(len(self.levels), ()))]
 
 
@@ -158,6 +149,5 @@ class DropoutMixup(Interpolation):
     level = "embeddings"
 
     def __call__(self, batch: Batch, scores: None = None) -> Mix:
-        """The interpolation of a batch, with the seed of its dropout masks."""
         seed = int(torch.randint(2**62, ()))
         return replace(super().__call__(batch), dropout=Dropout(self.dropout, seed))

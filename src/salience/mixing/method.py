@@ -22,12 +22,9 @@ class Method(Protocol):
 
     Subclasses define `__call__`. Those with a guide set `guide`, and those with settings that depend on the model or
     on the data override `resolve`. Training loops call `resolve` once and `__call__` for every batch.
-
-    Attributes:
-        guide: the explainer that scores the tokens for the rule; None for a rule that needs no scores.
     """
 
-    guide: Explainer | None = None
+    guide: Explainer | None = None  # the explainer that scores the tokens; None for a rule that needs no scores
 
     @abstractmethod
     def __call__(self, batch: Batch, scores: Any) -> Mix:
@@ -45,8 +42,7 @@ class Method(Protocol):
         """The method with all settings filled in that depend on the model or the data; by default the method itself.
 
         Args:
-            model: the classifier to train.
-            tokenizer: its tokenizer, or None.
+            model, tokenizer: the classifier to train, and its tokenizer or None.
             batches: some training batches with labels; read only by methods that choose a setting on them.
             note: called with one line for every choice that is made.
 
@@ -59,10 +55,7 @@ class Method(Protocol):
 def resolved(
     method: Any, model: nn.Module, tokenizer: Any, batches: Iterable[Batch], note: Callable[[str], None] = logger.info
 ) -> Any:
-    """The method with nothing left open, as `Method.resolve` gives it.
-
-    None, and a rule of the user's own that is no `Method` but can be called and has a guide, leave nothing open.
-    """
+    """As `Method.resolve`; None and a rule of the user's own that is no `Method` stay as they are."""
     return method.resolve(model, tokenizer, batches, note) if hasattr(method, "resolve") else method
 
 
@@ -80,7 +73,7 @@ def swap_halves(batch: Batch) -> Tensor:
     """The first half of the batch with the second, in both directions: (B,) long.
 
     This is a roll by half the batch (Yoon et al., 2021, SSMix, arXiv:2106.08062, section 3.4). In a batch of odd size
-    no text is dropped: the pairs form a longer cycle.
+    the pairs form a longer cycle.
     """
     position = torch.arange(len(batch), device=batch.input_ids.device)
     return position.roll(-(len(batch) // 2))
@@ -89,8 +82,8 @@ def swap_halves(batch: Batch) -> Tensor:
 def neighbours(batch: Batch) -> Tensor:
     """Rows 0 and 1, 2 and 3, and so on: (B,) long. A last row without a neighbour is its own partner.
 
-    The pairs stay the same if the batch is cut into pieces of even size. With this pairing, gradient accumulation and
-    training on several processes give exactly the result of one large batch.
+    With this pairing, gradient accumulation and training on several processes give exactly the result of one large
+    batch, because pieces of even size have the same pairs.
     """
     position = torch.arange(len(batch), device=batch.input_ids.device)
     other = position ^ 1

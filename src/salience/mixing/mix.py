@@ -24,18 +24,12 @@ LEVEL = Kind(  # of representations that are interpolated, which ids of tokens c
 
 @dataclass(frozen=True)
 class Dropout:
-    """Inverted dropout with a fixed seed. Applied twice to the same representation, it gives the same result.
-
-    Attributes:
-        rate: probability in [0, 1) that an entry is set to 0.
-        seed: seed of the mask.
-    """
+    """Inverted dropout of rate `rate` with a fixed seed: twice on one representation, it gives the same result."""
 
     rate: float
     seed: int
 
     def __call__(self, own: Tensor) -> Tensor:
-        """`own` (B, T, D) with entries set to 0 with probability `rate`, the others divided by 1 - `rate`."""
         batch, tokens, width = own.shape
         generator = torch.Generator().manual_seed(self.seed)
         # Drawn token by token, so that more padding adds draws at the end and does not change those of the text.
@@ -87,11 +81,6 @@ class Mix:
         return torch.lerp(donor, own, self.keep.to(own.dtype))
 
     def targets(self, labels: Tensor, classes: int) -> Tensor:
-        """The soft labels y~ (B, C).
-
-        Args:
-            labels: class numbers (B,), for which rows of y~ sum to 1; or 0 and 1 (B, C), of texts with several labels.
-            classes: number of classes C.
-        """
+        """The soft labels y~ (B, C), of class numbers (B,), or of 0 and 1 (B, C) for texts with several labels."""
         own = (F.one_hot(labels, classes) if labels.dim() == 1 else labels).to(self.share.dtype)
         return torch.lerp(own[self.partner], own, self.share[:, None])

@@ -27,9 +27,6 @@ class RandomUNK(Method):
     """Replaces max(floor(window |x|), 1) random tokens by [UNK]. No partner takes part, and the label is kept.
 
     A rule that is called without `resolve` uses 100, the id of [UNK] in BERT's uncased vocabulary.
-
-    Raises:
-        InputError: a field has a value that it does not take.
     """
 
     window: float = setting(0.1, PART, "fraction of the tokens that are replaced")
@@ -41,11 +38,7 @@ class RandomUNK(Method):
     def resolve(
         self, model: nn.Module, tokenizer: Any, batches: Iterable[Batch], note: Callable[[str], None] = logger.info
     ) -> RandomUNK:
-        """The method with the id of the tokenizer's unknown token, or BERT's if the tokenizer has none.
-
-        Raises:
-            InputError: the model's vocabulary does not have that id.
-        """
+        """The method with the id of the tokenizer's unknown token, or BERT's if the tokenizer has none."""
         unknown = getattr(tokenizer, "unk_token_id", None) if self.unknown is None else self.unknown
         unknown = BERT_UNKNOWN if unknown is None else unknown
         last = len(unwrapped(model).get_input_embeddings().weight) - 1  # type: ignore[arg-type]

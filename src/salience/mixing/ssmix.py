@@ -28,9 +28,6 @@ class SSMix(Method):
 
     The ablations of section 3.3: without a guide, both spans are drawn at random. With `span=False` too, single
     tokens are replaced by those at the same positions of the partner.
-
-    Raises:
-        InputError: a field has a value that it does not take, or `span=False` is combined with a guide.
     """
 
     window: float = setting(0.1, PART, "length of the span as a fraction of the text's length, lambda_0 in the paper")

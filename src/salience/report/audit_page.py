@@ -6,12 +6,13 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from salience.audit.findings import KINDS, Finding, OutOfFold, kinds_of, named, rows_of, shown
+from salience.audit.findings import KINDS, Finding, kinds_of, named, rows_of, shown
 from salience.audit.neighbours import NEIGHBOURS
 from salience.audit.words import EXPLAINED, GAMMA, PART, SHARE
 from salience.audit.wrong_labels import LEAST, LOWEST, most_mistaken, noise_counts, share_of_right, share_of_wrong
 from salience.data.task import Task
 from salience.report.page import Block, Card, Marked, Phrase, Section, Table, Title, page_of
+from salience.scores.predictions import Predictions
 
 MOST = 100  # findings of a kind that are shown
 OF_GROUP = 10  # texts of a finding that are shown
@@ -71,14 +72,16 @@ class AuditEvidence:
     Attributes:
         task: the labelled rows, and the test rows if there are any.
         findings: all findings, as of `salience.audit.auditing.find_all`.
-        predicted: the out-of-fold probabilities.
+        predicted: out of fold.
+        source: what predicted them, in words.
         similarity: cosine from which on texts are near-duplicates.
         explained: whether rows were explained.
     """
 
     task: Task
     findings: Sequence[Finding]
-    predicted: OutOfFold
+    predicted: Predictions
+    source: str
     similarity: float
     explained: bool = False
 
@@ -120,7 +123,7 @@ def about_labels(evidence: AuditEvidence) -> list[Block]:
             f"{wrong:.1%} of the decisions in the data"
         )
     blocks: list[Block] = [
-        f"By confident learning on the probabilities of {predicted.source}. Each of {len(predicted.places):,} rows "
+        f"By confident learning on the probabilities of {evidence.source}. Each of {len(predicted):,} rows "
         f"was predicted by a model that was not trained on it; {words} are estimated to be wrong. The rows in which "
         "the prediction is farthest above the label come first."
     ]

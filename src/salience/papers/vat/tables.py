@@ -32,11 +32,11 @@ from salience.explainers.chance import random_words
 from salience.explainers.explain import explain_words
 from salience.explainers.pooling import pooling_attention
 from salience.faithfulness.accuracy import (
-    accuracy_alone,
     accuracy_drop,
-    accuracy_without,
     mean_accuracy_drop,
     post_hoc_accuracy,
+    right_alone,
+    right_without,
 )
 from salience.faithfulness.detection import detection_by_class
 from salience.faithfulness.erasure import Erasure, Reading, as_judged
@@ -202,7 +202,7 @@ def judge(scores: list[np.ndarray], base: TextClassifier, encoded: Encoded, text
         (K + 1,), and the entries of `detection`.
     """
     erasure = Erasure(Reading(encoded, base.probabilities, base.empty_token), scores, most=most)
-    curves = {"without": accuracy_without(erasure).tolist(), "alone": accuracy_alone(erasure).tolist()}
+    curves = {"without": right_without(erasure).mean(1).tolist(), "alone": right_alone(erasure).mean(1).tolist()}
     metrics = {
         f"AOPC@{AT}": float(accuracy_drop(erasure, AT).mean()),
         "AOPC over K": float(mean_accuracy_drop(erasure).mean()),
