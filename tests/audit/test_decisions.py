@@ -113,9 +113,9 @@ def test_what_does_not_fit_is_refused_with_its_row(line, said, tmp_path):
     assert said in str(caught.value) and "decisions.csv" in str(caught.value)
 
 
-def test_a_number_that_a_spreadsheet_has_changed_is_told_from_other_data(tmp_path):
+def test_a_number_that_a_spreadsheet_has_changed_is_told(tmp_path):
     file = write_csv(tmp_path / "decisions.csv", [("1", "1", "2", "relabel")], COLUMNS[:4])
-    with pytest.raises(InputError, match=r'row 1 of data\.csv has the label "01", not "1"; a spreadsheet has changed'):
+    with pytest.raises(InputError, match=r'has the label "01", not "1"; .*a spreadsheet has changed'):
         read_decisions(str(file), {1: "01", 2: "2"}, "data.csv")
 
 

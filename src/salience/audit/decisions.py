@@ -1,8 +1,7 @@
 """decisions.csv, the rows that an audit suggests to change, and the corrected copy that follows from the decisions.
 
-In the copy, labels are replaced and rows left out; every other value, and the format, stay. A new label is the value
-that the first row with it has, and so has its type. Where a text can have several labels, new ones are written in the
-form of the row's old ones: as a list, with the separator, or as 0 and 1 in their columns.
+In the copy, every other value, and the format, stay. A new label is the value that the first row with it has; several
+labels are written in the form of the row's old ones.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 
 from salience.audit.findings import Finding, named, rows_of, written
 from salience.data.columns import Columns
-from salience.data.labels import number_in, separate
+from salience.data.labels import separate
 from salience.data.reading import header_delimiter, stream, suffix_of
 from salience.data.tables import python_values, seekable
 from salience.data.texts import Texts
@@ -91,6 +90,7 @@ def read_decisions(file: str, labels_of_rows: Mapping[int, Label], data: str) ->
     """
     known = sorted({name for label in labels_of_rows.values() for name in separate(label)})
     several = any(isinstance(label, tuple) for label in labels_of_rows.values())
+    row_of = {str(row): row for row in labels_of_rows}
     changes: dict[int, Label | None] = {}
     decided: dict[int, int] = {}
     try:
@@ -109,20 +109,18 @@ def read_decisions(file: str, labels_of_rows: Mapping[int, Label], data: str) ->
             continue
         if decision not in (KEEP, DELETE, RELABEL):
             raise InputError(f"{place}: {unknown('decision', line['decision'], [KEEP, DELETE, RELABEL])}")
-        numbered = line["row"].strip()
-        row = int(numbered) if numbered.isdecimal() and len(numbered) < 16 else 0
-        if row not in labels_of_rows:
+        row = row_of.get(line["row"].strip())
+        if row is None:
             raise InputError(f"{place}: {data} has no row {quoted(line['row'])} with a label; restore the number")
         if row in decided:
             raise InputError(f"{place}: row {row} is decided in row {decided[row]} already; remove one of the two")
         decided[row] = number
         own, given = labels_of_rows[row], read_label(line["label"], known, several, f'{place}, column "label"')
         if not same(given, own):
-            one, other = (number_in(label) if isinstance(label, str) else None for label in (own, given))
-            cause = "the file was made from other data: run the audit again"
-            if one is not None and one == other:  # such as 01 and 1
-                cause = "a spreadsheet has changed the number: open decisions.csv with columns of the type text"
-            raise InputError(f"{place}: row {row} of {data} has the label {told(own)}, not {told(given)}; {cause}")
+            raise InputError(
+                f"{place}: row {row} of {data} has the label {told(own)}, not {told(given)}; the file was made from "
+                "other data, so run the audit again, or a spreadsheet has changed it: open it with text columns"
+            )
         if decision == DELETE:
             changes[row] = DELETED
         elif decision == RELABEL:
@@ -137,8 +135,8 @@ def read_decisions(file: str, labels_of_rows: Mapping[int, Label], data: str) ->
 
 
 def read_label(text: str, known: Sequence[str], several: bool, place: str) -> Label:
-    """A label of decisions.csv, or a list of labels, without the apostrophe that stands before a formula."""
-    if not several:
+    """A label of decisions.csv, or a list of labels."""
+    if not several:  # an apostrophe stands before what a spreadsheet would take for a formula
         return text[1:] if text not in known and text.startswith("'") and text[1:].startswith(FORMULA) else text
     try:
         names = listed_values(text)
@@ -150,8 +148,7 @@ def read_label(text: str, known: Sequence[str], several: bool, place: str) -> La
 
 
 def same(one: Label, other: Label) -> bool:
-    """Whether two labels are the same; lists of labels have no order."""
-    return set(separate(one)) == set(separate(other))
+    return set(separate(one)) == set(separate(other))  # lists of labels have no order
 
 
 def told(label: Label) -> str:

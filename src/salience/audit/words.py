@@ -1,8 +1,7 @@
 """Words and classes: which words belong to a class, which give a label away, and by which a classifier decides.
 
 Association is gamma = (f+ - f-) / (f+ + f-) of Sun and Lu (2020), Understanding Attention for Text Classification,
-doi 10.18653/v1/2020.acl-main.312, Section 5.1 and Appendix C. Words that decide are a global explanation of the
-labelled rows by integrated gradients (Sundararajan, Taly and Yan, 2017, arXiv:1703.01365), whose scores have a sign.
+doi 10.18653/v1/2020.acl-main.312, Section 5.1 and Appendix C.
 """
 
 from __future__ import annotations

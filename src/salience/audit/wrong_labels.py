@@ -1,9 +1,7 @@
 """What out-of-fold probabilities say of labels: which are likely wrong, how many, and which classes are alike.
 
 Wrong labels are found by confident learning (Northcutt et al., 2021, arXiv:1911.00068, JAIR 70), by its authors'
-package cleanlab with its default rule, "prune by noise rate" (Section 3.2, Method 4). Classes are told apart by the
-area under the ROC curve of two of them (Hand and Till, 2001, doi 10.1023/A:1010920819831, Section 3). N rows, C
-classes or labels.
+package cleanlab with its default rule, "prune by noise rate" (Section 3.2, Method 4). N rows, C classes or labels.
 """
 
 from __future__ import annotations
@@ -163,7 +161,10 @@ def alike_classes(task: Task, predicted: Predictions) -> list[Finding]:
 
 
 def area(labels: np.ndarray, probabilities: np.ndarray, one: int, other: int) -> float:
-    """A(i, j) = (A(i | j) + A(j | i)) / 2, where A(i | j) is the share of pairs of rows that p(i) orders rightly."""
+    """A(i, j) = (A(i | j) + A(j | i)) / 2, where A(i | j) is the share of pairs of rows that p(i) orders rightly.
+
+    Hand and Till (2001), doi 10.1023/A:1010920819831, Section 3.
+    """
     from sklearn.metrics import roc_auc_score
 
     rows = np.flatnonzero((labels == one) | (labels == other))

@@ -58,7 +58,7 @@ def scores_by_word(explanation: Explanation, explainer: str) -> dict[str, float]
 
 
 def finite_scores(explanation: Explanation, explainer: str) -> np.ndarray:
-    """The scores of the words (W,) of a text by an explainer, those that are not numbers as 0."""
+    """The scores of the words (W,), those that are not numbers as 0."""
     return np.nan_to_num(explanation.scores[explainer], posinf=0, neginf=0)
 
 

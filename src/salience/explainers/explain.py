@@ -1,7 +1,7 @@
-"""Explanations of many texts, and the scores of their words and tokens, in batches of texts of similar length.
+"""Explanations of many texts, and the scores of their words and tokens.
 
-A text has an explanation for one class; where it can have several labels, one for each label that is explained. A text
-that is read in windows has the explanations of its windows joined: a word has the mean of its scores.
+Where a text can have several labels, it has an explanation for each label that is explained. A text that is read in
+windows has the explanations of its windows joined: a word has the mean of its scores.
 """
 
 from __future__ import annotations
@@ -75,13 +75,28 @@ def explain_texts(
                 f"gold labels are to be explained, but {which} has none that the model knows: correct the label, name "
                 "its column, or explain another target"
             )
-        if classifier.multi_label:
-            yield from _explain_labels(classifier, some, explainers, target, pieces)
-        elif target == "predicted":
-            yield from explain_classes(classifier, some, explainers, None, pieces)
-        else:
-            targets = some.known_labels if target == "gold" else np.full(len(some), int(target))
+        if not classifier.multi_label:
+            targets = None
+            if target != "predicted":
+                targets = some.known_labels if target == "gold" else np.full(len(some), int(target))
             yield from explain_classes(classifier, some, explainers, targets, pieces)
+            continue
+        probabilities = classifier.predict_proba(some)
+        decided = classifier.decisions(probabilities)
+        golds = [None] * len(some) if some.labels is None else [
+            labels if known else None for labels, known in zip(some.labels, some.labelled, strict=True)
+        ]  # fmt: skip
+        pairs = [
+            (row, label) for row in range(len(some))
+            for label in chosen_labels(target, decided[row], golds[row]) or [int(probabilities[row].argmax())]
+        ]  # fmt: skip
+        rows, numbers = np.array(pairs, int).reshape(-1, 2).T
+        found = explain_classes(classifier, replace(some, labels=None).take(rows), explainers, numbers, pieces)
+        for row, explanation in zip(rows.tolist(), found, strict=True):
+            yield replace(
+                explanation, probabilities=probabilities[row], decided=tuple(np.flatnonzero(decided[row]).tolist()),
+                golds=None if (gold := golds[row]) is None else tuple(np.flatnonzero(gold).tolist()),
+            )  # fmt: skip
 
 
 def explain_classes(
@@ -92,30 +107,6 @@ def explain_classes(
     if classifier.long == "windows":
         return _explain_windows(classifier, texts, explainers, targets, pieces)
     return _explain_encoded(classifier, texts, classifier.encode(texts, words=True), explainers, targets, pieces)
-
-
-def _explain_labels(
-    classifier: TextClassifier, texts: Texts, explainers: Mapping[str, Callable], target: int | str, pieces: str
-) -> list[Explanation]:
-    """The explanations of texts that can have several labels, in the order of the texts and of the labels."""
-    probabilities = classifier.predict_proba(texts)
-    decided = classifier.decisions(probabilities)
-    golds = [None] * len(texts) if texts.labels is None else [
-        labels if known else None for labels, known in zip(texts.labels, texts.labelled, strict=True)
-    ]  # fmt: skip
-    pairs = [
-        (row, label) for row in range(len(texts))
-        for label in chosen_labels(target, decided[row], golds[row]) or [int(probabilities[row].argmax())]
-    ]  # fmt: skip
-    rows, labels = np.array(pairs, int).reshape(-1, 2).T
-    found = explain_classes(classifier, replace(texts, labels=None).take(rows), explainers, labels, pieces)
-    return [
-        replace(
-            explanation, probabilities=probabilities[row], decided=tuple(np.flatnonzero(decided[row]).tolist()),
-            golds=None if (gold := golds[row]) is None else tuple(np.flatnonzero(gold).tolist()),
-        )
-        for row, explanation in zip(rows.tolist(), found, strict=True)
-    ]  # fmt: skip
 
 
 def chosen_labels(target: int | str, decided: np.ndarray, gold: np.ndarray | None) -> list[int]:

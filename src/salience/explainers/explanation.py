@@ -132,8 +132,7 @@ def explanation_of(row: Mapping[str, Any]) -> Explanation:
 
 
 def finite(value: float) -> float | None:
-    """None for NaN and infinity, which a diverged model gives and JSON cannot write."""
-    return value if isfinite(value) else None
+    return value if isfinite(value) else None  # JSON cannot write what a diverged model gives
 
 
 def _numbers(values: Any) -> np.ndarray:

@@ -40,7 +40,7 @@ class IntegratedGradients(WithLogits):
             for step in range(self.steps):
                 point = torch.lerp(start, end, (step + 0.5) / self.steps)
                 point = point.detach().requires_grad_()
-                with torch.enable_grad(), rewriting(model, "embeddings", lambda _, point=point: point):
+                with torch.enable_grad(), rewriting(model, "embeddings", lambda _: point):  # noqa: B023  # called here
                     value = log_likelihood(model, forward(model, batch), target).sum()
                 total += torch.autograd.grad(value, point)[0].float()  # d ln p(class) / dx at the point
         return (difference * total / self.steps).sum(-1).where(batch.segment > 0, 0), logits

@@ -65,13 +65,12 @@ def detection_by_class(
 def marked_words(marks: Sequence[Sequence[str]], gold: Sequence[str | None]) -> list[list[int]]:
     """The numbers of the words of each text that are marked with the text's own label."""
     return [
-        [place for place, mark in enumerate(of_text) if label is not None and mark == label]
+        [place for place, mark in enumerate(of_text) if mark == label]
         for of_text, label in zip(marks, gold, strict=True)
     ]
 
 
 def mean_detection(draws: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
-    """The mean over draws of what `detection_by_class` gives."""
     return {
         name: {metric: float(np.mean([draw[name][metric] for draw in draws])) for metric in values}
         for name, values in draws[0].items()

@@ -118,11 +118,8 @@ def evaluate(
     gold, marks = asked.marked_as, asked.texts.marks or []
     marked = marked_words(marks, gold) if "marks" in known else None
 
-    scores = {
-        name: scores_of(classifier, asked, explained, explainer, pieces)
-        for name, explainer in functions.items()
-        if name != "random"
-    }
+    functions.pop("random", None)
+    scores = {name: scores_of(classifier, asked, explained, each, pieces) for name, each in functions.items()}
     draws = [random_words(encoded.words.counts, generator) for _ in range(DRAWS)]
     scorings = [*scores.values(), *draws]
     asked_for = {name: metric.compute for name, metric in chosen.items()}
@@ -133,18 +130,14 @@ def evaluate(
         {} if marked is None else detection_by_class(of_words, marks, gold, classifier.labels, at)
         for of_words in scorings
     ]
-    chance = {name: np.mean([draw[name] for draw in measured[-DRAWS:]], axis=0) for name in asked_for}
-    groups = asked.owners if several else None
-    rows = [
-        row_of(*of_explainer, groups)
-        for of_explainer in zip(
-            (*scores, "random"), (*measured[:-DRAWS], chance), (*detected[:-DRAWS], mean_detection(detected[-DRAWS:])),
-            strict=True,
-        )
-    ]  # fmt: skip
-    for row in rows:
+    measured[-DRAWS:] = [{name: np.mean([draw[name] for draw in measured[-DRAWS:]], axis=0) for name in asked_for}]
+    detected[-DRAWS:] = [mean_detection(detected[-DRAWS:])]
+    rows = []
+    for name, values, of_classes in zip((*scores, "random"), measured, detected, strict=True):
+        row = row_of(name, values, of_classes, asked.owners if several else None)
         metric, estimate = next(iter(row.metrics.items()))
         say(f"{row.explainer}: {metric} {estimate.mean:.3g}")
+        rows.append(row)
     if asked.targets is None:
         return Evaluation(rows, chosen)
     return Evaluation(rows, chosen, asked.owners, [classifier.labels[number] for number in asked.targets])

@@ -66,12 +66,10 @@ class AttentionMix(Method):
         """With `head="auto"`, the method with the head that `rank_heads` ranks first on `batches`; else itself."""
         if self.head != "auto":
             return self
-        ranked = rank_heads(model, batches)
-        best, runner_up, worst = ranked[0], ranked[min(1, len(ranked) - 1)], ranked[-1]
+        best = rank_heads(model, batches)[0]
         note(
-            f"AttentionMix uses head {best.head} of layer {best.layer}: its attention agrees best with the gradient "
-            f"of the loss (rank correlation {best.agreement:.2f}; next head {runner_up.head} of layer "
-            f"{runner_up.layer}, {runner_up.agreement:.2f}; last of {len(ranked)} {worst.agreement:.2f})"
+            f"AttentionMix uses head {best.head} of layer {best.layer}: of all heads, its attention agrees best with "
+            f"the gradient of the loss (rank correlation {best.agreement:.2f})"
         )
         return replace(self, layer=best.layer, head=best.head)
 
