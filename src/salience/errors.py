@@ -15,9 +15,7 @@ UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 class InputError(ValueError):
     """An error in the user's input. The command line shows its message without a traceback and ends with exit code 2.
 
-    Args:
-        message: says what is wrong, with file, row and column where there are such, and how to fix it. Line breaks are
-            replaced by spaces.
+    The message, on one line, says what is wrong, with file, row and column where there are such, and how to fix it.
     """
 
     def __init__(self, message: str):

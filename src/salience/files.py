@@ -85,14 +85,11 @@ def locked(target: Path, patience: float = 0) -> Iterator[None]:
 
     The lock is a file beside the target that is removed at the end. The kernel releases the lock when the process
     ends, even if it is killed. Missing parent folders are created, and removed at the end if they are still empty.
-
-    Args:
-        patience: number of seconds to wait for another process that holds the lock.
+    Another process that holds the lock is waited for `patience` seconds.
 
     Raises:
         Occupied: another process holds the lock.
-        InputError: the name is too long, or nothing can be written beside the target.
-        OSError: neither can a folder.
+        InputError, OSError: the name is too long, or nothing can be written beside the target.
     """
     try:
         os.lstat(temporary(target.absolute()))
@@ -165,8 +162,8 @@ def readable_text(path: Path, encoding: str, newline: str = "") -> Iterator[Text
     """The text of a file, decompressed if its name ends in .gz, without a byte order mark; `newline` as for `open`.
 
     Raises:
-        InputError: the encoding is unknown, the file cannot be read, it is a gzip or zip file by its first bytes, or
-            it is not in this encoding (names the line and the byte).
+        InputError: the encoding is unknown, the file cannot be read, is gzip or zip by its first bytes, or is not in
+            this encoding (names the line and the byte).
     """
     try:
         name = codecs.lookup(encoding).name
@@ -247,11 +244,8 @@ def replacing(target: Path) -> Iterator[Path]:
 def whole_folder(target: Path, own: Collection[str] = ()) -> Iterator[Path]:
     """A temporary folder whose files are moved to `target` if the `with` ends normally.
 
-    Files of the same name are replaced; all other files in `target` are kept. After an exception, `target` is
-    unchanged.
-
-    Args:
-        own: names of files that are not kept if they are not written again: parts of what is replaced.
+    Files of the same name are replaced; all other files in `target` are kept, but for the names in `own` that are not
+    written again. After an exception, `target` is unchanged.
 
     Raises:
         InputError: another process is writing the same target, or a file and a folder would have the same name.

@@ -81,14 +81,8 @@ def kill_with_parent() -> bool:
 def part_of(text: str | None, tell: Callable[[str], None] | None = None) -> tuple[int, int]:
     """(k, n) of "k/n": the k-th of n equal parts of a work, from 1. Without a text, that of a task of a Slurm array.
 
-    `sbatch --array=1-7:2` has the tasks 1, 3, 5 and 7; the task 5 gives (3, 4). Without an array it is `WHOLE`.
-
-    Args:
-        text: what follows --part; None if there is none.
-        tell: receives a line that says so, if the part comes from an array.
-
-    Raises:
-        InputError: the text is not k/n with k from 1 to n, or the tasks of the array are not evenly spaced.
+    `sbatch --array=1-7:2` has the tasks 1, 3, 5 and 7; the task 5 gives (3, 4), and `tell` receives a line that says
+    so. Without an array it is `WHOLE`.
     """
     if text is not None:
         found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
@@ -141,9 +135,8 @@ def file_of(part: tuple[int, int], output: Path) -> Path:
 def connected(address: str) -> Iterator[None]:
     """Inside the `with`, this process is connected to a Ray cluster. Ray says nothing on the terminal.
 
-    Args:
-        address: "local" starts a cluster on this machine, which ends with the `with`; "auto" is the cluster that runs
-            on this machine; else HOST:PORT, or ray://HOST:PORT.
+    "local" starts a cluster on this machine, which ends with the `with`; "auto" is the cluster that runs on this
+    machine; other addresses are HOST:PORT or ray://HOST:PORT.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:

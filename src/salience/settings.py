@@ -58,11 +58,7 @@ class Setting:
         return str(self.default).lower() if isinstance(self.default, bool) else f"{self.default}"
 
     def checked(self, value: Any, named: Callable[[str], str] = str) -> Any:
-        """The value as a plain Python value; refuses one that does not fit.
-
-        Args:
-            named: converts the name of a setting to the form that the user knows, such as `as_option`.
-        """
+        """The value as a plain Python value; refuses one that does not fit, with the name as `named` gives it."""
         kind, name = self.kind, named(self.name)
         if value is None and kind.optional:
             return None
@@ -220,10 +216,7 @@ def numbers(text: str, separator: str, example: str, kind: type = int) -> list:
 
 
 def read_yaml(text: str, source: str, texts_only: bool = False) -> Any:
-    """The value that a yaml text stands for; with `texts_only`, every name and value is read as a text.
-
-    `source` begins error messages.
-    """
+    """The value that a yaml text stands for; with `texts_only`, every name and value is read as a text."""
     import yaml
 
     try:

@@ -184,6 +184,7 @@ def test_a_metric_of_ones_own(classifier, monkeypatch):
         ((["goal"],), {"metrics": []}, "name at least one metric"),
         ((["goal"],), {"metrics": ["accuracy-drop@2"]}, "metric accuracy-drop@2 needs labels"),
         ((["goal"], ["LABEL_1"]), {"metrics": ["detection@2"]}, "metric detection@2 needs marked words"),
+        ((Texts(["goal"], marks=[["LABEL_1"]]),), {"metrics": ["detection@2"]}, "metric detection@2 needs labels"),
         ((["goal"],), {"curves": True}, "curves=True: the curves are of accuracy"),
         ((["goal"],), {"explainers": ["gradiant"]}, 'Did you mean "gradient"'),
         ((["goal"],), {"explainers": "gradient"}, "not one string"),

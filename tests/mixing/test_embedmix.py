@@ -39,16 +39,6 @@ def test_weights_are_drawn_from_the_larger_side_of_beta():
     assert draws.mean().item() == pytest.approx(0.899, abs=0.015)
 
 
-def test_either_side_of_beta_when_asked():
-    """Mean .5 and deviation sqrt(1 / (4 (2 alpha + 1))) = .4226 at alpha .2, .2041 at alpha 2.5."""
-    own = distinct_batch([2, 2])
-    for alpha, deviation in ((0.2, 0.4226), (2.5, 0.2041)):
-        method = EmbedMix(alpha=alpha, largest=False)
-        draws = torch.tensor([method(own, None).share[0].item() for _ in range(2000)])
-        assert draws.mean().item() == pytest.approx(0.5, abs=0.05)
-        assert draws.std().item() == pytest.approx(deviation, abs=0.02)
-
-
 def test_the_seed_decides():
     own = distinct_batch([2, 2, 3])
     draws = []

@@ -171,13 +171,6 @@ def test_defaults_are_the_ssmix_papers():
     assert method.guide is None
 
 
-def test_weights_are_drawn_from_the_larger_side_of_beta():
-    own = distinct_batch([2, 2])
-    draws = torch.tensor([TMix()(own, None).share[0].item() for _ in range(1000)])
-    assert (draws >= 0.5).all()
-    assert draws.mean().item() == pytest.approx(0.899, abs=0.02)
-
-
 def test_a_layer_the_model_has_not_is_refused():
     model, own = FAMILIES["bert"](), batch([3, 4])
     with pytest.raises((ValueError, KeyError, IndexError)):

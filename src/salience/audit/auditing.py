@@ -117,11 +117,7 @@ def _at_places(folds: Folds, places: np.ndarray, probabilities: np.ndarray) -> P
 
 
 def of_run(run: str, data: str, task: Task) -> Predictions:
-    """The predictions of the estimate of a run on the rows of a task, in their order; without the folds.
-
-    Raises:
-        InputError: the folder is no run with an estimate, or it was made from other rows or labels.
-    """
+    """The predictions of the estimate of a run on the rows of a task, in their order, without the folds."""
     place = Path(run).expanduser()
     if not (place / RECIPE).is_file():
         raise InputError(f"{run} is no run: name a folder that `salience train` has written")

@@ -81,10 +81,6 @@ def has_decisions(file: Path) -> bool:
 def read_decisions(file: str, labels_of_rows: Mapping[int, Label], data: str) -> dict[int, Label | None]:
     """What is to be changed by decisions.csv: the number of a row to its new label, or `DELETED`.
 
-    Args:
-        labels_of_rows: the label of every row of the data that has one, or its labels.
-        data: the name of the data, for error messages.
-
     Raises:
         InputError: the file is not UTF-8 or lacks a column, or a line does not fit the data; names the line.
     """

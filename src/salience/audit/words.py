@@ -44,10 +44,7 @@ def counts(
 
 
 def association(counted: np.ndarray) -> np.ndarray:
-    """gamma = (f+ - f-) / (f+ + f-) of each type (V,), from -1 to 1; 0 for a type that does not occur.
-
-    `counted` are counts (V, 2) in the texts of class 0 (f-) and of class 1 (f+).
-    """
+    """gamma = (f+ - f-) / (f+ + f-) of each type (V,), from its counts f- and f+ (V, 2); 0 without occurrences."""
     negative, positive = counted.T
     return (positive - negative) / np.maximum(positive + negative, 1)
 
@@ -67,9 +64,7 @@ def categories(counted: np.ndarray) -> np.ndarray:
 
 
 def category_names(labels: Sequence[str]) -> dict[int, str]:
-    """Category to displayed name: the labels of the classes, "neutral" and "other", or "neutral (no class)" beside a
-    class of that name.
-    """
+    """Category to displayed name; of a class "neutral", the category without a class is "neutral (no class)"."""
     without_class = {NEUTRAL: "neutral", NONE: "other"}
     return dict(enumerate(labels)) | {
         category: f"{name} (no class)" if name in labels else name for category, name in without_class.items()

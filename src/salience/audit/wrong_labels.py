@@ -123,8 +123,8 @@ def share_of_wrong(counts: np.ndarray) -> float:
 def most_mistaken(counts: np.ndarray, labels: Sequence[str], most: int) -> list[tuple[str, str, int, float]]:
     """The labels that are most often wrong in one way, by `noise_counts`, those of the most rows first.
 
-    Of each: the label that rows have; the one that they should have, or "has it" or "lacks it" where a text can have
-    several labels; the estimated number of the rows; and their share of all rows with the label, or without it.
+    Of each: the label that rows have; the likely one, or "has it" or "lacks it" where a text can have several; the
+    estimated number of the rows; and their share of all rows with the label, or without it.
     """
     tables: list[tuple[np.ndarray, Sequence[str], Sequence[str]]]
     if counts.ndim == 3:

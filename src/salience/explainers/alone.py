@@ -22,10 +22,7 @@ class EachTextAlone:
     explainer: Explainer
 
     def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-        """Scores (B, T) or (B, T, D), 0 on padding and on special tokens of pairs.
-
-        Without `target` and labels, the prediction for each text alone is explained.
-        """
+        """Scores (B, T) or (B, T, D), 0 on padding and on special tokens of pairs."""
         if not (batch.segment == 2).any():
             return self.explainer(model, batch, target)
         row = torch.arange(len(batch), device=batch.segment.device)[:, None]

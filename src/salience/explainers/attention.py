@@ -19,19 +19,15 @@ from salience.hooks.attention import attention, attention_and_logits
 class OfLayer(WithLogits):
     """An explainer by the attention of one layer or head, of which `scores` makes one score a token."""
 
-    layer: int
-    head: int | None
+    layer: int  # 0 is the first, negative numbers count from the last
+    head: int | None  # from 0; None for the mean of the layer's heads (Eq. 6)
 
     @abstractmethod
     def scores(self, given: Tensor, batch: Batch) -> Tensor:
         """The scores (B, T) of attention probabilities (B, H, T, T)."""
 
     def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
-        """Scores (B, T), 0 on padding; `target` has no effect. The pass ends at the layer.
-
-        Raises:
-            ValueError: the model has no such layer or head, or cannot show its attention.
-        """
+        """Scores (B, T), 0 on padding; `target` has no effect. The pass ends at the layer."""
         return self.scores(attention(model, batch, self.layer, self.head), batch)
 
     def with_logits(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -46,16 +42,11 @@ class Attention(OfLayer):
 
     n is the length of the text without padding, and queries on padding are left out. (The paper says "number of
     tokens in the sentence"; with a padded n the shorter text of a pair would get more weight.)
-
-    Attributes:
-        layer: the layer's number; 0 is the first, negative numbers count from the last.
-        head: the head's number, from 0; None for the mean of the layer's heads (Eq. 6).
-        mean: divide by n; False for the sum over queries.
     """
 
     layer: int = 0
     head: int | None = None
-    mean: bool = True
+    mean: bool = True  # divide by n; False for the sum over queries
 
     def scores(self, given: Tensor, batch: Batch) -> Tensor:
         scores = received(given, batch).mean(1)
@@ -64,12 +55,7 @@ class Attention(OfLayer):
 
 @dataclass(frozen=True)
 class ClsAttention(OfLayer):
-    """The attention from a text's first token, [CLS] or <s>, to each token: a row of A, which sums to 1 over the text.
-
-    Attributes:
-        layer: the layer's number; 0 is the first, negative numbers count from the last.
-        head: the head's number, from 0; None for the mean of the layer's heads.
-    """
+    """The attention from a text's first token, [CLS] or <s>, to each token: a row of A. It sums to 1 over the text."""
 
     layer: int = -1
     head: int | None = None

@@ -33,8 +33,7 @@ def words_by_class(
 ) -> dict[int, list[ClassWord]]:
     """The `most` words with the highest mean scores above 0 for each explained class, the highest first.
 
-    Only texts in which the class is explained count for it, and only words that are in `least` of them. The scores
-    of the explainer should have a sign.
+    Only words count that are in `least` of the texts in which the class is explained.
     """
     found: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for explanation in explanations:

@@ -122,10 +122,7 @@ def _explain_windows(
     classifier: TextClassifier, texts: Texts, explainers: Mapping[str, Callable], targets: np.ndarray | None,
     pieces: str,
 ) -> list[Explanation]:  # fmt: skip
-    """The explanations of texts that are read in windows, each for the same class in all its windows.
-
-    The score of a word in a window is that of the window's own log probability.
-    """
+    """The explanations of texts by those of their windows, each for the same class in all windows."""
     probabilities = classifier.predict_proba(texts)
     targets = probabilities.argmax(1) if targets is None else targets
     found, gold = classifier.passages(texts), _gold_of(texts)

@@ -33,22 +33,17 @@ class WithLogits(ABC):
 class CleanPassGuide(Protocol):
     """A guide whose scores can be read from the clean pass of a training step, which saves a pass of its own.
 
-    A training step with a clean loss runs the model forward and backward on the unmixed texts. The representation at
-    `level`, a key of `salience.stages(model)`, and the gradient of the loss there are kept. Any explainer with these
-    two members is used in this way; the others are called with the model before the mixed pass.
+    What the clean pass of the unmixed texts gives at `level`, a key of `salience.stages(model)`, is kept for it. Any
+    explainer with these two members is used in this way; the others are called with the model before the mixed pass.
     """
 
     @property
     def level(self) -> str | int: ...
 
     def from_clean_pass(self, clean: Reading, batch: Batch) -> Tensor:
-        """Scores (B, T) or (B, T, D); 0 on padding.
+        """Scores (B, T) or (B, T, D) from the representation at `level` and the loss's gradient there; 0 on padding.
 
-        The clean loss may be scaled (by the batch size, its weight or mixed precision), so scores should not depend on
-        the scale of the gradient but for one positive factor.
-
-        Args:
-            clean: `value` is the representation (B, T, D) at `level`, `gradient` the loss's gradient there.
+        The loss may be scaled, so scores should not depend on the scale of the gradient but for one positive factor.
         """
         ...
 

@@ -29,14 +29,11 @@ class FromCaptum:
     The baseline is the text without its words, as in `IntegratedGradients`. Perturbation methods replace whole tokens.
     Gradient methods give a value for every unit, which are summed over each token.
 
-    Attributes:
-        name: the class's name in `captum.attr`.
-
     Raises:
         InputError: captum is not installed, or the method is unknown or does not apply to texts.
     """
 
-    name: str
+    name: str  # of the class in `captum.attr`
 
     def __post_init__(self):
         if self.name not in (*GRADIENTS, *PERTURBATIONS):

@@ -22,12 +22,9 @@ class IntegratedGradients(WithLogits):
     text sum to ln p(class) of the text minus that of the baseline, up to the error of the numerical integration. With
     32 points it is about a fifth of the sum for a trained MiniLM, and more where the norm of the embeddings has no
     bias, as in ModernBERT: see docs/explaining.md.
-
-    Attributes:
-        steps: number of points of the midpoint rule.
     """
 
-    steps: int = 32
+    steps: int = 32  # points of the midpoint rule
 
     def with_logits(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The scores, and the logits (B, C) that the embeddings were read beside."""

@@ -21,12 +21,9 @@ class Occlusion(WithLogits):
 
     The token is deleted rather than masked, so the model sees no token in its place. The cost is one forward pass for
     each token. It is computed in fp32 always, because the scores are small differences of probabilities.
-
-    Attributes:
-        at_once: batch size of the shortened texts.
     """
 
-    at_once: int = 64
+    at_once: int = 64  # shortened texts in a batch
 
     @torch.no_grad()
     def with_logits(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> tuple[Tensor, Tensor]:

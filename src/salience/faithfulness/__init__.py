@@ -68,11 +68,7 @@ METRICS = {
 
 
 def metrics_named(names: Iterable[str]) -> dict[str, Metric]:
-    """The metrics of the catalogue by names such as "aopc" or "accuracy-drop@5", where `k` is given as a number.
-
-    Raises:
-        InputError: a name is unknown, or its number of words is not a whole number from 1 on.
-    """
+    """The metrics by names such as "aopc" or "accuracy-drop@5", where `k` is given as a number."""
     if isinstance(names, str):
         raise InputError(f"give a sequence of metrics, not one string: for example [{names!r}]")
     return dict(map(_metric_named, names))

@@ -12,10 +12,10 @@ BINS = (1, 5, 10, 20, 50)  # percent of a text's words
 def comprehensiveness(erasure: Erasure) -> np.ndarray:
     """p(class | text) - p(class | text without its top words) (N,): their Eq. 1, averaged over `BINS` (AOPC, Eq. 3).
 
-    The class is the one that the judge predicts for the whole text; where a text can have several labels, the one that
-    is explained, with its own probability. In each bin the words of the highest scores are
-    removed, rounded up to a whole number of words. The mean is over the five bins, as in the authors' code; Eq. 3 as
-    printed also counts k = 0, where nothing is removed, and divides by six. NaN for a text without words.
+    The class is the one that the judge predicts for the whole text, or the label that is explained. In each bin the
+    words of the highest scores are removed, rounded up to a whole number of words. The mean is over the five bins, as
+    in the authors' code; Eq. 3 as printed also counts k = 0, where nothing is removed, and divides by six. NaN for a
+    text without words.
     """
     return _mean_drop(erasure, erasure.without)
 

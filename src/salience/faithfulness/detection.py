@@ -21,10 +21,6 @@ def detection(scores: Sequence[np.ndarray], marked: Sequence[Sequence[int]], k: 
 
     NaN where nothing is marked. They are meant to be averaged over texts, F1 too: the mean F1 is not the harmonic
     mean of mean precision and mean recall.
-
-    Args:
-        scores: of each text's words (W,).
-        marked: the numbers of the marked words of each text.
     """
     values = np.full((len(scores), 3), np.nan)
     for row, (words, gold) in enumerate(zip(scores, marked, strict=True)):

@@ -211,11 +211,8 @@ def ranks(scores: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def as_judged(scores: Sequence[np.ndarray], explained: Words, judged: Words) -> list[np.ndarray]:
-    """The scores of the words that the judge reads; words that the explained classifier has not read come last.
-
-    A classifier that reads less lacks words at the end of a text, and of either text of a pair.
-    """
-    fitted = []
+    """The scores of the words that the judge reads; words that the explained classifier has not read come last."""
+    fitted = []  # a classifier that reads less lacks words at the end of a text, and of either text of a pair
     for row, values in enumerate(scores):
         read, asked = ([start for start in [words.second[row]] if start is not None] for words in (explained, judged))
         counts = np.diff([0, *asked, judged.counts[row]])

@@ -156,12 +156,7 @@ class Asked:
 def asked_of(
     classifier: TextClassifier, texts: Texts, target: int | str, say: Callable[[str], None] = lambda line: None
 ) -> Asked:
-    """The explanations to evaluate of some texts, as `evaluate` has the target.
-
-    Raises:
-        InputError: the target is none, needs labels that are not known, or no text has it; or the classifier gives
-            each text one label, and something else than "predicted" is asked for.
-    """
+    """The explanations to evaluate of some texts, as `evaluate` has the target; refuses one that no text has."""
     names = classifier.labels
     check_target(target, len(names))
     if not classifier.multi_label:
@@ -275,7 +270,6 @@ def measure(
         judging, explained: the texts as the judge and as the explained classifier read them; may be the same.
         scorings: the scores of the words (W,) of all texts, by each explainer or draw.
         computations: the `compute` of metrics by name, and other functions of an erasure.
-        most, marked: as in `Erasure`.
     """
 
     def of_window(rows: slice) -> list[dict[str, np.ndarray]]:  # a function, whose end frees what the judge has said
@@ -303,12 +297,7 @@ def measure(
 
 
 def labelled(texts: TextsLike, labels: Sequence | None, classifier: TextClassifier) -> Texts:
-    """The texts with their labels, as `evaluate` takes them; `Texts.labels` is None if no label is known.
-
-    Raises:
-        InputError: texts that are none, no texts, an unknown label, too few or too many labels, or lists of labels
-            where a text has one label, and the other way round.
-    """
+    """The texts with their labels, as `evaluate` takes them; `Texts.labels` is None if no label is known."""
     names = classifier.labels
     given = Texts.of(texts)
     if not len(given):
@@ -356,7 +345,9 @@ def what_is_known(texts: Texts, several: bool = False) -> set[str]:
         raise InputError(
             f"texts[{texts.labelled.argmin()}] has no label, but others have one: give all of them a label, or none"
         )
-    return known if several or texts.labels is None else known | {"labels"}
+    if several:
+        return known
+    return set() if texts.labels is None else known | {"labels"}
 
 
 def check_settings(
@@ -385,10 +376,8 @@ def check_settings(
         raise InputError(
             f"{what} models that read texts from the beginning, and with --long head-tail the middle is left out"
         )
-    if judge is not None and judge.multi_label != classifier.multi_label:
-        raise InputError("the judge and the classifier must both give a text one label, or both several")
-    if judge is not None and judge.labels != classifier.labels:
+    if judge is not None and (judge.multi_label, judge.labels) != (classifier.multi_label, classifier.labels):
         raise InputError(
             f"the judge knows the labels {listed(judge.labels)}, but the classifier {listed(classifier.labels)}: they "
-            "must be the same"
+            "must be the same, and both give a text one label, or both several"
         )

@@ -10,9 +10,8 @@ from salience.faithfulness.erasure import Erasure
 def loo_tau(erasure: Erasure) -> np.ndarray:
     """Kendall's tau-b (N,) between the scores and what the explained classifier loses without each word.
 
-    What it loses is ln p of the predicted class, or of the label that is explained where a text can have several, with
-    the word minus ln p without it. NaN for texts that are not
-    among the `leave_one_out_rows`, that have fewer than two words, or in which all words score the same.
+    What it loses is ln p of the class or label that is explained, with the word minus without it. NaN for texts that
+    are not among the `leave_one_out_rows`, have fewer than two words, or whose words all score the same.
     """
     from scipy.stats import kendalltau
 

@@ -16,9 +16,7 @@ PLAIN = "plain"  # training without mixing
 def choose_method(name: str | None, options: Mapping[str, Any] | None = None) -> Method | None:
     """The method with this name and these options; None for "plain", and for None, which is chosen later.
 
-    Args:
-        name: a key of `METHODS`, "plain", or None for the default method.
-        options: values of the method's fields. `guide` and `pair` are set from Python only. A list becomes a tuple.
+    `guide` and `pair` are set from Python only. A list becomes a tuple.
 
     Raises:
         InputError: the method, an option or a value of one is unknown, or options are given without a method.
@@ -46,11 +44,7 @@ def choose_method(name: str | None, options: Mapping[str, Any] | None = None) ->
 
 
 def written_method(method: Method | None) -> tuple[str, dict[str, Any]]:
-    """The name and the options by which `choose_method` gives an equal method; of None, "plain".
-
-    Raises:
-        InputError: the method is of no class in METHODS, or has a guide or a pairing that only Python can set.
-    """
+    """The name and the options by which `choose_method` gives an equal method; of None, "plain"."""
     if method is None:
         return PLAIN, {}
     for name, make in METHODS.items():

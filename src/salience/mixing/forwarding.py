@@ -92,8 +92,8 @@ MASKS = ("attention_mask", "mask", "input_mask", "sliding_window_mask")
 def attending_to_both(model: nn.Module, level: str | int, own: Tensor, mix: Mix) -> Iterator[None]:
     """Inside the `with`, modules after `level` attend to both texts, and those before it to one's own.
 
-    The model is to be called with the mask of both, which its head then uses. The encoder gets the mask `own` (B, T)
-    instead. Modules after `level` widen the mask that they are given, unless it is None because nothing is padded.
+    The model is called with the mask of both, which its head uses. The encoder gets the mask `own` (B, T) instead, and
+    modules after `level` widen the mask that they are given, unless it is None because nothing is padded.
     """
 
     def narrow(arguments: dict) -> dict:

@@ -33,9 +33,6 @@ def rank_heads(model: nn.Module, batches: Iterable[Batch]) -> list[Head]:
     words, between the attention that they receive from the head and the norm of the loss's gradient at them. The model
     is in evaluation mode. The cost is one backward pass and (L + 1) / 2 forward passes of the batches.
 
-    Args:
-        batches: texts with their labels; without labels the gradient is that of the predicted class.
-
     Raises:
         ValueError: no text has two words, or the model cannot show its attention.
     """

@@ -28,11 +28,9 @@ class Method(Protocol):
 
     @abstractmethod
     def __call__(self, batch: Batch, scores: Any) -> Mix:
-        """The mixture of a batch. The model is not seen, so a rule can be tested with scores written by hand.
+        """The mixture of a batch by `scores`, what the guide gives: (B, T), or (B, T, D); None without a guide.
 
-        Args:
-            batch: B texts of T tokens.
-            scores: what the guide gives: (B, T), or (B, T, D) from guides that score units. None without a guide.
+        The model is not seen, so a rule can be tested with scores written by hand.
         """
         ...
 
@@ -42,7 +40,6 @@ class Method(Protocol):
         """The method with all settings filled in that depend on the model or the data; by default the method itself.
 
         Args:
-            model, tokenizer: the classifier to train, and its tokenizer or None.
             batches: some training batches with labels; read only by methods that choose a setting on them.
             note: called with one line for every choice that is made.
 
